@@ -1,0 +1,9 @@
+//! The words that all parts of brisk share.
+//!
+//! Nothing here reads a file, a clock or the environment: what enters is a value, what leaves is a value.
+//!
+//! - [`units`]: sizes, durations and rates as people write and read them.
+//! - [`stats`]: the few statistics that brisk reports, each with its interval.
+
+pub mod stats;
+pub mod units;

@@ -1,0 +1,166 @@
+//! The few statistics that brisk reports.
+//!
+//! Storage times have heavy tails and the machines are noisy, so the centre is the median and its interval comes from
+//! order statistics (binomial, no assumption about the distribution). Ratios are taken pair by pair over interleaved
+//! runs and then summarised the same way, so that drift of the machine cancels.
+//!
+//! Properties: the interval holds the median; scaling all values scales the summary; order does not matter.
+
+use serde::{Deserialize, Serialize};
+
+/// Centre and spread of repeated measurements of one quantity, in that quantity's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many values went in.
+    pub count: usize,
+    /// The middle value.
+    pub median: f64,
+    /// Lower end of the interval for the median (see [`Summary::confidence`]).
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+    /// The chance that the interval covers the true median: 0.95, or less where there are too few values to promise it
+    /// (with fewer than six values the interval is the whole range and this says what that is worth).
+    pub confidence: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Sample standard deviation over the mean; zero for one value.
+    pub variation: f64,
+}
+
+impl Summary {
+    /// Summarises `values`; `None` when there is none or when one is not a finite number.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let (skip, confidence) = median_interval(count);
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        let variance =
+            if count > 1 { sorted.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1) as f64 } else { 0.0 };
+        Some(Self {
+            count,
+            median: middle(&sorted),
+            low: sorted[skip],
+            high: sorted[count - 1 - skip],
+            confidence,
+            min: sorted[0],
+            max: sorted[count - 1],
+            variation: if mean == 0.0 { 0.0 } else { variance.sqrt() / mean.abs() },
+        })
+    }
+
+    /// Half the width of the interval over the median: 0.03 means "within 3 %".
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        if self.median == 0.0 { 0.0 } else { (self.high - self.low) / 2.0 / self.median.abs() }
+    }
+}
+
+/// The median of `values`; `None` when there is none.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    Summary::of(values).map(|s| s.median)
+}
+
+/// Summary of `a[i] / b[i]` over paired, interleaved runs. `None` when nothing pairs or a divisor is zero.
+#[must_use]
+pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<Summary> {
+    let ratios: Vec<f64> = a.iter().zip(b).map(|(x, y)| x / y).collect();
+    Summary::of(&ratios)
+}
+
+/// Signed relative error of `ours` against `reference`: 0.1 means ten percent above.
+#[must_use]
+pub fn relative_error(ours: f64, reference: f64) -> f64 {
+    (ours - reference) / reference
+}
+
+fn middle(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[half - 1], sorted[half]) } else { sorted[half] }
+}
+
+/// How many values to leave out at each end so that what remains covers the median with at least 95 %, and what it
+/// covers: P(skip < B(n, 1/2) < n - skip). With too few values none is left out.
+fn median_interval(count: usize) -> (usize, f64) {
+    let coverage = |skip: usize| {
+        // The two tails P(B <= skip), each term from its neighbour: C(n, k+1) = C(n, k) (n-k)/(k+1).
+        let mut term = 0.5f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
+        let mut tail = 0.0;
+        for k in 0..=skip {
+            tail += term;
+            term *= (count - k) as f64 / (k + 1) as f64;
+        }
+        1.0 - 2.0 * tail
+    };
+    if count > 1_000 {
+        // The normal approximation, where 2^-n would leave the range of a double.
+        let skip = (count as f64 / 2.0 - 0.98 * (count as f64).sqrt()).floor() as usize;
+        return (skip, 0.95);
+    }
+    let mut skip = 0;
+    while skip + 1 < count / 2 && coverage(skip + 1) >= 0.95 {
+        skip += 1;
+    }
+    (skip, coverage(skip).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn six_values_are_the_fewest_that_promise_95_percent() {
+        assert_eq!(median_interval(5).0, 0);
+        assert!(median_interval(5).1 < 0.95);
+        assert_eq!(median_interval(6), (0, 0.968_75));
+        // The textbook's case: of ten, the second and the ninth.
+        assert_eq!(median_interval(10).0, 1);
+    }
+
+    #[test]
+    fn nothing_and_nonsense_have_no_summary() {
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
+        assert_eq!(paired_ratio(&[1.0], &[0.0]), None);
+    }
+
+    #[test]
+    fn pairs_cancel_a_drift_that_hits_both() {
+        let a = [2.0, 4.0, 8.0];
+        let b = [1.0, 2.0, 4.0];
+        let ratio = paired_ratio(&a, &b).expect("three pairs");
+        assert_eq!((ratio.low, ratio.median, ratio.high), (2.0, 2.0, 2.0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_median(values in prop::collection::vec(0.001f64..1e9, 1..60)) {
+            let s = Summary::of(&values).expect("finite");
+            prop_assert!(s.min <= s.low && s.low <= s.median && s.median <= s.high && s.high <= s.max);
+        }
+
+        #[test]
+        fn scaling_the_values_scales_the_summary(values in prop::collection::vec(0.001f64..1e6, 1..40)) {
+            let scaled: Vec<f64> = values.iter().map(|v| v * 4.0).collect();
+            let (s, t) = (Summary::of(&values).expect("finite"), Summary::of(&scaled).expect("finite"));
+            prop_assert_eq!(s.median * 4.0, t.median);
+            prop_assert_eq!(s.low * 4.0, t.low);
+        }
+
+        #[test]
+        fn order_does_not_matter(mut values in prop::collection::vec(-1e6f64..1e6, 1..40)) {
+            let s = Summary::of(&values);
+            values.reverse();
+            prop_assert_eq!(s.map(|s| (s.median, s.low, s.high)), Summary::of(&values).map(|s| (s.median, s.low, s.high)));
+        }
+    }
+}

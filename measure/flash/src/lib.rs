@@ -1,0 +1,1 @@
+//! Timing model of flash devices: pure and deterministic.

@@ -1,0 +1,1 @@
+//! The flash model as a real block device on this machine.

@@ -1,0 +1,1 @@
+//! The only writer of the machine's settings: plan, apply, read back, journal.

@@ -1,0 +1,2 @@
+//! brisk.
+fn main() {}
