@@ -1,1 +1,3 @@
 //! Storage benchmark and studies.
+
+pub mod results;

@@ -1,2 +1,43 @@
-//! brisk.
-fn main() {}
+//! `brisk`: wiring of the command. Each subcommand has its file.
+
+mod bench;
+mod doctor;
+mod lab;
+mod study;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
+#[derive(Debug, Parser)]
+#[command(name = "brisk", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what this machine offers and lacks for each part of brisk, with reason and remedy
+    Doctor(doctor::Args),
+    /// Measure the storage under a path (StoreBench)
+    Bench(bench::Args),
+    /// Run a study of the papers on a device: slowdown, concurrency, schedulers, footprint
+    Study(study::Args),
+    /// Make, list, change and remove emulated flash devices
+    Lab(lab::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Study(args) => study::run(&args),
+        Command::Lab(args) => lab::run(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("brisk: {error:#}");
+        ExitCode::from(2)
+    })
+}

@@ -1,0 +1,390 @@
+//! What a measurement found: the structs whose serde form is the public JSON.
+//!
+//! Names end in their unit (`_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change that would
+//! break a reader raises [`SCHEMA_VERSION`]. Times of single requests are microseconds, as in the papers' tables.
+
+use brisk_core::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+/// Version of every document below.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Order of the addresses of a stream of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Each request begins where the one before ended.
+    Sequential,
+    /// Each address is drawn uniformly, without repeats until the range is used up.
+    Random,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+/// Something that the reader of a result has to know to judge it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `interrupted`, ...
+    pub code: String,
+    /// A sentence for people, with the value that was seen and what to do.
+    pub text: String,
+}
+
+/// The block device under a path, and its settings at the time of the measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// Kernel name, such as `mmcblk0` or `loop3`.
+    pub name: String,
+    /// The maker's name for it, where the kernel knows.
+    pub model: Option<String>,
+    /// Capacity.
+    pub size_bytes: u64,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: bool,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// Those that this kernel offers for it.
+    pub schedulers_available: Vec<String>,
+    /// `nr_requests`.
+    pub queue_depth_requests: Option<u32>,
+    /// `read_ahead_kb`.
+    pub read_ahead_kib: Option<u32>,
+    /// `max_sectors_kb`.
+    pub max_request_kib: Option<u32>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Smallest unit that it addresses.
+    pub logical_block_bytes: u32,
+    /// The preset, when it is an emulated device of `brisk lab`.
+    pub lab_preset: Option<String>,
+}
+
+/// What was measured, on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of brisk.
+    pub brisk_version: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture.
+    pub architecture: String,
+    /// Processors online.
+    pub cpus: u32,
+    /// The directory or device measured.
+    pub path: String,
+    /// File system type under it, such as `ext4`; absent for a raw device.
+    pub file_system: Option<String>,
+    /// Its mount options.
+    pub mount_options: Option<String>,
+    /// The device under the file system, where there is a single one.
+    pub device: Option<BlockDevice>,
+}
+
+/// Head of every document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Start in RFC 3339, UTC.
+    pub started: String,
+    /// Wall time of the whole run.
+    pub duration_s: f64,
+    /// The machine and the target.
+    pub environment: Environment,
+    /// `io_uring` or `calls`, and why it is not io_uring.
+    pub io_engine: String,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// What to know before believing the numbers.
+    pub warnings: Vec<Warning>,
+}
+
+/// Response times of single requests, from an HDR histogram with three digits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Requests.
+    pub count: u64,
+    /// Mean.
+    pub mean_us: f64,
+    /// Median.
+    #[serde(rename = "latency_us_p50")]
+    pub p50_us: f64,
+    /// 95th percentile.
+    #[serde(rename = "latency_us_p95")]
+    pub p95_us: f64,
+    /// 99th percentile.
+    #[serde(rename = "latency_us_p99")]
+    pub p99_us: f64,
+    /// Longest.
+    #[serde(rename = "latency_us_max")]
+    pub max_us: f64,
+    /// The distribution for drawing: (percentile 0 to 100, microseconds), ascending.
+    pub percentiles_us: Vec<(f64, f64)>,
+}
+
+/// One kind of load, alone on the device, over all its repetitions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobResult {
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Read or write.
+    pub direction: Direction,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Requests kept in flight.
+    pub depth_requests: u32,
+    /// Over the repetitions.
+    pub bandwidth_bytes_per_s: Summary,
+    /// Over the repetitions.
+    pub requests_per_s: Summary,
+    /// All requests of all repetitions.
+    pub latency: Latency,
+    /// CPU time, user and system of this process and the kernel on its behalf, per request.
+    pub cpu_us_per_request: f64,
+    /// Share of the CPUs' time that was idle with storage requests outstanding (iowait of /proc/stat), in percent.
+    pub iowait_percent: f64,
+}
+
+/// Latency of making a small write durable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncResult {
+    /// `fsync` or `fdatasync`.
+    pub call: String,
+    /// Bytes written before each call.
+    pub block_bytes: u64,
+    /// Time of write and call together.
+    pub latency: Latency,
+}
+
+/// Whether the numbers are the storage's or a cache's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheVerdict {
+    /// O_DIRECT accepted and verified: reads reached the device.
+    Direct,
+    /// O_DIRECT refused; files were evicted before reading, and the eviction was verified.
+    Evicted,
+    /// The file system lives in memory (tmpfs, ramfs, a RAM disk).
+    Memory,
+    /// O_DIRECT accepted, yet the device saw fewer bytes than were asked for: something caches.
+    Lying,
+    /// No counter of the device to verify with (network or stacked file system).
+    Unverified,
+}
+
+/// The evidence for [`CacheVerdict`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CacheCheck {
+    /// The verdict.
+    pub verdict: CacheVerdict,
+    /// Bytes that the check asked for.
+    pub asked_bytes: u64,
+    /// Bytes that the device's counter says it moved meanwhile.
+    pub device_bytes: Option<u64>,
+    /// The verdict in a sentence.
+    pub text: String,
+}
+
+/// `brisk bench`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// `quick`, `normal` or `full`.
+    pub budget: String,
+    /// Whose numbers these are.
+    pub cache: CacheCheck,
+    /// Sequential and random, read and write at the base block size, depth 1 and the deepest.
+    pub jobs: Vec<JobResult>,
+    /// The same over block sizes at a fixed depth.
+    pub block_sweep: Vec<JobResult>,
+    /// The same over depths at the base block size.
+    pub depth_sweep: Vec<JobResult>,
+    /// Durable writes.
+    pub syncs: Vec<SyncResult>,
+    /// What it means, in sentences, most important first.
+    pub verdict: Vec<String>,
+}
+
+/// One row of the slowdown study: dissertation 4.2.3 and 4.2.4.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowdownRow {
+    /// Order of addresses of both sides.
+    pub pattern: Pattern,
+    /// Reading streams and as many writing streams.
+    pub streams: u32,
+    /// Mean response time of a read with no writer, per repetition.
+    pub read_alone_us: Summary,
+    /// The same beside as many writers.
+    pub read_beside_us: Summary,
+    /// Mean response time of a write with no reader.
+    pub write_alone_us: Summary,
+    /// The same beside as many readers.
+    pub write_beside_us: Summary,
+    /// Beside over alone, pair by pair.
+    pub read_slowdown: Summary,
+    /// Beside over alone, pair by pair.
+    pub write_slowdown: Summary,
+}
+
+/// `brisk study slowdown`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowdownReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Bytes that each stream moves in a repetition.
+    pub stream_bytes: u64,
+    /// 1 + 1 and 4 + 4, sequential and random.
+    pub rows: Vec<SlowdownRow>,
+}
+
+/// One point of the concurrency study: dissertation 4.2.5.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConcurrencyPoint {
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Read or write.
+    pub direction: Direction,
+    /// Streams, one after the other and at the same time.
+    pub streams: u32,
+    /// Time of the streams one after the other.
+    pub serial_s: Summary,
+    /// Time of the slowest of them when all run at once.
+    pub concurrent_s: Summary,
+    /// Serial over concurrent, pair by pair.
+    pub speedup: Summary,
+}
+
+/// The number of streams that gains most: what SmartIO is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConcurrencyParameter {
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Read or write.
+    pub direction: Direction,
+    /// The fewest streams whose speed-up is within noise of the best.
+    pub streams: u32,
+    /// Their median speed-up.
+    pub speedup: f64,
+}
+
+/// `brisk study concurrency`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConcurrencyReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Bytes of each stream.
+    pub stream_bytes: u64,
+    /// All points.
+    pub points: Vec<ConcurrencyPoint>,
+    /// The four parameters.
+    pub parameters: Vec<ConcurrencyParameter>,
+}
+
+/// One point of the scheduler study: dissertation 4.5.3.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SchedulerPoint {
+    /// The I/O scheduler.
+    pub scheduler: String,
+    /// `nr_requests` during the point.
+    pub queue_depth_requests: u32,
+    /// Requests that the load keeps in flight.
+    pub depth_requests: u32,
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Share of reads in the mix.
+    pub read_percent: u32,
+    /// Time until the whole mix was done.
+    pub response_s: Summary,
+    /// Mean response time of a read in the mix; absent without reads.
+    pub read_us: Option<Summary>,
+    /// Mean response time of a write in the mix; absent without writes.
+    pub write_us: Option<Summary>,
+    /// Read time over that of the mix without writes, same scheduler and depth.
+    pub read_slowdown: Option<f64>,
+    /// Write time over that of the mix without reads, same scheduler and depth.
+    pub write_slowdown: Option<f64>,
+}
+
+/// `brisk study schedulers`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SchedulersReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Bytes of a mix.
+    pub mix_bytes: u64,
+    /// All points.
+    pub points: Vec<SchedulerPoint>,
+    /// Whether scheduler and depth stand as they did before.
+    pub restored: bool,
+}
+
+/// One point of the footprint study: Revisiting storage, figure 15.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FootprintPoint {
+    /// Random writes fell into the first so many bytes.
+    pub range_bytes: u64,
+    /// Throughput.
+    pub bandwidth_bytes_per_s: Summary,
+}
+
+/// Where throughput falls for good.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FootprintDrop {
+    /// Last range before the fall.
+    pub after_range_bytes: u64,
+    /// Throughput before over after.
+    pub factor: f64,
+}
+
+/// `brisk study footprint`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FootprintReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Requests of a point.
+    pub requests: u64,
+    /// Bytes written in sequence before each point, so that no point inherits the one before.
+    pub precondition_bytes: u64,
+    /// All points by range.
+    pub points: Vec<FootprintPoint>,
+    /// Changes of regime.
+    pub drops: Vec<FootprintDrop>,
+}
+
+/// Any document that brisk writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Document {
+    /// `brisk bench`.
+    Bench(Box<BenchReport>),
+    /// `brisk study slowdown`.
+    Slowdown(Box<SlowdownReport>),
+    /// `brisk study concurrency`.
+    Concurrency(Box<ConcurrencyReport>),
+    /// `brisk study schedulers`.
+    Schedulers(Box<SchedulersReport>),
+    /// `brisk study footprint`.
+    Footprint(Box<FootprintReport>),
+}
