@@ -151,6 +151,9 @@ pub struct JobResult {
     pub cpu_us_per_request: f64,
     /// Share of the CPUs' time that was idle with storage requests outstanding (iowait of /proc/stat), in percent.
     pub iowait_percent: f64,
+    /// Share of the CPUs' time in which anything ran, the kernel's own threads included, in percent.
+    #[serde(default)]
+    pub cpu_busy_percent: f64,
 }
 
 /// Latency of making a small write durable.
@@ -201,6 +204,12 @@ pub struct BenchReport {
     pub header: Header,
     /// `quick`, `normal` or `full`.
     pub budget: String,
+    /// Size of the work file or of the part of the device that was used.
+    #[serde(default)]
+    pub work_bytes: u64,
+    /// What the run wrote, preparation included: its share in the device's wear.
+    #[serde(default)]
+    pub written_bytes: u64,
     /// Whose numbers these are.
     pub cache: CacheCheck,
     /// Sequential and random, read and write at the base block size, depth 1 and the deepest.
@@ -216,17 +225,20 @@ pub struct BenchReport {
 }
 
 /// One row of the slowdown study: dissertation 4.2.3 and 4.2.4.
+///
+/// Alone means one stream and nothing else on the device, for 4 + 4 too: only so do the paper's figures for 4 + 4 (28
+/// against 6.2 for 1 + 1) make sense. What the streams of one side cost each other is in the `peers` fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlowdownRow {
     /// Order of addresses of both sides.
     pub pattern: Pattern,
     /// Reading streams and as many writing streams.
     pub streams: u32,
-    /// Mean response time of a read with no writer, per repetition.
+    /// Mean response time of a read of one stream that has the device to itself, per repetition.
     pub read_alone_us: Summary,
     /// The same beside as many writers.
     pub read_beside_us: Summary,
-    /// Mean response time of a write with no reader.
+    /// Mean response time of a write of one stream that has the device to itself.
     pub write_alone_us: Summary,
     /// The same beside as many readers.
     pub write_beside_us: Summary,
@@ -234,6 +246,12 @@ pub struct SlowdownRow {
     pub read_slowdown: Summary,
     /// Beside over alone, pair by pair.
     pub write_slowdown: Summary,
+    /// Mean response time of a read when all reading streams run and no writer; absent with one stream.
+    #[serde(default)]
+    pub read_peers_us: Option<Summary>,
+    /// Mean response time of a write when all writing streams run and no reader; absent with one stream.
+    #[serde(default)]
+    pub write_peers_us: Option<Summary>,
 }
 
 /// `brisk study slowdown`.
