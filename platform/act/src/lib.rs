@@ -1,1 +1,23 @@
 //! The only writer of the machine's settings: plan, apply, read back, journal.
+//!
+//! Whoever wants to know what brisk can do to a machine reads this crate. Each change goes the same way: the value that
+//! stands is put into a [`Journal`] on disk, then the new one is written, then what the kernel made of it is read back.
+//! The journal puts everything back on request, when it is dropped, and, after a crash, from the next process that calls
+//! [`restore_leftovers`].
+//!
+//! Terms: a *knob* is one setting ([`Knob`]); an *owner* is the process that changed it; *driver tags* are the requests
+//! that a block driver accepts at once, the queue depth that a device shows to the schedulers above it.
+//!
+//! Properties: `undo_after_apply_is_identity`; `a_knob_that_someone_else_changed_is_left` (and reported);
+//! `the_journal_is_on_disk_before_the_change`; `a_live_owner_keeps_its_changes`.
+
+mod error;
+mod journal;
+mod owner;
+mod paths;
+mod queue;
+
+pub use error::Error;
+pub use journal::{Journal, Left, Report, restore_leftovers};
+pub use paths::Paths;
+pub use queue::{BlockQueue, Knob};

@@ -1,0 +1,242 @@
+//! The journal's promises on a tree of plain files that stands for sysfs.
+
+use std::fs;
+use std::path::Path;
+
+use brisk_act::{BlockQueue, Error, Journal, Knob, Paths, restore_leftovers};
+use proptest::prelude::*;
+
+const KNOBS: [Knob; 5] = [Knob::Scheduler, Knob::NrRequests, Knob::ReadAheadKb, Knob::MaxSectorsKb, Knob::WbtLatUsec];
+
+/// A sysfs with two devices, and an empty directory for journals.
+fn fixture() -> (tempfile::TempDir, Paths) {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    for device in ["loop3", "vda"] {
+        let queue = dir.path().join("sys/block").join(device).join("queue");
+        fs::create_dir_all(&queue).expect("fixture");
+        for (file, text) in [
+            ("scheduler", "none [mq-deadline] kyber bfq\n"),
+            ("nr_requests", "256\n"),
+            ("read_ahead_kb", "128\n"),
+            ("max_sectors_kb", "1280\n"),
+            ("wbt_lat_usec", "2000\n"),
+        ] {
+            fs::write(queue.join(file), text).expect("fixture");
+        }
+    }
+    let paths = Paths { sysfs: dir.path().join("sys"), proc: "/proc".into(), journal: dir.path().join("run/journal") };
+    (dir, paths)
+}
+
+fn values(paths: &Paths) -> Vec<String> {
+    ["loop3", "vda"]
+        .iter()
+        .flat_map(|device| {
+            let queue = BlockQueue::new(&paths.sysfs, device);
+            KNOBS.map(|knob| queue.get(knob).expect("fixture knob"))
+        })
+        .collect()
+}
+
+fn write(paths: &Paths, device: &str, file: &str, text: &str) {
+    fs::write(paths.sysfs.join("block").join(device).join("queue").join(file), text).expect("fixture knob");
+}
+
+fn journal_files(dir: &Path) -> usize {
+    fs::read_dir(dir).map_or(0, Iterator::count)
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Scheduler(&'static str),
+    NrRequests(u32),
+    ReadAhead(u64),
+    MaxSectors(u64),
+    Wbt(u64),
+    Tags(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
+    let step = prop_oneof![
+        prop::sample::select(vec!["none", "mq-deadline", "kyber", "bfq"]).prop_map(Step::Scheduler),
+        (4u32..300).prop_map(Step::NrRequests),
+        (0u64..4096).prop_map(Step::ReadAhead),
+        (4u64..1280).prop_map(Step::MaxSectors),
+        (0u64..75_000).prop_map(Step::Wbt),
+        (1u32..128).prop_map(Step::Tags),
+    ];
+    prop::collection::vec((any::<bool>(), step), 0..12)
+}
+
+fn apply(paths: &Paths, journal: &mut Journal, steps: &[(bool, Step)]) {
+    for (first, step) in steps {
+        let mut queue = BlockQueue::new(&paths.sysfs, if *first { "loop3" } else { "vda" });
+        match *step {
+            Step::Scheduler(name) => queue.set_scheduler(journal, name).expect("scheduler"),
+            Step::NrRequests(n) => assert_eq!(queue.set_nr_requests(journal, n).expect("nr_requests"), n),
+            Step::ReadAhead(kb) => assert_eq!(queue.set_read_ahead_kb(journal, kb).expect("read-ahead"), kb),
+            Step::MaxSectors(kb) => assert_eq!(queue.set_max_sectors_kb(journal, kb).expect("max_sectors"), kb),
+            Step::Wbt(us) => assert_eq!(queue.set_wbt_lat_usec(journal, us).expect("wbt"), us),
+            Step::Tags(n) => assert_eq!(queue.set_driver_tags(journal, n).expect("tags"), n.max(4)),
+        }
+    }
+}
+
+/// Makes the journal of this process look like one of a process that died.
+fn kill_the_owner(journal: Journal) {
+    let file = journal.file().to_owned();
+    let text = fs::read_to_string(&file).expect("journal on disk");
+    std::mem::forget(journal);
+    let mut record: serde_json::Value = serde_json::from_str(&text).expect("journal is JSON");
+    let ticks = record["owner"]["start_ticks"].as_u64().expect("start time");
+    record["owner"]["start_ticks"] = (ticks - 1).into();
+    fs::write(file, record.to_string()).expect("journal");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn undo_after_apply_is_identity(steps in steps(), by_drop in any::<bool>()) {
+        let (_dir, paths) = fixture();
+        let before = values(&paths);
+        let mut journal = Journal::open("test", &paths).expect("journal");
+        apply(&paths, &mut journal, &steps);
+        if by_drop {
+            drop(journal);
+        } else {
+            prop_assert_eq!(journal.restore().expect("restore").left, vec![]);
+            prop_assert_eq!(journal.restore().expect("again").restored, vec![]);
+        }
+        prop_assert_eq!(values(&paths), before);
+        prop_assert_eq!(journal_files(&paths.journal), 0);
+    }
+
+    #[test]
+    fn the_journal_of_a_dead_owner_is_undone_by_the_next(steps in steps()) {
+        let (_dir, paths) = fixture();
+        let before = values(&paths);
+        let mut journal = Journal::open("test", &paths).expect("journal");
+        apply(&paths, &mut journal, &steps);
+        if !steps.is_empty() {
+            kill_the_owner(journal);
+        }
+        let reports = restore_leftovers(&paths).expect("leftovers");
+        prop_assert!(reports.iter().all(|(name, report)| name == "test" && report.left.is_empty()));
+        prop_assert_eq!(values(&paths), before);
+        prop_assert_eq!(journal_files(&paths.journal), 0);
+    }
+
+    #[test]
+    fn a_knob_that_someone_else_changed_is_left(
+        steps in steps(), knob in 1usize..5, theirs in 5_000_000u64..6_000_000
+    ) {
+        let (_dir, paths) = fixture();
+        let before = values(&paths);
+        let mut journal = Journal::open("test", &paths).expect("journal");
+        apply(&paths, &mut journal, &steps);
+        let file = ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec"][knob];
+        write(&paths, "vda", file, &format!("{theirs}\n"));
+        let touched = fs::read_to_string(journal.file()).unwrap_or_default();
+        let report = journal.restore().expect("restore");
+        let mut wanted = before;
+        wanted[5 + knob] = theirs.to_string();
+        prop_assert_eq!(values(&paths), wanted);
+        for left in &report.left {
+            prop_assert_eq!((left.device.as_str(), left.knob), ("vda", KNOBS[knob]));
+            prop_assert!(touched.contains("vda"));
+        }
+    }
+}
+
+#[test]
+fn what_someone_else_changed_is_reported() {
+    let (_dir, paths) = fixture();
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    BlockQueue::new(&paths.sysfs, "vda").set_read_ahead_kb(&mut journal, 512).expect("read-ahead");
+    write(&paths, "vda", "read_ahead_kb", "64\n");
+    let report = journal.restore().expect("restore");
+    assert_eq!(report.restored, []);
+    assert_eq!((report.left[0].found.as_deref(), report.left[0].original.as_str()), (Some("64"), "128"));
+}
+
+#[test]
+fn a_live_owner_keeps_its_changes() {
+    let (_dir, paths) = fixture();
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    BlockQueue::new(&paths.sysfs, "vda").set_scheduler(&mut journal, "kyber").expect("scheduler");
+    assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![]);
+    assert_eq!(BlockQueue::new(&paths.sysfs, "vda").scheduler().expect("scheduler"), "kyber");
+}
+
+#[test]
+fn the_journal_is_on_disk_before_the_change() {
+    let (_dir, paths) = fixture();
+    // The knob's file cannot be written, so only what precedes the write has happened.
+    let knob = paths.sysfs.join("block/vda/queue/read_ahead_kb");
+    fs::remove_file(&knob).expect("fixture");
+    fs::create_dir(&knob).expect("fixture");
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    let mut queue = BlockQueue::new(&paths.sysfs, "vda");
+    assert!(matches!(queue.set_read_ahead_kb(&mut journal, 1), Err(Error::Read { .. })));
+    assert_eq!(journal_files(&paths.journal), 0);
+    // A journal that cannot be written forbids the change.
+    fs::remove_dir(&paths.journal).expect("journal directory");
+    assert!(matches!(queue.set_scheduler(&mut journal, "bfq"), Err(Error::Journal { .. })));
+    assert_eq!(queue.scheduler().expect("scheduler"), "mq-deadline");
+}
+
+#[test]
+fn a_loop_device_with_another_file_is_someone_elses() {
+    let (_dir, paths) = fixture();
+    let loop_dir = paths.sysfs.join("block/loop3/loop");
+    fs::create_dir_all(&loop_dir).expect("fixture");
+    fs::write(loop_dir.join("backing_file"), "/ours\n").expect("fixture");
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    let mut queue = BlockQueue::new(&paths.sysfs, "loop3");
+    queue.set_scheduler(&mut journal, "kyber").expect("scheduler");
+    fs::write(loop_dir.join("backing_file"), "/theirs\n").expect("fixture");
+    let report = journal.restore().expect("restore");
+    assert_eq!(report.restored, []);
+    assert_eq!(queue.scheduler().expect("scheduler"), "kyber");
+}
+
+#[test]
+fn tags_that_another_journal_shrank_go_back_to_that_size() {
+    let (_dir, paths) = fixture();
+    let mut outer = Journal::open("lab", &paths).expect("journal");
+    let mut queue = BlockQueue::new(&paths.sysfs, "loop3");
+    queue.set_driver_tags(&mut outer, 8).expect("tags");
+    let mut study = Journal::open("study", &paths).expect("journal");
+    queue.set_scheduler(&mut study, "none").expect("scheduler");
+    queue.set_nr_requests(&mut study, 32).expect("tags");
+    let text = fs::read_to_string(study.file()).expect("journal on disk");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let entries = record["entries"].as_array().expect("entries");
+    let tags = entries.iter().find(|e| e["knob"] == "driver_tags").expect("tags are journaled");
+    assert_eq!((tags["original"].as_str(), tags["ours"].as_str()), (Some("8"), Some("32")));
+}
+
+#[test]
+fn bad_names_and_missing_devices_are_named() {
+    let (_dir, paths) = fixture();
+    for name in ["", "a/b", "..", "a b", ".hidden"] {
+        assert!(matches!(Journal::open(name, &paths), Err(Error::Name(_))), "{name}");
+    }
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    assert!(matches!(
+        BlockQueue::new(&paths.sysfs, "sdz").set_scheduler(&mut journal, "none"),
+        Err(Error::Read { .. })
+    ));
+}
+
+#[test]
+fn a_file_that_is_not_a_journal_is_left_alone() {
+    let (_dir, paths) = fixture();
+    fs::create_dir_all(&paths.journal).expect("directory");
+    for (name, text) in [("a.json", "{"), ("b.json", "[1]"), ("c.txt", "hello")] {
+        fs::write(paths.journal.join(name), text).expect("file");
+    }
+    assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![]);
+    assert_eq!(journal_files(&paths.journal), 3);
+}
