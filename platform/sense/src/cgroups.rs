@@ -1,0 +1,147 @@
+//! Which control groups this machine has: /proc/cgroups, the mounts, and `cgroup.controllers` of the second version
+//! (Documentation/admin-guide/cgroup-v1/cgroups.rst, cgroup-v2.rst).
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Sense;
+use crate::error::{ParseError, Result};
+use crate::fields::{self, lines};
+use crate::mountinfo::Mount;
+
+/// One hierarchy of the first version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupV1 {
+    /// Controllers that it holds; empty for a named hierarchy.
+    pub controllers: Vec<String>,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+}
+
+/// The hierarchy of the second version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupV2 {
+    /// Controllers that it holds: those that no hierarchy of the first version has.
+    pub controllers: Vec<String>,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Files of its first group below the root, sorted, such as `cgroup.freeze`, `cgroup.kill` and `io.pressure`; the
+    /// root itself has not all of them. `None` when there is no group yet.
+    pub group_files: Option<Vec<String>>,
+}
+
+/// All control groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cgroups {
+    /// Hierarchies of the first version that are mounted.
+    pub v1: Vec<CgroupV1>,
+    /// The second version, if mounted.
+    pub v2: Option<CgroupV2>,
+}
+
+impl Cgroups {
+    /// Where the first version has `controller`.
+    #[must_use]
+    pub fn v1_with(&self, controller: &str) -> Option<&CgroupV1> {
+        self.v1.iter().find(|hierarchy| hierarchy.controllers.iter().any(|name| name == controller))
+    }
+
+    /// The second version, if it has `controller`.
+    #[must_use]
+    pub fn v2_with(&self, controller: &str) -> Option<&CgroupV2> {
+        self.v2.as_ref().filter(|hierarchy| hierarchy.controllers.iter().any(|name| name == controller))
+    }
+}
+
+/// Reads the names of the controllers that are enabled from the text of /proc/cgroups.
+fn parse_controllers_v1(bytes: &[u8]) -> std::result::Result<Vec<String>, ParseError> {
+    let mut names = Vec::new();
+    for mut words in lines(bytes) {
+        let name = words.word("subsys_name")?;
+        if name.starts_with(b"#") {
+            continue;
+        }
+        let _hierarchy: u32 = words.number("hierarchy")?;
+        let _groups: u64 = words.number("num_cgroups")?;
+        if words.number::<u32>("enabled")? != 0 {
+            names.push(fields::text(name));
+        }
+    }
+    Ok(names)
+}
+
+/// Reads the text of `cgroup.controllers`: names in one line.
+fn parse_controllers_v2(bytes: &[u8]) -> std::result::Result<Vec<String>, ParseError> {
+    let mut names = Vec::new();
+    for mut words in lines(bytes) {
+        while let Some(word) = words.next_word() {
+            names.push(fields::text(word));
+        }
+    }
+    Ok(names)
+}
+
+impl Sense {
+    /// The control groups that are mounted.
+    ///
+    /// # Errors
+    /// When /proc is missing, or a file is not readable or not understood.
+    pub fn cgroups(&self) -> Result<Cgroups> {
+        let known = self.parse_optional("/proc/cgroups", parse_controllers_v1)?.unwrap_or_default();
+        let mut cgroups = Cgroups::default();
+        for mount in self.mounts()? {
+            match mount.fs_type.as_str() {
+                "cgroup" => cgroups.v1.push(CgroupV1 {
+                    controllers: mount.super_options.into_iter().filter(|option| known.contains(option)).collect(),
+                    mount_point: mount.mount_point,
+                }),
+                "cgroup2" if cgroups.v2.is_none() => cgroups.v2 = Some(self.cgroup_v2(mount)?),
+                _ => {}
+            }
+        }
+        Ok(cgroups)
+    }
+
+    fn cgroup_v2(&self, mount: Mount) -> Result<CgroupV2> {
+        let dir = mount.mount_point;
+        let controllers = self.parse_optional(dir.join("cgroup.controllers"), parse_controllers_v2)?;
+        let groups = self.names_in(&dir)?;
+        let group = groups.iter().map(|name| dir.join(name)).find(|path| self.path(path).is_dir());
+        Ok(CgroupV2 {
+            controllers: controllers.unwrap_or_default(),
+            group_files: group.map(|group| self.names_in(group)).transpose()?,
+            mount_point: dir,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn disabled_controllers_are_left_out() {
+        let text = b"#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t3\t1\t1\nmemory\t0\t1\t0\n";
+        assert_eq!(parse_controllers_v1(text), Ok(vec!["cpuset".to_owned()]));
+        assert!(parse_controllers_v1(b"cpuset\t3\n").is_err());
+        assert_eq!(parse_controllers_v2(b"cpuset cpu io\n").map(|names| names.len()), Ok(3));
+        assert_eq!(parse_controllers_v2(b"\n"), Ok(vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parsers_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            let _ = parse_controllers_v1(&bytes);
+            let _ = parse_controllers_v2(&bytes);
+        }
+
+        #[test]
+        fn what_the_kernel_renders_is_read_back(names in prop::collection::vec("[a-z_]{1,12}", 0..12)) {
+            let first: String = names.iter().map(|name| format!("{name}\t1\t2\t1\n")).collect();
+            prop_assert_eq!(parse_controllers_v1(first.as_bytes()), Ok(names.clone()));
+            prop_assert_eq!(parse_controllers_v2(format!("{}\n", names.join(" ")).as_bytes()), Ok(names));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! How the kernel serves a block device: /sys/block/NAME/queue (Documentation/ABI/stable/sysfs-block).
+
+use serde::{Deserialize, Serialize};
+
+use crate::Sense;
+use crate::block::checked_name;
+use crate::error::{ParseError, Result};
+use crate::fields;
+
+/// The I/O schedulers of a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedulers {
+    /// The one in use; `None` when the kernel marks none, as for devices that have no queue to schedule.
+    pub current: Option<String>,
+    /// Those that can be chosen, the one in use among them. Modules that are not loaded do not show.
+    pub available: Vec<String>,
+}
+
+/// Settings and limits of a request queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockQueue {
+    /// Kernel name of the device.
+    pub name: String,
+    /// I/O schedulers.
+    pub schedulers: Schedulers,
+    /// Requests that the queue holds for each direction or scheduler (`nr_requests`); `None` where requests are not
+    /// queued (device mapper, zram, ...).
+    pub depth_requests: Option<u32>,
+    /// Read-ahead of sequential reads of files.
+    pub read_ahead_kib: u64,
+    /// Largest request that the kernel will issue.
+    pub max_request_kib: u64,
+    /// Largest request that the hardware takes.
+    pub max_hardware_request_kib: u64,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: bool,
+    /// `write back` (the device has a volatile cache and is sent flushes) or `write through`; `None` before Linux 4.7.
+    pub write_cache: Option<String>,
+    /// Whether the device takes forced unit access; `None` before Linux 4.10.
+    pub fua: Option<bool>,
+    /// Smallest unit that the device addresses.
+    pub logical_block_bytes: u32,
+    /// Unit that the device can write without reading it first.
+    pub physical_block_bytes: u32,
+    /// Smallest request that performs well.
+    pub minimum_io_bytes: u64,
+    /// Request size that performs best; 0 when the device does not say.
+    pub optimal_io_bytes: u64,
+    /// Target of the write-back throttle, 0 when off; `None` when the kernel or the scheduler has none.
+    pub writeback_throttle_us: Option<u64>,
+    /// Unit of discard; 0 when there is no discard.
+    pub discard_granularity_bytes: u64,
+    /// Largest discard; 0 when there is none.
+    pub discard_max_bytes: u64,
+    /// How far requests are joined: 0 fully, 1 simple cases only, 2 never.
+    pub no_merges: u32,
+    /// Where completions run: 0 anywhere, 1 on the group of processors that asked, 2 on the one that asked; `None` where
+    /// requests are not queued.
+    pub completion_affinity: Option<u32>,
+    /// Whether the counters of /proc/diskstats count.
+    pub counts_io: bool,
+}
+
+/// Reads the list of schedulers: `none [mq-deadline] kyber`, or a lone `none` without brackets.
+///
+/// # Errors
+/// When a bracket is not closed.
+pub fn parse_schedulers(bytes: &[u8]) -> std::result::Result<Schedulers, ParseError> {
+    let mut schedulers = Schedulers::default();
+    let Some(mut words) = fields::lines(bytes).next() else { return Ok(schedulers) };
+    while let Some(word) = words.next_word() {
+        let bad = || ParseError::BadField { line: words.line, field: "scheduler", text: fields::text(word) };
+        let name = match word.strip_prefix(b"[") {
+            None => fields::text(word),
+            Some(marked) => {
+                let name = fields::text(marked.strip_suffix(b"]").ok_or_else(bad)?);
+                schedulers.current = Some(name.clone());
+                name
+            }
+        };
+        schedulers.available.push(name);
+    }
+    if schedulers.current.is_none() && schedulers.available == ["none"] {
+        schedulers.current = Some("none".to_owned());
+    }
+    Ok(schedulers)
+}
+
+impl Sense {
+    /// The request queue of the whole device `name`, from /sys/block/NAME/queue.
+    ///
+    /// # Errors
+    /// When there is no such device or its files are not readable or not understood.
+    pub fn block_queue(&self, name: &str) -> Result<BlockQueue> {
+        let dir = format!("/sys/block/{}/queue", checked_name(name)?);
+        let file = |file: &str| format!("{dir}/{file}");
+        let number = |name: &'static str| self.parse(file(name), |bytes| fields::only_number::<u64>(name, bytes));
+        let small = |name: &'static str| self.parse(file(name), |bytes| fields::only_number::<u32>(name, bytes));
+        let flag = |name: &'static str| self.parse(file(name), |bytes| fields::only_flag(name, bytes));
+        Ok(BlockQueue {
+            name: name.to_owned(),
+            schedulers: self.parse_optional(file("scheduler"), parse_schedulers)?.unwrap_or_default(),
+            depth_requests: self
+                .parse_optional(file("nr_requests"), |bytes| fields::only_number("nr_requests", bytes))?,
+            read_ahead_kib: number("read_ahead_kb")?,
+            max_request_kib: number("max_sectors_kb")?,
+            max_hardware_request_kib: number("max_hw_sectors_kb")?,
+            rotational: flag("rotational")?,
+            write_cache: self.text_optional(file("write_cache"))?,
+            fua: self.parse_optional(file("fua"), |bytes| fields::only_flag("fua", bytes))?,
+            logical_block_bytes: small("logical_block_size")?,
+            physical_block_bytes: small("physical_block_size")?,
+            minimum_io_bytes: number("minimum_io_size")?,
+            optimal_io_bytes: number("optimal_io_size")?,
+            writeback_throttle_us: self
+                .parse_optional(file("wbt_lat_usec"), |bytes| fields::only_number("wbt_lat_usec", bytes))?,
+            discard_granularity_bytes: number("discard_granularity")?,
+            discard_max_bytes: number("discard_max_bytes")?,
+            no_merges: small("nomerges")?,
+            completion_affinity: self
+                .parse_optional(file("rq_affinity"), |bytes| fields::only_number("rq_affinity", bytes))?,
+            counts_io: flag("iostats")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_scheduler_in_use_stands_in_brackets() {
+        let read = |text: &str| parse_schedulers(text.as_bytes()).expect("a list");
+        let list = read("none [mq-deadline] kyber bfq \n");
+        assert_eq!(list.current.as_deref(), Some("mq-deadline"));
+        assert_eq!(list.available, ["none", "mq-deadline", "kyber", "bfq"]);
+        // Linux before 4.13 and devices without a queue have no brackets.
+        assert_eq!(read("none\n").current.as_deref(), Some("none"));
+        assert_eq!(read("\n"), Schedulers::default());
+        assert_eq!(read("noop deadline\n").current, None);
+        assert!(parse_schedulers(b"[none kyber\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = parse_schedulers(&bytes);
+        }
+
+        #[test]
+        fn what_the_kernel_renders_is_read_back(
+            available in prop::collection::vec("[a-z][a-z-]{0,15}", 1..6),
+            choice in any::<prop::sample::Index>(),
+        ) {
+            let chosen = choice.index(available.len());
+            let text: String = available
+                .iter()
+                .enumerate()
+                .map(|(i, name)| if i == chosen { format!("[{name}] ") } else { format!("{name} ") })
+                .collect();
+            let current = Some(available[chosen].clone());
+            prop_assert_eq!(parse_schedulers(text.as_bytes()), Ok(Schedulers { current, available }));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Every reader against the machine that runs the tests: it either understands what is there or names what is missing.
+
+use std::os::unix::fs::MetadataExt;
+
+use brisk_sense::{DeviceNumber, Error, Resource, Sense};
+
+/// Passes values and honest absences on, fails on anything that brisk did not understand.
+fn understood<T>(what: &str, outcome: Result<T, Error>) -> Option<T> {
+    match outcome {
+        Ok(value) => Some(value),
+        Err(error @ (Error::Missing { .. } | Error::Denied { .. })) => {
+            eprintln!("skipped: {what}: {error}");
+            None
+        }
+        Err(error) => panic!("{what}: {error}: {:?}", std::error::Error::source(&error)),
+    }
+}
+
+#[test]
+fn every_source_is_understood() {
+    let sense = Sense::default();
+    understood("disk_stats", sense.disk_stats());
+    understood("mounts", sense.mounts());
+    understood("swaps", sense.swaps());
+    understood("vm_stat", sense.vm_stat());
+    understood("cgroups", sense.cgroups());
+    understood("kernel_release", sense.kernel_release());
+    understood("limits", sense.limits());
+    understood("process_status", sense.process_status());
+    understood("lru_gen", sense.lru_gen());
+    understood("power_supplies", sense.power_supplies());
+    understood("powercap_zones", sense.powercap_zones());
+    understood("zrams", sense.zrams());
+    understood("sysctl", sense.sysctl("vm.swappiness"));
+    for resource in [Resource::Cpu, Resource::Io, Resource::Memory] {
+        understood("pressure", sense.pressure(resource));
+    }
+    if let Some(memory) = understood("mem_info", sense.mem_info()) {
+        assert!(memory.total_bytes > memory.free_bytes);
+    }
+    let stat = understood("cpu_stat", sense.cpu_stat());
+    let online = understood("cpus_online", sense.cpus_online());
+    if let (Some(stat), Some(online)) = (stat, online) {
+        assert_eq!(stat.cpus.len(), usize::try_from(online).expect("a count of processors"));
+    }
+    for name in understood("block_device_names", sense.block_device_names()).unwrap_or_default() {
+        let device = sense.block_device(&name).map(|_| ());
+        let queue = sense.block_queue(&name).map(|_| ());
+        understood(&name, sense.loop_backing(&name));
+        // A device may go while it is read; one that stays must be known in full.
+        if sense.path(format!("/sys/block/{name}/queue")).exists() {
+            assert!(device.is_ok() && queue.is_ok(), "{name}: {device:?}, {queue:?}");
+        }
+    }
+}
+
+#[test]
+fn the_files_of_this_crate_lie_on_a_mount_whose_device_agrees() {
+    let sense = Sense::default();
+    let here = std::fs::canonicalize(env!("CARGO_MANIFEST_DIR")).expect("the sources are here");
+    let Some(Some(mount)) = understood("mount_of", sense.mount_of(&here)) else { return };
+    let device = DeviceNumber::from_dev(std::fs::metadata(&here).expect("the sources are here").dev());
+    if mount.fs_type == "btrfs" {
+        eprintln!("skipped: btrfs gives each subvolume a number of its own");
+        return;
+    }
+    assert_eq!(mount.device, device);
+    if let Some(Some(located)) = understood("block_device_of", sense.block_device_of(device)) {
+        assert!(located.disk.size_bytes > 0);
+    }
+}
