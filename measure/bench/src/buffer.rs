@@ -1,0 +1,185 @@
+//! Memory that direct I/O accepts, and the data that is written.
+//!
+//! Written data can neither be compressed nor deduplicated by what lies below: a buffer holds noise, and before each
+//! write every sector of it is stamped with a number that no other write has.
+//!
+//! A slot (one request in flight) owns several buffers and takes them in turn, so that neighbours on the medium differ
+//! over at least [`NOISE_BYTES`], more than the window over which file systems compress.
+
+use std::io;
+use std::ptr::NonNull;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::address::mix;
+
+/// Noise that is written before a buffer comes back with new stamps.
+pub const NOISE_BYTES: usize = 1 << 20;
+/// A stamp per so many bytes.
+const STAMP_EVERY_BYTES: usize = 512;
+
+/// Page-aligned memory, owned, zeroed at first.
+#[derive(Debug)]
+pub struct Memory {
+    start: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: the memory belongs to this value alone, as a boxed slice would.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// At least one page, populated, so that no page fault falls into a measurement.
+    ///
+    /// # Errors
+    /// When the kernel has no memory.
+    pub fn new(len_bytes: usize) -> io::Result<Self> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+        let len_bytes = len_bytes.max(1).next_multiple_of(4096);
+        // SAFETY: a new anonymous mapping at an address that the kernel chooses aliases nothing.
+        let start = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                len_bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::POPULATE,
+            )?
+        };
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { start, len_bytes })
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping is live, readable and zeroed or written through this value only.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len_bytes) }
+    }
+
+    /// All of it.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len_bytes) }
+    }
+
+    /// Its address, for the kernel.
+    #[must_use]
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `new` with this length and nothing borrows from it any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len_bytes) };
+    }
+}
+
+/// The buffers of the requests in flight.
+#[derive(Debug)]
+pub struct Buffers {
+    memory: Memory,
+    block_bytes: usize,
+    per_slot: usize,
+    turns: Vec<usize>,
+}
+
+impl Buffers {
+    /// Buffers of `block_bytes` for `slots` requests in flight; with noise in them when they are to be written.
+    ///
+    /// # Errors
+    /// When the kernel has no memory.
+    pub fn new(slots: usize, block_bytes: usize, noise_seed: Option<u64>) -> io::Result<Self> {
+        let per_slot = match noise_seed {
+            Some(_) => NOISE_BYTES.div_ceil(slots * block_bytes).max(1),
+            None => 1,
+        };
+        let mut memory = Memory::new(slots * per_slot * block_bytes)?;
+        if let Some(seed) = noise_seed {
+            ChaCha8Rng::seed_from_u64(seed).fill_bytes(memory.bytes_mut());
+        }
+        Ok(Self { memory, block_bytes, per_slot, turns: vec![0; slots] })
+    }
+
+    /// Whole memory, for registering it.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The buffer of a slot, as it stands.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, slot: usize) -> *mut u8 {
+        let buffer = slot * self.per_slot + self.turns[slot];
+        self.memory.as_mut_ptr().wrapping_add(buffer * self.block_bytes)
+    }
+
+    /// The slot's next buffer, stamped for the write number `number` at `offset_bytes`.
+    ///
+    /// The slot must have no request in flight.
+    #[inline]
+    pub fn stamped(&mut self, slot: usize, offset_bytes: u64, number: u64) -> *mut u8 {
+        self.turns[slot] = (self.turns[slot] + 1) % self.per_slot;
+        let start = (slot * self.per_slot + self.turns[slot]) * self.block_bytes;
+        stamp(&mut self.memory.bytes_mut()[start..start + self.block_bytes], offset_bytes, number);
+        self.of(slot)
+    }
+}
+
+/// Marks every sector of `block` with its address and a number that depends on address and `number`.
+#[inline]
+pub(crate) fn stamp(block: &mut [u8], offset_bytes: u64, number: u64) {
+    for (index, sector) in block.chunks_exact_mut(STAMP_EVERY_BYTES).enumerate() {
+        let at = offset_bytes + (index * STAMP_EVERY_BYTES) as u64;
+        sector[..8].copy_from_slice(&at.to_le_bytes());
+        sector[8..16].copy_from_slice(&mix(at ^ mix(number)).to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn buffers_are_aligned_for_direct_io() {
+        let buffers = Buffers::new(3, 4096, Some(1)).expect("memory");
+        for slot in 0..3 {
+            assert_eq!(buffers.of(slot) as usize % 4096, 0);
+        }
+    }
+
+    #[test]
+    fn no_two_sectors_written_are_equal() {
+        let mut buffers = Buffers::new(2, 4096, Some(7)).expect("memory");
+        let mut seen = HashSet::new();
+        for number in 0..2_000u64 {
+            let slot = (number % 2) as usize;
+            let offset = number % 5 * 4096;
+            let start = buffers.stamped(slot, offset, number);
+            // SAFETY: the buffer has 4096 bytes and nothing writes to it while it is looked at.
+            let block = unsafe { std::slice::from_raw_parts(start, 4096) };
+            for sector in block.chunks(512) {
+                assert!(seen.insert(sector.to_vec()), "write {number} repeats a sector");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_sequence_cannot_be_compressed() {
+        // A run of zeros or a repeat would show as a frequent byte or an early repetition of eight bytes.
+        let mut buffers = Buffers::new(1, 4096, Some(9)).expect("memory");
+        let mut words = HashSet::new();
+        for number in 0..200u64 {
+            let start = buffers.stamped(0, number * 4096, number);
+            // SAFETY: as above.
+            let block = unsafe { std::slice::from_raw_parts(start, 4096) };
+            for word in block.chunks(8) {
+                assert!(words.insert(word.to_vec()), "eight bytes came twice within 1 MiB");
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Issuing requests: one [`Load`] in, response times out, by io_uring or by plain calls.
+//!
+//! Both engines issue the same requests in the same order and measure the same span: from just before the system call
+//! that submits a request until its completion is seen. A run allocates, fills and registers its buffers before its
+//! clock starts, and takes no lock and allocates nothing until its clock stops.
+//!
+//! Properties: what one engine writes the other reads back; exactly the depth asked for is in flight until the end
+//! nears; on an error or a stop all requests in flight are awaited before their buffers go.
+
+mod calls;
+mod uring;
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicBool;
+
+pub(crate) use calls::Caller;
+
+use crate::cpu::process_cpu_ns;
+use crate::error::{Error, Result};
+use crate::latency::Times;
+use crate::load::Load;
+
+/// How requests reach the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    /// One io_uring, batches of submissions.
+    IoUring,
+    /// pread and pwrite, one thread for each request in flight.
+    Calls,
+}
+
+impl EngineKind {
+    /// The word for it in options and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IoUring => "io_uring",
+            Self::Calls => "calls",
+        }
+    }
+}
+
+/// The engine that works here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    kind: EngineKind,
+    note: Option<String>,
+}
+
+impl Engine {
+    /// The engine that was wanted; without a wish io_uring, or plain calls where the kernel refuses it.
+    ///
+    /// # Errors
+    /// [`Error::NoUring`] when io_uring was asked for by name and the kernel refuses it.
+    pub fn choose(wanted: Option<EngineKind>) -> Result<Self> {
+        match wanted {
+            Some(EngineKind::Calls) => Ok(Self { kind: EngineKind::Calls, note: Some("as asked".to_owned()) }),
+            wanted => match uring::probe() {
+                Ok(()) => Ok(Self { kind: EngineKind::IoUring, note: None }),
+                Err(why) if wanted.is_some() => Err(Error::NoUring(why)),
+                Err(why) => Ok(Self { kind: EngineKind::Calls, note: Some(why) }),
+            },
+        }
+    }
+
+    /// Which one it is.
+    #[must_use]
+    pub fn kind(&self) -> EngineKind {
+        self.kind
+    }
+
+    /// Name and, when it is not io_uring, why.
+    #[must_use]
+    pub fn description(&self) -> String {
+        match &self.note {
+            Some(note) => format!("{} ({note})", self.kind.name()),
+            None => self.kind.name().to_owned(),
+        }
+    }
+
+    /// Runs `load` on `file` until its end or until `stop`.
+    ///
+    /// # Errors
+    /// When the load cannot be (see [`Load::check`]), memory or threads are missing, or a request fails.
+    pub fn run(&self, file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Result<Outcome> {
+        load.check()?;
+        match self.kind {
+            EngineKind::IoUring => uring::run(file, load, stop),
+            EngineKind::Calls => calls::run(file, load, stop),
+        }
+    }
+}
+
+/// What a run found.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Response times of reads.
+    pub reads: Times,
+    /// Response times of writes.
+    pub writes: Times,
+    /// From the first submission to the last completion.
+    pub wall_ns: u64,
+    /// CPU time of this process meanwhile, user and system.
+    pub cpu_ns: u64,
+    /// Size of a request.
+    pub block_bytes: u64,
+}
+
+impl Outcome {
+    /// Requests completed.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.reads.count() + self.writes.count()
+    }
+
+    /// Requests a second.
+    #[must_use]
+    pub fn requests_per_s(&self) -> f64 {
+        rate_per_s(self.requests(), self.wall_ns)
+    }
+
+    /// Bytes a second.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> f64 {
+        self.requests_per_s() * self.block_bytes as f64
+    }
+}
+
+/// Events a second; zero when no time passed.
+fn rate_per_s(count: u64, wall_ns: u64) -> f64 {
+    if wall_ns == 0 { 0.0 } else { count as f64 * 1e9 / wall_ns as f64 }
+}
+
+/// CPU time spent between making and reading it.
+struct CpuMeter(u64);
+
+impl CpuMeter {
+    fn start() -> Self {
+        Self(process_cpu_ns())
+    }
+
+    fn ns(&self) -> u64 {
+        process_cpu_ns().saturating_sub(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! The engine of plain calls: pread and pwrite, one thread for each request in flight.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use super::{CpuMeter, Outcome};
+use crate::buffer::Buffers;
+use crate::error::{Error, Result};
+use crate::latency::Clock;
+use crate::load::{Load, Request, Requests};
+use crate::results::Direction;
+
+/// A thread needs a few frames, not the megabytes that a library gives it.
+const STACK_BYTES: usize = 128 << 10;
+
+/// Issues the requests of a load, one at a time.
+pub(crate) struct Caller<'a> {
+    file: BorrowedFd<'a>,
+    requests: Requests,
+    buffers: Buffers,
+    block_bytes: u64,
+    seed: u64,
+}
+
+impl<'a> Caller<'a> {
+    /// Makes its buffers.
+    pub(crate) fn new(file: BorrowedFd<'a>, load: &Load) -> Result<Self> {
+        let buffers = Buffers::new(1, load.block_bytes as usize, load.has_writes().then_some(load.seed))
+            .map_err(|e| Error::Resource("allocate buffers", e))?;
+        Ok(Self { file, requests: Requests::new(load), buffers, block_bytes: load.block_bytes, seed: load.seed })
+    }
+
+    /// Issues request number `index` and waits for it: its direction and its response time in nanoseconds.
+    pub(crate) fn issue(&mut self, index: u64, clock: &Clock) -> Result<(Direction, u64)> {
+        let Request { direction, offset_bytes } = self.requests.at(index);
+        let buffer = match direction {
+            Direction::Read => self.buffers.of(0),
+            Direction::Write => self.buffers.stamped(0, offset_bytes, index ^ self.seed),
+        };
+        // SAFETY: the buffer has `block_bytes` bytes, and `&mut self` keeps everyone else from it meanwhile.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer, self.block_bytes as usize) };
+        let submitted_ns = clock.ns();
+        let moved = loop {
+            let moved = match direction {
+                Direction::Read => rustix::io::pread(self.file, &mut *bytes, offset_bytes),
+                Direction::Write => rustix::io::pwrite(self.file, bytes, offset_bytes),
+            };
+            match moved {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => break -errno.raw_os_error(),
+                Ok(moved) => break moved as i32,
+            }
+        };
+        let time_ns = clock.ns() - submitted_ns;
+        if i64::from(moved) == self.block_bytes as i64 {
+            Ok((direction, time_ns))
+        } else {
+            Err(failed(direction, offset_bytes, self.block_bytes, moved))
+        }
+    }
+}
+
+/// What a result other than the whole block means: a negative error number, or too few bytes.
+pub(super) fn failed(direction: Direction, offset_bytes: u64, len_bytes: u64, result: i32) -> Error {
+    let operation = if direction == Direction::Read { "read" } else { "write" };
+    match u64::try_from(result) {
+        Ok(moved_bytes) => Error::Short { operation, offset_bytes, len_bytes, moved_bytes },
+        Err(_) => Error::Request { operation, offset_bytes, len_bytes, source: io::Error::from_raw_os_error(-result) },
+    }
+}
+
+pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Result<Outcome> {
+    let mut callers =
+        (0..load.depth_requests).map(|_| Caller::new(file, load)).collect::<Result<Vec<_>>>()?;
+    let limit = load.end.requests.unwrap_or(u64::MAX);
+    let deadline_ns = load.end.time.map_or(u64::MAX, |t| t.as_nanos() as u64);
+    let next = AtomicU64::new(0);
+    let broken = AtomicBool::new(false);
+    // Threads wait for the gate, which stays locked until all of them exist.
+    let gate = RwLock::new(Clock::start());
+    let mut outcome = Outcome { block_bytes: load.block_bytes, ..Outcome::default() };
+    thread::scope(|scope| {
+        let mut closed = gate.write().map_err(|_| Error::BadLoad("a thread failed".to_owned()))?;
+        let mut threads = Vec::with_capacity(callers.len());
+        for caller in &mut callers {
+            let work = || {
+                let clock = *gate.read().expect("the thread that holds the gate does not panic while it does");
+                let mut mine = Outcome::default();
+                while !broken.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) && clock.ns() < deadline_ns {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= limit {
+                        break;
+                    }
+                    let (direction, time_ns) =
+                        caller.issue(index, &clock).inspect_err(|_| broken.store(true, Ordering::Relaxed))?;
+                    let times = if direction == Direction::Read { &mut mine.reads } else { &mut mine.writes };
+                    times.add_ns(time_ns);
+                }
+                mine.wall_ns = clock.ns();
+                Ok(mine)
+            };
+            match thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    broken.store(true, Ordering::Relaxed);
+                    return Err(Error::Resource("start a thread for each request in flight: use a smaller --depth", error));
+                }
+            }
+        }
+        let cpu = CpuMeter::start();
+        *closed = Clock::start();
+        drop(closed);
+        let mut failure = None;
+        for thread in threads {
+            match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                Ok(mine) => {
+                    let mine: Outcome = mine;
+                    outcome.reads.merge(&mine.reads);
+                    outcome.writes.merge(&mine.writes);
+                    outcome.wall_ns = outcome.wall_ns.max(mine.wall_ns);
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        outcome.cpu_ns = cpu.ns();
+        failure.map_or(Ok(()), Err)
+    })?;
+    Ok(outcome)
+}

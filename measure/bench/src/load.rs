@@ -1,0 +1,276 @@
+//! What a run asks of the storage: a [`Load`], and from it request after request.
+//!
+//! A load is a stream of requests of one size, `depth_requests` of them in flight, of which a share reads. Which request
+//! comes when is fixed by the seed alone, so both engines and every repetition can issue the very same ones.
+
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::address::{Addresses, Region, mix};
+use crate::error::{Error, Result};
+use crate::results::{Direction, Pattern};
+
+/// The unit of every address and length: the largest sector in use, and the page of the file systems that phones use.
+pub const ALIGNMENT_BYTES: u64 = 4096;
+/// The smallest request that a disk with sectors of 512 bytes can be asked for.
+pub const SMALLEST_BLOCK_BYTES: u64 = 512;
+/// The largest request.
+pub const LARGEST_BLOCK_BYTES: u64 = 16 << 20;
+/// The most requests in flight.
+pub const DEEPEST_REQUESTS: u32 = 1024;
+/// The most memory for buffers of requests in flight.
+pub const BUFFERS_BYTES: u64 = 256 << 20;
+
+/// When a run ends: at the first limit that it meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct End {
+    /// After so many requests.
+    pub requests: Option<u64>,
+    /// After so much time; requests in flight then are awaited and counted.
+    pub time: Option<Duration>,
+}
+
+impl End {
+    /// After so many requests.
+    #[must_use]
+    pub fn after_requests(requests: u64) -> Self {
+        Self { requests: Some(requests), time: None }
+    }
+
+    /// After so much time.
+    #[must_use]
+    pub fn after_time(time: Duration) -> Self {
+        Self { requests: None, time: Some(time) }
+    }
+}
+
+/// One kind of load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Share of requests that read.
+    pub read_percent: u32,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Requests kept in flight.
+    pub depth_requests: u32,
+    /// Where reads go.
+    pub reads: Region,
+    /// Where writes go.
+    pub writes: Region,
+    /// Chooses addresses, mix and data.
+    pub seed: u64,
+    /// When it ends.
+    pub end: End,
+}
+
+impl Load {
+    /// A load of one direction on one region.
+    #[must_use]
+    pub fn plain(pattern: Pattern, direction: Direction, block_bytes: u64, region: Region) -> Self {
+        Self {
+            pattern,
+            read_percent: if direction == Direction::Read { 100 } else { 0 },
+            block_bytes,
+            depth_requests: 1,
+            reads: region,
+            writes: region,
+            seed: 0,
+            end: End::default(),
+        }
+    }
+
+    /// Whether any request reads.
+    #[must_use]
+    pub fn has_reads(&self) -> bool {
+        self.read_percent > 0
+    }
+
+    /// Whether any request writes.
+    #[must_use]
+    pub fn has_writes(&self) -> bool {
+        self.read_percent < 100
+    }
+
+    /// Refuses what cannot be issued.
+    ///
+    /// # Errors
+    /// [`Error::BadLoad`] for a size that is zero, unaligned or larger than the region, or a depth out of range.
+    pub fn check(&self) -> Result<()> {
+        check_block(self.block_bytes)?;
+        check_depth(self.depth_requests, self.block_bytes)?;
+        for (used, region) in [(self.has_reads(), self.reads), (self.has_writes(), self.writes)] {
+            if used && region.len_bytes < self.block_bytes {
+                return Err(Error::BadLoad(format!(
+                    "a request of {} bytes does not fit into {} bytes: use a larger --size or a smaller --block",
+                    self.block_bytes, region.len_bytes
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a size of requests that no disk takes.
+///
+/// # Errors
+/// [`Error::BadLoad`] when it is not a power of two between 512 bytes and 16 MiB.
+pub fn check_block(block_bytes: u64) -> Result<()> {
+    if !block_bytes.is_power_of_two() || !(SMALLEST_BLOCK_BYTES..=LARGEST_BLOCK_BYTES).contains(&block_bytes) {
+        return Err(Error::BadLoad(format!(
+            "a request cannot have {block_bytes} bytes: use a power of two from 512 to 16M, such as 4k"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a depth out of range, or whose buffers take more memory than [`BUFFERS_BYTES`].
+///
+/// # Errors
+/// [`Error::BadLoad`].
+pub fn check_depth(depth_requests: u32, block_bytes: u64) -> Result<()> {
+    if !(1..=DEEPEST_REQUESTS).contains(&depth_requests) {
+        return Err(Error::BadLoad(format!(
+            "a depth of {depth_requests} requests is not possible: use 1 to {DEEPEST_REQUESTS}"
+        )));
+    }
+    if u64::from(depth_requests) * block_bytes > BUFFERS_BYTES {
+        return Err(Error::BadLoad(format!(
+            "{depth_requests} requests of {block_bytes} bytes in flight need more than 256 MiB of buffers: \
+             use a smaller --depth or --block"
+        )));
+    }
+    Ok(())
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Read or write.
+    pub direction: Direction,
+    /// First byte.
+    pub offset_bytes: u64,
+}
+
+/// The requests of a load, by number.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    reads: Addresses,
+    writes: Addresses,
+    mix: Mix,
+}
+
+#[derive(Debug, Clone)]
+enum Mix {
+    Reads,
+    Writes,
+    /// One hundred requests in drawn order: direction, and how many of that direction come before it.
+    Both { window: Box<[(Direction, u64); 100]>, reads_per_window: u64 },
+}
+
+impl Requests {
+    /// The requests of `load`.
+    #[must_use]
+    pub fn new(load: &Load) -> Self {
+        let reads = Addresses::new(load.pattern, load.reads, load.block_bytes, mix(load.seed));
+        let writes = Addresses::new(load.pattern, load.writes, load.block_bytes, mix(!load.seed));
+        let mix = match load.read_percent {
+            0 => Mix::Writes,
+            1..100 => Mix::drawn(u64::from(load.read_percent), load.seed),
+            _ => Mix::Reads,
+        };
+        Self { reads, writes, mix }
+    }
+
+    /// Request number `index`.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, index: u64) -> Request {
+        let (direction, index) = match &self.mix {
+            Mix::Reads => (Direction::Read, index),
+            Mix::Writes => (Direction::Write, index),
+            Mix::Both { window, reads_per_window } => {
+                let (direction, rank) = window[(index % 100) as usize];
+                let per_window = if direction == Direction::Read { *reads_per_window } else { 100 - reads_per_window };
+                (direction, index / 100 * per_window + rank)
+            }
+        };
+        let addresses = if direction == Direction::Read { &self.reads } else { &self.writes };
+        Request { direction, offset_bytes: addresses.at(index) }
+    }
+}
+
+impl Mix {
+    fn drawn(read_percent: u64, seed: u64) -> Self {
+        let mut directions: Vec<Direction> =
+            (0..100).map(|i| if i < read_percent { Direction::Read } else { Direction::Write }).collect();
+        directions.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let (mut reads, mut writes) = (0, 0);
+        let mut window = Box::new([(Direction::Read, 0); 100]);
+        for (slot, direction) in window.iter_mut().zip(directions) {
+            let rank = if direction == Direction::Read { &mut reads } else { &mut writes };
+            *slot = (direction, *rank);
+            *rank += 1;
+        }
+        Self::Both { window, reads_per_window: read_percent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mixed(pattern: Pattern, read_percent: u32) -> Load {
+        Load {
+            read_percent,
+            reads: Region::first(1 << 20),
+            writes: Region { start_bytes: 1 << 20, len_bytes: 1 << 20 },
+            ..Load::plain(pattern, Direction::Read, 4096, Region::first(0))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_hundred_requests_hold_the_share_of_reads(percent in 0u32..=100, seed: u64, window in 0u64..50) {
+            let load = Load { seed, ..mixed(Pattern::Random, percent) };
+            let requests = Requests::new(&load);
+            let reads = (window * 100..window * 100 + 100)
+                .filter(|i| requests.at(*i).direction == Direction::Read).count();
+            prop_assert_eq!(reads as u32, percent);
+        }
+
+        #[test]
+        fn each_side_of_a_sequential_mix_is_sequential(percent in 1u32..100, seed: u64) {
+            let requests = Requests::new(&Load { seed, ..mixed(Pattern::Sequential, percent) });
+            for direction in [Direction::Read, Direction::Write] {
+                let mine: Vec<u64> = (0..300).map(|i| requests.at(i))
+                    .filter(|r| r.direction == direction).map(|r| r.offset_bytes % (1 << 20)).collect();
+                prop_assert!(mine.windows(2).all(|w| (w[0] + 4096) % (1 << 20) == w[1]));
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_loads_are_refused_with_the_value() {
+        let good = Load::plain(Pattern::Random, Direction::Read, 4096, Region::first(1 << 20));
+        assert!(good.check().is_ok());
+        for (load, word) in [
+            (Load { block_bytes: 0, ..good.clone() }, "0 bytes"),
+            (Load { block_bytes: 1000, ..good.clone() }, "1000 bytes"),
+            (Load { block_bytes: 256, ..good.clone() }, "256 bytes"),
+            (Load { block_bytes: 32 << 20, ..good.clone() }, "power of two"),
+            (Load { block_bytes: 2 << 20, ..good.clone() }, "does not fit"),
+            (Load { depth_requests: 0, ..good.clone() }, "depth of 0"),
+            (Load { depth_requests: 1025, ..good.clone() }, "depth of 1025"),
+            (Load { depth_requests: 1024, block_bytes: 1 << 20, ..good.clone() }, "256 MiB"),
+        ] {
+            let error = load.check().expect_err(word).to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
