@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn vendors_tails_do_not_matter() {
         for (release, version) in [
-            ("6.18.44-fc-v595", Some((6, 18))),
+            ("6.18.44-cloud-1", Some((6, 18))),
             ("5.10.101-android12-9-g0123", Some((5, 10))),
             ("3.4.0\n", Some((3, 4))),
             ("6.13-rc1", Some((6, 13))),
