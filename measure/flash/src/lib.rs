@@ -1,1 +1,28 @@
 //! Timing model of flash devices: pure and deterministic.
+//!
+//! What it answers: when would this device finish this request? The model is a queueing network (controller, host bus,
+//! write buffer, units) written in freestanding C, so that a kernel module can use the same source; this crate wraps it
+//! safely, describes devices as data ([`Preset`]) and holds them against published figures ([`calibration`]).
+//!
+//! Terms: a *page* is 4 KiB. A *unit* is a die or plane that does one thing at a time. A *program* writes a group of
+//! pages to one unit. A *run* is a sequence of neighbouring addresses. Time is nanoseconds on the caller's clock.
+//!
+//! Properties, each with a test of that name:
+//! - the same requests give the same times, in Rust and in C (`tests/determinism.rs`);
+//! - every request finishes, once, and not before it arrived;
+//! - nothing in flight means nothing to wait for;
+//! - what was flushed is never at risk.
+
+pub mod calibration;
+mod device;
+mod parameters;
+mod preset;
+mod raw;
+
+pub use device::{Completion, Device, DeviceError, Fault, Kind, Request, Status, SubmitError};
+pub use parameters::{ParameterError, Unit};
+pub use preset::{Parameter, Preset, PresetError};
+pub use raw::Counters;
+
+/// The unit of addresses, mapping and transfer in bytes.
+pub const PAGE_BYTES: u64 = 4096;

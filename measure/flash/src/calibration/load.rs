@@ -1,0 +1,160 @@
+//! Closed loops of requests against a device in model time.
+
+use crate::{Completion, Device, Kind, PAGE_BYTES, Request};
+
+/// Order of a load's addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, from the start again at the end of the region.
+    Sequential,
+    /// Records at random places, each read or written front to back in requests of at most 128 KiB.
+    Scattered,
+}
+
+/// Requests that one process keeps going.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Read or write.
+    pub kind: Kind,
+    /// Order of addresses.
+    pub order: Order,
+    /// What the process asks for at a time; split into requests of at most 128 KiB.
+    pub record_bytes: u64,
+    /// Requests in flight.
+    pub outstanding: u64,
+    /// First byte of its region.
+    pub region_start: u64,
+    /// Length of its region.
+    pub region_bytes: u64,
+    /// How much it moves; it goes on after that as long as another load is not done.
+    pub total_bytes: u64,
+}
+
+/// What a load experienced until it had moved its total.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Outcome {
+    /// Time until the total was moved.
+    pub elapsed_ns: u64,
+    /// Bytes moved until the end of the whole simulation.
+    pub bytes_at_end: u64,
+    /// Length of the whole simulation.
+    pub simulation_ns: u64,
+    records: u64,
+}
+
+impl Outcome {
+    /// Mean response time of a record: total time over records, as the dissertation defines it (4.2.3).
+    #[must_use]
+    pub fn mean_ms(&self) -> f64 {
+        self.elapsed_ns as f64 / self.records as f64 / 1e6
+    }
+
+    /// Bandwidth while all loads were running, in bytes per second.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> f64 {
+        self.bytes_at_end as f64 * 1e9 / self.simulation_ns as f64
+    }
+}
+
+const REQUEST_BYTES_MAX: u64 = 128 * 1024;
+
+struct Running {
+    load: Load,
+    next: u64,
+    record_left: u64,
+    issued: u64,
+    moved: u64,
+    done_at: Option<u64>,
+    random: u64,
+}
+
+impl Running {
+    fn next_request(&mut self, tag: u64) -> Request {
+        if self.record_left == 0 {
+            self.record_left = self.load.record_bytes;
+            let records = self.load.region_bytes / self.load.record_bytes;
+            let record = match self.load.order {
+                Order::Sequential => self.issued / self.load.record_bytes % records,
+                Order::Scattered => splitmix(&mut self.random) % records,
+            };
+            self.next = self.load.region_start + record * self.load.record_bytes;
+        }
+        let len_bytes = self.record_left.min(REQUEST_BYTES_MAX);
+        let request = Request { tag, kind: self.load.kind, offset_bytes: self.next, len_bytes, fua: false };
+        self.next += len_bytes;
+        self.record_left -= len_bytes;
+        self.issued += len_bytes;
+        request
+    }
+}
+
+/// Runs the loads side by side until each has moved its total. Tags name the load and the length in pages.
+///
+/// # Panics
+/// When the device refuses a request: the loads do not fit it.
+#[must_use]
+pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> {
+    let mut running: Vec<Running> = loads
+        .iter()
+        .enumerate()
+        .map(|(i, load)| Running {
+            load: *load,
+            next: 0,
+            record_left: 0,
+            issued: 0,
+            moved: 0,
+            done_at: None,
+            random: seed.wrapping_mul(1_000_003).wrapping_add(i as u64),
+        })
+        .collect();
+    let mut done: Vec<Completion> = Vec::new();
+    // What an earlier load left behind in the device ends first.
+    while let Some(next) = device.next_event_ns() {
+        device.advance(next, &mut done);
+    }
+    done.clear();
+    let begin = device.now_ns();
+    let mut now = begin;
+    let submit = |device: &mut Device, running: &mut Running, index: usize, now: u64| {
+        let mut request = running.next_request(0);
+        request.tag = (index as u64) << 32 | (request.len_bytes / PAGE_BYTES);
+        device.submit(now, request).unwrap_or_else(|e| panic!("{request:?}: {e}"));
+    };
+    for (index, r) in running.iter_mut().enumerate() {
+        for _ in 0..r.load.outstanding {
+            submit(device, r, index, now);
+        }
+    }
+    while running.iter().any(|r| r.done_at.is_none()) {
+        let Some(next) = device.next_event_ns() else { break };
+        now = next;
+        device.advance(now, &mut done);
+        for completion in done.drain(..) {
+            let index = usize::try_from(completion.tag >> 32).unwrap_or(0);
+            let r = &mut running[index];
+            r.moved += (completion.tag & 0xFFFF_FFFF) * PAGE_BYTES;
+            if r.moved >= r.load.total_bytes && r.done_at.is_none() {
+                r.done_at = Some(completion.at_ns);
+            }
+            submit(device, r, index, completion.at_ns);
+        }
+    }
+    running
+        .iter()
+        .map(|r| Outcome {
+            elapsed_ns: r.done_at.unwrap_or(now) - begin,
+            bytes_at_end: r.moved,
+            simulation_ns: now - begin,
+            records: r.load.total_bytes / r.load.record_bytes,
+        })
+        .collect()
+}
+
+/// One step of splitmix64: all the randomness that a load needs.
+pub(crate) fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

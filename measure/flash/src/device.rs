@@ -1,0 +1,311 @@
+//! A device that runs: the C core behind a safe border.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use thiserror::Error;
+
+use crate::preset::Preset;
+use crate::raw::{self, Counters, RawCompletion, RawDevice, RawRequest};
+use crate::{PAGE_BYTES, ParameterError};
+
+/// Why a device could not be made or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DeviceError {
+    /// The preset or the capacity is outside what the model can hold.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// The capacity is no multiple of a page, or nothing.
+    #[error("a capacity of {0} bytes is not a positive multiple of {PAGE_BYTES}")]
+    Capacity(u64),
+    /// What shapes the device's memory cannot change while it runs.
+    #[error("this parameter shapes the device and cannot change while it runs: make a new device")]
+    Structural,
+}
+
+/// Why a request was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SubmitError {
+    /// The device holds as many requests as it can: wait for a completion.
+    #[error("the device's queue is full")]
+    Full,
+    /// The request reaches beyond the device, or is empty.
+    #[error("the request lies outside the device")]
+    OutOfRange,
+    /// Offset or length is not a multiple of a page.
+    #[error("offset and length must be multiples of {PAGE_BYTES} bytes")]
+    Misaligned,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Data from the device.
+    Read,
+    /// Data to the device.
+    Write,
+    /// All finished writes made durable; offset and length are ignored.
+    Flush,
+    /// The range is not needed any more.
+    Discard,
+}
+
+/// A request as the block layer would hand it over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's name for it.
+    pub tag: u64,
+    /// What to do.
+    pub kind: Kind,
+    /// First byte; a multiple of [`PAGE_BYTES`].
+    pub offset_bytes: u64,
+    /// Length; a multiple of [`PAGE_BYTES`].
+    pub len_bytes: u64,
+    /// A write that is done only when it is durable.
+    pub fua: bool,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Well.
+    Ok,
+    /// The cells could not be read.
+    ReadError,
+    /// It hung until the faults were cleared.
+    TimedOut,
+}
+
+/// The end of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// The caller's name for the request.
+    pub tag: u64,
+    /// When it was finished, in nanoseconds of the caller's clock.
+    pub at_ns: u64,
+    /// How.
+    pub status: Status,
+}
+
+/// A fault on request, in force until [`Device::clear_faults`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Reads that touch the range fail.
+    ReadError {
+        /// First byte.
+        offset_bytes: u64,
+        /// Length.
+        len_bytes: u64,
+    },
+    /// Requests that touch the range hang.
+    Timeout {
+        /// First byte.
+        offset_bytes: u64,
+        /// Length.
+        len_bytes: u64,
+    },
+}
+
+/// A simulated device of a given capacity.
+#[derive(Debug)]
+pub struct Device {
+    raw: NonNull<RawDevice>,
+    /// Holds what `raw` points into; never moved or resized.
+    _memory: Box<[u64]>,
+    capacity_bytes: u64,
+    now_ns: u64,
+}
+
+// SAFETY: the C core has no global state; a device's memory belongs to this value alone.
+unsafe impl Send for Device {}
+
+impl Device {
+    /// Makes a device of `capacity_bytes` with the behaviour of `preset`.
+    ///
+    /// # Errors
+    /// When the capacity is no multiple of a page or a parameter is outside its range.
+    pub fn new(preset: &Preset, capacity_bytes: u64) -> Result<Self, DeviceError> {
+        if capacity_bytes == 0 || !capacity_bytes.is_multiple_of(PAGE_BYTES) {
+            return Err(DeviceError::Capacity(capacity_bytes));
+        }
+        let params = preset.raw(capacity_bytes / PAGE_BYTES)?;
+        // SAFETY: the pointer is valid for the call.
+        let bytes = unsafe { raw::bf_memory_bytes(&raw const params) };
+        let mut memory = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
+        let mut device = std::ptr::null_mut();
+        // SAFETY: memory holds at least `bytes` bytes, aligned to 8; both pointers are valid for the call.
+        let code = unsafe {
+            raw::bf_init(memory.as_mut_ptr().cast::<c_void>(), memory.len() * 8, &raw const params, &raw mut device)
+        };
+        let raw = NonNull::new(device).filter(|_| code == 0).ok_or(DeviceError::Capacity(capacity_bytes))?;
+        Ok(Self { raw, _memory: memory, capacity_bytes, now_ns: 0 })
+    }
+
+    /// New times and energies, same contents and state.
+    ///
+    /// # Errors
+    /// When a parameter is outside its range, or one that shapes the device differs.
+    pub fn reconfigure(&mut self, preset: &Preset) -> Result<(), DeviceError> {
+        let params = preset.raw(self.capacity_bytes / PAGE_BYTES)?;
+        // SAFETY: the device is alive and the pointer valid for the call.
+        let code = unsafe { raw::bf_reconfigure(self.raw.as_ptr(), &raw const params) };
+        if code == 0 { Ok(()) } else { Err(DeviceError::Structural) }
+    }
+
+    /// Hands over a request that arrives at `now_ns`. A time before an earlier call's counts as that call's.
+    ///
+    /// # Errors
+    /// When the queue is full or the request does not fit the device; nothing has changed then.
+    pub fn submit(&mut self, now_ns: u64, request: Request) -> Result<(), SubmitError> {
+        let aligned = request.offset_bytes.is_multiple_of(PAGE_BYTES) && request.len_bytes.is_multiple_of(PAGE_BYTES);
+        if request.kind != Kind::Flush && !aligned {
+            return Err(SubmitError::Misaligned);
+        }
+        let (page, pages) = match request.kind {
+            Kind::Flush => (0, 0),
+            _ => (request.offset_bytes / PAGE_BYTES, request.len_bytes / PAGE_BYTES),
+        };
+        let raw_request = RawRequest {
+            tag: request.tag,
+            page,
+            pages: u32::try_from(pages).map_err(|_| SubmitError::OutOfRange)?,
+            op: match request.kind {
+                Kind::Read => 0,
+                Kind::Write => 1,
+                Kind::Flush => 2,
+                Kind::Discard => 3,
+            },
+            fua: u32::from(request.fua),
+            reserved: 0,
+        };
+        self.now_ns = self.now_ns.max(now_ns);
+        // SAFETY: the device is alive and the pointer valid for the call.
+        match unsafe { raw::bf_submit(self.raw.as_ptr(), self.now_ns, &raw const raw_request) } {
+            0 => Ok(()),
+            -3 => Err(SubmitError::Full),
+            _ => Err(SubmitError::OutOfRange),
+        }
+    }
+
+    /// When [`Device::advance`] has something to do next; `None` when the device rests.
+    #[must_use]
+    pub fn next_event_ns(&self) -> Option<u64> {
+        // SAFETY: the device is alive.
+        let next = unsafe { raw::bf_next_event(self.raw.as_ptr()) };
+        (next != raw::BF_NEVER).then_some(next)
+    }
+
+    /// Lets the device work until `now_ns` and appends what it finished, in order of completion, to `done`.
+    pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        self.now_ns = self.now_ns.max(now_ns);
+        // SAFETY: the device is alive.
+        unsafe { raw::bf_run(self.raw.as_ptr(), self.now_ns) };
+        self.collect(done);
+    }
+
+    fn collect(&mut self, done: &mut Vec<Completion>) {
+        let mut completion = RawCompletion::default();
+        // SAFETY: the device is alive and the pointer valid for the call.
+        while unsafe { raw::bf_collect(self.raw.as_ptr(), &raw mut completion) } != 0 {
+            done.push(Completion {
+                tag: completion.tag,
+                at_ns: completion.at_ns,
+                status: match completion.status {
+                    0 => Status::Ok,
+                    1 => Status::ReadError,
+                    _ => Status::TimedOut,
+                },
+            });
+        }
+    }
+
+    /// Requests inside the device: neither finished nor collected.
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        // SAFETY: the device is alive.
+        unsafe { raw::bf_in_flight(self.raw.as_ptr()) }
+    }
+
+    /// The latest time that the device has been told, in nanoseconds of the caller's clock.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Capacity in bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        // SAFETY: the device is alive; the pointer leads into it and is read at once.
+        unsafe { *raw::bf_counters(self.raw.as_ptr()) }
+    }
+
+    /// Sets the counters to zero.
+    pub fn reset_counters(&mut self) {
+        // SAFETY: the device is alive.
+        unsafe { raw::bf_reset_counters(self.raw.as_ptr()) };
+    }
+
+    /// Puts a fault in force; at most 16 at a time.
+    ///
+    /// # Errors
+    /// When the range is not on the device, not aligned, or there are too many faults.
+    pub fn inject(&mut self, fault: Fault) -> Result<(), SubmitError> {
+        let (offset_bytes, len_bytes) = match fault {
+            Fault::ReadError { offset_bytes, len_bytes } | Fault::Timeout { offset_bytes, len_bytes } => {
+                (offset_bytes, len_bytes)
+            }
+        };
+        if !offset_bytes.is_multiple_of(PAGE_BYTES) || !len_bytes.is_multiple_of(PAGE_BYTES) {
+            return Err(SubmitError::Misaligned);
+        }
+        let (page, pages) = (offset_bytes / PAGE_BYTES, len_bytes / PAGE_BYTES);
+        // SAFETY: the device is alive.
+        let code = unsafe {
+            match fault {
+                Fault::ReadError { .. } => raw::bf_fault_read_error(self.raw.as_ptr(), page, pages),
+                Fault::Timeout { .. } => raw::bf_fault_timeout(self.raw.as_ptr(), page, pages),
+            }
+        };
+        match code {
+            0 => Ok(()),
+            -3 => Err(SubmitError::Full),
+            _ => Err(SubmitError::OutOfRange),
+        }
+    }
+
+    /// Ends all faults; what hung finishes now as timed out and is collected by the next [`Device::advance`].
+    pub fn clear_faults(&mut self) {
+        // SAFETY: the device is alive.
+        unsafe { raw::bf_clear_faults(self.raw.as_ptr(), self.now_ns) };
+    }
+
+    /// Whether the newest data of this 4 KiB page is only in the write buffer: a power cut may lose it.
+    #[must_use]
+    pub fn is_volatile(&self, page: u64) -> bool {
+        // SAFETY: the device is alive.
+        unsafe { raw::bf_is_volatile(self.raw.as_ptr(), page) != 0 }
+    }
+
+    /// Power fails at `now_ns`: the queue is dropped, and of the pages at risk those given back (in ascending order,
+    /// once each) go back to what they held when they were last durable. Which ones is drawn from `seed`.
+    pub fn power_cut(&mut self, now_ns: u64, seed: u64) -> Vec<u64> {
+        unsafe extern "C" fn remember(context: *mut c_void, page: u64) {
+            // SAFETY: the context is the vector below, which outlives the call that calls back.
+            let lost = unsafe { &mut *context.cast::<Vec<u64>>() };
+            lost.push(page);
+        }
+        self.now_ns = self.now_ns.max(now_ns);
+        let mut lost: Vec<u64> = Vec::new();
+        // SAFETY: the device is alive; the callback is called only during this call, with the vector as context.
+        unsafe { raw::bf_power_cut(self.raw.as_ptr(), self.now_ns, seed, remember, (&raw mut lost).cast()) };
+        lost.sort_unstable();
+        lost.dedup();
+        lost
+    }
+}

@@ -1,0 +1,254 @@
+//! Devices as data: a preset names a device and gives each of its parameters with the source of the number.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::parameters::{self, FIELDS, Field, ParameterError, Unit};
+use crate::raw::Params;
+
+/// Why a preset could not be read.
+#[derive(Debug, Error)]
+pub enum PresetError {
+    /// The file is not TOML of the right shape; the cause names the line.
+    #[error("the preset is not readable: {0}")]
+    Syntax(#[from] Box<toml::de::Error>),
+    /// A parameter is wrong.
+    #[error("preset '{preset}': {error}")]
+    Parameter {
+        /// The preset's name.
+        preset: String,
+        /// What is wrong.
+        error: ParameterError,
+    },
+    /// No built-in preset has this name.
+    #[error("there is no preset '{name}'; did you mean '{nearest}'? `brisk lab presets` lists them")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The most similar one there is.
+        nearest: &'static str,
+    },
+}
+
+/// One parameter of a preset, for listings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name; the last word is the unit.
+    pub name: &'static str,
+    /// How it is written.
+    pub unit: Unit,
+    /// Its value in that unit.
+    pub value: String,
+    /// What it is.
+    pub about: &'static str,
+    /// Where the number comes from; empty for the neutral default.
+    pub source: String,
+}
+
+/// A device's behaviour, without its capacity.
+#[derive(Debug, Clone)]
+pub struct Preset {
+    /// Short name, such as `galaxy-s5-emmc`.
+    pub name: String,
+    /// One line on what it is.
+    pub title: String,
+    /// What the numbers stand on, and where they should not be trusted.
+    pub note: String,
+    params: Params,
+    sources: BTreeMap<&'static str, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    title: String,
+    #[serde(default)]
+    note: String,
+    parameters: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    value: toml::Value,
+    source: String,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../presets/", $name, ".toml")))),*];
+    };
+}
+
+built_in!(
+    "galaxy-s5-emmc",
+    "nexus4-emmc",
+    "emmc-5.1",
+    "ufs-3.1",
+    "pcm",
+    "sd-transcend",
+    "sd-ridata",
+    "sd-sandisk",
+    "sd-kingston",
+    "sd-wintec",
+    "sd-adata",
+    "sd-patriot",
+    "sd-pny",
+);
+
+impl Preset {
+    /// The built-in preset of that name.
+    ///
+    /// # Errors
+    /// When there is none; the error names the most similar.
+    pub fn builtin(name: &str) -> Result<Self, PresetError> {
+        match BUILT_IN.iter().find(|(n, _)| *n == name) {
+            Some((_, text)) => Self::from_toml(text),
+            None => Err(PresetError::Unknown {
+                name: name.to_owned(),
+                nearest: parameters::nearest(name, BUILT_IN.iter().map(|(n, _)| *n)).unwrap_or_default(),
+            }),
+        }
+    }
+
+    /// Names of the built-in presets.
+    #[must_use]
+    pub fn builtin_names() -> Vec<&'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Reads a preset from TOML.
+    ///
+    /// # Errors
+    /// When the text is not TOML of the right shape, or a parameter is unknown or outside its range.
+    pub fn from_toml(text: &str) -> Result<Self, PresetError> {
+        let file: File = toml::from_str(text).map_err(Box::new)?;
+        let mut preset = Self {
+            name: file.name,
+            title: file.title,
+            note: file.note,
+            params: parameters::neutral(),
+            sources: BTreeMap::new(),
+        };
+        for (name, entry) in &file.parameters {
+            let text = match &entry.value {
+                toml::Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let set = Field::find(name).and_then(|field| {
+                (field.set)(&mut preset.params, field.parse(&text)?);
+                preset.sources.insert(field.name, entry.source.clone());
+                Ok(())
+            });
+            set.and_then(|()| Ok(())).map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
+        }
+        // Any capacity will do to check the rest.
+        preset.raw(1 << 18).map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
+        Ok(preset)
+    }
+
+    /// Changes one parameter by its name; the preset stays as it was when the value is refused.
+    ///
+    /// # Errors
+    /// When the name is unknown or the value is not one that the model accepts.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParameterError> {
+        let field = Field::find(name)?;
+        let mut params = self.params.clone();
+        (field.set)(&mut params, field.parse(value)?);
+        parameters::check(&Params { pages: 1 << 18, ..params.clone() })?;
+        self.params = params;
+        self.sources.insert(field.name, "set by hand".to_owned());
+        Ok(())
+    }
+
+    /// Commands that the device holds at once.
+    #[must_use]
+    pub fn queue_depth_requests(&self) -> u32 {
+        self.params.queue_depth
+    }
+
+    /// Whether finished writes can be lost in a power cut until they are flushed.
+    #[must_use]
+    pub fn write_cache(&self) -> bool {
+        self.params.write_cache != 0
+    }
+
+    /// All parameters with their values.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Parameter> {
+        FIELDS
+            .iter()
+            .map(|field| Parameter {
+                name: field.name,
+                unit: field.unit,
+                value: field.format((field.get)(&self.params)),
+                about: field.about,
+                source: self.sources.get(field.name).cloned().unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    pub(crate) fn raw(&self, pages: u64) -> Result<Params, ParameterError> {
+        let params = Params { pages, ..self.params.clone() };
+        parameters::check(&params)?;
+        Ok(params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_preset_is_valid_and_named_as_its_file() {
+        for name in Preset::builtin_names() {
+            let preset = Preset::builtin(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(preset.name, name);
+            assert!(!preset.title.is_empty() && !preset.note.is_empty(), "{name} lacks title or note");
+        }
+    }
+
+    #[test]
+    fn every_number_of_a_built_in_preset_has_a_source() {
+        for name in Preset::builtin_names() {
+            let preset = Preset::builtin(name).expect("valid");
+            let neutral = Preset { params: parameters::neutral(), sources: BTreeMap::new(), ..preset.clone() };
+            for (parameter, neutral) in preset.parameters().iter().zip(neutral.parameters()) {
+                assert!(
+                    parameter.value == neutral.value || parameter.source.len() > 8,
+                    "{name}: {} has no source",
+                    parameter.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_preset_is_named() {
+        let head = "name = \"x\"\ntitle = \"y\"\n";
+        let wrong = [
+            ("name = 1", "line 1"),
+            (&format!("{head}colour = 1\n[parameters]"), "colour"),
+            (&format!("{head}[parameters]\nreed_us = {{ value = 1, source = \"guess\" }}"), "read_us"),
+            (&format!("{head}[parameters]\nunits = {{ value = -1, source = \"guess\" }}"), "a whole number"),
+            (&format!("{head}[parameters]\nunits = {{ value = 500, source = \"guess\" }}"), "units is outside"),
+            (&format!("{head}[parameters]\nunits = {{ value = 5 }}"), "source"),
+        ];
+        for (text, expected) in wrong {
+            let error = Preset::from_toml(text).expect_err(text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_refused_value_leaves_the_preset_as_it_was() {
+        let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
+        let before = preset.parameters();
+        assert!(preset.set("units", "1000").is_err());
+        assert!(preset.set("units", "many").is_err());
+        assert_eq!(preset.parameters(), before);
+    }
+}
