@@ -102,7 +102,7 @@ impl Error {
 
 fn missing_remedy(path: &Path) -> &'static str {
     let holds = |dir: &str| path.components().any(|part| part.as_os_str() == dir);
-    if holds("block") {
+    if holds("block") && !path.ends_with("block") {
         "see /sys/block for the devices of this machine"
     } else if holds("pressure") {
         "the kernel needs CONFIG_PSI=y, and psi=1 on its command line where it is off by default"
@@ -128,6 +128,8 @@ mod tests {
             "/proc/pressure/io does not exist: the kernel needs CONFIG_PSI=y, and psi=1 on its command line where it \
              is off by default"
         );
+        let no_sys = Error::reading("/sys/block".into(), io::ErrorKind::NotFound.into());
+        assert!(no_sys.to_string().contains("mount -t sysfs"), "{no_sys}");
         let denied = Error::reading("/sys/x/energy_uj".into(), io::ErrorKind::PermissionDenied.into());
         assert!(!denied.is_absent());
         assert_eq!(denied.to_string(), "no permission to read /sys/x/energy_uj: run brisk as root");

@@ -1,12 +1,61 @@
-//! `brisk doctor`.
+//! `brisk doctor`: what this machine offers and lacks for each part of brisk, with reason and remedy.
+//!
+//! Facts are gathered first, from /proc and /sys and by a few system calls that change nothing; what they mean is
+//! decided by a pure function over them; a view prints the findings. The exit code tells the worst: 0 all is there, 1
+//! something is missing or needs more rights, 2 brisk is of no use here.
 
+mod facts;
+mod finding;
+mod judge;
+mod probe;
+mod view;
+
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+
+use anyhow::Context;
+use brisk_sense::Sense;
+
+use facts::Facts;
+use finding::{Part, State};
 
 /// Arguments of `brisk doctor`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Look at these parts only; the exit code is theirs
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    part: Vec<Part>,
+    /// Print one JSON document for programs
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs it.
-pub(crate) fn run(_args: &Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("brisk doctor is not built yet")
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let facts = Facts::gather(&Sense::default());
+    let mut findings = judge::judge(&facts);
+    if !args.part.is_empty() {
+        findings.retain(|finding| args.part.contains(&finding.part));
+    }
+    let state = if args.part.is_empty() { judge::overall(&findings) } else { finding::worst(&findings) };
+    let text = if args.json {
+        view::json(&facts, &findings, state)?
+    } else {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let width = if terminal { view::terminal_width() } else { None };
+        view::terminal(&facts, &findings, state, terminal && !plain, width)
+    };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever closed the pipe has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        outcome => outcome.context("cannot print the findings")?,
+    }
+    Ok(ExitCode::from(match state {
+        State::Ok => 0,
+        State::Degraded => 1,
+        State::Missing => 2,
+    }))
 }

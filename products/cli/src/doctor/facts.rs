@@ -1,0 +1,143 @@
+//! What was seen on the machine, before anyone says what it means.
+
+use std::path::{Path, PathBuf};
+
+use brisk_sense::{
+    BlockQueue, Capability, Cgroups, Limits, MemInfo, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense, Swap,
+    Zram,
+};
+
+use super::probe::{self, Answer};
+
+/// A value, or in words why it is not known.
+pub(crate) type Known<T> = Result<T, String>;
+
+/// A file system and the disk under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The directory.
+    pub(crate) path: PathBuf,
+    /// File system type.
+    pub(crate) fs_type: String,
+    /// Kernel name of the whole disk; `None` where there is no single one.
+    pub(crate) disk: Option<String>,
+}
+
+/// All that the judgement may use.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) kernel_release: Known<String>,
+    pub(crate) status: Known<ProcessStatus>,
+    pub(crate) limits: Known<Limits>,
+    pub(crate) cpus: Known<u32>,
+    pub(crate) memory: Known<MemInfo>,
+    /// Names in /proc/diskstats.
+    pub(crate) counted_devices: Known<Vec<String>>,
+    /// Disks that queue requests, without loop devices.
+    pub(crate) queues: Known<Vec<BlockQueue>>,
+    pub(crate) home: Known<Home>,
+    pub(crate) pressure_cpu: Known<()>,
+    pub(crate) pressure_io: Known<()>,
+    pub(crate) pressure_memory: Known<()>,
+    /// A window of 1 s, which needs CAP_SYS_RESOURCE.
+    pub(crate) trigger_short: Answer,
+    /// A window of 2 s, which does not from Linux 6.4 on.
+    pub(crate) trigger_long: Answer,
+    pub(crate) cgroups: Known<Cgroups>,
+    /// The bits of lru_gen/enabled, if the kernel has it.
+    pub(crate) lru_gen: Known<Option<u32>>,
+    pub(crate) swaps: Known<Vec<Swap>>,
+    pub(crate) zrams: Known<Vec<Zram>>,
+    pub(crate) io_uring: Answer,
+    /// kernel.io_uring_disabled, if the kernel has it.
+    pub(crate) io_uring_disabled: Option<String>,
+    pub(crate) pidfd: Answer,
+    pub(crate) madvise_page_out: Answer,
+    pub(crate) madvise_will_need: Answer,
+    pub(crate) bpf_tracing: Answer,
+    pub(crate) btf: bool,
+    /// kernel.modules_disabled; `None` for a kernel without modules.
+    pub(crate) modules_disabled: Option<String>,
+    pub(crate) realtime: Answer,
+    pub(crate) fuse: Answer,
+    pub(crate) loop_control: Answer,
+    pub(crate) ublk: Answer,
+    pub(crate) powercap: Known<Vec<PowercapZone>>,
+    pub(crate) supplies: Known<Vec<PowerSupply>>,
+}
+
+impl Facts {
+    /// Looks at this machine.
+    pub(crate) fn gather(sense: &Sense) -> Self {
+        let memory_pressure = sense.path("/proc/pressure/memory");
+        Self {
+            kernel_release: known(sense.kernel_release()),
+            status: known(sense.process_status()),
+            limits: known(sense.limits()),
+            cpus: known(sense.cpus_online()),
+            memory: known(sense.mem_info()),
+            counted_devices: known(sense.disk_stats().map(|disks| disks.into_iter().map(|disk| disk.name).collect())),
+            queues: queues(sense),
+            home: home(sense),
+            pressure_cpu: known(sense.pressure(Resource::Cpu).map(drop)),
+            pressure_io: known(sense.pressure(Resource::Io).map(drop)),
+            pressure_memory: known(sense.pressure(Resource::Memory).map(drop)),
+            trigger_short: probe::pressure_trigger(&memory_pressure, 1_000_000),
+            trigger_long: probe::pressure_trigger(&memory_pressure, 2_000_000),
+            cgroups: known(sense.cgroups()),
+            lru_gen: known(sense.lru_gen()),
+            swaps: known(sense.swaps()),
+            zrams: known(sense.zrams()),
+            io_uring: probe::io_uring(),
+            io_uring_disabled: sense.sysctl("kernel.io_uring_disabled").ok().flatten(),
+            pidfd: probe::pidfd(),
+            madvise_page_out: probe::madvise_page_out(),
+            madvise_will_need: probe::madvise_will_need(),
+            bpf_tracing: probe::bpf_tracing(),
+            btf: sense.path("/sys/kernel/btf/vmlinux").exists(),
+            modules_disabled: sense.sysctl("kernel.modules_disabled").ok().flatten(),
+            realtime: probe::realtime(),
+            fuse: probe::open_device(&sense.path("/dev/fuse")),
+            loop_control: probe::open_device(&sense.path("/dev/loop-control")),
+            ublk: probe::open_device(&sense.path("/dev/ublk-control")),
+            powercap: known(sense.powercap_zones()),
+            supplies: known(sense.power_supplies()),
+        }
+    }
+
+    /// Whether this process has `capability`; no when that is not known.
+    pub(crate) fn has(&self, capability: Capability) -> bool {
+        self.status.as_ref().is_ok_and(|status| status.has(capability))
+    }
+}
+
+/// Keeps the value, or the words of the error and its cause.
+fn known<T>(outcome: Result<T, brisk_sense::Error>) -> Known<T> {
+    outcome.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+}
+
+fn queues(sense: &Sense) -> Known<Vec<BlockQueue>> {
+    let mut queues = Vec::new();
+    for device in known(sense.block_devices())? {
+        let emulated = ["loop", "ram", "zram", "nbd"].iter().any(|driver| device.name.starts_with(driver));
+        if emulated || device.size_bytes == 0 {
+            continue;
+        }
+        let queue = known(sense.block_queue(&device.name))?;
+        if queue.depth_requests.is_some() {
+            queues.push(queue);
+        }
+    }
+    Ok(queues)
+}
+
+/// Where the data of the person lies: the home directory, or the root of a system without one.
+fn home(sense: &Sense) -> Known<Home> {
+    let wanted = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_dir());
+    let wanted = wanted.unwrap_or_else(|| PathBuf::from("/"));
+    let path = std::fs::canonicalize(&wanted).map_err(|error| format!("{}: {error}", wanted.display()))?;
+    let mount = known(sense.mount_of(Path::new(&path)))?;
+    let mount = mount.ok_or_else(|| format!("no mount holds {}: mount /proc of this root", path.display()))?;
+    let located = known(sense.block_device_of(mount.device))?;
+    Ok(Home { path, fs_type: mount.fs_type, disk: located.map(|located| located.disk.name) })
+}

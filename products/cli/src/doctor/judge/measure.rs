@@ -1,0 +1,253 @@
+//! What measuring needs: the benchmark, the emulated devices, the energy meters.
+
+use brisk_core::units::{GIB, MIB, format_bytes};
+use brisk_sense::{Capability, KernelVersion};
+
+use super::{Need, Needs, REFUSED_TO_ROOT, State};
+use crate::doctor::facts::Facts;
+use crate::doctor::probe::Answer;
+
+/// The first long-term kernel whose block layer has multi-queue schedulers (they came with 4.12).
+const OLDEST_KERNEL: KernelVersion = KernelVersion { major: 4, minor: 14 };
+
+/// Device of `brisk lab up` by default, and room for its tables and for the programs that use it.
+const LAB_DEVICE_BYTES: u64 = GIB;
+const LAB_ROOM_BYTES: u64 = 512 * MIB;
+/// The smallest device on which a study still says something.
+const LAB_SMALLEST_BYTES: u64 = 256 * MIB;
+
+/// The storage benchmark and the studies.
+pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
+    kernel(facts, &mut needs);
+    let why = "without it brisk does not know which device it measures, nor whether a cache answered";
+    if let Some(devices) = needs.known(State::Missing, "/proc", &facts.counted_devices, why) {
+        needs.ok("/proc", format!("counters of {} devices", devices.len()));
+    }
+    if let Some(queues) = needs.known(State::Missing, "/sys", &facts.queues, why) {
+        match queues.len() {
+            0 => needs.lacks(
+                State::Degraded,
+                "/sys",
+                "no disk that queues requests",
+                "there is nothing here but memory and network to measure",
+                "attach a disk, or use an emulated one (brisk lab up)",
+            ),
+            count => needs.ok("/sys", format!("settings of {count} {}", plural(count, "disk"))),
+        }
+    }
+    if let Some(home) = needs.known(State::Degraded, "home", &facts.home, "by default the disk under it is measured") {
+        let path = home.path.display();
+        match &home.disk {
+            Some(disk) => needs.ok("home", format!("{path} is {} on {disk}", home.fs_type)),
+            None => needs.lacks(
+                State::Degraded,
+                "home",
+                format!("{path} is {}, no single disk under it", home.fs_type),
+                "bytes cannot be checked against a disk's counters, so a cache may go unnoticed",
+                "name a directory on a disk: brisk bench PATH",
+            ),
+        }
+    }
+    let disabled = facts.io_uring_disabled.as_deref().is_some_and(|value| value != "0");
+    let need = Need {
+        works: "rings can be made",
+        lacking: "not in this kernel",
+        state: State::Degraded,
+        reason: "requests are issued by plain calls, one thread each, which costs more CPU time and some depth",
+        remedy: "use Linux 5.1 or newer with CONFIG_IO_URING",
+        refused_to_root: if disabled { "sysctl kernel.io_uring_disabled=0" } else { REFUSED_TO_ROOT },
+    };
+    match (&facts.io_uring, &facts.io_uring_disabled) {
+        (Answer::Refused, Some(value)) if disabled => needs.lacks(
+            State::Degraded,
+            "io_uring",
+            format!("refused, kernel.io_uring_disabled is {value}"),
+            need.reason,
+            "as root: sysctl kernel.io_uring_disabled=0",
+        ),
+        (answer, _) => needs.answer(facts, "io_uring", answer, &need),
+    }
+    let why = "without the pressure on processors brisk cannot tell a disturbed measurement from a quiet one";
+    if needs.known(State::Degraded, "cpu pressure", &facts.pressure_cpu, why).is_some() {
+        needs.ok("cpu pressure", "told by the kernel (PSI)");
+    }
+    processors(facts, &mut needs, "the load and the kernel's work for it disturb each other");
+}
+
+fn kernel(facts: &Facts, needs: &mut Needs<'_>) {
+    let why = "what the kernel can do depends on its release";
+    let Some(release) = needs.known(State::Degraded, "kernel", &facts.kernel_release, why) else { return };
+    match KernelVersion::of(release) {
+        Some(version) if version >= OLDEST_KERNEL => needs.ok("kernel", format!("Linux {release}")),
+        Some(_) => needs.lacks(
+            State::Missing,
+            "kernel",
+            format!("Linux {release}"),
+            "it is older than the multi-queue block layer with its schedulers",
+            format!("use Linux {OLDEST_KERNEL} or newer"),
+        ),
+        None => needs.lacks(
+            State::Degraded,
+            "kernel",
+            format!("'{release}'"),
+            "this is not a release of Linux that brisk can read",
+            format!("use Linux {OLDEST_KERNEL} or newer"),
+        ),
+    }
+}
+
+fn processors(facts: &Facts, needs: &mut Needs<'_>, reason: &str) {
+    let Some(&count) = needs.known(State::Degraded, "processors", &facts.cpus, "measuring takes two of them") else {
+        return;
+    };
+    if count >= 2 {
+        needs.ok("processors", format!("{count} online"));
+    } else {
+        needs.lacks(
+            State::Degraded,
+            "processors",
+            format!("{count} online"),
+            reason,
+            "give the machine a second processor, or trust ratios more than single figures",
+        );
+    }
+}
+
+/// Emulated flash devices.
+pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
+    kernel(facts, &mut needs);
+    needs.privilege(
+        facts,
+        &[(Capability::SysAdmin, "CAP_SYS_ADMIN")],
+        "mount the emulated file and attach a loop device to it",
+    );
+    let why = "the loop device has to be found and its settings read back";
+    if needs.known(State::Missing, "/proc and /sys", &facts.queues, why).is_some()
+        && needs.known(State::Missing, "/proc and /sys", &facts.counted_devices, why).is_some()
+    {
+        needs.ok("/proc and /sys", "mounted");
+    }
+    needs.answer(
+        facts,
+        "fuse",
+        &facts.fuse,
+        &Need {
+            works: "/dev/fuse opens",
+            lacking: "no /dev/fuse",
+            state: State::Missing,
+            reason: "the emulated device is a file that brisk serves through FUSE",
+            remedy: "modprobe fuse, or use a kernel with CONFIG_FUSE_FS",
+            refused_to_root: "give the container /dev/fuse (docker: --device /dev/fuse), or run brisk on the host",
+        },
+    );
+    needs.answer(
+        facts,
+        "loop",
+        &facts.loop_control,
+        &Need {
+            works: "/dev/loop-control opens",
+            lacking: "no /dev/loop-control",
+            state: State::Missing,
+            reason: "a loop device makes a block device of the emulated file",
+            remedy: "modprobe loop, or use a kernel with CONFIG_BLK_DEV_LOOP",
+            refused_to_root: "give the container /dev/loop-control and loop devices, or run brisk on the host",
+        },
+    );
+    match &facts.ublk {
+        Answer::Works => needs.ok("ublk", "/dev/ublk-control opens"),
+        _ => needs.ok("ublk", "not here, and not needed: FUSE and loop do the same"),
+    }
+    memory(facts, &mut needs);
+    let locks = facts.limits.as_ref().is_ok_and(|limits| limits.locked_memory_bytes.allows(LAB_DEVICE_BYTES));
+    if locks || facts.has(Capability::IpcLock) {
+        needs.ok("locked memory", "a whole device may be locked");
+    } else {
+        needs.lacks(
+            State::Degraded,
+            "locked memory",
+            "less than a device may be locked",
+            "a server whose memory is swapped out answers late",
+            "run brisk as root, or raise the limit: ulimit -l unlimited",
+        );
+    }
+    needs.answer(
+        facts,
+        "real time",
+        &facts.realtime,
+        &Need {
+            works: "threads may have real-time priority",
+            lacking: "not in this kernel",
+            state: State::Degraded,
+            reason: "without it other programs make the emulated device late",
+            remedy: "use a kernel that has SCHED_FIFO for this group of tasks",
+            refused_to_root: "give the container CAP_SYS_NICE, or its group real-time run time (cpu.rt_runtime_us)",
+        },
+    );
+    processors(facts, &mut needs, "the server of the device and the load on it take turns, so times are not faithful");
+}
+
+fn memory(facts: &Facts, needs: &mut Needs<'_>) {
+    let why = "the emulated device lives in memory";
+    let Some(memory) = needs.known(State::Degraded, "memory", &facts.memory, why) else { return };
+    let available = memory.available_bytes.unwrap_or(memory.free_bytes);
+    let seen = format!("{} available", format_bytes(available));
+    if available >= LAB_DEVICE_BYTES + LAB_ROOM_BYTES {
+        needs.ok("memory", seen);
+    } else if available >= LAB_SMALLEST_BYTES + LAB_ROOM_BYTES {
+        let size = format_bytes((available - LAB_ROOM_BYTES) / MIB * MIB);
+        needs.lacks(
+            State::Degraded,
+            "memory",
+            seen,
+            why,
+            format!("close programs, or make a smaller device: brisk lab up --size {}", size.replace(' ', "")),
+        );
+    } else {
+        let least = format_bytes(LAB_SMALLEST_BYTES + LAB_ROOM_BYTES);
+        needs.lacks(State::Missing, "memory", seen, why, format!("close programs until {least} are available"));
+    }
+}
+
+/// Energy meters.
+pub(super) fn energy(facts: &Facts, mut needs: Needs<'_>) {
+    let why = "the energy counters of the processor are one of two meters";
+    let zones = needs.known(State::Degraded, "powercap", &facts.powercap, why).map_or(&[][..], Vec::as_slice);
+    let why = "the battery is one of two meters";
+    let supplies = needs.known(State::Degraded, "battery", &facts.supplies, why).map_or(&[][..], Vec::as_slice);
+    let names = |names: Vec<&str>| names.join(", ");
+    let readable: Vec<_> =
+        zones.iter().filter(|zone| zone.energy_uj.is_some()).map(|zone| zone.name.as_str()).collect();
+    let batteries: Vec<_> = supplies
+        .iter()
+        .filter(|supply| supply.kind == "Battery" && supply.measures_power())
+        .map(|supply| supply.name.as_str())
+        .collect();
+    if !readable.is_empty() {
+        needs.ok("meter", format!("energy counters of {}", names(readable)));
+    } else if !batteries.is_empty() {
+        needs.ok("meter", format!("current and voltage of {}", names(batteries)));
+    } else if zones.is_empty() {
+        needs.lacks(
+            State::Missing,
+            "meter",
+            "neither energy counters of the processor (RAPL) nor a battery that tells its power",
+            "what a change costs in energy can only be computed from the device model, not measured",
+            "measure on a machine with a meter; a virtual machine rarely passes its host's on",
+        );
+    } else {
+        needs.lacks(
+            State::Degraded,
+            "meter",
+            format!(
+                "energy counters of {}, not readable",
+                names(zones.iter().map(|zone| zone.name.as_str()).collect())
+            ),
+            "the kernel shows them to root only",
+            "run brisk as root (sudo brisk ...)",
+        );
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}

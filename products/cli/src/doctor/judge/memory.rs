@@ -1,0 +1,185 @@
+//! What acting on memory needs: seeing pressure, moving pages of others, and a place to move them to.
+
+use brisk_core::units::format_bytes;
+use brisk_sense::{Capability, KernelVersion};
+
+use super::{Need, Needs, REFUSED_TO_ROOT, State};
+use crate::doctor::facts::Facts;
+use crate::doctor::probe::Answer;
+
+const OTHERS: &[(Capability, &str)] =
+    &[(Capability::SysPtrace, "CAP_SYS_PTRACE"), (Capability::SysNice, "CAP_SYS_NICE")];
+
+/// Whom to reclaim, freeze or kill when memory is short.
+pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
+    needs.privilege(facts, OTHERS, "move the memory of other programs");
+    pidfd(facts, &mut needs);
+    page_out(facts, &mut needs, State::Degraded);
+    triggers(facts, &mut needs);
+    let why = "memory of groups of programs is counted and reclaimed through them";
+    if let Some(groups) = needs.known(State::Degraded, "memory groups", &facts.cgroups, why) {
+        match (groups.v2_with("memory"), groups.v1_with("memory")) {
+            (Some(v2), _) => needs.ok("memory groups", format!("version 2 at {}", v2.mount_point.display())),
+            (None, Some(v1)) => needs.ok("memory groups", format!("version 1 at {}", v1.mount_point.display())),
+            (None, None) => needs.lacks(
+                State::Degraded,
+                "memory groups",
+                "no controller for memory",
+                why,
+                "boot with cgroup_enable=memory, or use a kernel with CONFIG_MEMCG",
+            ),
+        }
+    }
+    freezing(facts, &mut needs);
+    let why = "the age of pages tells which programs still use theirs";
+    if let Some(bits) = needs.known(State::Degraded, "page ages", &facts.lru_gen, why) {
+        match bits {
+            Some(0) => needs.lacks(
+                State::Degraded,
+                "page ages",
+                "the multi-generational LRU is off",
+                why,
+                "as root: echo y >/sys/kernel/mm/lru_gen/enabled",
+            ),
+            Some(bits) => needs.ok("page ages", format!("the multi-generational LRU runs ({bits:#06x})")),
+            None => needs.lacks(
+                State::Degraded,
+                "page ages",
+                "no multi-generational LRU",
+                "ages are then guessed from refaults and accessed bits",
+                "use Linux 6.1 or newer with CONFIG_LRU_GEN",
+            ),
+        }
+    }
+}
+
+fn pidfd(facts: &Facts, needs: &mut Needs<'_>) {
+    let need = Need {
+        works: "processes can be held by descriptor",
+        lacking: "not in this kernel",
+        state: State::Missing,
+        reason: "without it an action may hit another process that got the same number",
+        remedy: "use Linux 5.3 or newer",
+        refused_to_root: REFUSED_TO_ROOT,
+    };
+    needs.answer(facts, "pidfd", &facts.pidfd, &need);
+}
+
+fn page_out(facts: &Facts, needs: &mut Needs<'_>, state: State) {
+    let need = Need {
+        works: "pages of a process can be paged out from outside",
+        lacking: "not in this kernel",
+        state,
+        reason: "programs cannot be paged out one by one (process_madvise, MADV_PAGEOUT)",
+        remedy: "use Linux 5.10 or newer with CONFIG_ADVISE_SYSCALLS",
+        refused_to_root: REFUSED_TO_ROOT,
+    };
+    needs.answer(facts, "page out", &facts.madvise_page_out, &need);
+}
+
+fn triggers(facts: &Facts, needs: &mut Needs<'_>) {
+    let why = "brisk has to be woken when memory gets short";
+    if needs.known(State::Missing, "memory pressure", &facts.pressure_memory, why).is_none() {
+        return;
+    }
+    match (&facts.trigger_short, &facts.trigger_long) {
+        (Answer::Works, _) => needs.ok("memory pressure", "wakes brisk within any window"),
+        (_, Answer::Works) => needs.lacks(
+            State::Degraded,
+            "memory pressure",
+            "windows in multiples of 2 s only",
+            "shorter ones need CAP_SYS_RESOURCE; brisk hears of pressure later",
+            "grant CAP_SYS_RESOURCE",
+        ),
+        (short, _) => {
+            let need = Need {
+                works: "",
+                lacking: "not in this kernel",
+                state: State::Degraded,
+                reason: "brisk has to look at the pressure from time to time instead of being woken",
+                remedy: "use Linux 5.2 or newer with CONFIG_PSI",
+                refused_to_root: REFUSED_TO_ROOT,
+            };
+            needs.answer(facts, "memory pressure", short, &need);
+        }
+    }
+}
+
+fn freezing(facts: &Facts, needs: &mut Needs<'_>) {
+    let why = "a program that is frozen as a group neither runs nor faults its pages back";
+    let Some(groups) = needs.known(State::Degraded, "freezing", &facts.cgroups, why) else { return };
+    // The root group has none of these files; where there is no other group, the release has to tell.
+    let release = facts.kernel_release.as_deref().ok().and_then(KernelVersion::of);
+    let has = |file: &str, since: KernelVersion| {
+        groups.v2.as_ref().is_some_and(|v2| match &v2.group_files {
+            Some(files) => files.iter().any(|name| name == file),
+            None => release.is_some_and(|release| release >= since),
+        })
+    };
+    let freeze = has("cgroup.freeze", KernelVersion { major: 5, minor: 2 });
+    let kill = has("cgroup.kill", KernelVersion { major: 5, minor: 14 });
+    match (freeze, groups.v1_with("freezer").is_some()) {
+        (true, _) => needs.ok("freezing", "by cgroup.freeze"),
+        (false, true) => needs.ok("freezing", "by the freezer of control groups version 1"),
+        (false, false) => needs.lacks(
+            State::Degraded,
+            "freezing",
+            "no group can be frozen",
+            why,
+            "mount -t cgroup2 none /sys/fs/cgroup (Linux 5.2 or newer)",
+        ),
+    }
+    if kill {
+        needs.ok("killing", "by cgroup.kill");
+    } else {
+        needs.lacks(
+            State::Degraded,
+            "killing",
+            "no cgroup.kill",
+            "the processes of a program have to be killed one by one, and may fork meanwhile",
+            "mount -t cgroup2 none /sys/fs/cgroup (Linux 5.14 or newer)",
+        );
+    }
+}
+
+/// Swapping whole apps out and back in.
+pub(super) fn mars(facts: &Facts, mut needs: Needs<'_>) {
+    needs.privilege(facts, OTHERS, "move the memory of other programs");
+    pidfd(facts, &mut needs);
+    page_out(facts, &mut needs, State::Missing);
+    let need = Need {
+        works: "pages of a process can be read ahead from outside",
+        lacking: "not in this kernel",
+        state: State::Degraded,
+        reason: "a program's pages then come back one fault at a time (process_madvise, MADV_WILLNEED)",
+        remedy: "use Linux 5.14 or newer",
+        refused_to_root: REFUSED_TO_ROOT,
+    };
+    needs.answer(facts, "bring back", &facts.madvise_will_need, &need);
+    let why = "pages of programs that wait have to go somewhere";
+    let Some(swaps) = needs.known(State::Missing, "swap", &facts.swaps, why) else { return };
+    if swaps.is_empty() {
+        let remedy = match &facts.zrams {
+            Ok(zrams) if !zrams.is_empty() => format!(
+                "make an area on flash (mkswap, swapon), or in memory: echo 1G >/sys/block/{0}/disksize && mkswap \
+                 /dev/{0} && swapon /dev/{0}",
+                zrams[0].name
+            ),
+            _ => "make an area: fallocate -l 2G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon \
+                  /swapfile"
+                .to_owned(),
+        };
+        needs.lacks(State::Missing, "swap", "no area in use", why, remedy);
+    } else {
+        let list = |swap: &brisk_sense::Swap| {
+            format!(
+                "{} {}, {} used, priority {}",
+                swap.path.display(),
+                format_bytes(swap.size_bytes),
+                format_bytes(swap.used_bytes),
+                swap.priority
+            )
+        };
+        needs.ok("swap", swaps.iter().map(list).collect::<Vec<_>>().join("; "));
+    }
+}
