@@ -1,5 +1,12 @@
 //! What a measurement costs the CPUs, and whether they were free for it.
 
+use std::time::Instant;
+
+use brisk_core::units::three_digits;
+use brisk_sense::{CpuTimes, Resource, Sense};
+
+use crate::results::Warning;
+
 /// Share of the run in which something waited for a CPU from which on results carry a warning, in percent. Response
 /// times of a fast device grow by about the time that the measuring thread waits.
 pub const CPU_PRESSURE_LIMIT_PERCENT: f64 = 10.0;
@@ -15,4 +22,121 @@ pub fn process_cpu_ns() -> u64 {
     };
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     ns(usage.ru_utime) + ns(usage.ru_stime)
+}
+
+/// Where the CPUs' time went during parts of a run (/proc/stat), added up so that its coarse ticks average out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuShares {
+    total_ticks: u64,
+    busy_ticks: u64,
+    iowait_ticks: u64,
+}
+
+impl CpuShares {
+    /// Runs `work` and adds what the CPUs did meanwhile. A machine that does not show it adds nothing.
+    pub fn during<T>(&mut self, sense: &Sense, work: impl FnOnce() -> T) -> T {
+        let before = sense.cpu_stat();
+        let result = work();
+        if let (Ok(before), Ok(after)) = (before, sense.cpu_stat()) {
+            self.add(&after.all.since(&before.all));
+        }
+        result
+    }
+
+    fn add(&mut self, times: &CpuTimes) {
+        self.total_ticks += times.total_ticks();
+        self.busy_ticks += times.busy_ticks();
+        self.iowait_ticks += times.iowait_ticks;
+    }
+
+    /// Share of time that was idle with storage requests outstanding.
+    #[must_use]
+    pub fn iowait_percent(&self) -> f64 {
+        percent(self.iowait_ticks, self.total_ticks)
+    }
+
+    /// Share of time in which anything ran.
+    #[must_use]
+    pub fn busy_percent(&self) -> f64 {
+        percent(self.busy_ticks, self.total_ticks)
+    }
+}
+
+/// A share in percent; zero of nothing.
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// Watches over a whole run whether others wanted the CPUs (pressure stall information).
+#[derive(Debug)]
+pub(crate) struct PressureMeter {
+    since: Instant,
+    total_us: Option<u64>,
+}
+
+impl PressureMeter {
+    pub(crate) fn start(sense: &Sense) -> Self {
+        Self { since: Instant::now(), total_us: total_us(sense) }
+    }
+
+    /// A warning, when tasks waited for a CPU for more than [`CPU_PRESSURE_LIMIT_PERCENT`] of the time.
+    pub(crate) fn warning(&self, sense: &Sense) -> Option<Warning> {
+        let waited_us = total_us(sense)?.saturating_sub(self.total_us?);
+        pressure_warning(waited_us, self.since.elapsed().as_micros() as u64)
+    }
+}
+
+fn total_us(sense: &Sense) -> Option<u64> {
+    sense.pressure(Resource::Cpu).ok().map(|pressure| pressure.some.total_us)
+}
+
+fn pressure_warning(waited_us: u64, wall_us: u64) -> Option<Warning> {
+    let share = percent(waited_us, wall_us);
+    (share > CPU_PRESSURE_LIMIT_PERCENT).then(|| Warning {
+        code: "cpu_pressure".to_owned(),
+        text: format!(
+            "Tasks waited for a CPU during {} % of the run (limit {CPU_PRESSURE_LIMIT_PERCENT:.0} %): response times \
+             hold some of that wait. Close what else runs and measure again.",
+            three_digits(share)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_all_cpus_time() {
+        let mut shares = CpuShares::default();
+        shares.add(&CpuTimes {
+            user_ticks: 10,
+            system_ticks: 20,
+            idle_ticks: 60,
+            iowait_ticks: 10,
+            ..CpuTimes::default()
+        });
+        shares.add(&CpuTimes { idle_ticks: 60, iowait_ticks: 40, ..CpuTimes::default() });
+        assert_eq!((shares.busy_percent(), shares.iowait_percent()), (15.0, 25.0));
+        assert_eq!(CpuShares::default().busy_percent(), 0.0);
+    }
+
+    #[test]
+    fn pressure_is_named_with_its_value_from_the_limit_on() {
+        assert_eq!(pressure_warning(100, 1_000), None);
+        let warning = pressure_warning(213, 1_000).expect("above");
+        assert_eq!(warning.code, "cpu_pressure");
+        assert!(warning.text.contains("21.3 %"), "{}", warning.text);
+        assert_eq!(pressure_warning(5, 0), None);
+    }
+
+    #[test]
+    fn work_shows_in_the_cpu_time_of_the_process() {
+        let before = process_cpu_ns();
+        let mut x = 0u64;
+        while process_cpu_ns() < before + 2_000_000 {
+            x = std::hint::black_box(x + 1);
+        }
+        assert!(x > 0);
+    }
 }

@@ -102,6 +102,9 @@ pub enum Error {
     /// A thread or ring could not be made.
     #[error("cannot {0}")]
     Resource(&'static str, #[source] std::io::Error),
+    /// The machine could not be read.
+    #[error(transparent)]
+    Sense(#[from] brisk_sense::Error),
     /// A setting could not be changed or restored.
     #[error("cannot {doing}")]
     Act {

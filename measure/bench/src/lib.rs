@@ -5,11 +5,19 @@
 
 pub mod address;
 pub mod buffer;
+pub mod cache;
+pub mod control;
 pub mod cpu;
 pub mod engine;
+pub mod environment;
 pub mod error;
 pub mod latency;
 pub mod load;
+pub mod place;
+pub mod repeats;
 pub mod results;
+pub mod work_file;
 
+pub use brisk_sense::Sense;
+pub use control::Control;
 pub use error::{Error, Result};

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::address::{Addresses, Region, mix};
@@ -169,7 +169,10 @@ enum Mix {
     Reads,
     Writes,
     /// One hundred requests in drawn order: direction, and how many of that direction come before it.
-    Both { window: Box<[(Direction, u64); 100]>, reads_per_window: u64 },
+    Both {
+        window: Box<[(Direction, u64); 100]>,
+        reads_per_window: u64,
+    },
 }
 
 impl Requests {

@@ -73,8 +73,7 @@ pub(super) fn failed(direction: Direction, offset_bytes: u64, len_bytes: u64, re
 }
 
 pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Result<Outcome> {
-    let mut callers =
-        (0..load.depth_requests).map(|_| Caller::new(file, load)).collect::<Result<Vec<_>>>()?;
+    let mut callers = (0..load.depth_requests).map(|_| Caller::new(file, load)).collect::<Result<Vec<_>>>()?;
     let limit = load.end.requests.unwrap_or(u64::MAX);
     let deadline_ns = load.end.time.map_or(u64::MAX, |t| t.as_nanos() as u64);
     let next = AtomicU64::new(0);
@@ -106,7 +105,10 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     broken.store(true, Ordering::Relaxed);
-                    return Err(Error::Resource("start a thread for each request in flight: use a smaller --depth", error));
+                    return Err(Error::Resource(
+                        "start a thread for each request in flight: use a smaller --depth",
+                        error,
+                    ));
                 }
             }
         }

@@ -46,7 +46,9 @@ fn stamped_address(sector: &[u8]) -> u64 {
 #[test]
 fn what_each_engine_writes_lies_where_it_was_sent() {
     for engine in engines() {
-        for (pattern, depth) in [(Pattern::Sequential, 1), (Pattern::Random, 1), (Pattern::Random, 32), (Pattern::Sequential, 7)] {
+        for (pattern, depth) in
+            [(Pattern::Sequential, 1), (Pattern::Random, 1), (Pattern::Random, 32), (Pattern::Sequential, 7)]
+        {
             let file = file_of_zeros();
             let outcome = engine.run(file.as_fd(), &load(pattern, Direction::Write, depth), &go()).expect("written");
             assert_eq!((outcome.writes.count(), outcome.reads.count()), (FILE_BYTES / 4096, 0));

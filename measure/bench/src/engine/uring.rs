@@ -1,21 +1,25 @@
 //! The io_uring engine: one ring, one thread, a fixed file and fixed buffers.
 //!
-//! One system call submits what was refilled and waits for at least one completion; all completions that are there by
-//! then are reaped together, so the number of calls falls as the device gets faster. The kernel's newer ways to deliver
-//! completions are asked for in turn, from the leanest to none, as are registered buffers.
+//! All completions that are there are reaped together; their slots are refilled and submitted a few at a time, so that
+//! the device gets its first request while the next are still prepared (on a loop device over memory, submitting a whole
+//! depth of 32 at once cost 10 % of the requests a second). At depth 1 one system call submits and waits. The kernel's
+//! newer ways to deliver completions are asked for in turn, from the leanest to none, as are registered buffers.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{IoUring, Submitter, opcode, squeue, types};
 
 use super::{CpuMeter, Outcome};
 use crate::buffer::Buffers;
 use crate::error::{Error, Result};
 use crate::latency::Clock;
-use crate::load::{Load, Requests};
+use crate::load::{Load, Request, Requests};
 use crate::results::Direction;
+
+/// Requests that one system call submits.
+const BATCH_REQUESTS: usize = 4;
 
 /// Why io_uring does not work here, if so.
 pub(super) fn probe() -> std::result::Result<(), String> {
@@ -79,44 +83,46 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     let deadline_ns = load.end.time.map_or(u64::MAX, |t| t.as_nanos() as u64);
     let (mut issued, mut in_flight, mut now_ns) = (0u64, 0usize, 0u64);
     loop {
-        // Learn how far the kernel got with the queue.
-        submission.sync();
-        for &slot in &refilled {
-            let request = requests.at(issued);
-            slots[slot].offset_bytes = request.offset_bytes;
-            slots[slot].direction = request.direction;
-            let buffer = match request.direction {
-                Direction::Read => buffers.of(slot),
-                Direction::Write => buffers.stamped(slot, request.offset_bytes, issued ^ load.seed),
-            };
-            issued += 1;
-            let entry = entry(request.direction, fixed_buffers, buffer, load.block_bytes as u32, request.offset_bytes);
-            // SAFETY: the slot's buffer is of `block_bytes`, belongs to this request alone until its completion is
-            // reaped, and lives until all requests are completed; the file is held by the caller.
-            if unsafe { submission.push(&entry.user_data(slot as u64)) }.is_err() {
-                // The ring has `depth` entries, and no more than `depth` are ever out.
-                unreachable!("the submission queue holds a full depth");
+        let mut batches = refilled.chunks(BATCH_REQUESTS).peekable();
+        while let Some(batch) = batches.next() {
+            // Learn how far the kernel got with the queue.
+            submission.sync();
+            for &slot in batch {
+                let request = requests.at(issued);
+                slots[slot].offset_bytes = request.offset_bytes;
+                slots[slot].direction = request.direction;
+                let buffer = match request.direction {
+                    Direction::Read => buffers.of(slot),
+                    Direction::Write => buffers.stamped(slot, request.offset_bytes, issued ^ load.seed),
+                };
+                issued += 1;
+                let entry = entry(request, fixed_buffers, buffer, load.block_bytes as u32);
+                // SAFETY: the slot's buffer is of `block_bytes`, belongs to this request alone until its completion is
+                // reaped, and lives until all requests are completed; the file is held by the caller.
+                if unsafe { submission.push(&entry.user_data(slot as u64)) }.is_err() {
+                    // The ring has `depth` entries, and no more than `depth` are ever out.
+                    unreachable!("the submission queue holds a full depth");
+                }
+                in_flight += 1;
             }
-            in_flight += 1;
+            submission.sync();
+            let submitted_ns = clock.ns();
+            batch.iter().for_each(|slot| slots[*slot].submitted_ns = submitted_ns);
+            if batches.peek().is_some() {
+                if let Err(error) = enter(&submitter, 0) {
+                    // Nothing is known of the requests in flight any more: their memory has to stay.
+                    std::mem::forget(buffers);
+                    return Err(error);
+                }
+            }
         }
+        refilled.clear();
         if in_flight == 0 {
             break;
         }
-        submission.sync();
-        if !refilled.is_empty() {
-            let submitted_ns = clock.ns();
-            refilled.iter().for_each(|slot| slots[*slot].submitted_ns = submitted_ns);
-            refilled.clear();
-        }
-        match submitter.submit_and_wait(1) {
-            Ok(_) => {}
-            // A signal: whether to stop is asked below. A busy kernel: what was refused stays in the queue.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
-            Err(error) => {
-                // Nothing is known of the requests in flight any more: their memory has to stay.
-                std::mem::forget(buffers);
-                return Err(Error::Resource("submit to io_uring", error));
-            }
+        if let Err(error) = enter(&submitter, 1) {
+            std::mem::forget(buffers);
+            return Err(error);
         }
         completion.sync();
         now_ns = clock.ns();
@@ -144,10 +150,21 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     }
 }
 
+/// Submits what is queued and waits for so many completions, or for a signal.
 #[inline]
-fn entry(direction: Direction, fixed: bool, buffer: *mut u8, len: u32, offset: u64) -> squeue::Entry {
-    let file = types::Fixed(0);
-    match (direction, fixed) {
+fn enter(submitter: &Submitter<'_>, completions: usize) -> Result<()> {
+    match submitter.submit_and_wait(completions) {
+        Ok(_) => Ok(()),
+        // A signal: the caller asks whether to stop. A busy kernel: what it refused stays in the queue.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => Ok(()),
+        Err(error) => Err(Error::Resource("submit to io_uring", error)),
+    }
+}
+
+#[inline]
+fn entry(request: Request, fixed: bool, buffer: *mut u8, len: u32) -> squeue::Entry {
+    let (file, offset) = (types::Fixed(0), request.offset_bytes);
+    match (request.direction, fixed) {
         (Direction::Read, true) => opcode::ReadFixed::new(file, buffer, len, 0).offset(offset).build(),
         (Direction::Read, false) => opcode::Read::new(file, buffer, len).offset(offset).build(),
         (Direction::Write, true) => opcode::WriteFixed::new(file, buffer, len, 0).offset(offset).build(),

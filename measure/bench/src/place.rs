@@ -1,0 +1,222 @@
+//! The place to measure: a directory or a block device, what lies under it, and whether it may be measured.
+//!
+//! Everything that could go wrong is asked before anything is written.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use brisk_sense::{DeviceNumber, Located, Mount, Sense};
+
+use crate::error::{Error, Result};
+
+/// File systems whose files live in memory.
+const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "rootfs"];
+/// Kernel names of block devices whose blocks live in memory: compressed memory and the RAM disk.
+const MEMORY_DEVICES: [&str; 2] = ["zram", "ram"];
+
+/// What a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// A work file is made in it.
+    Directory,
+    /// It is written to itself.
+    Device,
+}
+
+/// A place that may be measured.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// As the kernel names it.
+    pub path: PathBuf,
+    /// Directory or device.
+    pub kind: PlaceKind,
+    /// The mount that a directory is on.
+    pub mount: Option<Mount>,
+    /// The block device under it, where there is a single one.
+    pub device: Option<Located>,
+    /// Whether the device is known from the file itself: not so for file systems of several devices, which name only
+    /// one of them in the mount table.
+    pub device_is_sole: bool,
+}
+
+impl Place {
+    /// Finds out what `path` is, and refuses what cannot or must not be measured.
+    ///
+    /// # Errors
+    /// When it is missing, a plain file, a block device without `destroy_data` or in use, or read-only.
+    pub fn find(sense: &Sense, path: &Path, destroy_data: bool) -> Result<Self> {
+        let path = fs::canonicalize(path).map_err(|e| refused(path, "find", e))?;
+        let metadata = fs::metadata(&path).map_err(|e| refused(&path, "look at", e))?;
+        if metadata.file_type().is_block_device() {
+            return if destroy_data {
+                Self::device(sense, path, metadata.rdev())
+            } else {
+                Err(Error::NeedsDestroy(path))
+            };
+        }
+        if !metadata.is_dir() {
+            return Err(Error::NotADirectory(path));
+        }
+        if destroy_data {
+            return Err(Error::DestroyOfDirectory(path));
+        }
+        Self::directory(sense, path, metadata.dev())
+    }
+
+    fn directory(sense: &Sense, path: PathBuf, dev: u64) -> Result<Self> {
+        let mount = sense.mount_of(&path)?;
+        if mount.as_ref().is_some_and(Mount::is_read_only) {
+            return Err(Error::ReadOnly(path));
+        }
+        let mut device = sense.block_device_of(DeviceNumber::from_dev(dev))?;
+        let device_is_sole = device.is_some();
+        if device.is_none()
+            && let Some(source) = mount.as_ref().map(|mount| &mount.source).filter(|source| source.is_absolute())
+            && let Ok(metadata) = fs::metadata(source)
+            && metadata.file_type().is_block_device()
+        {
+            device = sense.block_device_of(DeviceNumber::from_dev(metadata.rdev()))?;
+        }
+        Ok(Self { path, kind: PlaceKind::Directory, mount, device, device_is_sole })
+    }
+
+    fn device(sense: &Sense, path: PathBuf, rdev: u64) -> Result<Self> {
+        let Some(located) = sense.block_device_of(DeviceNumber::from_dev(rdev))? else {
+            return Err(Error::Missing(path));
+        };
+        if located.disk.read_only {
+            return Err(Error::ReadOnly(path));
+        }
+        if let Some(by) = user_of(sense, &path, rdev, &located)? {
+            return Err(Error::InUse { path, by });
+        }
+        Ok(Self { path, kind: PlaceKind::Device, mount: None, device: Some(located), device_is_sole: true })
+    }
+
+    /// The file system type, of a directory.
+    #[must_use]
+    pub fn file_system(&self) -> Option<&str> {
+        self.mount.as_ref().map(|mount| mount.fs_type.as_str())
+    }
+
+    /// What keeps this place in memory, if it is: `tmpfs`, `zram0`, `loop0 over tmpfs`.
+    ///
+    /// # Errors
+    /// When the machine cannot be read.
+    pub fn memory(&self, sense: &Sense) -> Result<Option<String>> {
+        if let Some(name) = self.file_system().filter(|name| MEMORY_FILE_SYSTEMS.contains(name)) {
+            return Ok(Some(name.to_owned()));
+        }
+        let Some(disk) = self.device.as_ref().map(|located| &located.disk) else { return Ok(None) };
+        if is_memory_device(&disk.name) {
+            return Ok(Some(disk.name.clone()));
+        }
+        let Some(backing) = sense.loop_backing(&disk.name)? else { return Ok(None) };
+        let under = sense.mount_of(&backing.file)?;
+        Ok(under
+            .filter(|mount| MEMORY_FILE_SYSTEMS.contains(&mount.fs_type.as_str()))
+            .map(|mount| format!("{} over {}", disk.name, mount.fs_type)))
+    }
+}
+
+/// `zram0` and `ram3`, not `ramdisk`.
+fn is_memory_device(name: &str) -> bool {
+    MEMORY_DEVICES.iter().any(|stem| {
+        name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+/// Who uses a block device, one of its partitions, or the disk that it is a partition of.
+fn user_of(sense: &Sense, path: &Path, rdev: u64, located: &Located) -> Result<Option<String>> {
+    let mut numbers = vec![rdev];
+    if located.partition.is_none() {
+        let nodes = located.disk.partitions.iter().map(brisk_sense::Partition::node);
+        numbers.extend(nodes.filter_map(|node| fs::metadata(node).ok()).map(|metadata| metadata.rdev()));
+    } else {
+        numbers.extend(fs::metadata(located.disk.node()).ok().map(|metadata| metadata.rdev()));
+    }
+    let is_it =
+        |path: &Path| fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device() && numbers.contains(&m.rdev()));
+    for mount in sense.mounts()? {
+        if numbers.iter().any(|dev| DeviceNumber::from_dev(*dev) == mount.device) || is_it(&mount.source) {
+            return Ok(Some(format!("mounted on {}", mount.mount_point.display())));
+        }
+    }
+    if sense.swaps()?.iter().any(|swap| is_it(&swap.path)) {
+        return Ok(Some("swap".to_owned()));
+    }
+    if let Some(holder) = located.disk.holders.first() {
+        return Ok(Some(format!("part of {holder}")));
+    }
+    for name in sense.block_device_names()?.iter().filter(|name| name.starts_with("loop")) {
+        if let Some(backing) = sense.loop_backing(name)?
+            && (backing.file == path || is_it(&backing.file))
+        {
+            return Ok(Some(format!("under {name}")));
+        }
+    }
+    Ok(None)
+}
+
+/// The words for a path that cannot be looked at or opened.
+pub(crate) fn refused(path: &Path, doing: &'static str, error: io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENOTDIR | libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => {
+            Error::Missing(path.to_owned())
+        }
+        Some(libc::EACCES | libc::EPERM) => Error::Permission(path.to_owned()),
+        Some(libc::EROFS) => Error::ReadOnly(path.to_owned()),
+        Some(libc::EBUSY) => {
+            Error::InUse { path: path.to_owned(), by: "mounted, swap, RAID or device mapper".to_owned() }
+        }
+        _ => Error::system(doing, path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_or_a_file_is_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let sense = Sense::default();
+        let missing = dir.path().join("nothing");
+        assert!(matches!(Place::find(&sense, &missing, false), Err(Error::Missing(p)) if p == missing));
+        let file = dir.path().join("file");
+        fs::write(&file, "x").expect("written");
+        assert!(matches!(Place::find(&sense, &file, false), Err(Error::NotADirectory(_))));
+        assert!(matches!(Place::find(&sense, &file.join("below"), false), Err(Error::Missing(_))));
+        assert!(matches!(Place::find(&sense, Path::new("/dev/null"), false), Err(Error::NotADirectory(_))));
+        assert!(matches!(Place::find(&sense, dir.path(), true), Err(Error::DestroyOfDirectory(_))));
+    }
+
+    #[test]
+    fn a_directory_knows_its_file_system() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let place = Place::find(&Sense::default(), dir.path(), false).expect("a place");
+        assert_eq!(place.kind, PlaceKind::Directory);
+        assert!(place.file_system().is_some());
+    }
+
+    #[test]
+    fn tmpfs_is_memory() {
+        let shm = Path::new("/dev/shm");
+        if !shm.is_dir() {
+            eprintln!("skipped: no /dev/shm here");
+            return;
+        }
+        let sense = Sense::default();
+        let place = Place::find(&sense, shm, false).expect("a place");
+        assert_eq!(place.memory(&sense).expect("read").as_deref(), Some("tmpfs"));
+    }
+
+    #[test]
+    fn only_numbered_memory_devices_are_memory() {
+        for (name, memory) in [("zram0", true), ("ram15", true), ("ram", false), ("ramdisk0", false), ("sda", false)] {
+            assert_eq!(is_memory_device(name), memory, "{name}");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! What the measurement reads and writes: a file without a name, or a stretch of a block device.
+//!
+//! The file never has a name (or loses it at once where the file system wants one), so a crash, Ctrl-C and kill -9 all
+//! leave nothing. It is allocated and written once as a whole before anything is measured: blocks that were never
+//! written would be answered without the device.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
+
+use crate::address::Region;
+use crate::control::Control;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::load::{ALIGNMENT_BYTES, End, Load};
+use crate::place::{Place, PlaceKind, refused};
+use crate::results::{Direction, Pattern};
+
+/// Space that stays free for others: this share of the file system ...
+const RESERVE_SHARE: u64 = 50;
+/// ... and at least this much ...
+const RESERVE_MIN_BYTES: u64 = 16 << 20;
+/// ... and at most this much.
+const RESERVE_MAX_BYTES: u64 = 1 << 30;
+/// Written in one go while preparing, between two looks at the stop flag.
+const PREPARE_STEP_BYTES: u64 = 16 << 20;
+/// Size of the requests that prepare.
+const PREPARE_BLOCK_BYTES: u64 = 1 << 20;
+/// A file that was cut short for lack of time has at least this size.
+const CUT_SHORT_MIN_BYTES: u64 = 32 << 20;
+
+/// How requests get past the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// O_DIRECT.
+    Direct,
+    /// The page cache, emptied before reading; each write waits until it is durable (O_DSYNC).
+    Evicted,
+}
+
+/// How large the work file is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Wanted.
+    pub wanted_bytes: u64,
+    /// Whether the person asked for exactly this; otherwise it shrinks to what is free.
+    pub exact: bool,
+    /// Of a size that is not exact: what is not written after this time is left away.
+    pub patience: Option<Duration>,
+}
+
+/// The prepared file.
+#[derive(Debug)]
+pub struct WorkFile {
+    file: File,
+    /// How it is accessed.
+    pub access: Access,
+    /// What may be read and written.
+    pub size_bytes: u64,
+    /// What preparing wrote.
+    pub written_bytes: u64,
+}
+
+impl WorkFile {
+    /// Makes the file at `place`, allocates and fills it.
+    ///
+    /// # Errors
+    /// When there is not enough space, the place takes no writes, a write fails, or the stop flag is raised.
+    pub fn prepare(place: &Place, size: Size, engine: &Engine, seed: u64, control: &Control<'_>) -> Result<Self> {
+        Self::prepare_as(place, size, engine, seed, control, Access::Direct)
+    }
+
+    /// As [`WorkFile::prepare`], with direct access only if `access` says so.
+    pub(crate) fn prepare_as(
+        place: &Place,
+        size: Size,
+        engine: &Engine,
+        seed: u64,
+        control: &Control<'_>,
+        access: Access,
+    ) -> Result<Self> {
+        check_size(size.wanted_bytes)?;
+        let (file, access) = open(place, access)?;
+        let size_bytes = match place.kind {
+            PlaceKind::Directory => fit_directory(&file, &place.path, size)?,
+            PlaceKind::Device => fit_device(&file, &place.path, size)?,
+        };
+        let mut work = Self { file, access, size_bytes, written_bytes: 0 };
+        work.fill(place, size, engine, seed, control)?;
+        Ok(work)
+    }
+
+    fn fill(&mut self, place: &Place, size: Size, engine: &Engine, seed: u64, control: &Control<'_>) -> Result<()> {
+        let ran_full = |error: Error| match &error {
+            Error::Request { source, .. } if is_full(source) => {
+                Error::RanFull { path: place.path.clone(), size_bytes: size.wanted_bytes }
+            }
+            _ => error,
+        };
+        if place.kind == PlaceKind::Directory {
+            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, self.size_bytes) {
+                Ok(()) => {}
+                Err(errno) if is_full(&errno.into()) => {
+                    return Err(Error::RanFull { path: place.path.clone(), size_bytes: size.wanted_bytes });
+                }
+                // A file system without fallocate allocates while it is filled.
+                Err(_) => rustix::fs::ftruncate(&self.file, self.size_bytes)
+                    .map_err(|errno| Error::system("set the size of a file in", &place.path, errno))?,
+            }
+        }
+        let begun = Instant::now();
+        let mut start_bytes = 0;
+        while start_bytes < self.size_bytes {
+            control.check()?;
+            control.report(start_bytes as f64 / self.size_bytes as f64, "preparing");
+            let out_of_time = size.patience.is_some_and(|patience| begun.elapsed() >= patience);
+            if !size.exact && out_of_time && start_bytes >= CUT_SHORT_MIN_BYTES {
+                self.size_bytes = start_bytes;
+                break;
+            }
+            let left_bytes = self.size_bytes - start_bytes;
+            let step_bytes = left_bytes.min(PREPARE_STEP_BYTES);
+            // Whole large blocks first, then what is left in small ones.
+            let (block_bytes, len_bytes) = match step_bytes / PREPARE_BLOCK_BYTES {
+                0 => (ALIGNMENT_BYTES, step_bytes),
+                blocks => (PREPARE_BLOCK_BYTES, blocks * PREPARE_BLOCK_BYTES),
+            };
+            self.write_sequence(engine, Region { start_bytes, len_bytes }, block_bytes, seed, control)
+                .map_err(ran_full)?;
+            start_bytes += len_bytes;
+        }
+        self.sync(place)
+    }
+
+    /// Writes `region` once from its start to its end.
+    ///
+    /// # Errors
+    /// When a write fails or the stop flag is raised.
+    pub(crate) fn write_sequence(
+        &mut self,
+        engine: &Engine,
+        region: Region,
+        block_bytes: u64,
+        seed: u64,
+        control: &Control<'_>,
+    ) -> Result<()> {
+        // The order of a sequential stream begins anywhere; written as a whole, that makes no difference.
+        let load = Load {
+            depth_requests: 4,
+            seed: seed ^ region.start_bytes,
+            end: End::after_requests(region.len_bytes / block_bytes),
+            ..Load::plain(Pattern::Sequential, Direction::Write, block_bytes, region)
+        };
+        engine.run(self.fd(), &load, control.stop)?;
+        self.written_bytes += region.len_bytes;
+        control.check()
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn region(&self) -> Region {
+        Region::first(self.size_bytes)
+    }
+
+    /// Makes everything written durable.
+    ///
+    /// # Errors
+    /// When the device reports that it failed.
+    pub fn sync(&self, place: &Place) -> Result<()> {
+        rustix::fs::fdatasync(&self.file).map_err(|errno| Error::system("sync to", &place.path, errno))
+    }
+
+    /// Empties the page cache of the file, where it is used. Gives the bytes that stay in memory all the same.
+    ///
+    /// # Errors
+    /// When the kernel does not tell what is in memory.
+    pub fn evict(&self, place: &Place) -> Result<u64> {
+        if self.access == Access::Direct {
+            return Ok(0);
+        }
+        self.sync(place)?;
+        rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed)
+            .map_err(|errno| Error::system("empty the page cache of", &place.path, errno))?;
+        // Read-ahead would bring back what was not asked for.
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Random);
+        resident_bytes(&self.file, self.size_bytes)
+            .map_err(|error| Error::system("ask what is in memory of", &place.path, error))
+    }
+}
+
+/// Refuses a size that no file for measuring can have.
+///
+/// # Errors
+/// [`Error::BadLoad`].
+pub fn check_size(size_bytes: u64) -> Result<()> {
+    if size_bytes == 0 || !size_bytes.is_multiple_of(ALIGNMENT_BYTES) {
+        return Err(Error::BadLoad(format!(
+            "a size of {size_bytes} bytes is not possible: use a multiple of 4096, such as 256M"
+        )));
+    }
+    Ok(())
+}
+
+fn open(place: &Place, access: Access) -> Result<(File, Access)> {
+    let open_with = |extra: OFlags| match place.kind {
+        PlaceKind::Directory => open_nameless(&place.path, extra),
+        // EXCL: the kernel refuses a device that is mounted, swapped on, or part of another.
+        PlaceKind::Device => {
+            rustix::fs::open(&place.path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | extra, Mode::empty())
+        }
+    };
+    if access == Access::Direct {
+        match open_with(OFlags::DIRECT) {
+            Ok(fd) => return Ok((File::from(fd), Access::Direct)),
+            Err(rustix::io::Errno::INVAL) => {}
+            Err(errno) => return Err(refused(&place.path, "open a file in", errno.into())),
+        }
+    }
+    let fd = open_with(OFlags::DSYNC).map_err(|errno| refused(&place.path, "open a file in", errno.into()))?;
+    Ok((File::from(fd), Access::Evicted))
+}
+
+/// A file in `dir` that has no name, or loses it at once.
+fn open_nameless(dir: &Path, extra: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    use rustix::io::Errno;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | extra;
+    match rustix::fs::open(dir, flags | OFlags::TMPFILE, mode) {
+        // The file system, or a kernel before 3.11, knows no files without names.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
+            let name = dir.join(format!(".brisk-bench-{}", std::process::id()));
+            let fd = rustix::fs::open(&name, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
+            rustix::fs::unlink(&name)?;
+            Ok(fd)
+        }
+        opened => opened,
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}
+
+/// What a file system of `total_bytes` keeps for others.
+fn reserve_bytes(total_bytes: u64) -> u64 {
+    (total_bytes / RESERVE_SHARE).clamp(RESERVE_MIN_BYTES, RESERVE_MAX_BYTES)
+}
+
+/// The size that fits into `free_bytes`; `None` when the wanted one does not and must not shrink.
+fn fit(size: Size, free_bytes: u64, reserve_bytes: u64) -> Option<u64> {
+    let usable_bytes = free_bytes.saturating_sub(reserve_bytes) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+    match size {
+        Size { wanted_bytes, .. } if wanted_bytes <= usable_bytes => Some(wanted_bytes),
+        Size { exact: false, .. } if usable_bytes >= CUT_SHORT_MIN_BYTES => Some(usable_bytes),
+        _ => None,
+    }
+}
+
+fn fit_directory(file: &File, path: &Path, size: Size) -> Result<u64> {
+    let stat = rustix::fs::fstatvfs(file).map_err(|errno| Error::system("ask for the free space of", path, errno))?;
+    let (free_bytes, total_bytes) = (stat.f_bavail * stat.f_frsize, stat.f_blocks * stat.f_frsize);
+    let reserve_bytes = reserve_bytes(total_bytes);
+    // ramfs has no limit and says so with zeros.
+    if total_bytes == 0 {
+        return Ok(size.wanted_bytes);
+    }
+    fit(size, free_bytes, reserve_bytes).ok_or(Error::NoSpace {
+        path: path.to_owned(),
+        needed_bytes: size.wanted_bytes,
+        reserve_bytes,
+        free_bytes,
+    })
+}
+
+fn fit_device(file: &File, path: &Path, size: Size) -> Result<u64> {
+    let device_bytes = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))
+        .map_err(|errno| Error::system("ask for the size of", path, errno))?;
+    if device_bytes == 0 {
+        return Err(Error::Missing(path.to_owned()));
+    }
+    let usable_bytes = device_bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+    if size.exact && size.wanted_bytes > usable_bytes {
+        return Err(Error::BadLoad(format!(
+            "{} has only {device_bytes} bytes, {} were asked for: use a smaller --size",
+            path.display(),
+            size.wanted_bytes
+        )));
+    }
+    Ok(size.wanted_bytes.min(usable_bytes))
+}
+
+/// How much of a file is in the page cache (mincore).
+fn resident_bytes(file: &File, len_bytes: u64) -> io::Result<u64> {
+    let page_bytes = rustix::param::page_size();
+    let len = len_bytes as usize;
+    // SAFETY: a new read-only mapping at an address of the kernel's choice; it is unmapped below and never read.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mut pages = vec![0u8; len.div_ceil(page_bytes)];
+        let asked = libc::mincore(start.cast::<c_void>(), len, pages.as_mut_ptr());
+        let error = io::Error::last_os_error();
+        libc::munmap(start, len);
+        if asked != 0 {
+            return Err(error);
+        }
+        Ok(pages.iter().filter(|page| **page & 1 == 1).count() as u64 * page_bytes as u64)
+    }
+}
+
+#[cfg(test)]
+#[path = "work_file/tests.rs"]
+mod tests;
