@@ -2,24 +2,40 @@
 //!
 //! A [`Document`] goes in, text comes out: [`terminal`] for the eyes in front of a shell, [`html`] for a page that can be
 //! sent to somebody. Nothing here measures, and nothing here reads or writes a file.
+//!
+//! Inside, every kind of document becomes the same thing first: sentences, charts and tables (`section`, one file for
+//! each kind in `kinds`). The terminal prints the sentences and the tables; the page adds the charts (`svg`).
+//!
+//! Properties, each with a test of the same name:
+//! - no document makes it panic, whatever its numbers are;
+//! - nothing prints `NaN`;
+//! - the page needs nothing from outside;
+//! - text from the machine (a device's model) can neither become markup nor move the cursor of a terminal.
+
+mod facts;
+mod format;
+mod kinds;
+mod page;
+pub mod papers;
+mod read;
+mod section;
+mod svg;
+mod table;
+mod terminal;
+mod warnings;
 
 use brisk_bench::results::Document;
+pub use read::{ReadError, parse};
 
 /// What a person reads in a terminal: the verdict in words, then warnings, then tables. `width` is the number of columns;
 /// without it tables take what they need.
 #[must_use]
 pub fn terminal(document: &Document, width: Option<u16>) -> String {
-    let _ = width;
-    serde_json::to_string_pretty(document).unwrap_or_default()
+    terminal::render(document, width)
 }
 
-/// One page without any outside reference, for one document or for many.
+/// One page without any outside reference, for one document or for many. Several benchmarks are also set side by side.
 #[must_use]
 pub fn html(documents: &[Document]) -> String {
-    let mut page = String::from("<!DOCTYPE html><meta charset=\"utf-8\"><title>brisk report</title>");
-    for document in documents {
-        let json = serde_json::to_string_pretty(document).unwrap_or_default();
-        page.push_str(&maud::html! { pre { (json) } }.into_string());
-    }
-    page
+    page::render(documents)
 }

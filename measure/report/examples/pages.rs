@@ -1,0 +1,22 @@
+//! Writes sample documents and their pages into a folder, for looking at: `cargo run --example pages -- FOLDER`.
+
+#[path = "../tests/samples/mod.rs"]
+mod samples;
+
+use std::path::PathBuf;
+
+use brisk_bench::results::Document;
+
+fn main() -> std::io::Result<()> {
+    let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "pages".into()));
+    std::fs::create_dir_all(&folder)?;
+    let compared = vec![Document::Bench(Box::new(samples::bench())), Document::Bench(Box::new(samples::other_bench()))];
+    for (name, documents) in [("all", samples::all()), ("ugly", samples::ugly()), ("compared", compared)] {
+        std::fs::write(folder.join(format!("{name}.html")), brisk_report::html(&documents))?;
+        std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&documents)?)?;
+    }
+    for document in samples::all() {
+        println!("{}", brisk_report::terminal(&document, Some(100)));
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The head of a document: machine, device and circumstances, as pairs of a word and a value.
+
+use brisk_bench::results::{BlockDevice, Document, Header};
+use brisk_core::units::format_bytes;
+
+use crate::format;
+use crate::papers;
+use crate::section::header;
+
+/// Pairs in the order in which a reader asks for them.
+pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
+    let header = header(document);
+    let environment = &header.environment;
+    let mut facts = vec![(
+        "Device",
+        environment.device.as_ref().map_or_else(|| "unknown: no single block device below the path".to_owned(), device),
+    )];
+    if let Some(device) = &environment.device {
+        facts.push(("Scheduler", queue(device)));
+    }
+    facts.push((
+        "File system",
+        match (&environment.file_system, &environment.mount_options) {
+            (Some(fs), Some(options)) => format!("{fs} ({})", shorten(options, 80)),
+            (Some(fs), None) => fs.clone(),
+            (None, _) => "none: raw device".to_owned(),
+        },
+    ));
+    facts.push(("Path", shorten(&environment.path, 120)));
+    facts.push((
+        "Machine",
+        format!(
+            "{}, {}, kernel {}",
+            environment.architecture,
+            format::plural(environment.cpus.into(), "CPU"),
+            environment.kernel
+        ),
+    ));
+    facts.push(("I/O engine", header.io_engine.clone()));
+    if let Document::Bench(bench) = document {
+        facts.push(("Cache", bench.cache.text.clone()));
+        if bench.work_bytes > 0 {
+            facts.push((
+                "Work",
+                format!("{} used, {} written", format_bytes(bench.work_bytes), format_bytes(bench.written_bytes)),
+            ));
+        }
+    }
+    facts.push(("Run", run(header)));
+    for (_, value) in &mut facts {
+        *value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+}
+
+/// The device in a few words: for headings.
+pub(crate) fn device_name(document: &Document) -> String {
+    let environment = &header(document).environment;
+    let name = environment.device.as_ref().map_or_else(
+        || environment.path.clone(),
+        |d| match (&d.lab_preset, &d.model) {
+            (Some(preset), _) => format!("{preset} (emulated)"),
+            (None, Some(model)) => model.clone(),
+            (None, None) => d.name.clone(),
+        },
+    );
+    shorten(name.trim(), 60)
+}
+
+fn device(device: &BlockDevice) -> String {
+    let kind = if device.rotational { "rotating" } else { "flash or memory" };
+    let lab = device.lab_preset.as_ref().map(|preset| match papers::for_preset(preset) {
+        Some(published) => format!("{preset}, emulated after {}", published.device),
+        None => format!("{preset}, emulated"),
+    });
+    let parts: Vec<String> = [
+        lab,
+        device.model.as_ref().map(|m| shorten(m.trim(), 80)),
+        Some(device.name.clone()),
+        Some(format_bytes(device.size_bytes)),
+        (device.lab_preset.is_none()).then(|| kind.to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|part| !part.is_empty())
+    .collect();
+    parts.join(", ")
+}
+
+fn queue(device: &BlockDevice) -> String {
+    let parts: Vec<String> = [
+        device.scheduler.as_ref().map(|scheduler| {
+            let others: Vec<String> =
+                device.schedulers_available.iter().filter(|other| *other != scheduler).cloned().collect();
+            if others.is_empty() {
+                scheduler.clone()
+            } else {
+                format!("{scheduler} (also there: {})", others.join(", "))
+            }
+        }),
+        device.queue_depth_requests.map(|n| format!("depth {n}")),
+        device.max_request_kib.map(|n| format!("requests up to {n} KiB")),
+        device.read_ahead_kib.map(|n| format!("read-ahead {n} KiB")),
+        device.write_cache.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    parts.join(", ")
+}
+
+fn run(header: &Header) -> String {
+    format!(
+        "{}, took {}, brisk {}, seed {}",
+        format::instant(&header.started),
+        format::seconds(header.duration_s),
+        header.environment.brisk_version,
+        header.seed
+    )
+}
+
+/// `text` with its middle cut out when it is longer than `most` characters.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let (front, back) = (most * 2 / 3, most - most * 2 / 3 - 1);
+    text.chars().take(front).chain(['…']).chain(text.chars().skip(count - back)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        let short = shorten(&format!("/very{}/end", "/long".repeat(60)), 40);
+        assert_eq!(short.chars().count(), 40);
+        assert!(short.starts_with("/very") && short.ends_with("/end") && short.contains('…'));
+        assert_eq!(shorten("short", 40), "short");
+    }
+}

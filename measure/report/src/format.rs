@@ -1,0 +1,272 @@
+//! Numbers and words as they appear in tables, charts and sentences.
+//!
+//! A value that is not a number prints as `-`; nothing prints `NaN`, and no number is longer than a table can bear.
+
+use brisk_bench::results::{Direction, Pattern};
+use brisk_core::stats::Summary;
+use brisk_core::units;
+
+/// A duration given in microseconds.
+pub(crate) fn us(value_us: f64) -> String {
+    if !value_us.is_finite() || value_us < 0.0 {
+        return "-".to_owned();
+    }
+    if value_us > 1e12 {
+        return format!("{} s", number(value_us / 1e6));
+    }
+    units::format_duration_ns((value_us * 1e3).round() as u64)
+}
+
+/// A duration given in seconds.
+pub(crate) fn seconds(value_s: f64) -> String {
+    us(value_s * 1e6)
+}
+
+/// A rate in MB/s, without the unit.
+pub(crate) fn mb_per_s(bytes_per_s: f64) -> String {
+    number(bytes_per_s / 1e6)
+}
+
+/// A rate in MB/s.
+pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
+    format!("{} MB/s", mb_per_s(bytes_per_s))
+}
+
+/// A count with thousands set apart: `25,431`; small ones with decimals.
+pub(crate) fn count(value: f64) -> String {
+    if !value.is_finite() || value.abs() < 1_000.0 || value.abs() >= 1e12 {
+        return number(value);
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if value < 0.0 { format!("-{out}") } else { out }
+}
+
+/// About three digits, whatever the magnitude.
+pub(crate) fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if !value.is_finite() {
+        "-".to_owned()
+    } else if magnitude >= 1e9 || (magnitude < 1e-3 && magnitude > 0.0) {
+        format!("{value:.2e}")
+    } else {
+        units::three_digits(value)
+    }
+}
+
+/// The same without zeros at the end: for ticks.
+pub(crate) fn tick(value: f64) -> String {
+    trim(&number(value))
+}
+
+/// A duration in microseconds as a tick.
+pub(crate) fn us_tick(value_us: f64) -> String {
+    trim(&us(value_us))
+}
+
+/// `text` whose number has no zeros at the end of its decimals.
+fn trim(text: &str) -> String {
+    let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
+    if !number.contains('.') || number.contains('e') {
+        return text.to_owned();
+    }
+    format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A ratio as a paper prints it, with at most two decimals: `28.03x`, `1.6x`.
+pub(crate) fn printed(ratio: f64) -> String {
+    format!("{}x", trim(&format!("{ratio:.2}")))
+}
+
+/// A ratio: `6.15x`.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio.is_finite() { format!("{}x", number(ratio)) } else { "-".to_owned() }
+}
+
+/// A percentage that is already one.
+pub(crate) fn percent(value: f64) -> String {
+    if value.is_finite() { format!("{} %", number(value)) } else { "-".to_owned() }
+}
+
+/// Half the width of a summary's interval over its median: `±2 %`; `±?` where one value gives no interval.
+pub(crate) fn spread(summary: &Summary) -> String {
+    let percent = summary.half_width() * 100.0;
+    if summary.count < 2 {
+        "±?".to_owned()
+    } else if !percent.is_finite() {
+        "±-".to_owned()
+    } else if percent < 0.95 {
+        "±<1 %".to_owned()
+    } else {
+        // Whole percent: the spread of a spread is larger than its decimals.
+        let digits = if percent < 1e6 { format!("{percent:.0}") } else { number(percent) };
+        format!("±{digits} %")
+    }
+}
+
+/// `low to high` with the summary's own formatter: for sentences and full tables.
+pub(crate) fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
+    if summary.count < 2 { "one run".to_owned() } else { format!("{} to {}", show(summary.low), show(summary.high)) }
+}
+
+/// What the intervals of these summaries promise, in a sentence; `None` without any.
+pub(crate) fn interval_note<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Option<String> {
+    let (mut fewest, mut most, mut lowest) = (usize::MAX, 0, f64::INFINITY);
+    for summary in summaries {
+        fewest = fewest.min(summary.count);
+        most = most.max(summary.count);
+        if summary.confidence.is_finite() {
+            lowest = lowest.min(summary.confidence);
+        }
+    }
+    if most == 0 {
+        return None;
+    }
+    let runs = if fewest == most { format!("{most}") } else { format!("{fewest} to {most}") };
+    Some(if most == 1 {
+        "One run each: a median of one, and no interval (±?).".to_owned()
+    } else if lowest >= 0.95 {
+        format!("Medians of {runs} runs; ± is half the 95 % interval of the median.")
+    } else {
+        format!(
+            "Medians of {runs} runs; ± is half the interval of the median, which with the fewest runs is their whole range \
+             and holds the true median with {:.0} % only.",
+            lowest.max(0.0) * 100.0
+        )
+    })
+}
+
+/// Whether two intervals leave no doubt which median is larger.
+pub(crate) fn apart(a: &Summary, b: &Summary) -> bool {
+    a.count > 1 && b.count > 1 && (a.high < b.low || b.high < a.low)
+}
+
+/// `sequential` or `random`.
+pub(crate) fn pattern(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Sequential => "sequential",
+        Pattern::Random => "random",
+    }
+}
+
+/// `read` or `write`.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+/// `sequential read`, `random write`, ...
+pub(crate) fn load(p: Pattern, d: Direction) -> String {
+    format!("{} {}", pattern(p), direction(d))
+}
+
+/// `1 stream`, `4 streams`.
+pub(crate) fn plural(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// The first letter large.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// `a, b and c`.
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [front @ .., last] => format!("{} and {last}", front.join(", ")),
+    }
+}
+
+/// An instant in RFC 3339 as `2026-10-05 20:28 UTC`; anything else as it is.
+pub(crate) fn instant(rfc3339: &str) -> String {
+    let bytes = rfc3339.as_bytes();
+    let utc = rfc3339.ends_with('Z') || rfc3339.ends_with("+00:00");
+    if utc && rfc3339.is_ascii() && bytes.len() >= 17 && bytes[4] == b'-' && bytes[10] == b'T' && bytes[13] == b':' {
+        format!("{} {} UTC", &rfc3339[..10], &rfc3339[11..16])
+    } else {
+        rfc3339.to_owned()
+    }
+}
+
+/// Takes out what a hostile or broken name could do to a terminal or a page: control characters (escape sequences) and
+/// marks that turn the direction of writing. Everything that leaves this crate passes here.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' => c,
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
+                '\u{fffd}'
+            }
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(us(187.0), "187 us");
+        assert_eq!(seconds(9.04), "9.04 s");
+        assert_eq!(count(25_431.2), "25,431");
+        assert_eq!(count(1_234_567.0), "1,234,567");
+        assert_eq!(count(999.6), "1000");
+        assert_eq!(times(6.149), "6.15x");
+        assert_eq!(number(f64::NAN), "-");
+        assert_eq!([tick(0.5), tick(32.0), tick(150.0), tick(0.0)], ["0.5", "32", "150", "0"]);
+        assert_eq!([us_tick(30.0), us_tick(1500.0)], ["30 us", "1.5 ms"]);
+        assert_eq!([printed(28.03), printed(1.6), printed(8.0), printed(1.896_6)], ["28.03x", "1.6x", "8x", "1.9x"]);
+        assert_eq!(us(-1.0), "-");
+        assert_eq!(instant("2026-10-05T20:28:59Z"), "2026-10-05 20:28 UTC");
+        assert_eq!(instant("yesterday"), "yesterday");
+    }
+
+    #[test]
+    fn a_spread_is_never_better_than_the_runs_allow() {
+        let of = |values: &[f64]| Summary::of(values).expect("finite");
+        assert_eq!(spread(&of(&[100.0])), "±?");
+        assert_eq!(spread(&of(&[98.0, 100.0, 102.0])), "±2 %");
+        assert_eq!(spread(&of(&[100.0, 100.0, 100.1])), "±<1 %");
+        let note = interval_note([&of(&[98.0, 100.0, 102.0])]).expect("one summary");
+        assert!(note.contains("75 %"), "{note}");
+        assert!(interval_note([&of(&[1.0; 8])]).expect("one").contains("95 %"));
+    }
+
+    #[test]
+    fn intervals_that_touch_do_not_tell_apart() {
+        let of = |values: &[f64]| Summary::of(values).expect("finite");
+        assert!(apart(&of(&[1.0, 2.0]), &of(&[3.0, 4.0])));
+        assert!(!apart(&of(&[1.0, 3.0]), &of(&[3.0, 4.0])));
+        assert!(!apart(&of(&[1.0]), &of(&[3.0, 4.0])));
+    }
+
+    #[test]
+    fn escape_sequences_lose_their_power() {
+        assert_eq!(harmless("a\u{1b}[31mb\u{202e}c\u{9b}\n"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}\n");
+    }
+
+    proptest! {
+        #[test]
+        fn no_number_is_longer_than_a_table_bears(value in any::<f64>()) {
+            for text in [us(value), seconds(value), bandwidth(value), count(value), number(value), times(value)] {
+                prop_assert!(text.chars().count() <= 20, "{}", text);
+                prop_assert!(!text.to_lowercase().contains("nan") && !text.contains("inf"), "{}", text);
+            }
+        }
+    }
+}

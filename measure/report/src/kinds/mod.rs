@@ -1,0 +1,8 @@
+//! One file per kind of document: its verdict, its charts, its tables.
+
+pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod concurrency;
+pub(crate) mod footprint;
+pub(crate) mod schedulers;
+pub(crate) mod slowdown;

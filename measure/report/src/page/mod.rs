@@ -1,0 +1,146 @@
+//! A page that needs nothing from outside: style, drawings and numbers in one file.
+//!
+//! It is written so that it is well-formed XML too: tests can parse it, and so can whoever collects results. Colours are
+//! variables of the stylesheet, set for light, dark and paper; words and numbers never depend on them.
+
+use brisk_bench::results::{Document, Warning};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::facts::{device_name, facts};
+use crate::kinds::compare;
+use crate::section::{Figure, Glyph, Key, Section, header};
+use crate::svg::{Marker, px};
+use crate::{format, warnings};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Void elements closed as XML wants them, which HTML allows.
+const META: &str = concat!(
+    "<meta charset=\"utf-8\"/>",
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
+    "<meta name=\"referrer\" content=\"no-referrer\"/>"
+);
+
+/// See [`crate::html`].
+pub(crate) fn render(documents: &[Document]) -> String {
+    let sections: Vec<Section> = documents.iter().map(Section::of).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped(META))
+                title { (title(documents, &sections)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                p.brand { b { "brisk" } " report" }
+                main {
+                    @if documents.is_empty() { h1 { "No documents" } p { "There is nothing to show." } }
+                    @if documents.len() > 1 { (contents(documents, &sections)) }
+                    @if let Some(figure) = compare::figure(documents) { article { h1 { (figure.title) } (figure_body(&figure, "compare")) } }
+                    @for (i, document) in documents.iter().enumerate() {
+                        (article(document, &sections[i], i, i.checked_sub(1).map(|j| &documents[j])))
+                    }
+                }
+                footer {
+                    p {
+                        "Values are medians. Whiskers and ± show the interval of the median, from order statistics: no \
+                         assumption about the distribution. Ratios are taken pair by pair over interleaved runs. Sizes are \
+                         powers of 1024, MB/s are 1,000,000 bytes a second."
+                    }
+                }
+            }
+        }
+    };
+    format::harmless(&page.into_string())
+}
+
+fn title(documents: &[Document], sections: &[Section]) -> String {
+    match (documents, sections) {
+        ([document], [section]) => format!("{} · {} · brisk", section.title, device_name(document)),
+        _ => format!("{} · brisk", format::plural(documents.len() as u64, "result")),
+    }
+}
+
+/// What is on a page of several documents, with the first sentence of each: many readers need no more.
+fn contents(documents: &[Document], sections: &[Section]) -> Markup {
+    html! {
+        nav aria-label="Contents" { ol { @for (i, (document, section)) in documents.iter().zip(sections).enumerate() {
+            li {
+                a href=(format!("#d{i}")) { (section.title) " · " (device_name(document)) }
+                @if let Some(first) = section.verdict.first() { ": " span { (first) } }
+            }
+        } } }
+    }
+}
+
+fn article(document: &Document, section: &Section, index: usize, before: Option<&Document>) -> Markup {
+    // Only the run differs between two documents of one session: say the rest once.
+    let same = before.is_some_and(|before| header(before).environment == header(document).environment);
+    html! {
+        article id=(format!("d{index}")) {
+            h1 { (section.title) " · " (device_name(document)) }
+            p.question { (section.question) }
+            div.verdict {
+                @if let Some((lead, rest)) = section.verdict.split_first() {
+                    p.lead { (lead) }
+                    @if !rest.is_empty() { ul { @for sentence in rest { li { (sentence) } } } }
+                }
+            }
+            (banner(&header(document).warnings))
+            @if same { p.same { "Same machine, device and settings as above. " (format::instant(&header(document).started)) "." } }
+            @else { dl.facts { @for (word, value) in facts(document) { dt { (word) } dd { (value) } } } }
+            @for (i, figure) in section.figures.iter().enumerate() {
+                section { h2 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
+            }
+        }
+    }
+}
+
+fn banner(found: &[Warning]) -> Markup {
+    html! { @if !found.is_empty() {
+        aside.warnings role="note" aria-label="Warnings" {
+            h2 { (format::plural(found.len() as u64, "warning")) " before you believe these numbers" }
+            ul { @for warning in found { li {
+                @if let Some(meaning) = warnings::meaning(&warning.code) { b { (format::sentence(meaning)) ". " } }
+                (warning.text) " " code { (warning.code) }
+            } } }
+        }
+    } }
+}
+
+fn figure_body(figure: &Figure, id: &str) -> Markup {
+    html! {
+        p.caption { (figure.caption) }
+        @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) (key.words) } } } }
+        @if !figure.panels.is_empty() {
+            div.panels { @for (i, panel) in figure.panels.iter().enumerate() {
+                div.panel { h3 { (panel.title) } (panel.chart.draw(&format!("{id}p{i}"))) }
+            } }
+        }
+        @let tables = figure.tables.iter().filter(|t| !t.rows.is_empty());
+        @if figure.tables_open { @for table in tables { (table.markup(&figure.title)) } }
+        @else if tables.clone().count() > 0 {
+            details { summary { "All numbers" } @for table in tables { (table.markup("")) } }
+        }
+    }
+}
+
+/// The mark that a legend explains; the words beside it are all that a screen reader needs.
+fn glyph(key: &Key) -> Markup {
+    let class = key.tone.class();
+    html! {
+        svg viewBox="0 0 30 16" aria-hidden="true" {
+            @match key.glyph {
+                Glyph::Point(marker) => {
+                    path class=(format!("line {class}")) d="M2 8H28" {}
+                    path class=(format!("point {class}")) d=(marker.path(15.0, 8.0, 4.2)) {}
+                }
+                Glyph::Published => path class=(format!("point published {class}")) d=(Marker::Diamond.path(15.0, 8.0, 4.4)) {},
+                Glyph::Solid => path class=(format!("line {class}")) d="M2 8H28" {},
+                Glyph::Dashed => path class=(format!("line dashed {class}")) d="M2 8H28" {},
+                Glyph::Bar(fill) => path class=(format!("bar {class} {}", fill.class())) d=(format!("M{} 2h12v12h-12z", px(9.0))) {},
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Documents from JSON: one, an array of them, or several one behind the other as `cat` makes them.
+
+use brisk_bench::results::{Document, SCHEMA_VERSION};
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a text is not a document of brisk.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// Nothing but white space.
+    #[error("there is nothing in it: write it with `brisk bench --json` or `brisk study ... --json`")]
+    Empty,
+    /// An array without elements.
+    #[error("the list of documents is empty")]
+    EmptyList,
+    /// The text does not parse.
+    #[error("it is not JSON: {0}")]
+    NotJson(String),
+    /// JSON, but not one of our documents.
+    #[error("it is JSON, but not a document of brisk: there is no \"kind\"")]
+    NoKind,
+    /// A kind that this version does not know.
+    #[error(
+        "it is of kind \"{0}\", which this version does not know (bench, slowdown, concurrency, schedulers, footprint)"
+    )]
+    UnknownKind(String),
+    /// Written by a version whose fields mean something else.
+    #[error("it has schema version {found}, and this version of brisk reads {SCHEMA_VERSION}: {}", remedy(.found))]
+    WrongVersion {
+        /// What stands in the document.
+        found: String,
+    },
+    /// The right kind and version, but a field lacks or has the wrong type.
+    #[error("the {kind} document is damaged: {reason}")]
+    Damaged {
+        /// Its kind.
+        kind: String,
+        /// What is wrong where.
+        reason: String,
+    },
+}
+
+fn remedy(found: &str) -> &'static str {
+    if found.parse::<u64>().is_ok_and(|v| v > u64::from(SCHEMA_VERSION)) {
+        "update brisk, or measure again with this one"
+    } else {
+        "measure again, or read it with the version that wrote it"
+    }
+}
+
+/// All documents in `text`.
+///
+/// # Errors
+/// When there is none, or one of them is not a document that this version understands.
+pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
+    let mut documents = Vec::new();
+    let mut values = 0;
+    for value in serde_json::Deserializer::from_slice(text).into_iter::<Value>() {
+        values += 1;
+        match value.map_err(|error| ReadError::NotJson(error.to_string()))? {
+            Value::Array(items) => {
+                for item in items {
+                    documents.push(document(item)?);
+                }
+            }
+            single => documents.push(document(single)?),
+        }
+    }
+    match (values, documents.is_empty()) {
+        (0, _) => Err(ReadError::Empty),
+        (_, true) => Err(ReadError::EmptyList),
+        _ => Ok(documents),
+    }
+}
+
+fn document(value: Value) -> Result<Document, ReadError> {
+    const KINDS: [&str; 5] = ["bench", "slowdown", "concurrency", "schedulers", "footprint"];
+    let kind = match value.get("kind") {
+        Some(Value::String(kind)) => kind.clone(),
+        _ => return Err(ReadError::NoKind),
+    };
+    let version = value.get("schema_version");
+    // The version goes first: a later one may have kinds that we do not know.
+    if version.and_then(Value::as_u64) != Some(u64::from(SCHEMA_VERSION)) {
+        let found = version.map_or_else(|| "none".to_owned(), |v| v.to_string().chars().take(40).collect());
+        return Err(ReadError::WrongVersion { found });
+    }
+    if !KINDS.contains(&kind.as_str()) {
+        return Err(ReadError::UnknownKind(kind.chars().take(40).collect()));
+    }
+    serde_json::from_value(value).map_err(|error| ReadError::Damaged { kind, reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_a_document_is_named() {
+        let fails = |text: &str| parse(text.as_bytes()).expect_err(text).to_string();
+        assert!(matches!(parse(b" \n"), Err(ReadError::Empty)));
+        assert!(matches!(parse(b"[]"), Err(ReadError::EmptyList)));
+        assert!(fails("hello").contains("not JSON"));
+        assert!(fails("{\"a\": 1}").contains("no \"kind\""));
+        assert!(fails("7").contains("no \"kind\""));
+        assert!(fails("{\"kind\": \"poem\", \"schema_version\": 1}").contains("\"poem\""));
+        assert!(fails("{\"kind\": \"bench\", \"schema_version\": 2}").contains("update brisk"));
+        assert!(fails("{\"kind\": \"bench\", \"schema_version\": \"one\"}").contains("schema version \"one\""));
+        assert!(fails("{\"kind\": \"bench\"}").contains("schema version none"));
+        assert!(fails("{\"kind\": \"bench\", \"schema_version\": 1}").contains("missing field"));
+        assert!(fails("{\"kind\": \"bench\", \"schema_").contains("not JSON"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! One table, two renderings: aligned text for a terminal, markup for a page.
+//!
+//! A measured number is a value with its spread; values align on their right end, spreads on their left, so that a
+//! column of `187 us ±2 %` can be read down. A bar column exists in the terminal only, where there are no charts.
+
+use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, TableStyle};
+use maud::{Markup, html};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Words, on the left.
+    Words,
+    /// Numbers, on the right.
+    Numbers,
+    /// A bar of the share of the largest value: terminal only.
+    Bars,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    /// Words or a plain number.
+    Text(String),
+    /// A number and its spread.
+    Measure(String, String),
+    /// The value of a bar, relative to the largest in its column.
+    Bar(f64),
+    /// The shape of the column above as a line of text: terminal only, and only in a last row.
+    Shape(String),
+    /// Nothing to say.
+    Empty,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl Cell {
+    /// A summary's median and spread.
+    pub(crate) fn measure(summary: &brisk_core::stats::Summary, show: fn(f64) -> String) -> Self {
+        Self::Measure(show(summary.median), crate::format::spread(summary))
+    }
+}
+
+/// A table with its heading.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Table {
+    /// What it shows.
+    pub(crate) title: String,
+    /// Heads and kinds.
+    pub(crate) columns: Vec<(String, Kind)>,
+    /// Cells, as many in a row as there are columns.
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// What a reader needs to know below it.
+    pub(crate) note: Option<String>,
+    /// Whether it is short enough for a terminal.
+    pub(crate) in_terminal: bool,
+    /// Columns that a narrow terminal can do without, the most dispensable first; bars go before them.
+    pub(crate) dispensable: Vec<usize>,
+}
+
+impl Table {
+    /// A table without rows yet.
+    pub(crate) fn new(title: impl Into<String>, columns: &[(&str, Kind)]) -> Self {
+        Self {
+            title: title.into(),
+            columns: columns.iter().map(|(head, kind)| ((*head).to_owned(), *kind)).collect(),
+            rows: Vec::new(),
+            note: None,
+            in_terminal: true,
+            dispensable: Vec::new(),
+        }
+    }
+
+    /// The same with a note.
+    pub(crate) fn with_note(mut self, note: Option<String>) -> Self {
+        self.note = note;
+        self
+    }
+
+    /// The same for pages only.
+    pub(crate) fn page_only(mut self) -> Self {
+        self.in_terminal = false;
+        self
+    }
+
+    /// The same with columns that a narrow terminal can do without.
+    pub(crate) fn dispensable(mut self, columns: &[usize]) -> Self {
+        self.dispensable = columns.to_vec();
+        self
+    }
+
+    /// Aligned text, at most `width` columns wide where words can be wrapped.
+    pub(crate) fn text(&self, width: Option<u16>) -> String {
+        let columns: Vec<Vec<String>> = (0..self.columns.len()).map(|i| self.column_text(i)).collect();
+        let (kept, left_out) = self.columns_that_fit(&columns, width);
+        let mut table = comfy_table::Table::new();
+        table.load_style(STYLE).force_no_tty();
+        if let Some(width) = width {
+            // comfy-table needs room for a character and the padding of each column.
+            let least = u16::try_from(kept.len() * 4).unwrap_or(u16::MAX);
+            table.set_width(width.max(least)).set_content_arrangement(ContentArrangement::Dynamic);
+        }
+        table.set_header(kept.iter().map(|i| &self.columns[*i].0));
+        for (row, _) in self.rows.iter().enumerate() {
+            table.add_row(kept.iter().map(|i| columns[*i][row].as_str()));
+        }
+        for (column, i) in table.column_iter_mut().zip(&kept) {
+            if self.columns[*i].1 == Kind::Numbers {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let mut text: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        if !left_out.is_empty() {
+            text.push_str(&format!(" (too narrow for: {})\n", left_out.join(", ")));
+        }
+        text
+    }
+
+    /// Which columns to print, and the heads of those without room. An empty column is not printed either.
+    fn columns_that_fit(&self, columns: &[Vec<String>], width: Option<u16>) -> (Vec<usize>, Vec<&str>) {
+        let mut kept: Vec<usize> = (0..columns.len())
+            .filter(|i| self.rows.is_empty() || columns[*i].iter().any(|text| !text.is_empty()))
+            .collect();
+        let Some(width) = width.map(usize::from) else { return (kept, Vec::new()) };
+        let room = |i: &usize| {
+            let widest = columns[*i].iter().map(|text| text.chars().count()).max().unwrap_or(0);
+            widest.max(self.columns[*i].0.chars().count()) + 2
+        };
+        let bars = (0..columns.len()).filter(|i| self.columns[*i].1 == Kind::Bars);
+        let mut left_out = Vec::new();
+        for candidate in bars.chain(self.dispensable.iter().copied()) {
+            if kept.iter().map(room).sum::<usize>() <= width {
+                break;
+            }
+            kept.retain(|i| *i != candidate);
+            if let Some((head, kind)) = self.columns.get(candidate)
+                && *kind != Kind::Bars
+            {
+                left_out.push(head.as_str());
+            }
+        }
+        (kept, left_out)
+    }
+
+    fn column_text(&self, index: usize) -> Vec<String> {
+        let cells: Vec<&Cell> = self.rows.iter().map(|row| row.get(index).unwrap_or(&Cell::Empty)).collect();
+        let widest = |part: fn(&Cell) -> usize| cells.iter().map(|c| part(c)).max().unwrap_or(0);
+        let value_width = widest(|c| if let Cell::Measure(value, _) = c { value.chars().count() } else { 0 });
+        let spread_width = widest(|c| if let Cell::Measure(_, spread) = c { spread.chars().count() } else { 0 });
+        let largest = cells.iter().fold(0.0f64, |most, c| if let Cell::Bar(v) = c { most.max(*v) } else { most });
+        cells
+            .iter()
+            .map(|cell| match cell {
+                // No-break spaces, so that neither wrapping nor trimming takes a number apart.
+                Cell::Measure(value, spread) => {
+                    format!("{value:>value_width$} {spread:<spread_width$}").replace(' ', "\u{a0}")
+                }
+                Cell::Text(text) | Cell::Shape(text) => text.clone(),
+                Cell::Bar(value) => bar(value / largest),
+                Cell::Empty => String::new(),
+            })
+            .collect()
+    }
+
+    /// Markup, without the bars, and without a caption that repeats the heading above.
+    pub(crate) fn markup(&self, heading_above: &str) -> Markup {
+        let used = |i: usize| self.rows.iter().any(|row| !matches!(row.get(i), None | Some(Cell::Empty)));
+        let shown = || self.columns.iter().enumerate().filter(|(i, (_, kind))| *kind != Kind::Bars && used(*i));
+        html! {
+            div.scroll {
+                table {
+                    @if self.title != heading_above { caption { (self.title) } }
+                    thead { tr { @for (_, (head, kind)) in shown() {
+                        th scope="col" class=[(*kind == Kind::Numbers).then_some("n")] { (head) }
+                    } } }
+                    tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(), Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
+                        td class=[(*kind == Kind::Numbers).then_some("n")] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                    } } } }
+                }
+            }
+            @if let Some(note) = &self.note { p.note { (note) } }
+        }
+    }
+}
+
+fn cell_markup(cell: &Cell) -> Markup {
+    html! {
+        @match cell {
+            Cell::Text(text) => (text),
+            Cell::Measure(value, spread) => { (value) span.spread { " " (spread) } },
+            Cell::Bar(_) | Cell::Shape(_) | Cell::Empty => {},
+        }
+    }
+}
+
+/// A line below the heads, two spaces between columns, nothing else.
+const STYLE: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none())
+    .header_separator(LineStyle::none().fill('─'))
+    .content_lines(ContentLineStyle::none());
+
+/// A bar of at most twelve characters in steps of an eighth of one.
+pub(crate) fn bar(share: f64) -> String {
+    const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+    if !share.is_finite() || share <= 0.0 {
+        return String::new();
+    }
+    let eighths = ((share.min(1.0) * 96.0).round() as usize).max(1);
+    let mut text = "█".repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        text.push(EIGHTHS[eighths % 8 - 1]);
+    }
+    text
+}
+
+/// A curve in one line of text, from the smallest to the largest value.
+pub(crate) fn sparkline(values: &[f64]) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let finite = || values.iter().copied().filter(|v| v.is_finite());
+    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    values
+        .iter()
+        .map(|v| {
+            let share = (v / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+            if share.is_finite() { STEPS[(share * 7.0).round() as usize] } else { STEPS[0] }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new("T", &[("load", Kind::Words), ("time", Kind::Numbers), ("", Kind::Bars)]);
+        table.rows.push(vec!["read".into(), Cell::Measure("72 us".into(), "±12 %".into()), Cell::Bar(1.0)]);
+        table.rows.push(vec!["write <b>".into(), Cell::Measure("1.9 ms".into(), "±2 %".into()), Cell::Bar(2.0)]);
+        table
+    }
+
+    #[test]
+    fn values_align_right_and_spreads_left() {
+        let text = sample().text(None).replace('\u{a0}', " ");
+        assert!(text.contains(" 72 us ±12 %"), "{text}");
+        assert!(text.contains("1.9 ms ±2 % "), "{text}");
+    }
+
+    #[test]
+    fn a_page_has_no_bars_and_escapes_words() {
+        let markup = sample().markup("").into_string();
+        assert!(!markup.contains('█'));
+        assert!(markup.contains("write &lt;b&gt;"));
+        assert_eq!(markup.matches("<th ").count(), 2);
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_bars_first_and_says_what_else_it_lost() {
+        let table = sample().dispensable(&[1]);
+        assert!(table.text(Some(80)).contains('█'));
+        assert!(!table.text(Some(28)).contains('█'));
+        assert!(table.text(Some(28)).contains("us"));
+        assert!(table.text(Some(16)).contains("too narrow for: time"));
+    }
+
+    #[test]
+    fn no_width_is_too_small() {
+        for width in 0..120 {
+            let _ = sample().text(Some(width));
+        }
+    }
+
+    #[test]
+    fn bars_and_sparklines_bear_any_number() {
+        assert_eq!(bar(1.0), "████████████");
+        assert_eq!(bar(0.5 + 1.0 / 96.0), "██████▏");
+        assert_eq!(bar(f64::NAN), "");
+        assert_eq!(bar(-1.0), "");
+        assert_eq!(sparkline(&[0.0, 0.5, 1.0]), "▁▅█");
+        assert_eq!(sparkline(&[1.0, 1.0]), "▁▁");
+        assert_eq!(sparkline(&[f64::MAX, f64::MIN, f64::NAN]), "█▁▁");
+    }
+}

@@ -1,0 +1,379 @@
+//! Documents as a benchmark would write them, for tests and for looking at pages: plausible numbers with a repeatable
+//! scatter, and one ugly case of everything that can go wrong.
+#![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
+
+use brisk_bench::results::{
+    BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
+    Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, Header, JobResult, Latency,
+    Pattern, SCHEMA_VERSION, SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow, SyncResult, Warning,
+};
+use brisk_core::stats::Summary;
+
+const LOADS: [(Pattern, Direction); 4] = [
+    (Pattern::Sequential, Direction::Read),
+    (Pattern::Sequential, Direction::Write),
+    (Pattern::Random, Direction::Read),
+    (Pattern::Random, Direction::Write),
+];
+
+/// `runs` values around `value`, within `percent` of it.
+pub fn summary(value: f64, percent: f64, runs: usize) -> Summary {
+    let mut state = value.to_bits() ^ 0x9e37_79b9_7f4a_7c15;
+    let values: Vec<f64> = (0..runs)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            value * (1.0 + percent / 100.0 * ((state >> 33) as f64 / f64::from(1u32 << 30) - 1.0))
+        })
+        .collect();
+    Summary::of(&values).expect("finite")
+}
+
+fn seven(value: f64) -> Summary {
+    summary(value, 5.0, 7)
+}
+
+/// The emulated phone.
+pub fn s5_device() -> BlockDevice {
+    BlockDevice {
+        name: "loop3".into(),
+        model: None,
+        size_bytes: 4 << 30,
+        rotational: false,
+        scheduler: Some("mq-deadline".into()),
+        schedulers_available: ["none", "mq-deadline", "kyber", "bfq"].map(String::from).into(),
+        queue_depth_requests: Some(8),
+        read_ahead_kib: Some(128),
+        max_request_kib: Some(512),
+        write_cache: Some("write back".into()),
+        logical_block_bytes: 4096,
+        lab_preset: Some("galaxy-s5-emmc".into()),
+    }
+}
+
+pub fn header(device: Option<BlockDevice>) -> Header {
+    Header {
+        schema_version: SCHEMA_VERSION,
+        started: "2026-10-05T20:28:59Z".into(),
+        duration_s: 94.2,
+        environment: Environment {
+            brisk_version: "0.1.0".into(),
+            kernel: "6.18.4".into(),
+            architecture: "x86_64".into(),
+            cpus: 2,
+            path: "/var/lib/brisk/lab/mnt".into(),
+            file_system: Some("ext4".into()),
+            mount_options: Some("rw,relatime".into()),
+            device,
+        },
+        io_engine: "io_uring".into(),
+        seed: 42,
+        warnings: Vec::new(),
+    }
+}
+
+pub fn latency(p50_us: f64, tail: f64, count: u64) -> Latency {
+    let at = |percent: f64| {
+        let nines = -(1.0 - percent / 100.0).max(0.5 / count as f64).log10();
+        p50_us * (0.75 + 0.25 * (nines / 0.301).min(1.0) + (tail - 1.0) * ((nines - 0.301).max(0.0) / 4.0).powf(1.6))
+    };
+    let percents = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 100.0];
+    Latency {
+        count,
+        mean_us: p50_us * 1.06,
+        p50_us: at(50.0),
+        p95_us: at(95.0),
+        p99_us: at(99.0),
+        max_us: at(100.0),
+        percentiles_us: percents.map(|p| (p, at(p))).into(),
+    }
+}
+
+fn job((pattern, direction): (Pattern, Direction), block_bytes: u64, depth_requests: u32) -> JobResult {
+    // Time of a request at depth 1, and what more of them at once gain.
+    let (base_us, per_kib_us, units) = match (pattern, direction) {
+        (Pattern::Sequential, Direction::Read) => (52.0, 4.1, 1.4),
+        (Pattern::Random, Direction::Read) => (152.0, 7.4, 3.6),
+        (Pattern::Sequential, Direction::Write) => (122.0, 15.0, 1.5),
+        (Pattern::Random, Direction::Write) => (330.0, 18.0, 1.9),
+    };
+    let service_us = base_us + per_kib_us * block_bytes as f64 / 1024.0;
+    let depth = f64::from(depth_requests);
+    let rate = depth.min(units * (1.0 - 0.5 / depth.max(1.0)) + 0.5) / service_us * 1e6;
+    JobResult {
+        pattern,
+        direction,
+        block_bytes,
+        depth_requests,
+        bandwidth_bytes_per_s: seven(rate * block_bytes as f64),
+        requests_per_s: seven(rate),
+        latency: latency(depth / rate * 1e6 * 0.94, if direction == Direction::Write { 28.0 } else { 7.0 }, 61_240),
+        cpu_us_per_request: 4.6,
+        iowait_percent: 41.0,
+        cpu_busy_percent: 12.0,
+    }
+}
+
+pub fn bench() -> BenchReport {
+    BenchReport {
+        header: header(Some(s5_device())),
+        budget: "normal".into(),
+        work_bytes: 512 << 20,
+        written_bytes: 3 << 30,
+        cache: CacheCheck {
+            verdict: CacheVerdict::Direct,
+            asked_bytes: 64 << 20,
+            device_bytes: Some(64 << 20),
+            text: "Direct: the device moved the 64 MiB that were asked for.".into(),
+        },
+        jobs: [1, 32].into_iter().flat_map(|depth| LOADS.map(|load| job(load, 4096, depth))).collect(),
+        block_sweep: (12..=20).flat_map(|power| LOADS.map(|load| job(load, 1 << power, 1))).collect(),
+        depth_sweep: (0..=5).flat_map(|power| LOADS.map(|load| job(load, 4096, 1 << power))).collect(),
+        syncs: [("fsync", 3_150.0, 9.0), ("fdatasync", 1_480.0, 14.0)]
+            .map(|(call, us, tail)| SyncResult {
+                call: call.into(),
+                block_bytes: 4096,
+                latency: latency(us, tail, 400),
+            })
+            .into(),
+        verdict: vec![
+            "Reads are quick, durable writes are not: a commit waits 1.5 ms, and one in a hundred ten times as long."
+                .into(),
+            "Random writes reach 2.4 thousand requests a second, and more than two at once gain nothing.".into(),
+            "Large requests matter: random reads are 8 times faster in 1 MiB than in 4 KiB.".into(),
+        ],
+    }
+}
+
+/// Another device, for comparison.
+pub fn other_bench() -> BenchReport {
+    let mut bench = bench();
+    let device = BlockDevice {
+        name: "nvme0n1".into(),
+        model: Some("ACME NV3 512GB".into()),
+        size_bytes: 512_110_190_592,
+        scheduler: Some("none".into()),
+        queue_depth_requests: Some(1023),
+        logical_block_bytes: 512,
+        lab_preset: None,
+        ..s5_device()
+    };
+    bench.header.environment.device = Some(device);
+    bench.header.environment.path = "/home".into();
+    for job in bench.jobs.iter_mut().chain(&mut bench.block_sweep).chain(&mut bench.depth_sweep) {
+        let factor = if job.direction == Direction::Read { 4.0 } else { 1.02 };
+        job.bandwidth_bytes_per_s = seven(job.bandwidth_bytes_per_s.median * factor);
+        job.requests_per_s = seven(job.requests_per_s.median * factor);
+    }
+    bench
+}
+
+pub fn slowdown() -> SlowdownReport {
+    let row = |pattern, streams, alone: [f64; 2], slow: [f64; 2]| SlowdownRow {
+        pattern,
+        streams,
+        read_alone_us: seven(alone[0]),
+        read_beside_us: seven(alone[0] * slow[0]),
+        write_alone_us: seven(alone[1]),
+        write_beside_us: seven(alone[1] * slow[1]),
+        read_slowdown: seven(slow[0]),
+        write_slowdown: seven(slow[1]),
+        read_peers_us: (streams > 1).then(|| seven(alone[0] * 2.9)),
+        write_peers_us: (streams > 1).then(|| seven(alone[1] * 3.1)),
+    };
+    SlowdownReport {
+        header: header(Some(s5_device())),
+        block_bytes: 4096,
+        stream_bytes: 16 << 20,
+        rows: vec![
+            row(Pattern::Sequential, 1, [73.0, 191.0], [5.9, 1.18]),
+            row(Pattern::Random, 1, [188.0, 412.0], [3.3, 1.52]),
+            row(Pattern::Sequential, 4, [73.0, 191.0], [24.6, 4.4]),
+            row(Pattern::Random, 4, [188.0, 412.0], [17.1, 7.2]),
+        ],
+    }
+}
+
+pub fn concurrency() -> ConcurrencyReport {
+    let speedups = [
+        [1.42, 1.31, 1.24, 1.12, 0.97],
+        [1.18, 1.27, 1.21, 1.08, 0.9],
+        [1.38, 1.57, 1.52, 1.44, 1.31],
+        [1.39, 1.34, 1.2, 1.05, 0.94],
+    ];
+    let mut points = Vec::new();
+    let mut parameters = Vec::new();
+    for ((pattern, direction), speedups) in LOADS.into_iter().zip(speedups) {
+        for (i, speedup) in speedups.into_iter().enumerate() {
+            let streams = 2u32 << i;
+            points.push(ConcurrencyPoint {
+                pattern,
+                direction,
+                streams,
+                serial_s: seven(0.31 * f64::from(streams)),
+                concurrent_s: seven(0.31 * f64::from(streams) / speedup),
+                speedup: seven(speedup),
+            });
+        }
+        let best = (0..5).max_by(|a, b| speedups[*a].total_cmp(&speedups[*b])).expect("five");
+        parameters.push(ConcurrencyParameter { pattern, direction, streams: 2 << best, speedup: speedups[best] });
+    }
+    ConcurrencyReport {
+        header: header(Some(s5_device())),
+        block_bytes: 4096,
+        stream_bytes: 4 << 20,
+        points,
+        parameters,
+    }
+}
+
+pub fn schedulers() -> SchedulersReport {
+    let mut points = Vec::new();
+    for (queue_depth_requests, depth_requests) in [(4, 8), (64, 128)] {
+        for (scheduler, factor) in [("none", 1.3), ("mq-deadline", 1.16), ("kyber", 0.86), ("bfq", 0.95)] {
+            for (pattern, weight) in [(Pattern::Sequential, 1.0), (Pattern::Random, 1.9)] {
+                for read_percent in (10..=100).step_by(10) {
+                    let writes = f64::from(100 - read_percent) / 100.0;
+                    let time = weight * (0.35 + 1.25 * writes * factor * if depth_requests > 8 { 1.2 } else { 1.0 });
+                    points.push(SchedulerPoint {
+                        scheduler: scheduler.into(),
+                        queue_depth_requests,
+                        depth_requests,
+                        pattern,
+                        read_percent,
+                        response_s: seven(time),
+                        read_us: Some(seven(180.0 * (1.0 + 9.0 * writes * factor))),
+                        write_us: (read_percent < 100).then(|| seven(700.0 * factor)),
+                        read_slowdown: Some(1.0 + 9.0 * writes * factor),
+                        write_slowdown: (read_percent < 100).then_some(1.1 + 0.4 * factor),
+                    });
+                }
+            }
+        }
+    }
+    SchedulersReport {
+        header: header(Some(s5_device())),
+        block_bytes: 4096,
+        mix_bytes: 16 << 20,
+        points,
+        restored: true,
+    }
+}
+
+pub fn footprint() -> FootprintReport {
+    let card = BlockDevice {
+        lab_preset: Some("sd-sandisk".into()),
+        name: "loop4".into(),
+        size_bytes: 16 << 30,
+        ..s5_device()
+    };
+    let rate = |mib: u64| match mib {
+        0..=32 => 2.62e6,
+        33..=1024 => 0.69e6,
+        _ => 0.021e6,
+    };
+    FootprintReport {
+        header: header(Some(card)),
+        block_bytes: 4096,
+        requests: 2048,
+        precondition_bytes: 1 << 30,
+        points: (3..=12)
+            .map(|power| FootprintPoint {
+                range_bytes: (1 << power) << 20,
+                bandwidth_bytes_per_s: seven(rate(1 << power) * (1.0 - 0.012 * f64::from(power))),
+            })
+            .collect(),
+        drops: vec![
+            FootprintDrop { after_range_bytes: 32 << 20, factor: 3.8 },
+            FootprintDrop { after_range_bytes: 1024 << 20, factor: 32.9 },
+        ],
+    }
+}
+
+/// One of each kind, as a good run writes them.
+pub fn all() -> Vec<Document> {
+    vec![
+        Document::Bench(Box::new(bench())),
+        Document::Slowdown(Box::new(slowdown())),
+        Document::Concurrency(Box::new(concurrency())),
+        Document::Schedulers(Box::new(schedulers())),
+        Document::Footprint(Box::new(footprint())),
+    ]
+}
+
+/// Everything that can be wrong at once: no device, hostile and long names, one run, warnings, odd numbers.
+pub fn ugly() -> Vec<Document> {
+    let hostile = "<script>alert(1)</script>\u{1b}[2J\u{202e}\"'&amp; --> ]]> </style></svg>";
+    let mut head = header(None);
+    head.environment.path = format!("/mnt/{}/{hostile}", "a-very-long-directory-name".repeat(12));
+    head.environment.file_system = None;
+    head.environment.mount_options = None;
+    head.environment.kernel = "6.6.0-vendor-android15-8-g1234567890ab-ab12345678".into();
+    head.io_engine = "calls: io_uring is disabled by kernel.io_uring_disabled=2".into();
+    head.started = "yesterday".into();
+    head.warnings = vec![
+        Warning { code: "few_repeats".into(), text: "1 run of each load; give --full or more time.".into() },
+        Warning {
+            code: "cpu_pressure".into(),
+            text: "Other work waited for a CPU 38 % of the time; quiet the machine.".into(),
+        },
+        Warning { code: "interrupted".into(), text: "Ended by Ctrl-C after 12 s.".into() },
+        Warning { code: "not_direct".into(), text: format!("O_DIRECT refused on {hostile}") },
+        Warning { code: hostile.into(), text: "A code that no version knows.".into() },
+    ];
+    let one = |value: f64| summary(value, 0.0, 1);
+    let mut bench = bench();
+    bench.header = head.clone();
+    bench.cache.verdict = CacheVerdict::Memory;
+    bench.cache.text = "tmpfs lives in memory: these numbers are not storage's.".into();
+    for job in bench.jobs.iter_mut().chain(&mut bench.block_sweep).chain(&mut bench.depth_sweep) {
+        job.bandwidth_bytes_per_s = one(job.bandwidth_bytes_per_s.median);
+        job.requests_per_s = one(job.requests_per_s.median);
+    }
+    bench.block_sweep.truncate(1);
+    bench.depth_sweep.clear();
+    bench.syncs[0].call = hostile.into();
+    bench.verdict.clear();
+    let mut slow = slowdown();
+    slow.header = Header {
+        environment: Environment {
+            device: Some(BlockDevice {
+                model: Some(format!("{hostile} {}", "LONG MODEL ".repeat(20))),
+                lab_preset: None,
+                ..s5_device()
+            }),
+            ..head.environment.clone()
+        },
+        ..head.clone()
+    };
+    slow.rows.truncate(1);
+    slow.rows[0].read_slowdown = one(0.93);
+    slow.rows[0].write_slowdown = one(0.0);
+    let mut schedulers = schedulers();
+    schedulers.header = head.clone();
+    schedulers.restored = false;
+    for point in &mut schedulers.points {
+        if point.scheduler == "bfq" {
+            point.scheduler = format!("{hostile}-an-out-of-tree-scheduler");
+        }
+        point.response_s = one(point.response_s.median);
+    }
+    let empty = FootprintReport {
+        header: head.clone(),
+        block_bytes: 0,
+        requests: 0,
+        precondition_bytes: 0,
+        points: Vec::new(),
+        drops: Vec::new(),
+    };
+    let mut few = concurrency();
+    few.header = head;
+    few.points.truncate(1);
+    few.parameters.clear();
+    vec![
+        Document::Bench(Box::new(bench)),
+        Document::Slowdown(Box::new(slow)),
+        Document::Concurrency(Box::new(few)),
+        Document::Schedulers(Box::new(schedulers)),
+        Document::Footprint(Box::new(empty)),
+    ]
+}
