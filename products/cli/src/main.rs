@@ -2,12 +2,13 @@
 
 mod bench;
 mod doctor;
+mod generate;
 mod lab;
 mod study;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
 #[derive(Debug, Parser)]
@@ -27,6 +28,12 @@ enum Command {
     Study(study::Args),
     /// Make, list, change and remove emulated flash devices
     Lab(lab::Args),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man(generate::ManArgs),
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions(generate::CompletionsArgs),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +42,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Man(args) => generate::man(&args, Cli::command()),
+        Command::Completions(args) => generate::completions(&args, Cli::command()),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("brisk: {error:#}");

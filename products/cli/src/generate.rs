@@ -1,0 +1,42 @@
+//! `brisk man` and `brisk completions`: what packages ship is generated from the command line itself, so it is never
+//! older than the binary.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+/// Arguments of `brisk man`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArgs {
+    /// Directory for the pages, one for each subcommand; it is made when it is not there
+    dir: PathBuf,
+}
+
+/// Arguments of `brisk completions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// Shell to complete in
+    shell: clap_complete::Shell,
+}
+
+/// Writes the man pages of `command`.
+pub(crate) fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<ExitCode> {
+    let dir = &args.dir;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", dir.display()))?;
+    clap_mangen::generate_to(command, dir).with_context(|| format!("cannot write man pages into {}", dir.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the completions of `command`.
+pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "brisk", &mut script);
+    match io::stdout().lock().write_all(&script) {
+        // Whoever closed the pipe has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        outcome => outcome.context("cannot print the completions")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

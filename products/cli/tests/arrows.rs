@@ -1,0 +1,396 @@
+//! The house keeps its shape: who may depend on whom, and that pure parts stay pure.
+//!
+//! The rules are the tables below; ARCHITECTURE.md says why. Each checker is a function over made-up input as well as
+//! over the workspace, and the tests at the end show that it can fail.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a folder may use of brisk, and of others (`None`: anything that `cargo deny` lets in).
+struct Rule {
+    /// The folder of the crate, or `*` for its last part.
+    folder: &'static str,
+    brisk: &'static [&'static str],
+    others: Option<&'static [&'static str]>,
+}
+
+const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
+
+const RULES: &[Rule] = &[
+    Rule { folder: "core", brisk: &[], others: PURE },
+    Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
+    Rule { folder: "platform/sense", brisk: &["brisk-core"], others: None },
+    Rule { folder: "platform/probes", brisk: &["brisk-core"], others: None },
+    Rule { folder: "platform/act", brisk: &["brisk-core"], others: None },
+    Rule { folder: "platform/record", brisk: &["brisk-core"], others: None },
+    Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
+    Rule { folder: "measure/lab", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-flash"], others: None },
+    Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act"], others: None },
+    Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-bench"], others: None },
+    Rule {
+        folder: "products/*",
+        brisk: &[
+            "brisk-core",
+            "brisk-sense",
+            "brisk-probes",
+            "brisk-act",
+            "brisk-record",
+            "brisk-flash",
+            "brisk-lab",
+            "brisk-bench",
+            "brisk-launch",
+            "brisk-report",
+            "brisk-smartstorage",
+            "brisk-smartio",
+            "brisk-iram",
+            "brisk-mars",
+        ],
+        others: None,
+    },
+];
+
+/// Sources that read no file, clock or environment and start nothing.
+const PURE_SOURCES: &[&str] = &["core/src", "engines", "measure/flash/src"];
+
+/// Paths that pure sources do not name, the glob of a module that holds one of them included.
+const IMPURE_PATHS: &[&str] = &[
+    "std::fs",
+    "std::env",
+    "std::net",
+    "std::os",
+    "std::process",
+    "std::thread",
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "std::io::stdin",
+    "std::io::stdout",
+    "std::io::stderr",
+];
+
+/// Macros that pure sources do not call.
+const IMPURE_MACROS: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
+
+/// One crate of the workspace.
+#[derive(Debug)]
+struct Crate {
+    name: String,
+    folder: String,
+    /// Dependencies of the crate and of its build script.
+    uses: Vec<String>,
+    /// Dependencies of its tests.
+    tests_use: Vec<String>,
+}
+
+fn rule_for(folder: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| match rule.folder.strip_suffix("/*") {
+        Some(parent) => Path::new(folder).parent() == Some(Path::new(parent)),
+        None => folder == rule.folder,
+    })
+}
+
+/// What is wrong with the arrows between crates, one sentence each.
+fn wrong_arrows(crates: &[Crate]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let products: Vec<&str> =
+        crates.iter().filter(|one| one.folder.starts_with("products/")).map(|one| one.name.as_str()).collect();
+    for one in crates {
+        let Crate { name, folder, .. } = one;
+        for used in one.uses.iter().chain(&one.tests_use) {
+            if products.contains(&used.as_str()) {
+                wrong.push(format!("{name} uses the product {used}"));
+            }
+        }
+        let Some(rule) = rule_for(folder) else {
+            wrong.push(format!("{folder} has no rule: add one here and a line to ARCHITECTURE.md"));
+            continue;
+        };
+        let last = folder.rsplit('/').next().unwrap_or(folder);
+        if *name != format!("brisk-{last}") && (folder.as_str(), name.as_str()) != ("products/cli", "brisk") {
+            wrong.push(format!("{folder} is named {name}"));
+        }
+        for used in &one.uses {
+            let ours = crates.iter().any(|other| other.name == *used);
+            let allowed = if ours {
+                rule.brisk.contains(&used.as_str())
+            } else {
+                rule.others.is_none_or(|others| others.contains(&used.as_str()))
+            };
+            if !allowed {
+                wrong.push(format!("{name} uses {used}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// A word, or one character of punctuation.
+fn tokens(source: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut rest = source.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '/' if rest.peek() == Some(&'/') => while rest.next().is_some_and(|c| c != '\n') {},
+            '/' if rest.peek() == Some(&'*') => {
+                let mut last = ' ';
+                rest.next();
+                while let Some(c) = rest.next() {
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+            }
+            '"' => {
+                while let Some(c) = rest.next() {
+                    match c {
+                        '\\' => drop(rest.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            // A character literal; a lifetime has no quote after its first letter.
+            '\'' => {
+                let mut ahead = rest.clone();
+                let first = ahead.next();
+                if first == Some('\\') || ahead.next() == Some('\'') {
+                    if rest.next() == Some('\\') {
+                        rest.next();
+                    }
+                    while rest.next().is_some_and(|c| c != '\'') {}
+                }
+            }
+            c if c.is_alphanumeric() || c == '_' => {
+                let mut word = String::from(c);
+                while let Some(&next) = rest.peek().filter(|c| c.is_alphanumeric() || **c == '_') {
+                    word.push(next);
+                    rest.next();
+                }
+                tokens.push(word);
+            }
+            c if c.is_whitespace() => {}
+            c => tokens.push(c.to_string()),
+        }
+    }
+    tokens
+}
+
+/// The tokens without those of items under `#[cfg(test)]`.
+fn without_tests(tokens: &[String]) -> Vec<String> {
+    const CFG_TEST: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if tokens[at..].len() >= CFG_TEST.len() && tokens[at..].iter().zip(CFG_TEST).all(|(token, want)| token == want)
+        {
+            let mut depth = 0;
+            at += CFG_TEST.len();
+            while at < tokens.len() {
+                let token = tokens[at].as_str();
+                at += 1;
+                match token {
+                    "{" => depth += 1,
+                    "}" if depth == 1 => break,
+                    "}" => depth -= 1,
+                    ";" if depth == 0 => break,
+                    _ => {}
+                }
+            }
+        } else {
+            kept.push(tokens[at].clone());
+            at += 1;
+        }
+    }
+    kept
+}
+
+/// All paths that begin at `tokens[0]`, with groups in braces spelled out.
+fn paths(prefix: &str, tokens: &[String], at: &mut usize, found: &mut Vec<String>) {
+    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
+    if token(*at) == "{" {
+        *at += 1;
+        while *at < tokens.len() && token(*at) != "}" {
+            paths(prefix, tokens, at, found);
+            while !matches!(token(*at), "," | "}" | "") {
+                *at += 1;
+            }
+            if token(*at) == "," {
+                *at += 1;
+            }
+        }
+        *at += 1;
+        return;
+    }
+    let path = if prefix.is_empty() { token(*at).to_owned() } else { format!("{prefix}::{}", token(*at)) };
+    *at += 1;
+    if token(*at) == ":" && token(*at + 1) == ":" {
+        *at += 2;
+        paths(&path, tokens, at, found);
+    } else {
+        found.push(path);
+    }
+}
+
+/// What in this source is not pure.
+fn impurities(source: &str) -> Vec<String> {
+    let tokens = without_tests(&tokens(source));
+    let mut wrong = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if token == "std" {
+            let mut found = Vec::new();
+            paths("", &tokens, &mut { at }, &mut found);
+            for path in found {
+                let glob = path.strip_suffix("::*");
+                let impure = |bad: &&str| {
+                    let under = |outer: &str, inner: &str| {
+                        inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
+                    };
+                    under(bad, &path) || glob.is_some_and(|module| under(module, bad))
+                };
+                wrong.extend(IMPURE_PATHS.iter().find(|bad| impure(bad)).map(|_| path.clone()));
+            }
+        }
+        if IMPURE_MACROS.contains(&token.as_str()) && tokens.get(at + 1).is_some_and(|next| next == "!") {
+            wrong.push(format!("{token}!"));
+        }
+    }
+    wrong
+}
+
+fn workspace() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the sources are here")
+}
+
+fn crates() -> Vec<Crate> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--offline", "--no-deps"])
+        .current_dir(workspace())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |value: &serde_json::Value| value.as_str().expect("a string").to_owned();
+    let list = |value: &serde_json::Value| value.as_array().expect("a list").clone();
+    list(&metadata["packages"])
+        .iter()
+        .map(|package| {
+            let manifest = PathBuf::from(text(&package["manifest_path"]));
+            let folder = manifest.parent().expect("a manifest has a folder");
+            let folder = folder.strip_prefix(workspace()).expect("a member lies in the workspace");
+            let of_kind = |test: bool| {
+                let wanted = |one: &&serde_json::Value| (one["kind"] == "dev") == test;
+                list(&package["dependencies"]).iter().filter(wanted).map(|one| text(&one["name"])).collect()
+            };
+            Crate {
+                name: text(&package["name"]),
+                folder: folder.to_str().expect("a folder of ours").to_owned(),
+                uses: of_kind(false),
+                tests_use: of_kind(true),
+            }
+        })
+        .collect()
+}
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries {
+        let path = entry.expect("a readable folder").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() && name != "tests" && name != "target" {
+            sources(&path, found);
+        } else if name.ends_with(".rs") && name != "tests.rs" && name != "build.rs" {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn arrows_between_crates_point_the_right_way() {
+    let crates = crates();
+    assert!(crates.len() >= 8, "only {} crates found", crates.len());
+    assert_eq!(wrong_arrows(&crates), Vec::<String>::new());
+}
+
+#[test]
+fn pure_parts_stay_pure() {
+    let mut files = Vec::new();
+    for folder in PURE_SOURCES {
+        sources(&workspace().join(folder), &mut files);
+    }
+    assert!(files.len() >= 4, "only {} files found", files.len());
+    let mut wrong = Vec::new();
+    for file in files {
+        let source = std::fs::read_to_string(&file).expect("source is text");
+        wrong.extend(impurities(&source).into_iter().map(|what| format!("{}: {what}", file.display())));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+fn made_up(name: &str, folder: &str, uses: &[&str]) -> Crate {
+    Crate {
+        name: name.to_owned(),
+        folder: folder.to_owned(),
+        uses: uses.iter().map(|&used| used.to_owned()).collect(),
+        tests_use: Vec::new(),
+    }
+}
+
+#[test]
+fn the_checker_finds_a_wrong_arrow() {
+    let with = |extra: Crate| {
+        let mut crates = vec![
+            made_up("brisk-core", "core", &["serde"]),
+            made_up("brisk-sense", "platform/sense", &["brisk-core", "rustix"]),
+            made_up("brisk", "products/cli", &["brisk-sense", "clap"]),
+        ];
+        crates.retain(|one| one.folder != extra.folder);
+        crates.push(extra);
+        wrong_arrows(&crates)
+    };
+    assert_eq!(with(made_up("brisk-mars", "engines/mars", &["brisk-core", "serde"])), Vec::<String>::new());
+    let mut tested_by_product = made_up("brisk-act", "platform/act", &[]);
+    tested_by_product.tests_use.push("brisk".to_owned());
+    for (bad, complaint) in [
+        (made_up("brisk-core", "core", &["brisk-sense"]), "brisk-core uses brisk-sense"),
+        (made_up("brisk-core", "core", &["rustix"]), "brisk-core uses rustix"),
+        (made_up("brisk-mars", "engines/mars", &["brisk-sense"]), "brisk-mars uses brisk-sense"),
+        (made_up("brisk-mars", "engines/mars", &["rand"]), "brisk-mars uses rand"),
+        (made_up("brisk-act", "platform/act", &["brisk-sense"]), "brisk-act uses brisk-sense"),
+        (made_up("brisk-bench", "measure/bench", &["brisk"]), "brisk-bench uses the product brisk"),
+        (tested_by_product, "brisk-act uses the product brisk"),
+        (made_up("iram", "engines/iram", &[]), "engines/iram is named iram"),
+        (made_up("brisk-x", "tools/x", &[]), "tools/x has no rule: add one here and a line to ARCHITECTURE.md"),
+    ] {
+        let found = with(bad);
+        assert!(found.iter().any(|sentence| sentence == complaint), "{complaint}: {found:?}");
+    }
+}
+
+#[test]
+fn the_checker_finds_what_is_not_pure() {
+    for (source, wrong) in [
+        ("use std::fs;", "std::fs"),
+        ("fn f() { std::fs::read(\"x\"); }", "std::fs::read"),
+        ("use std::{io, fs::{self, File}};", "std::fs::self"),
+        ("use std :: time :: { Duration, Instant };", "std::time::Instant"),
+        ("use std::time::*;", "std::time::*"),
+        ("use std::{\n    // why not\n    collections::{BTreeMap, BTreeSet},\n    env,\n};", "std::env"),
+        ("/* a */ let x = '\"'; println!(\"{x}\");", "println!"),
+        ("fn f<'a>(x: &'a str) { eprintln!(\"{x}\") }", "eprintln!"),
+        ("#[cfg(test)]\nmod tests { fn f() {} }\nuse std::thread;", "std::thread"),
+        ("#[cfg(test)]\nmod tests;\nuse std::net::TcpStream;", "std::net::TcpStream"),
+    ] {
+        assert!(impurities(source).iter().any(|found| found == wrong), "{source}: {:?}", impurities(source));
+    }
+    for source in [
+        "use std::time::Duration; // std::fs would be wrong",
+        "/// println!(\"a\")\nfn f() { let s = \"std::fs \\\" println!(\"; }",
+        "#[cfg(test)]\nmod tests { use std::fs; fn f() { println!(\"{}\", 1) } }",
+        "use std::{collections::BTreeMap, fmt}; const V: &str = env!(\"CARGO_PKG_VERSION\");",
+        "/* use std::fs; */ fn print() {} fn f() { print() }",
+    ] {
+        assert_eq!(impurities(source), Vec::<String>::new(), "{source}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Man pages and completions come from the binary and know its subcommands.
+
+use std::process::Command;
+
+fn brisk() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_brisk"))
+}
+
+const SUBCOMMANDS: [&str; 4] = ["doctor", "bench", "study", "lab"];
+
+#[test]
+fn every_subcommand_has_a_man_page() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let pages = dir.path().join("man1");
+    let output = brisk().arg("man").arg(&pages).output().expect("brisk runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(pages.join(name)).expect("a page");
+    assert!(read("brisk.1").contains(".TH brisk 1"));
+    for subcommand in SUBCOMMANDS {
+        let page = read(&format!("brisk-{subcommand}.1"));
+        assert!(page.contains("SYNOPSIS") && page.contains(&format!("brisk\\-{subcommand}")), "{page}");
+    }
+}
+
+#[test]
+fn man_pages_that_cannot_be_written_are_an_error() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    let output = brisk().arg("man").arg(&file).output().expect("brisk runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot make the directory"));
+}
+
+#[test]
+fn completions_know_the_subcommands_in_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = brisk().args(["completions", shell]).output().expect("brisk runs");
+        assert!(output.status.success());
+        let script = String::from_utf8(output.stdout).expect("text");
+        for subcommand in SUBCOMMANDS {
+            assert!(script.contains(subcommand), "{shell}: {subcommand}");
+        }
+    }
+    let output = brisk().args(["completions", "tcsh"]).output().expect("brisk runs");
+    assert_eq!(output.status.code(), Some(2));
+}
