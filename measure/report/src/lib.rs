@@ -34,6 +34,13 @@ pub fn terminal(document: &Document, width: Option<u16>) -> String {
     terminal::render(document, width)
 }
 
+/// Several benchmarks side by side, as a terminal shows it; `None` when there are fewer than two, or when they have no
+/// load in common.
+#[must_use]
+pub fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> {
+    terminal::comparison(documents, width)
+}
+
 /// One page without any outside reference, for one document or for many. Several benchmarks are also set side by side.
 #[must_use]
 pub fn html(documents: &[Document]) -> String {

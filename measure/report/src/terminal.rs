@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use brisk_bench::results::Document;
 
 use crate::facts::{device_name, facts};
+use crate::kinds::compare;
 use crate::section::{Section, header};
 use crate::{format, warnings};
 
@@ -45,6 +46,18 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
         }
     }
     format::harmless(&out)
+}
+
+/// See [`crate::comparison`].
+pub(crate) fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> {
+    let figure = compare::figure(documents)?;
+    let columns = width.map_or(DEFAULT_WIDTH, usize::from).max(20);
+    let mut out = format!("{}\n{}\n", figure.title, "━".repeat(figure.title.chars().count()));
+    for table in &figure.tables {
+        out.push_str(&table.text(width));
+    }
+    out.push_str(&wrap(&figure.caption, columns, " "));
+    Some(format::harmless(&out))
 }
 
 /// `text` in lines of at most `columns`, the first behind `lead`, the others indented as far.

@@ -4,6 +4,7 @@ mod bench;
 mod doctor;
 mod generate;
 mod lab;
+mod report;
 mod study;
 
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ enum Command {
     Bench(bench::Args),
     /// Run a study of the papers on a device: slowdown, concurrency, schedulers, footprint
     Study(study::Args),
+    /// Show results that `bench` and `study` wrote: in the terminal, or as a page with charts
+    Report(report::Args),
     /// Make, list, change and remove emulated flash devices
     Lab(lab::Args),
     /// Write the man pages into a directory
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),
         Command::Completions(args) => generate::completions(&args, Cli::command()),

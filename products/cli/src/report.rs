@@ -1,0 +1,82 @@
+//! `brisk report`: results that were written before, in the terminal or as a page.
+
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use brisk_bench::results::Document;
+
+/// Arguments of `brisk report`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Documents written with --json by `brisk bench` or `brisk study`; - reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Write one page with charts, for all documents, that needs no network; - writes it to standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
+    /// Print the documents as one list in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads the documents and shows them.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut documents = Vec::new();
+    for file in &args.files {
+        documents.extend(read(file)?);
+    }
+    match &args.html {
+        Some(out) if is_standard(out) => print(&brisk_report::html(&documents))?,
+        Some(out) => {
+            refuse_to_overwrite_input(out, &args.files)?;
+            std::fs::write(out, brisk_report::html(&documents))
+                .with_context(|| format!("cannot write the page to {}", out.display()))?;
+            print(&format!("{}\n", out.display()))?;
+        }
+        None if args.json => print(&format!("{}\n", serde_json::to_string_pretty(&documents)?))?,
+        None => {
+            // comfy-table asks the terminal, and knows when there is none.
+            let width = comfy_table::Table::new().width();
+            let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
+            shown.extend(brisk_report::comparison(&documents, width));
+            print(&shown.join("\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<Document>> {
+    let mut text = Vec::new();
+    let name = if is_standard(file) {
+        std::io::stdin().lock().read_to_end(&mut text).context("cannot read standard input")?;
+        "standard input".to_owned()
+    } else {
+        text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        file.display().to_string()
+    };
+    brisk_report::parse(&text).with_context(|| format!("cannot show {name}"))
+}
+
+/// `--html result.json` is a slip of the hand that would cost a measurement.
+fn refuse_to_overwrite_input(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+    let Ok(target) = out.canonicalize() else { return Ok(()) };
+    if files.iter().any(|file| file.canonicalize().is_ok_and(|input| input == target)) {
+        bail!("{} is one of the documents: give --html another name", out.display());
+    }
+    Ok(())
+}
+
+/// Prints; a reader that went away, such as `head`, is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
+        _ => Ok(()),
+    }
+}
