@@ -1,1 +1,56 @@
 //! The flash model as a real block device on this machine.
+//!
+//! `up` starts a *server* process that shows one memory-backed file over FUSE, and puts a loop device on that file. To
+//! the kernel it is a block device like any other: schedulers, file systems, flush, discard and swap work on it. The
+//! server holds each reply back until the instant that the flash model names, so the device behaves like a phone's.
+//!
+//! Terms: *model time* is what the flash model says; *lateness* is how far behind it a reply left the server; *overhead*
+//! is what the way from the block layer to the server and back costs, calibrated at start and taken off; *driver tags*
+//! are the requests that the device accepts at once.
+//!
+//! Properties: a result can be judged, because [`Status::fidelity`] says when the device was late, the machine busy or
+//! the calibration off; nothing is left behind, whether a device goes by `down` or its server by a crash; no loop
+//! device, mount or setting of anyone else is touched; what was flushed survives a power cut, and what was not survives
+//! as an arbitrary seeded subset.
+//!
+//! Files: `wire` parses the protocol, `fuse` and `loopdev` are the kernel's side, `emulated` is the device,
+//! `store` its memory and `undo` what a power cut takes back, `server` the thread, `calibrate` and `fidelity` the
+//! judgement, `state` what is on disk, `lab` and `take_down` the way up and the way down.
+
+mod backend;
+mod calibrate;
+mod control;
+mod emulated;
+mod error;
+mod fidelity;
+mod fuse;
+mod lab;
+mod loopdev;
+mod preset;
+mod realtime;
+mod server;
+mod state;
+mod statistics;
+mod store;
+mod take_down;
+mod undo;
+mod wire;
+
+pub use backend::Backend;
+pub use control::{FaultOrder, Status};
+pub use error::{Error, Result};
+pub use fidelity::{CpuPressure, FAITHFUL_FROM_US, Fidelity, Overhead};
+pub use lab::{Lab, Listed, NewDevice, Repaired, SIZE_BYTES_MIN};
+pub use server::serve;
+pub use statistics::{KindCount, Lateness, Requests};
+
+/// An error with all its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}

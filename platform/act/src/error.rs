@@ -47,6 +47,12 @@ pub enum Error {
     /// A name of a device or an owner that is not a plain file name.
     #[error("'{0}' is not a name: letters, digits, '-', '_' and '.' only")]
     Name(String),
+    /// A journal was asked for a process that does not run and left none.
+    #[error("there is no process {pid}, and no journal of it")]
+    NoProcess {
+        /// Its number.
+        pid: u32,
+    },
     /// Some knobs could not be put back; the journal still has them.
     #[error("could not put back {}", .0.join("; "))]
     Restore(Vec<String>),

@@ -97,6 +97,28 @@ impl Journal {
         })
     }
 
+    /// The journal of this `name` of another process, with whatever that process has changed so far: to change on its
+    /// behalf ([`Self::hand_over`]) or to undo in its place.
+    ///
+    /// # Errors
+    /// As for [`Self::open`]; also when there is no such process and no journal of it.
+    pub fn of_process(name: &str, pid: u32, paths: &Paths) -> Result<Self, Error> {
+        let mut journal = Self::open(name, paths)?;
+        journal.file = paths.journal.join(format!("{name}.{pid}.json"));
+        journal.record = match (load(&journal.file), Owner::of(&paths.proc, pid)) {
+            (Some(record), _) => record,
+            (None, Some(owner)) => Record { owner, ..journal.record.clone() },
+            (None, None) => return Err(Error::NoProcess { pid }),
+        };
+        Ok(journal)
+    }
+
+    /// Leaves the changes as they are, to the process whose journal this is.
+    pub fn hand_over(mut self) {
+        // The file has them all; without entries the drop has nothing to undo.
+        self.record.entries.clear();
+    }
+
     /// The file that outlives a crash. It exists while something is changed.
     #[must_use]
     pub fn file(&self) -> &Path {

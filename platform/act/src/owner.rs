@@ -20,6 +20,11 @@ impl Owner {
         Self { pid, start_ticks: start_ticks(proc, pid).unwrap_or(0), boot_id: boot_id(proc) }
     }
 
+    /// Another process; `None` when it does not run.
+    pub(crate) fn of(proc: &Path, pid: u32) -> Option<Self> {
+        Some(Self { pid, start_ticks: start_ticks(proc, pid)?, boot_id: boot_id(proc) })
+    }
+
     /// Whether it still runs.
     pub(crate) fn is_alive(&self, proc: &Path) -> bool {
         self.is_of_this_boot(proc) && start_ticks(proc, self.pid) == Some(self.start_ticks)

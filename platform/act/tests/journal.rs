@@ -218,6 +218,22 @@ fn tags_that_another_journal_shrank_go_back_to_that_size() {
 }
 
 #[test]
+fn changes_made_for_another_process_are_undone_in_its_place() {
+    let (_dir, paths) = fixture();
+    let before = values(&paths);
+    let mut other = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().expect("a process");
+    let mut journal = Journal::of_process("lab-1", other.id(), &paths).expect("journal");
+    BlockQueue::new(&paths.sysfs, "loop3").set_scheduler(&mut journal, "kyber").expect("scheduler");
+    journal.hand_over();
+    assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![], "its owner lives");
+    assert_ne!(values(&paths), before);
+    other.kill().and_then(|()| other.wait().map(drop)).expect("end of the process");
+    Journal::of_process("lab-1", other.id(), &paths).expect("journal").restore().expect("restore");
+    assert_eq!(values(&paths), before);
+    assert!(matches!(Journal::of_process("lab-1", other.id(), &paths), Err(Error::NoProcess { .. })));
+}
+
+#[test]
 fn bad_names_and_missing_devices_are_named() {
     let (_dir, paths) = fixture();
     for name in ["", "a/b", "..", "a b", ".hidden"] {

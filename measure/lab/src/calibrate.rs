@@ -1,0 +1,88 @@
+//! Measures what the lab itself costs, on the finished device, before anyone else uses it.
+//!
+//! Reads of 4 KiB at random addresses with O_DIRECT, as a benchmark makes them, while the server gives every request a
+//! fixed time. What they take beyond that time is the lab's own overhead. The time is one at which processors fall
+//! asleep in between, as they do with real flash: at time zero nobody sleeps, and the overhead seems smaller.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::control::{Client, Order};
+use crate::error::{Result, io as failed};
+use crate::fidelity::Overhead;
+use crate::store::PAGE_BYTES;
+
+/// About the time of a random read on the devices of the papers.
+const SERVICE: Duration = Duration::from_micros(250);
+const WARM_UP_READS: usize = 50;
+const READS: usize = 500;
+/// Long enough that all readers have arrived before the first is answered.
+const BURST_SERVICE: Duration = Duration::from_millis(20);
+/// Readers beyond the depth, which must not get through.
+const BURST_BEYOND: u32 = 8;
+
+/// A buffer for O_DIRECT: one page, on a boundary of one.
+#[repr(align(4096))]
+struct Page([u8; PAGE_BYTES as usize]);
+
+/// Addresses that jump all over the device (a full-period sequence would do; the golden ratio spreads better).
+fn address(size_bytes: u64, number: usize) -> u64 {
+    let pages = size_bytes / PAGE_BYTES;
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % pages * PAGE_BYTES
+}
+
+fn open(device: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(device)
+}
+
+/// Measures the overhead.
+pub(crate) fn overhead(client: &mut Client, device: &Path, size_bytes: u64) -> Result<Overhead> {
+    let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
+    let mut timed = |service: Duration| -> Result<Vec<f64>> {
+        client.order(&Order::Fixed { service_ns: service.as_nanos() as u64 })?;
+        let mut buffer = Box::new(Page([0; PAGE_BYTES as usize]));
+        let mut times_us = Vec::with_capacity(READS);
+        for number in 0..WARM_UP_READS + READS {
+            let start = Instant::now();
+            file.read_exact_at(&mut buffer.0, address(size_bytes, number))
+                .map_err(failed(format!("read from {} for calibration", device.display())))?;
+            if number >= WARM_UP_READS {
+                times_us.push((start.elapsed().as_nanos() as f64 - service.as_nanos() as f64) / 1e3);
+            }
+        }
+        times_us.sort_by(f64::total_cmp);
+        Ok(times_us)
+    };
+    let at_zero = timed(Duration::ZERO)?;
+    let overhead = timed(SERVICE)?;
+    Ok(Overhead {
+        read_at_zero_us_p50: at_zero[READS / 2],
+        overhead_us_p50: overhead[READS / 2],
+        overhead_us_spread: overhead[READS * 3 / 4] - overhead[READS / 4],
+        count: READS as u64,
+    })
+}
+
+/// The queue depth that the device shows: more readers than `depth_requests` at once, and how many the server saw.
+pub(crate) fn shown_depth(client: &mut Client, device: &Path, size_bytes: u64, depth_requests: u32) -> Result<u32> {
+    client.order(&Order::Fixed { service_ns: BURST_SERVICE.as_nanos() as u64 })?;
+    let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
+    let read = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..depth_requests + BURST_BEYOND)
+            .map(|number| {
+                let file = &file;
+                scope.spawn(move || {
+                    let mut buffer = Box::new(Page([0; PAGE_BYTES as usize]));
+                    // Every other page, so that no two requests are neighbours and merge.
+                    file.read_exact_at(&mut buffer.0, u64::from(number) * 2 * PAGE_BYTES % size_bytes)
+                })
+            })
+            .collect();
+        readers.into_iter().try_for_each(|reader| reader.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    });
+    read.map_err(failed(format!("read from {} for calibration", device.display())))?;
+    Ok(client.status()?.requests.in_flight_max as u32)
+}

@@ -1,0 +1,180 @@
+//! How far the times of a device can be believed: a pure judgement of what was measured.
+//!
+//! A lab that is late measures the machine and not the flash, so a result must be able to say so. Properties:
+//! `a_quiet_calibrated_lab_is_reliable`, and each reason alone makes it unreliable.
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::{Lateness, Requests};
+
+/// Times shorter than this are not faithful even when all is well.
+pub const FAITHFUL_FROM_US: f64 = 100.0;
+
+/// Above this the way to the device and back costs as much as a fast device.
+const OVERHEAD_US_MAX: f64 = 120.0;
+/// A calibration that varies more than this says nothing about the next minute.
+const OVERHEAD_SPREAD_US_MAX: f64 = 40.0;
+const LATENESS_US_P50_MAX: f64 = 10.0;
+/// Too few replies for a percentile.
+const LATENESS_COUNT_MIN: u64 = 50;
+const CPU_PRESSURE_PERCENT_MAX: f64 = 10.0;
+/// Share of requests that may be faster than the lab.
+const FASTER_SHARE_MAX: f64 = 0.05;
+
+/// What the lab itself costs, measured on the finished device before it is handed out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// Median time of a 4 KiB random read whose model time is zero.
+    pub read_at_zero_us_p50: f64,
+    /// Median overhead of a timed read: what is taken off each request.
+    pub overhead_us_p50: f64,
+    /// From its 25th to its 75th percentile.
+    pub overhead_us_spread: f64,
+    /// Reads that were timed.
+    pub count: u64,
+}
+
+/// How busy the processors were while the counters ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuPressure {
+    /// Share of the time since the reset of the counters in which a task waited for a processor; within the first
+    /// seconds the kernel's average over the last 10 s.
+    pub percent_since_reset: f64,
+    /// The kernel's average over the last 10 s.
+    pub percent_avg10: f64,
+}
+
+/// Whether to believe the device's times.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fidelity {
+    /// No reason against it.
+    pub reliable: bool,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// What to know all the same.
+    pub notes: Vec<String>,
+}
+
+/// Everything that the judgement rests on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) overhead: Option<Overhead>,
+    pub(crate) lateness: &'a Lateness,
+    pub(crate) pressure: Option<CpuPressure>,
+    pub(crate) requests: &'a Requests,
+    /// The queue depth that the device was to show, and the one it showed when it was tried.
+    pub(crate) depth_requests: (u32, u32),
+    pub(crate) timed: bool,
+    /// What the machine refused the server.
+    pub(crate) refused: &'a [String],
+}
+
+/// Judges.
+pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
+    let mut reasons = Vec::new();
+    let mut notes = Vec::new();
+    match evidence.overhead {
+        None => reasons.push("the lab's own overhead was not calibrated".to_owned()),
+        Some(o) if o.overhead_us_p50 > OVERHEAD_US_MAX || o.overhead_us_spread > OVERHEAD_SPREAD_US_MAX => {
+            reasons.push(format!(
+                "calibration is off: the lab's own overhead was {:.0} us and varied by {:.0} us (at most {OVERHEAD_US_MAX} \
+                 and {OVERHEAD_SPREAD_US_MAX}); make the device again on a quiet machine",
+                o.overhead_us_p50, o.overhead_us_spread
+            ));
+        }
+        Some(_) => {}
+    }
+    let late = evidence.lateness;
+    if late.count >= LATENESS_COUNT_MIN && late.lateness_us_p50 > LATENESS_US_P50_MAX {
+        reasons.push(format!(
+            "half of the replies came more than {:.0} us late (at most {LATENESS_US_P50_MAX})",
+            late.lateness_us_p50
+        ));
+    }
+    match evidence.pressure {
+        None => notes.push("this kernel does not tell the pressure on its processors".to_owned()),
+        Some(p) if p.percent_since_reset > CPU_PRESSURE_PERCENT_MAX => reasons.push(format!(
+            "tasks waited for a processor in {:.0} % of the time (at most {CPU_PRESSURE_PERCENT_MAX})",
+            p.percent_since_reset
+        )),
+        Some(_) => {}
+    }
+    let timed = evidence.requests.read.requests + evidence.requests.write.requests;
+    let faster = evidence.requests.faster_than_lab;
+    if timed > 0 && faster as f64 > FASTER_SHARE_MAX * timed as f64 {
+        notes.push(format!(
+            "{:.0} % of the requests take less time in the model than the lab itself needs; times below {FAITHFUL_FROM_US} us \
+             are not faithful",
+            100.0 * faster as f64 / timed as f64
+        ));
+    }
+    let (wanted, shown) = evidence.depth_requests;
+    if wanted != shown {
+        reasons.push(format!("the device shows a queue depth of {shown} instead of {wanted}"));
+    }
+    if !evidence.timed {
+        reasons.push("time is off: replies come at once".to_owned());
+    }
+    notes.extend(evidence.refused.iter().map(|what| format!("refused by this machine: {what}")));
+    Fidelity { reliable: reasons.is_empty(), reasons, notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet<'a>(lateness: &'a Lateness, requests: &'a Requests) -> Evidence<'a> {
+        Evidence {
+            overhead: Some(Overhead {
+                read_at_zero_us_p50: 41.0,
+                overhead_us_p50: 55.0,
+                overhead_us_spread: 6.0,
+                count: 300,
+            }),
+            lateness,
+            pressure: Some(CpuPressure { percent_since_reset: 1.0, percent_avg10: 1.0 }),
+            requests,
+            depth_requests: (4, 4),
+            timed: true,
+            refused: &[],
+        }
+    }
+
+    #[test]
+    fn a_quiet_calibrated_lab_is_reliable() {
+        let verdict = judge(quiet(&Lateness::default(), &Requests::default()));
+        assert_eq!(verdict, Fidelity { reliable: true, reasons: vec![], notes: vec![] });
+    }
+
+    #[test]
+    fn each_reason_alone_makes_it_unreliable() {
+        let (on_time, none) = (Lateness::default(), Requests::default());
+        let late = Lateness { count: 100, lateness_us_p50: 11.0, lateness_us_p99: 60.0, lateness_us_max: 90.0 };
+        let good = quiet(&on_time, &none);
+        let slow = Overhead { overhead_us_p50: 150.0, ..good.overhead.expect("set above") };
+        let busy = CpuPressure { percent_since_reset: 30.0, percent_avg10: 0.0 };
+        for (word, evidence) in [
+            ("not calibrated", Evidence { overhead: None, ..good }),
+            ("calibration is off", Evidence { overhead: Some(slow), ..good }),
+            ("late", Evidence { lateness: &late, ..good }),
+            ("processor", Evidence { pressure: Some(busy), ..good }),
+            ("queue depth", Evidence { depth_requests: (4, 128), ..good }),
+            ("time is off", Evidence { timed: false, ..good }),
+        ] {
+            let verdict = judge(evidence);
+            assert!(
+                !verdict.reliable && verdict.reasons.len() == 1 && verdict.reasons[0].contains(word),
+                "{verdict:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn times_below_the_labs_own_are_noted() {
+        let lateness = Lateness::default();
+        let mut requests = Requests { faster_than_lab: 10, ..Requests::default() };
+        requests.read.requests = 20;
+        let verdict = judge(quiet(&lateness, &requests));
+        assert!(verdict.reliable && verdict.notes[0].starts_with("50 %"), "{verdict:?}");
+    }
+}

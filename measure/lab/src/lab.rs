@@ -1,0 +1,351 @@
+//! The lab of one machine: devices are made, found, changed and removed.
+
+use std::fs::File;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use brisk_act::{BlockQueue, Journal, Paths};
+use brisk_sense::Sense;
+use serde::Serialize;
+
+use crate::backend::Backend;
+use crate::control::{Answer, Client, Commit, FaultOrder, Order, Status};
+use crate::error::{Error, Result, io as failed};
+use crate::state::{Record, SCHEMA_VERSION, StateDir};
+use crate::store::PAGE_BYTES;
+use crate::{calibrate, fuse, loopdev, preset, take_down};
+
+/// Smallest device: file systems and the model's blocks need some room.
+pub const SIZE_BYTES_MIN: u64 = 16 << 20;
+/// Memory that stays for everybody else.
+const RESERVE_BYTES: u64 = 256 << 20;
+/// Fewest and most driver tags that a loop device takes.
+const DRIVER_TAGS: std::ops::RangeInclusive<u32> = 4..=128;
+const MAX_SECTORS_KB: u64 = 512;
+const READ_AHEAD_KB: u64 = 128;
+
+/// What a new device is to be.
+#[derive(Debug, Clone)]
+pub struct NewDevice {
+    /// A built-in preset's name, or the path of a file.
+    pub preset: String,
+    /// Parameters that differ from the preset, by name.
+    pub set: Vec<(String, String)>,
+    /// Size, a multiple of 4 KiB.
+    pub size_bytes: u64,
+    /// Of what a power cut loses, unless that has its own.
+    pub seed: u64,
+    /// Whether replies come at the model's instants from the start.
+    pub timed: bool,
+    /// The I/O scheduler; absent: mq-deadline where the kernel has it, as on phones.
+    pub scheduler: Option<String>,
+    /// How it reaches the block layer.
+    pub backend: Backend,
+    /// The command that runs [`crate::serve`]; the directory is appended.
+    pub server: Vec<String>,
+    /// The command that runs [`Lab::down`] by force; the number of the device is appended.
+    pub take_down: Vec<String>,
+}
+
+/// A device of the lab, as `list` shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listed {
+    /// Number.
+    pub id: u32,
+    /// Block device; absent while it is being made, and when someone detached it.
+    pub device: Option<PathBuf>,
+    /// Preset, by name or file.
+    pub preset: String,
+    /// Size.
+    pub size_bytes: u64,
+    /// Process of the server.
+    pub server_pid: Option<u32>,
+    /// Everything, when the server answers.
+    pub status: Option<Status>,
+    /// Why it does not.
+    pub trouble: Option<String>,
+}
+
+/// What a command did besides what it was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Repaired {
+    /// A sentence for each leftover that was cleared up.
+    pub leftovers: Vec<String>,
+}
+
+/// The lab of this machine.
+#[derive(Debug, Clone)]
+pub struct Lab {
+    pub(crate) run_dir: PathBuf,
+    pub(crate) sense: Sense,
+    pub(crate) paths: Paths,
+}
+
+impl Lab {
+    /// The lab whose state is under `run_dir`, normally `/run/brisk`. Labs of different directories do not meet.
+    #[must_use]
+    pub fn new(run_dir: &Path) -> Self {
+        let run_dir = std::path::absolute(run_dir).unwrap_or_else(|_| run_dir.to_owned());
+        Self { paths: Paths::with_run_dir(&run_dir), run_dir, sense: Sense::default() }
+    }
+
+    /// Checks everything that can be known before anything is made: rights, device files, size, memory, preset.
+    ///
+    /// # Errors
+    /// The first thing that stands against it, and what to do about it.
+    pub fn check(&self, new: &NewDevice) -> Result<()> {
+        new.backend.check()?;
+        let size_bytes = new.size_bytes;
+        let size_error = |reason: &str| Error::Size { size_bytes, reason: reason.to_owned() };
+        if size_bytes < SIZE_BYTES_MIN {
+            return Err(size_error("at least 16 MiB"));
+        }
+        if !size_bytes.is_multiple_of(PAGE_BYTES) {
+            return Err(size_error("a multiple of 4 KiB"));
+        }
+        let preset = preset::load(&new.preset, &new.set)?;
+        drop(preset);
+        if !rustix::process::geteuid().is_root() {
+            return Err(Error::NotRoot);
+        }
+        for (path, remedy) in [
+            (fuse::DEV_FUSE, "the kernel needs CONFIG_FUSE_FS (try: modprobe fuse)"),
+            (loopdev::DEV_LOOP_CONTROL, "the kernel needs CONFIG_BLK_DEV_LOOP (try: modprobe loop)"),
+        ] {
+            File::options().read(true).write(true).open(path).map_err(|source| Error::NoDeviceFile {
+                path: path.into(),
+                remedy,
+                source,
+            })?;
+        }
+        let memory = self.sense.mem_info()?;
+        let available_bytes = memory.available_bytes.unwrap_or(memory.free_bytes);
+        if size_bytes.saturating_add(RESERVE_BYTES) > available_bytes {
+            return Err(Error::Memory { size_bytes, available_bytes, reserve_bytes: RESERVE_BYTES });
+        }
+        Ok(())
+    }
+
+    /// Makes a device and gives its status. `progress` is told what is being done.
+    ///
+    /// # Errors
+    /// When a check fails, or the device cannot be made; then nothing of it is left.
+    pub fn up(&self, new: &NewDevice, mut progress: impl FnMut(&str)) -> Result<(Status, Repaired)> {
+        self.check(new)?;
+        let repaired = self.repair(&mut progress)?;
+        progress("starting the server");
+        let (dir, lock) = StateDir::create(&self.run_dir)?;
+        let made = self.make(new, &dir, lock, &mut progress);
+        match made {
+            Ok(status) => Ok((status, repaired)),
+            Err(error) => {
+                // The first error is the one to tell; what cannot be removed now is a leftover for the next command.
+                let _ = take_down::take_down(self, &dir, true);
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&self, new: &NewDevice, dir: &StateDir, lock: File, progress: &mut impl FnMut(&str)) -> Result<Status> {
+        let preset_name = if preset::is_path(&new.preset) {
+            let path = std::path::absolute(&new.preset).map_err(failed("find the preset's file"))?;
+            path.to_string_lossy().into_owned()
+        } else {
+            new.preset.clone()
+        };
+        let mut take_down = new.take_down.clone();
+        take_down.push(dir.id.to_string());
+        let mut record = Record {
+            schema_version: SCHEMA_VERSION,
+            preset: preset_name,
+            set: new.set.clone(),
+            size_bytes: new.size_bytes,
+            seed: new.seed,
+            take_down,
+            server_pid: None,
+            loop_name: None,
+            ready: false,
+        };
+        dir.save(&record)?;
+        let (server, mut client) = start_server(new, dir, lock)?;
+        record.server_pid = Some(server.id());
+        dir.save(&record)?;
+        client.answer().map_err(|error| {
+            let (why, log) = (crate::chain(&error), dir.last_words());
+            let reason = if log.is_empty() { why } else { format!("{why}; its log ends: {log}") };
+            Error::Server { id: dir.id, reason }
+        })?;
+        client.order(&Order::Fixed { service_ns: 0 })?;
+
+        progress("attaching a loop device");
+        let backing = dir.backing_file();
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(&backing)
+            .map_err(failed(format!("open {}", backing.display())))?;
+        let name = loopdev::attach(file.as_fd())?;
+        drop(file);
+        record.loop_name = Some(name.clone());
+        dir.save(&record)?;
+        let tags = self.set_up_queue(new, dir, server.id(), &name)?;
+
+        progress("calibrating");
+        let node = loopdev::node(&name);
+        let shown = calibrate::shown_depth(&mut client, &node, new.size_bytes, tags)?;
+        let overhead = calibrate::overhead(&mut client, &node, new.size_bytes)?;
+        let device = node.display().to_string();
+        client.order(&Order::Commit(Commit { device, overhead, depth_requests: (tags, shown), timed: new.timed }))?;
+        record.ready = true;
+        dir.save(&record)?;
+        client.status()
+    }
+
+    /// Sets the queue as a flash device's and gives the driver tags. The changes are the server's: whoever takes the
+    /// device down, or finds the server dead, undoes them.
+    fn set_up_queue(&self, new: &NewDevice, dir: &StateDir, server_pid: u32, name: &str) -> Result<u32> {
+        let mut journal = Journal::of_process(&dir.journal_name(), server_pid, &self.paths)?;
+        let mut queue = BlockQueue::new(&self.paths.sysfs, name);
+        let depth = preset::load(&new.preset, &new.set)?.queue_depth_requests();
+        let set = (|| {
+            queue.set_max_sectors_kb(&mut journal, MAX_SECTORS_KB)?;
+            queue.set_read_ahead_kb(&mut journal, READ_AHEAD_KB)?;
+            let tags = queue.set_driver_tags(&mut journal, depth.clamp(*DRIVER_TAGS.start(), *DRIVER_TAGS.end()))?;
+            let offered = queue.schedulers()?;
+            let usual = ["mq-deadline", "none"].into_iter().find(|s| offered.iter().any(|o| o == s)).unwrap_or("none");
+            queue.set_scheduler(&mut journal, new.scheduler.as_deref().unwrap_or(usual))?;
+            Ok(tags)
+        })();
+        journal.hand_over();
+        set
+    }
+
+    /// All devices, by number, with what their servers say. Dead ones are not repaired here.
+    #[must_use]
+    pub fn list(&self) -> Vec<Listed> {
+        StateDir::all(&self.run_dir).iter().map(|dir| self.listed(dir)).collect()
+    }
+
+    fn listed(&self, dir: &StateDir) -> Listed {
+        let record = dir.load();
+        let carriers = loopdev::carriers(&self.sense, &dir.backing_file()).unwrap_or_default();
+        let status = match dir.lock_if_dead() {
+            Ok(Some(_)) => Err("the server is dead; the next `brisk lab up` or `brisk lab down` clears up".to_owned()),
+            _ => Client::connect(&dir.socket())
+                .and_then(|mut client| client.status())
+                .map_err(|error| crate::chain(&error)),
+        };
+        Listed {
+            id: dir.id,
+            device: carriers.first().map(|name| loopdev::node(name)),
+            preset: record.as_ref().map_or_else(String::new, |r| r.preset.clone()),
+            size_bytes: record.as_ref().map_or(0, |r| r.size_bytes),
+            server_pid: record.as_ref().and_then(|r| r.server_pid),
+            trouble: match (&record, &status) {
+                (_, Err(trouble)) => Some(trouble.clone()),
+                (Some(r), Ok(_)) if !r.ready => Some("is being made".to_owned()),
+                (_, Ok(_)) if carriers.is_empty() => Some("someone detached its loop device".to_owned()),
+                _ => None,
+            },
+            status: status.ok(),
+        }
+    }
+
+    /// Changes parameters of the model, switches its time, forgets the counters, in this order; gives the status after.
+    ///
+    /// # Errors
+    /// When there is no such device, or the server refuses a parameter; then none is changed.
+    pub fn change(
+        &self,
+        device: &str,
+        parameters: &[(String, String)],
+        timed: Option<bool>,
+        reset_counters: bool,
+    ) -> Result<Status> {
+        let mut client = Client::connect(&self.find(device)?.socket())?;
+        if !parameters.is_empty() || timed.is_some() || reset_counters {
+            client.order(&Order::Set { parameters: parameters.to_vec(), timed, reset_counters })?;
+        }
+        client.status()
+    }
+
+    /// Puts a fault in force, or takes faults back. Gives the pages lost, for a power cut.
+    ///
+    /// # Errors
+    /// When there is no such device, or the fault does not fit it.
+    pub fn fault(&self, device: &str, fault: FaultOrder) -> Result<Option<u64>> {
+        let mut client = Client::connect(&self.find(device)?.socket())?;
+        match client.order(&Order::Fault(fault))? {
+            Answer::PowerCut { lost_pages } => Ok(Some(lost_pages)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Seed that the device was made with.
+    ///
+    /// # Errors
+    /// When there is no such device.
+    pub fn seed(&self, device: &str) -> Result<u64> {
+        Ok(self.find(device)?.load().map_or(0, |record| record.seed))
+    }
+
+    /// Removes a device. Without `force` one in use is refused; with it file systems on it are unmounted lazily and swap
+    /// on it is switched off. Gives sentences on what was found in the way.
+    ///
+    /// # Errors
+    /// When there is no such device, it is in use, or something of it cannot be removed.
+    pub fn down(&self, device: &str, force: bool) -> Result<Vec<String>> {
+        take_down::take_down(self, &self.find(device)?, force)
+    }
+
+    /// Clears up after dead servers of this lab, and after dead processes that changed queues on its behalf.
+    ///
+    /// # Errors
+    /// When something cannot be cleared up.
+    pub fn repair(&self, progress: &mut impl FnMut(&str)) -> Result<Repaired> {
+        let mut leftovers = Vec::new();
+        for dir in StateDir::all(&self.run_dir) {
+            if dir.lock_if_dead().is_ok_and(|lock| lock.is_some()) {
+                progress("clearing up after a dead server");
+                let words = take_down::take_down(self, &dir, true)?;
+                leftovers.push(format!("device {} had lost its server and was removed", dir.id));
+                leftovers.extend(words);
+            }
+        }
+        brisk_act::restore_leftovers(&self.paths)?;
+        Ok(Repaired { leftovers })
+    }
+
+    /// The directory of the device that is called `device`: a number, `loop3` or `/dev/loop3`.
+    fn find(&self, device: &str) -> Result<StateDir> {
+        let name = device.strip_prefix("/dev/").unwrap_or(device);
+        for dir in StateDir::all(&self.run_dir) {
+            let carries = || loopdev::carriers(&self.sense, &dir.backing_file()).unwrap_or_default();
+            if dir.id.to_string() == name || carries().iter().any(|carrier| carrier == name) {
+                return Ok(dir);
+            }
+        }
+        Err(Error::NoSuchDevice(device.to_owned()))
+    }
+}
+
+/// Starts the server with the lock, a socket and the log in the places of its standard descriptors.
+fn start_server(new: &NewDevice, dir: &StateDir, lock: File) -> Result<(Child, Client)> {
+    let started = (|| {
+        let (ours, theirs) = UnixStream::pair()?;
+        let log = File::options().create(true).append(true).open(dir.log())?;
+        let (program, arguments) = new.server.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .arg(dir.path())
+            .stdin(Stdio::from(lock))
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .stderr(Stdio::from(log))
+            .spawn()?;
+        Ok((child, ours))
+    })();
+    let (child, ours) = started.map_err(|error: std::io::Error| failed("start the lab server")(error))?;
+    Ok((child, Client::over(ours)?))
+}

@@ -1,0 +1,137 @@
+//! Loop devices (kernel: include/uapi/linux/loop.h): one is taken, checked and given back; no other is touched.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use brisk_sense::Sense;
+
+use crate::error::{Error, Result, io as failed};
+
+/// The device file that gives out free loop devices.
+pub(crate) const DEV_LOOP_CONTROL: &str = "/dev/loop-control";
+
+const LOOP_CLR_FD: libc::c_ulong = 0x4c01;
+const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
+const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+/// Others may take the free device before we do; so many times in a row means something else is wrong.
+const ATTEMPTS: u32 = 64;
+
+/// `struct loop_info64`.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    sizelimit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo,
+    reserved: [u64; 8],
+}
+
+/// Attaches a free loop device to `file`: direct I/O, blocks of 4 KiB. Gives its kernel name, such as `loop3`.
+pub(crate) fn attach(file: BorrowedFd<'_>) -> Result<String> {
+    let control = OpenOptions::new().read(true).write(true).open(DEV_LOOP_CONTROL).map_err(|source| {
+        let remedy = "the kernel needs CONFIG_BLK_DEV_LOOP (try: modprobe loop)";
+        Error::NoDeviceFile { path: DEV_LOOP_CONTROL.into(), remedy, source }
+    })?;
+    let mut refusal = io::Error::from_raw_os_error(libc::EBUSY);
+    for _ in 0..ATTEMPTS {
+        // SAFETY: LOOP_CTL_GET_FREE takes no argument.
+        let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
+        if number < 0 {
+            return Err(failed("get a free loop device")(io::Error::last_os_error()));
+        }
+        let name = format!("loop{number}");
+        let device = OpenOptions::new().read(true).write(true).open(node(&name)).map_err(|source| {
+            let remedy = "the kernel gave this number, but /dev has no such file (is devtmpfs mounted on /dev?)";
+            Error::NoDeviceFile { path: node(&name), remedy, source }
+        })?;
+        match configure(&device, file) {
+            Ok(()) => return Ok(name),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => refusal = error,
+            Err(error) => return Err(failed(format!("attach /dev/{name}"))(error)),
+        }
+    }
+    Err(failed("attach a loop device: each free one was taken by someone else first")(refusal))
+}
+
+fn configure(device: &File, file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: all fields are integers or arrays of them, for which zero is a value.
+    let mut config: LoopConfig = unsafe { std::mem::zeroed() };
+    config.fd = file.as_raw_fd() as u32;
+    config.block_size = 4096;
+    config.info.flags = LO_FLAGS_DIRECT_IO;
+    // SAFETY: the argument points to a loop_config of the kernel's layout that outlives the call.
+    match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets go of the device; the kernel does it when the last user closes it.
+pub(crate) fn detach(name: &str) -> io::Result<()> {
+    let device = OpenOptions::new().read(true).open(node(name))?;
+    // SAFETY: LOOP_CLR_FD takes no argument.
+    match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            gone if gone.raw_os_error() == Some(libc::ENXIO) => Ok(()),
+            error => Err(error),
+        },
+    }
+}
+
+/// Whether a file system, swap or another exclusive user holds the device.
+pub(crate) fn is_held(name: &str) -> io::Result<bool> {
+    match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(node(name)) {
+        Ok(_) => Ok(false),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// The loop devices that carry `file`, by the kernel's own word.
+pub(crate) fn carriers(sense: &Sense, file: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for name in sense.block_device_names()? {
+        if name.starts_with("loop") && sense.loop_backing(&name)?.is_some_and(|backing| backing.file == file) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The device file of a kernel name.
+pub(crate) fn node(name: &str) -> PathBuf {
+    Path::new("/dev").join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structs_have_the_kernels_size() {
+        assert_eq!(std::mem::size_of::<LoopInfo>(), 232);
+        assert_eq!(std::mem::size_of::<LoopConfig>(), 304);
+    }
+}

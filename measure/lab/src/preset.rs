@@ -1,0 +1,24 @@
+//! Presets by name or by file.
+
+use brisk_flash::Preset;
+
+use crate::error::{Result, io as failed};
+
+/// The preset called `name`, or in the file of that path, with `set` changed.
+pub(crate) fn load(name: &str, set: &[(String, String)]) -> Result<Preset> {
+    let mut preset = if is_path(name) {
+        let text = std::fs::read_to_string(name).map_err(failed(format!("read the preset {name}")))?;
+        Preset::from_toml(&text)?
+    } else {
+        Preset::builtin(name)?
+    };
+    for (parameter, value) in set {
+        preset.set(parameter, value)?;
+    }
+    Ok(preset)
+}
+
+/// Built-in names hold no slash and end in no suffix.
+pub(crate) fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}

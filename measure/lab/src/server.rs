@@ -1,0 +1,514 @@
+//! The server: one real-time thread that takes requests from the kernel and replies when the model says so.
+//!
+//! Between two events it sleeps until shortly before the next one is due and spins the rest, because a timer alone is 12
+//! to 23 us late. It never waits for anything that could wait for it: no write to a disk, no access to its own device.
+//! What has to touch the device (attaching, settings, detaching) is done by other processes, `up` and `down`.
+//!
+//! It ends by an order, or, when the process that sets it up dies before the device stands, by itself: then, and on
+//! SIGTERM, it starts `down` on itself, because only a served device can be detached in order.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brisk_flash::{Device, Fault, Preset};
+use brisk_sense::{Resource, Sense};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::control::{Answer, Commit, FaultOrder, Order, Status};
+use crate::emulated::{Emulated, Outcome, Reply, Timing};
+use crate::error::{Error, Result, io as failed};
+use crate::fidelity::{CpuPressure, Evidence, judge};
+use crate::fuse::{Connection, Received};
+use crate::state::{Record, StateDir};
+use crate::statistics::{LatenessHistogram, Requests};
+use crate::store::Store;
+use crate::{preset, realtime, wire};
+
+/// Sleep ends so much before an appointment; the rest is spun.
+const SPIN_NS: u64 = 30_000;
+/// Messages taken in a row before replies are looked at again.
+const BURST: usize = 64;
+/// The kernel adds up pressure every two seconds, so the sum over a shorter time says little.
+const PRESSURE_WINDOW_MIN: Duration = Duration::from_secs(6);
+/// An order is a line; longer ones are not orders.
+const LINE_BYTES_MAX: usize = 1 << 16;
+
+/// Runs the server of the device whose state is in `dir`, until it is ordered to end.
+///
+/// The caller hands over three descriptors in the places of the standard ones: the device's lock as input, one end of a
+/// socket as output, and the log as error output. The first answer on the socket, to no order, is how the start went.
+///
+/// # Errors
+/// When the device cannot be made; the reason also went through the socket.
+pub fn serve(dir: &Path) -> Result<()> {
+    let (lock, stream) = take_descriptors()?;
+    let mut up = Peer { stream, line: Vec::new(), sets_up: true };
+    match Server::start(dir, lock) {
+        Ok(mut server) => {
+            up.say(&Answer::Done);
+            server.clients.push(up);
+            server.run()
+        }
+        Err(error) => {
+            up.say(&Answer::Refused { reason: crate::chain(&error) });
+            Err(error)
+        }
+    }
+}
+
+/// Moves the lock and the socket away from the standard descriptors, and leaves the session of the shell.
+fn take_descriptors() -> Result<(File, UnixStream)> {
+    let taken = (|| {
+        let lock = io::stdin().as_fd().try_clone_to_owned()?;
+        let stream = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
+        stream.set_nonblocking(true)?;
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdin(&null)?;
+        rustix::stdio::dup2_stdout(&null)?;
+        std::env::set_current_dir("/")?;
+        // Already a leader of its session is as good.
+        let _ = rustix::process::setsid();
+        Ok((File::from(lock), stream))
+    })();
+    taken.map_err(|error: io::Error| failed("leave the session of the shell")(error))
+}
+
+struct Server {
+    dir: StateDir,
+    record: Record,
+    preset: Preset,
+    emulated: Emulated,
+    connection: Connection,
+    listener: UnixListener,
+    clients: Vec<Peer>,
+    signals: UnixStream,
+    commit: Option<Commit>,
+    lateness: LatenessHistogram,
+    pressure_at_reset: Option<(Instant, u64)>,
+    refused: Vec<String>,
+    epoch: Instant,
+    unmounted: bool,
+    /// Held as long as the server lives.
+    _lock: File,
+}
+
+struct Peer {
+    stream: UnixStream,
+    line: Vec<u8>,
+    /// Whether this is `up`, without which the device does not come to stand.
+    sets_up: bool,
+}
+
+enum Next {
+    Continue,
+    End,
+}
+
+impl Server {
+    fn start(dir: &Path, lock: File) -> Result<Self> {
+        let no_state = || Error::Refused(format!("{} is not the directory of a lab device", dir.display()));
+        let dir = StateDir::at(dir).ok_or_else(no_state)?;
+        let record = dir.load().ok_or_else(no_state)?;
+        let preset = preset::load(&record.preset, &record.set)?;
+        let model = Device::new(&preset, record.size_bytes)?;
+        let store = Store::new(record.size_bytes).map_err(failed("reserve memory for the data"))?;
+        let refused = realtime::prepare();
+        refused.iter().for_each(|what| log(&format!("refused by this machine: {what}")));
+        let (signals, writer) = UnixStream::pair().map_err(failed("make a pipe for signals"))?;
+        signals.set_nonblocking(true).map_err(failed("make a pipe for signals"))?;
+        signal_hook::low_level::pipe::register(libc::SIGTERM, writer).map_err(failed("listen to SIGTERM"))?;
+        let listener = UnixListener::bind(dir.socket())
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(failed(format!("listen on {}", dir.socket().display())))?;
+        let connection = Connection::mount(&dir.mount_point())?;
+        let mut server = Self {
+            emulated: Emulated::new(store, model),
+            dir,
+            record,
+            preset,
+            connection,
+            listener,
+            clients: Vec::new(),
+            signals,
+            commit: None,
+            lateness: LatenessHistogram::default(),
+            pressure_at_reset: None,
+            refused,
+            epoch: Instant::now(),
+            unmounted: false,
+            _lock: lock,
+        };
+        server.reset_counters();
+        Ok(server)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    fn run(mut self) -> Result<()> {
+        let mut buffer = vec![0; wire::MESSAGE_BYTES_MAX];
+        let mut replies = Vec::with_capacity(1024);
+        loop {
+            let mut busy = false;
+            for _ in 0..BURST {
+                match self.connection.receive(&mut buffer).map_err(failed("read from /dev/fuse"))? {
+                    Received::Message(len) => self.take(&buffer[..len]),
+                    Received::Nothing => break,
+                    Received::Unmounted => {
+                        // The one who unmounts also orders the end; without the mount there is nothing else to do.
+                        self.unmounted = true;
+                        break;
+                    }
+                }
+                busy = true;
+            }
+            self.emulated.poll(self.now_ns(), &mut replies);
+            for reply in replies.drain(..) {
+                self.send(reply)?;
+                busy = true;
+            }
+            if busy {
+                continue;
+            }
+            let now_ns = self.now_ns();
+            let sleep_ns = match self.emulated.next_due_ns() {
+                Some(due_ns) if due_ns <= now_ns + SPIN_NS => continue,
+                Some(due_ns) => Some(due_ns - now_ns - SPIN_NS),
+                None => None,
+            };
+            if self.wait(sleep_ns)?
+                && let Next::End = self.talk()?
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sleeps until something happens or the time is over; whether anything but a request happened.
+    fn wait(&self, sleep_ns: Option<u64>) -> Result<bool> {
+        let timeout = sleep_ns.map(|ns| Timespec {
+            tv_sec: (ns / 1_000_000_000).cast_signed(),
+            tv_nsec: (ns % 1_000_000_000).cast_signed(),
+        });
+        let mut fds = Vec::with_capacity(3 + self.clients.len());
+        let others: [BorrowedFd<'_>; 2] = [self.listener.as_fd(), self.signals.as_fd()];
+        let clients = self.clients.iter().map(|client| client.stream.as_fd());
+        fds.extend(others.into_iter().chain(clients).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        if !self.unmounted {
+            fds.push(PollFd::new(&self.connection, PollFlags::IN));
+        }
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(true),
+            Err(errno) => return Err(failed("wait for requests")(errno)),
+        }
+        Ok(fds[..2 + self.clients.len()].iter().any(|fd| !fd.revents().is_empty()))
+    }
+
+    /// Takes one message of the kernel.
+    fn take(&mut self, bytes: &[u8]) {
+        let now_ns = self.now_ns();
+        let size = self.emulated.store.size_bytes();
+        let message = match wire::parse(bytes) {
+            Ok(message) => message,
+            Err(wire::Malformed::NoHeader) => return,
+            Err(wire::Malformed::Body { unique }) => return self.answer(unique, libc::EINVAL, &[]),
+        };
+        let unique = message.unique;
+        match message.call {
+            wire::Call::Read { offset_bytes, len_bytes } => {
+                self.emulated.read(now_ns, unique, offset_bytes, len_bytes.into());
+            }
+            wire::Call::Write { offset_bytes, data } => self.emulated.write(now_ns, unique, offset_bytes, data),
+            wire::Call::Fsync => self.emulated.flush(now_ns, unique),
+            wire::Call::Discard { offset_bytes, len_bytes } => {
+                self.emulated.discard(now_ns, unique, offset_bytes, len_bytes);
+            }
+            wire::Call::Init { major, minor, max_readahead, flags } => {
+                match wire::init_reply(major, minor, max_readahead, flags) {
+                    Some(body) => self.answer(unique, 0, &body),
+                    None => {
+                        log("this kernel's FUSE lacks asynchronous direct I/O (Linux 4.20 has it)");
+                        self.answer(unique, libc::EPROTO, &[]);
+                    }
+                }
+            }
+            wire::Call::Lookup { name } if message.node == wire::ROOT && name == wire::FILE_NAME.as_bytes() => {
+                self.answer(unique, 0, &wire::entry_reply(size));
+            }
+            wire::Call::Lookup { .. } => self.answer(unique, libc::ENOENT, &[]),
+            wire::Call::GetAttr => self.answer(unique, 0, &wire::attr_reply(message.node, size)),
+            wire::Call::Open if message.node == wire::FILE => self.answer(unique, 0, &wire::open_reply()),
+            wire::Call::StatFs => self.answer(unique, 0, &wire::statfs_reply(size)),
+            wire::Call::Flush | wire::Call::Release | wire::Call::Destroy => self.answer(unique, 0, &[]),
+            wire::Call::Silent => {}
+            wire::Call::Open | wire::Call::Unknown => self.answer(unique, libc::ENOSYS, &[]),
+        }
+    }
+
+    fn answer(&self, unique: u64, errno: i32, body: &[u8]) {
+        if let Err(error) = self.connection.reply(unique, errno, body) {
+            log(&format!("a reply was refused: {error}"));
+        }
+    }
+
+    fn send(&mut self, reply: Reply) -> Result<()> {
+        let sent = match reply.outcome {
+            Outcome::Data { offset_bytes, len_bytes } => {
+                self.connection.reply(reply.unique, 0, self.emulated.store.read(offset_bytes, len_bytes))
+            }
+            Outcome::Written { len_bytes } => {
+                self.connection.reply(reply.unique, 0, &wire::write_reply(len_bytes as u32))
+            }
+            Outcome::Done => self.connection.reply(reply.unique, 0, &[]),
+            Outcome::Failed(errno) => self.connection.reply(reply.unique, errno, &[]),
+        };
+        if let Some(due_ns) = reply.due_ns {
+            self.lateness.record(self.now_ns().saturating_sub(due_ns));
+        }
+        sent.map_err(failed("reply to a request"))
+    }
+
+    /// Hears signals, new connections and orders.
+    fn talk(&mut self) -> Result<Next> {
+        if matches!((&self.signals).read(&mut [0; 64]), Ok(1..)) {
+            log("SIGTERM: taking the device down");
+            self.take_myself_down();
+        }
+        while let Ok((stream, _)) = self.listener.accept() {
+            if stream.set_nonblocking(true).is_ok() {
+                self.clients.push(Peer { stream, line: Vec::new(), sets_up: false });
+            }
+        }
+        let mut next = Next::Continue;
+        let mut orphaned = false;
+        for mut peer in std::mem::take(&mut self.clients) {
+            let open = peer.fill();
+            while let Some(line) = peer.next_line() {
+                let answer = match serde_json::from_slice(&line) {
+                    Ok(Order::Exit) => {
+                        next = Next::End;
+                        Answer::Done
+                    }
+                    Ok(order) => self.obey(order),
+                    Err(error) => Answer::Refused { reason: format!("this is not an order: {error}") },
+                };
+                peer.say(&answer);
+            }
+            if open {
+                self.clients.push(peer);
+            } else {
+                orphaned |= peer.sets_up && self.commit.is_none();
+            }
+        }
+        if orphaned {
+            log("the process that set the device up is gone: taking the device down");
+            self.take_myself_down();
+        }
+        Ok(next)
+    }
+
+    fn obey(&mut self, order: Order) -> Answer {
+        let refuse = |error: &dyn std::error::Error| Answer::Refused { reason: crate::chain(error) };
+        match order {
+            Order::Status => Answer::Status(Box::new(self.status())),
+            Order::Fixed { service_ns } => {
+                self.emulated.set_timing(self.now_ns(), Timing::Fixed { service_ns });
+                self.reset_counters();
+                Answer::Done
+            }
+            Order::Commit(commit) => {
+                self.emulated.set_overhead_ns((commit.overhead.overhead_us_p50 * 1e3).max(0.0) as u64);
+                self.set_timed(commit.timed);
+                self.commit = Some(commit);
+                self.reset_counters();
+                Answer::Done
+            }
+            Order::Set { parameters, timed, reset_counters } => {
+                match self.set_parameters(&parameters) {
+                    Ok(()) => {}
+                    Err(error) => return refuse(&error),
+                }
+                if let Some(timed) = timed {
+                    self.set_timed(timed);
+                }
+                if reset_counters {
+                    self.reset_counters();
+                }
+                Answer::Done
+            }
+            Order::Fault(fault) => self.fault(fault),
+            Order::Exit => Answer::Done,
+        }
+    }
+
+    fn set_parameters(&mut self, parameters: &[(String, String)]) -> Result<()> {
+        if parameters.is_empty() {
+            return Ok(());
+        }
+        let mut changed = self.preset.clone();
+        for (name, value) in parameters {
+            changed.set(name, value)?;
+        }
+        if changed.queue_depth_requests() != self.preset.queue_depth_requests() {
+            return Err(Error::Refused(
+                "the queue depth belongs to the block device: make a new one with brisk lab up --set".to_owned(),
+            ));
+        }
+        self.emulated.reconfigure(self.now_ns(), &changed)?;
+        self.preset = changed;
+        self.record.set.extend_from_slice(parameters);
+        Ok(())
+    }
+
+    fn set_timed(&mut self, timed: bool) {
+        self.emulated.set_timing(self.now_ns(), if timed { Timing::Model } else { Timing::Off });
+        if let Some(commit) = &mut self.commit {
+            commit.timed = timed;
+        }
+        self.lateness.reset();
+    }
+
+    fn fault(&mut self, order: FaultOrder) -> Answer {
+        let now_ns = self.now_ns();
+        let (fault, until_ns) = match order {
+            FaultOrder::PowerCut { seed } => {
+                return Answer::PowerCut { lost_pages: self.emulated.power_cut(now_ns, seed) };
+            }
+            FaultOrder::PowerOn => {
+                self.emulated.power_on();
+                return Answer::Done;
+            }
+            FaultOrder::Clear => {
+                self.emulated.clear_faults(now_ns);
+                return Answer::Done;
+            }
+            FaultOrder::ReadError { offset_bytes, len_bytes } => (Fault::ReadError { offset_bytes, len_bytes }, None),
+            FaultOrder::Timeout { offset_bytes, len_bytes, for_ms } => {
+                let until_ns = for_ms.map(|ms| now_ns.saturating_add(ms.saturating_mul(1_000_000)));
+                (Fault::Timeout { offset_bytes, len_bytes }, until_ns)
+            }
+        };
+        match self.emulated.inject(fault, until_ns) {
+            Ok(()) => Answer::Done,
+            Err(brisk_flash::SubmitError::Full) => Answer::Refused { reason: "too many faults at a time".to_owned() },
+            Err(error) => Answer::Refused { reason: error.to_string() },
+        }
+    }
+
+    fn status(&mut self) -> Status {
+        let now_ns = self.now_ns();
+        self.emulated.catch_up(now_ns);
+        let requests = self.emulated.requests.clone();
+        let lateness = self.lateness.summary();
+        let timed = self.emulated.timing() == Timing::Model;
+        let cpu_pressure = self.cpu_pressure();
+        let depth_requests = self.commit.as_ref().map_or((0, 0), |commit| commit.depth_requests);
+        let overhead = self.commit.as_ref().map(|commit| commit.overhead);
+        let evidence = Evidence {
+            overhead,
+            lateness: &lateness,
+            pressure: cpu_pressure,
+            requests: &requests,
+            depth_requests,
+            timed,
+            refused: &self.refused,
+        };
+        let fidelity = judge(evidence);
+        let changed = if self.record.set.is_empty() { "" } else { " (changed)" };
+        Status {
+            id: self.dir.id,
+            device: self.commit.as_ref().map_or_else(String::new, |commit| commit.device.clone()),
+            preset: format!("{}{changed}", self.preset.name),
+            size_bytes: self.record.size_bytes,
+            seed: self.record.seed,
+            server_pid: std::process::id(),
+            timed,
+            powered: self.emulated.is_powered(),
+            depth_requests: depth_requests.0,
+            parameters: self.preset.parameters().into_iter().map(|p| (p.name.to_owned(), p.value)).collect(),
+            data_bytes: self.emulated.store.present_bytes(),
+            undo_pages: self.emulated.undo_pages() as u64,
+            overhead,
+            requests,
+            lateness,
+            cpu_pressure,
+            model: serde_json::to_value(self.emulated.model().counters()).unwrap_or_default(),
+            fidelity,
+        }
+    }
+
+    fn reset_counters(&mut self) {
+        self.emulated.requests = Requests::default();
+        self.emulated.reset_model_counters();
+        self.lateness.reset();
+        let waited = Sense::default().pressure(Resource::Cpu).ok().map(|p| p.some.total_us);
+        self.pressure_at_reset = waited.map(|total_us| (Instant::now(), total_us));
+    }
+
+    fn cpu_pressure(&self) -> Option<CpuPressure> {
+        let now = Sense::default().pressure(Resource::Cpu).ok()?;
+        let (since, total_us) = self.pressure_at_reset?;
+        let elapsed = since.elapsed();
+        let waited_us = now.some.total_us.saturating_sub(total_us) as f64;
+        let percent_since_reset = if elapsed < PRESSURE_WINDOW_MIN {
+            now.some.avg10_percent
+        } else {
+            (100.0 * waited_us / elapsed.as_micros() as f64).min(100.0)
+        };
+        Some(CpuPressure { percent_since_reset, percent_avg10: now.some.avg10_percent })
+    }
+
+    /// Starts `down` on this device; it will order the end.
+    fn take_myself_down(&self) {
+        let Some((program, arguments)) = self.record.take_down.split_first() else { return };
+        let log_file = File::options().append(true).open(self.dir.log());
+        let output = log_file.map_or_else(|_| Stdio::null(), Stdio::from);
+        let mut down = Command::new(program);
+        down.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
+        if let Err(error) = down.spawn() {
+            log(&format!("cannot start {program}: {error}"));
+        }
+    }
+}
+
+impl Peer {
+    /// Takes what the other side sent; false when it is gone.
+    fn fill(&mut self) -> bool {
+        let mut chunk = [0; 4096];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return false,
+                Ok(len) if self.line.len() + len <= LINE_BYTES_MAX => self.line.extend_from_slice(&chunk[..len]),
+                Ok(_) => return false,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn next_line(&mut self) -> Option<Vec<u8>> {
+        let end = self.line.iter().position(|&byte| byte == b'\n')?;
+        Some(self.line.drain(..=end).collect())
+    }
+
+    /// Answers. A side that does not read its answers within the socket's buffer loses them.
+    fn say(&mut self, answer: &Answer) {
+        let mut line = serde_json::to_vec(answer).unwrap_or_default();
+        line.push(b'\n');
+        let _ = self.stream.write_all(&line);
+    }
+}
+
+/// A line in the log, with the seconds of the machine's clock.
+fn log(text: &str) {
+    let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    eprintln!("[{}.{:03}] {text}", uptime.tv_sec, uptime.tv_nsec / 1_000_000);
+}

@@ -1,0 +1,160 @@
+//! The way back, for a device whose server lives and for one whose server is dead.
+//!
+//! Only what carries this device's own file is touched: a loop device whose backing file, by the kernel's word, is in
+//! this device's directory; file systems and swap on that loop device, and only by force; the mount in that directory.
+//! Order matters: settings while the loop device still stands, the loop device while its file can still be named, the
+//! mount while the server can still answer, the directory last.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use brisk_act::Journal;
+
+use crate::control::{Client, Order};
+use crate::error::{Error, Result, io as failed};
+use crate::lab::Lab;
+use crate::state::StateDir;
+use crate::{fuse, loopdev};
+
+/// How long the kernel may take to let go of something that nobody uses.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
+
+/// Removes everything of a device; with `force` also when it is in use. Gives sentences on what was in the way.
+pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    let dead = dir.lock_if_dead().map_err(failed("look after the lab server"))?;
+    let client = match &dead {
+        Some(_) => None,
+        None if !dir.exists() => return Ok(words),
+        // A server that does not answer must not be waited for by the kernel either.
+        None => Some(answering_server(dir)?),
+    };
+    let file = dir.backing_file();
+    let carriers = loopdev::carriers(&lab.sense, &file)?;
+    for name in &carriers {
+        release(lab, name, force || dead.is_some(), &mut words)?;
+    }
+    restore_queue(lab, dir, &mut words)?;
+    for name in &carriers {
+        loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
+    }
+    let gone = || loopdev::carriers(&lab.sense, &file).is_ok_and(|left| left.is_empty());
+    if !wait_until(gone) {
+        let device = carriers.first().map_or_else(String::new, |name| format!("/dev/{name}"));
+        if !force && dead.is_none() {
+            let remedy =
+                "a process has it open; it goes away when that process closes it (see: fuser -v DEVICE)".to_owned();
+            return Err(Error::Busy { device, by: None, remedy });
+        }
+        words.push(format!("{device} is still open in some process and goes away when that process closes it"));
+    }
+    unmount(dir, dead.is_some() || force)?;
+    end(dir, client, dead)?;
+    dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
+    Ok(words)
+}
+
+fn answering_server(dir: &StateDir) -> Result<Client> {
+    let mut client = Client::connect(&dir.socket())?;
+    client.status().map_err(|error| {
+        let pid = dir.load().and_then(|record| record.server_pid).map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+        let remedy = format!("end it with: kill -9 {pid}, and give this command again");
+        Error::Server { id: dir.id, reason: format!("{}; {remedy}", crate::chain(&error)) }
+    })?;
+    Ok(client)
+}
+
+/// Makes sure that nobody holds the loop device.
+fn release(lab: &Lab, name: &str, force: bool, words: &mut Vec<String>) -> Result<()> {
+    let held = |name| loopdev::is_held(name).map_err(failed(format!("look at /dev/{name}")));
+    if !held(name)? {
+        return Ok(());
+    }
+    let node = loopdev::node(name);
+    let device = lab.sense.block_device(name)?.device;
+    let mounts: Vec<_> = lab.sense.mounts()?.into_iter().filter(|mount| mount.device == device).collect();
+    let swaps = lab.sense.swaps().unwrap_or_default().into_iter().any(|swap| swap.path == node);
+    if !force {
+        let by = match mounts.first() {
+            Some(mount) => format!("mounted on {}", mount.mount_point.display()),
+            None if swaps => "as swap".to_owned(),
+            None => "by a device or process that holds it alone".to_owned(),
+        };
+        let remedy = "release it first (umount, swapoff), or remove it all the same with --force".to_owned();
+        return Err(Error::Busy { device: node.display().to_string(), by: Some(by), remedy });
+    }
+    for mount in &mounts {
+        fuse::unmount(&mount.mount_point, true).map_err(failed(format!("unmount {}", mount.mount_point.display())))?;
+        words.push(format!("{} was unmounted from {}", node.display(), mount.mount_point.display()));
+    }
+    if swaps {
+        swap_off(&node)?;
+        words.push(format!("swap on {} was switched off", node.display()));
+    }
+    Ok(())
+}
+
+fn swap_off(node: &Path) -> Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = std::ffi::CString::new(node.as_os_str().as_bytes()).expect("a device path holds no zero byte");
+    // SAFETY: the path is a string that outlives the call.
+    match unsafe { libc::swapoff(path.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(failed(format!("switch swap on {} off", node.display()))(std::io::Error::last_os_error())),
+    }
+}
+
+/// Undoes what was set on the queue. What someone else changed stays, and is told.
+fn restore_queue(lab: &Lab, dir: &StateDir, words: &mut Vec<String>) -> Result<()> {
+    let Some(pid) = dir.load().and_then(|record| record.server_pid) else { return Ok(()) };
+    let mut journal = match Journal::of_process(&dir.journal_name(), pid, &lab.paths) {
+        Ok(journal) => journal,
+        // The server is dead and nothing was changed on its behalf.
+        Err(brisk_act::Error::NoProcess { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    for left in journal.restore()?.left {
+        words.push(format!("{} of {} was left as it is: {}", left.knob, left.device, left.reason));
+    }
+    Ok(())
+}
+
+fn unmount(dir: &StateDir, lazily: bool) -> Result<()> {
+    let mount_point = dir.mount_point();
+    // The loop driver closes its file a moment after the device is gone.
+    let mut outcome = Ok(());
+    wait_until(|| {
+        outcome = fuse::unmount(&mount_point, lazily);
+        outcome.is_ok()
+    });
+    outcome.map_err(failed(format!("unmount {}", mount_point.display())))
+}
+
+/// Ends a living server and waits until the kernel has let go of its lock.
+fn end(dir: &StateDir, client: Option<Client>, dead: Option<File>) -> Result<()> {
+    let Some(mut client) = client else {
+        drop(dead);
+        return Ok(());
+    };
+    client.order(&Order::Exit)?;
+    if wait_until(|| !dir.exists() || dir.lock_if_dead().is_ok_and(|lock| lock.is_some())) {
+        Ok(())
+    } else {
+        Err(Error::Server { id: dir.id, reason: "it was told to end and has not".to_owned() })
+    }
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(LOOK_AGAIN_AFTER);
+    }
+}
