@@ -1,0 +1,37 @@
+# What people do with this tree; each target is one line of shell or a script that can be read from top to bottom.
+# Rust from rustup is preferred to the system's.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BRISK := $(TARGET)/release/brisk
+DIST := $(TARGET)/dist
+
+.PHONY: help setup build run test bench dist clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing to build and test (root, Debian), or say what it is
+	@scripts/setup
+
+build: setup ## build the release binary
+	cargo build --release --locked --bin brisk
+	@echo "built $(BRISK)"
+
+run: ## from nothing to a report: doctor, this disk, an emulated phone's flash (below 10 minutes)
+	@scripts/run
+
+test: ## everything that has to hold before a change is kept
+	@scripts/test
+
+bench: ## the full benchmark of this disk, and how it agrees with fio (about 15 minutes)
+	@scripts/bench
+
+dist: build ## binary, man pages and shell completions in target/dist
+	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/completions
+	cp $(BRISK) $(DIST)/bin/
+	$(BRISK) man $(DIST)/share/man/man1
+	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
+
+clean: ## remove what was built
+	cargo clean
