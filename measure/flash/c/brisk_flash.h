@@ -89,7 +89,9 @@ struct bf_params {
 	uint64_t program_ns;		/* one program, however full */
 	uint64_t channel_page_ns;	/* per page moved into the unit's register */
 	uint64_t stray_ns;		/* more for a program that continues no run */
-	uint64_t stray_slice_ns;	/* reads may come in after so much; 0: never */
+	uint64_t stray_slice_ns;	/* reads of a run may come in after so much,
+					 * others when it is mapped; 0: it is one
+					 * piece with its program */
 	uint64_t erase_ns;		/* one block */
 	uint64_t copy_page_ns;		/* one page moved by a merge */
 	uint64_t suspend_ns;		/* to suspend and resume a program; 0: never */
@@ -184,7 +186,10 @@ int bf_init(void *memory, size_t bytes, const struct bf_params *params,
  */
 int bf_reconfigure(struct bf_device *device, const struct bf_params *params);
 
-/* Takes a request that arrives now. Time must not go back between calls. */
+/*
+ * Takes a request that arrives now. Time must not go back between calls. A
+ * finished request holds its place until it is collected: run and collect first.
+ */
 int bf_submit(struct bf_device *device, uint64_t now,
 	      const struct bf_request *request);
 

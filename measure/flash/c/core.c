@@ -463,6 +463,15 @@ static void bf_work(struct bf_device *d, struct bf_unit *u, uint32_t work,
 	u->busy_until = d->now + duration;
 }
 
+/* Whether a stray write is under way here: in the cells, or with more in the buffer. */
+static int bf_stray_unmapped(const struct bf_device *d, const struct bf_unit *u)
+{
+	if (!u->stray_open)
+		return 0;
+	return u->group_size || (u->group_last + 1 < u->stray_end &&
+				 bf_buffer_find(d, u->group_last + 1) != BF_NONE);
+}
+
 /* First read of the unit that may start, and what stands before it. */
 static uint32_t bf_next_read(const struct bf_device *d, const struct bf_unit *u,
 			     uint32_t *before)
@@ -470,9 +479,9 @@ static uint32_t bf_next_read(const struct bf_device *d, const struct bf_unit *u,
 	uint32_t o = u->read_head;
 
 	*before = BF_NONE;
-	if (!u->stray_open)
+	if (!bf_stray_unmapped(d, u))
 		return o;
-	/* A lookup waits until the stray write that is under way is mapped. */
+	/* A lookup waits until then. */
 	while (o != BF_NONE && !d->reqs[d->ops[o].req].run_pages) {
 		*before = o;
 		o = d->ops[o].next;
@@ -539,7 +548,7 @@ static void bf_prepare_program(struct bf_device *d, uint32_t unit, uint32_t coun
 	for (i = 0; i < count; i++)
 		bf_buffer_start(d, u->group[i]);
 	extra = bf_mapping_program(d, unit, u->group, count);
-	if (extra) {
+	if (extra && d->p.stray_slice_ns) {
 		u->stray_open = 1;
 		u->stray_end = first->end_page;
 	} else if (first->page != follows) {
@@ -586,7 +595,7 @@ static void bf_kick(struct bf_device *d, uint32_t unit)
 		bf_start_read(d, u, o, before);
 		return;
 	}
-	prepared = u->program_left_ns != 0;
+	prepared = u->group_size != 0;
 	collect = !prepared && bf_mapping_wants_collect(d, unit);
 	if (!prepared && bf_mapping_may_program(d, unit) &&
 	    !(collect && u->work_collected == 0))
@@ -625,8 +634,6 @@ static void bf_programmed(struct bf_device *d, struct bf_unit *u)
 			bf_done(d, &d->reqs[waiter], BF_OK);
 	}
 	u->group_size = 0;
-	if (u->stray_open && u->group_last + 1 >= u->stray_end)
-		u->stray_open = 0;
 	d->last_active = d->now;
 }
 

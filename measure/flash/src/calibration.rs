@@ -20,4 +20,6 @@ mod figures;
 mod load;
 
 pub use figures::{Figure, Half, Summary, all, footprint, summarize};
+#[cfg(test)]
+pub(crate) use load::splitmix;
 pub use load::{Load, Order, Outcome, simulate};

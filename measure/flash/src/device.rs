@@ -114,6 +114,8 @@ pub struct Device {
     _memory: Box<[u64]>,
     capacity_bytes: u64,
     now_ns: u64,
+    /// Finished, not yet handed to the caller.
+    finished: Vec<Completion>,
 }
 
 // SAFETY: the C core has no global state; a device's memory belongs to this value alone.
@@ -138,7 +140,7 @@ impl Device {
             raw::bf_init(memory.as_mut_ptr().cast::<c_void>(), memory.len() * 8, &raw const params, &raw mut device)
         };
         let raw = NonNull::new(device).filter(|_| code == 0).ok_or(DeviceError::Capacity(capacity_bytes))?;
-        Ok(Self { raw, _memory: memory, capacity_bytes, now_ns: 0 })
+        Ok(Self { raw, _memory: memory, capacity_bytes, now_ns: 0, finished: Vec::new() })
     }
 
     /// New times and energies, same contents and state.
@@ -178,7 +180,7 @@ impl Device {
             fua: u32::from(request.fua),
             reserved: 0,
         };
-        self.now_ns = self.now_ns.max(now_ns);
+        self.run(now_ns);
         // SAFETY: the device is alive and the pointer valid for the call.
         match unsafe { raw::bf_submit(self.raw.as_ptr(), self.now_ns, &raw const raw_request) } {
             0 => Ok(()),
@@ -197,17 +199,19 @@ impl Device {
 
     /// Lets the device work until `now_ns` and appends what it finished, in order of completion, to `done`.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        self.run(now_ns);
+        done.append(&mut self.finished);
+    }
+
+    /// Runs the core until `now_ns` and frees the places of finished requests.
+    fn run(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         // SAFETY: the device is alive.
         unsafe { raw::bf_run(self.raw.as_ptr(), self.now_ns) };
-        self.collect(done);
-    }
-
-    fn collect(&mut self, done: &mut Vec<Completion>) {
         let mut completion = RawCompletion::default();
         // SAFETY: the device is alive and the pointer valid for the call.
         while unsafe { raw::bf_collect(self.raw.as_ptr(), &raw mut completion) } != 0 {
-            done.push(Completion {
+            self.finished.push(Completion {
                 tag: completion.tag,
                 at_ns: completion.at_ns,
                 status: match completion.status {

@@ -18,6 +18,8 @@ mod device;
 mod parameters;
 mod preset;
 mod raw;
+#[cfg(test)]
+mod tests;
 
 pub use device::{Completion, Device, DeviceError, Fault, Kind, Request, Status, SubmitError};
 pub use parameters::{ParameterError, Unit};

@@ -143,7 +143,7 @@ impl Preset {
                 preset.sources.insert(field.name, entry.source.clone());
                 Ok(())
             });
-            set.and_then(|()| Ok(())).map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
+            set.map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
         }
         // Any capacity will do to check the rest.
         preset.raw(1 << 18).map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
@@ -218,7 +218,7 @@ mod tests {
             let neutral = Preset { params: parameters::neutral(), sources: BTreeMap::new(), ..preset.clone() };
             for (parameter, neutral) in preset.parameters().iter().zip(neutral.parameters()) {
                 assert!(
-                    parameter.value == neutral.value || parameter.source.len() > 8,
+                    parameter.value == neutral.value || parameter.source.len() > 6,
                     "{name}: {} has no source",
                     parameter.name
                 );

@@ -1,0 +1,415 @@
+//! Properties of the whole model, over the presets and over arbitrary devices.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use proptest::prelude::*;
+
+use crate::calibration::{Load, Order, simulate};
+use crate::raw::{Params, RawRequest};
+use crate::{Completion, Device, Fault, Kind, PAGE_BYTES, Preset, Request, Status, SubmitError};
+
+const MIB: u64 = 1 << 20;
+
+/// A request and when it arrives.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    at_ns: u64,
+    request: Request,
+}
+
+fn device(preset: &str, mib: u64) -> Device {
+    Device::new(&Preset::builtin(preset).expect("built in"), mib * MIB).expect("a valid size")
+}
+
+fn request(kind: Kind, page: u64, pages: u64) -> Request {
+    Request { tag: 0, kind, offset_bytes: page * PAGE_BYTES, len_bytes: pages * PAGE_BYTES, fua: false }
+}
+
+/// Feeds the steps in order, waiting where the queue is full, and runs the device dry.
+fn drive(device: &mut Device, steps: &[Step]) -> Vec<Completion> {
+    let mut done = Vec::new();
+    for step in steps {
+        let mut now = step.at_ns;
+        while let Err(error) = device.submit(now, step.request) {
+            assert_eq!(error, SubmitError::Full);
+            now = now.max(device.next_event_ns().expect("a full device has something to do"));
+            device.advance(now, &mut done);
+        }
+        device.advance(now, &mut done);
+    }
+    while let Some(next) = device.next_event_ns() {
+        device.advance(next, &mut done);
+    }
+    done
+}
+
+/// Steps drawn from a seed: all kinds, short and long, near and far, in bursts and apart.
+fn steps(seed: u64, count: u64, pages: u64) -> Vec<Step> {
+    let mut state = seed;
+    let mut draw = |n: u64| crate::calibration::splitmix(&mut state) % n;
+    let mut at_ns = 0;
+    let mut page = 0;
+    (0..count)
+        .map(|tag| {
+            at_ns += [0, 1_000, 300_000, 20_000_000][draw(4) as usize] + draw(1_000);
+            let longest = if draw(4) == 0 { 64 } else { 4 };
+            let len = 1 + draw(longest).min(pages - 1);
+            page = if draw(2) == 0 && page + len < pages { page } else { draw(pages - len + 1) };
+            let kind = [Kind::Read, Kind::Read, Kind::Write, Kind::Write, Kind::Write, Kind::Flush, Kind::Discard]
+                [draw(7) as usize];
+            let request = Request { tag, fua: draw(8) == 0, ..request(kind, page, len) };
+            page += len;
+            Step { at_ns, request }
+        })
+        .collect()
+}
+
+/// Any device that the core accepts, small enough that garbage collection, merges and full buffers happen.
+fn any_preset() -> impl Strategy<Value = Preset> {
+    let shape = (1u32..9, 1u32..9, 0u32..2, 1u32..33, 0u32..2, 0u32..3, 1u32..33);
+    let limits = (1u32..5, 1u32..20, 0u32..4, 0u32..40, 2u32..5, 1u32..6, 0u32..101);
+    let times = prop::collection::vec(0u64..200_000, 12);
+    (shape, limits, times).prop_map(|(shape, limits, times)| {
+        let (units, program_pages, program_any, depth, write_cache, mapping, block) = shape;
+        let (turn, chunk, suspends, slc, gc, logs, filled) = limits;
+        let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
+        let counts = [
+            ("units", units),
+            ("program_pages", program_pages),
+            ("queue_depth_requests", depth),
+            ("block_pages", program_pages.max(block)),
+            ("reads_per_turn", turn),
+            ("read_chunk_pages", chunk),
+            ("suspends_max", suspends),
+            ("slc_pages", slc),
+            ("gc_low_blocks", gc),
+            ("log_blocks", logs),
+            ("filled_percent", filled),
+        ];
+        // The buffer must hold a program before the program may grow.
+        preset.set("buffer_pages", &(program_pages + block).to_string()).expect("valid");
+        preset.set("block_pages", "64").expect("valid");
+        for (name, value) in counts {
+            preset.set(name, &value.to_string()).expect("valid");
+        }
+        preset.set("program_any", &(program_any == 1).to_string()).expect("valid");
+        preset.set("write_cache", &(write_cache == 1).to_string()).expect("valid");
+        preset.set("mapping", ["page", "log_block", "in_place"][mapping as usize]).expect("valid");
+        let names = [
+            "command_us",
+            "read_lookup_us",
+            "bus_page_us",
+            "flush_us",
+            "read_us",
+            "read_next_us",
+            "program_us",
+            "channel_page_us",
+            "stray_us",
+            "stray_slice_us",
+            "suspend_us",
+            "slc_program_us",
+        ];
+        for (name, ns) in names.iter().zip(times) {
+            preset.set(name, &format!("{}", ns as f64 / 1e3)).expect("valid");
+        }
+        preset
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_request_finishes_once_and_not_before_it_arrived(preset in any_preset(), seed: u64) {
+        let mut device = Device::new(&preset, MIB).expect("valid");
+        let steps = steps(seed, 300, 256);
+        let done = drive(&mut device, &steps);
+        let arrived: BTreeMap<u64, u64> = steps.iter().map(|s| (s.request.tag, s.at_ns)).collect();
+        let mut seen = BTreeSet::new();
+        for completion in &done {
+            prop_assert!(seen.insert(completion.tag), "{completion:?} came twice");
+            prop_assert!(completion.at_ns >= arrived[&completion.tag]);
+            prop_assert_eq!(completion.status, Status::Ok);
+        }
+        prop_assert_eq!(done.len(), steps.len());
+        prop_assert!(done.is_sorted_by_key(|c| c.at_ns));
+        prop_assert_eq!(device.in_flight(), 0);
+        prop_assert_eq!(device.next_event_ns(), None);
+        // Run dry: what was written has been programmed, so nothing is at risk.
+        prop_assert!((0..256).all(|page| !device.is_volatile(page)));
+    }
+
+    #[test]
+    fn the_same_requests_give_the_same_times(preset in any_preset(), seed: u64) {
+        let steps = steps(seed, 200, 256);
+        let mut first = Device::new(&preset, MIB).expect("valid");
+        let mut second = Device::new(&preset, MIB).expect("valid");
+        prop_assert_eq!(drive(&mut first, &steps), drive(&mut second, &steps));
+        prop_assert_eq!(first.counters(), second.counters());
+    }
+
+    #[test]
+    fn what_was_flushed_is_never_at_risk(preset in any_preset(), seed: u64, cut_seed: u64) {
+        let mut device = Device::new(&preset, MIB).expect("valid");
+        let mut done = Vec::new();
+        let before = steps(seed, 100, 128);
+        drive(&mut device, &before);
+        let mut now = device.now_ns();
+        // Flushed pages below 128, then writes above it that are cut off.
+        for step in steps(seed ^ 1, 40, 128) {
+            let mut request = step.request;
+            if request.kind == Kind::Write {
+                request.offset_bytes += 128 * PAGE_BYTES;
+            }
+            while device.submit(now, request).is_err() {
+                now = device.next_event_ns().expect("busy");
+                device.advance(now, &mut done);
+            }
+        }
+        let lost = device.power_cut(now, cut_seed);
+        prop_assert!(lost.iter().all(|page| (128..256).contains(page)), "{lost:?}");
+        prop_assert_eq!(device.in_flight(), 0);
+        prop_assert_eq!(device.next_event_ns(), None);
+        prop_assert_eq!(drive(&mut device, &[Step { at_ns: now, request: request(Kind::Read, 0, 8) }]).len(), 1);
+    }
+}
+
+#[test]
+fn rust_and_c_give_the_same_times_byte_for_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let harness = folder.path().join("harness");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-O1", "-I"])
+        .arg(here.join("c"))
+        .args(["c/core.c", "c/buffer.c", "c/mapping.c", "tests/harness.c"].map(|f| here.join(f)))
+        .arg("-o")
+        .arg(&harness)
+        .status()
+        .expect("a C compiler, which the crate needs anyway");
+    assert!(built.success());
+    for (i, name) in Preset::builtin_names().into_iter().enumerate() {
+        let preset = Preset::builtin(name).expect("built in");
+        let params = preset.raw(4096).expect("valid");
+        let steps = steps(i as u64, 3_000, 4096);
+        let mut bytes = as_bytes(&params).to_vec();
+        for step in &steps {
+            let raw = RawRequest {
+                tag: step.request.tag,
+                page: if step.request.kind == Kind::Flush { 0 } else { step.request.offset_bytes / PAGE_BYTES },
+                pages: if step.request.kind == Kind::Flush { 0 } else { (step.request.len_bytes / PAGE_BYTES) as u32 },
+                op: step.request.kind as u32,
+                fua: u32::from(step.request.fua),
+                reserved: 0,
+            };
+            bytes.extend_from_slice(&step.at_ns.to_ne_bytes());
+            bytes.extend_from_slice(as_bytes(&raw));
+        }
+        let script = folder.path().join(name);
+        std::fs::write(&script, bytes).expect("a script");
+        let c = Command::new(&harness).arg(&script).output().expect("the harness runs");
+        assert!(c.status.success(), "{name}: {:?}", c.status);
+
+        let mut device = Device::new(&preset, 4096 * PAGE_BYTES).expect("valid");
+        let mut rust = String::new();
+        for completion in drive(&mut device, &steps) {
+            writeln!(rust, "{} {} {}", completion.tag, completion.at_ns, completion.status as u32).expect("a string");
+        }
+        writeln!(rust, "energy {}", device.counters().energy_nj).expect("a string");
+        assert_eq!(String::from_utf8_lossy(&c.stdout), rust, "{name}");
+    }
+}
+
+fn as_bytes<T>(value: &T) -> &[u8] {
+    // SAFETY: both types handed in are plain integers without padding but at the end, which was zeroed or is not read.
+    unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
+}
+
+#[test]
+fn params_have_no_hidden_padding_but_the_last_word() {
+    assert_eq!(size_of::<Params>() % 8, 0);
+    assert_eq!(size_of::<RawRequest>(), 32);
+}
+
+fn sync(kind: Kind, order: Order, total_mib: u64) -> Load {
+    Load {
+        kind,
+        order,
+        record_bytes: 4096,
+        outstanding: 1,
+        region_start: 0,
+        region_bytes: 64 * MIB,
+        total_bytes: total_mib * MIB,
+    }
+}
+
+#[test]
+fn rewriting_a_full_device_collects_garbage_and_amplifies_writes() {
+    let mut preset = Preset::builtin("emmc-5.1").expect("built in");
+    preset.set("filled_percent", "100").expect("valid");
+    preset.set("block_pages", "64").expect("valid");
+    let mut device = Device::new(&preset, 64 * MIB).expect("valid");
+    let _ = simulate(&mut device, &[sync(Kind::Write, Order::Scattered, 256)], 1);
+    let counters = device.counters();
+    assert!(counters.erases > 0 && counters.pages_moved > 0, "{counters:?}");
+
+    // In sequence a block is all stale when its turn comes: nothing to move.
+    let mut device = Device::new(&preset, 64 * MIB).expect("valid");
+    let sequential = Load { record_bytes: 128 * 1024, ..sync(Kind::Write, Order::Sequential, 256) };
+    let _ = simulate(&mut device, &[sequential], 1);
+    assert!(device.counters().pages_moved * 20 < counters.pages_moved, "{:?}", device.counters());
+}
+
+#[test]
+fn discarded_pages_need_no_moving() {
+    let mut preset = Preset::builtin("emmc-5.1").expect("built in");
+    preset.set("filled_percent", "100").expect("valid");
+    preset.set("block_pages", "64").expect("valid");
+    let moved = |discard: bool| {
+        let mut device = Device::new(&preset, 64 * MIB).expect("valid");
+        if discard {
+            let half = request(Kind::Discard, 8192, 8192);
+            drive(&mut device, &[Step { at_ns: 0, request: half }]);
+        }
+        let load = Load { region_bytes: 32 * MIB, ..sync(Kind::Write, Order::Scattered, 128) };
+        let _ = simulate(&mut device, &[load], 1);
+        device.counters().pages_moved
+    };
+    assert!(moved(true) * 4 < moved(false), "{} against {}", moved(true), moved(false));
+}
+
+#[test]
+fn the_fast_cache_fills_and_empties_in_quiet_times() {
+    let mut preset = Preset::builtin("ufs-3.1").expect("built in");
+    preset.set("slc_pages", "4096").expect("valid");
+    let mut device = Device::new(&preset, 256 * MIB).expect("valid");
+    let write = |mib| Load { record_bytes: 128 * 1024, ..sync(Kind::Write, Order::Sequential, mib) };
+    let fresh = simulate(&mut device, &[write(12)], 1)[0].bytes_per_s();
+    let full = simulate(&mut device, &[write(64)], 1)[0].bytes_per_s();
+    // Ten quiet seconds.
+    let later = device.now_ns() + 10_000_000_000;
+    device.advance(later, &mut Vec::new());
+    let rested = simulate(&mut device, &[write(12)], 1)[0].bytes_per_s();
+    assert!(fresh > 1.8 * full && rested > 1.8 * full, "{fresh} {full} {rested}");
+}
+
+#[test]
+fn a_suspended_program_lets_a_read_pass() {
+    let slowest_read = |suspends: &str| {
+        let mut preset = Preset::builtin("ufs-3.1").expect("built in");
+        preset.set("suspends_max", suspends).expect("valid");
+        preset.set("units", "1").expect("valid");
+        let mut device = Device::new(&preset, 64 * MIB).expect("valid");
+        let reader = sync(Kind::Read, Order::Scattered, 1);
+        let writer = Load { outstanding: 4, ..sync(Kind::Write, Order::Scattered, 1) };
+        simulate(&mut device, &[reader, writer], 1)[0].mean_ms()
+    };
+    assert!(slowest_read("4") * 2.0 < slowest_read("0"), "{} {}", slowest_read("4"), slowest_read("0"));
+}
+
+#[test]
+fn without_a_cache_a_write_is_done_when_it_is_safe() {
+    let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
+    let one_write = |preset: &Preset, fua: bool| {
+        let mut device = Device::new(preset, MIB).expect("valid");
+        let request = Request { fua, ..request(Kind::Write, 0, 1) };
+        device.submit(0, request).expect("room");
+        let mut done = Vec::new();
+        while done.is_empty() {
+            let next = device.next_event_ns().expect("busy");
+            device.advance(next, &mut done);
+        }
+        (done[0].at_ns, device.is_volatile(0))
+    };
+    let (cached_ns, at_risk) = one_write(&preset, false);
+    let (fua_ns, fua_at_risk) = one_write(&preset, true);
+    assert!(at_risk && !fua_at_risk && fua_ns >= cached_ns + 380_000, "{cached_ns} {fua_ns}");
+    preset.set("write_cache", "false").expect("valid");
+    assert_eq!(one_write(&preset, false), (fua_ns, false));
+}
+
+#[test]
+fn a_flush_waits_for_what_was_written_before_it() {
+    let mut device = device("galaxy-s5-emmc", 1);
+    let write = Step { at_ns: 0, request: request(Kind::Write, 0, 8) };
+    // The write is done, in the buffer, after 142 us.
+    let flush = Step { at_ns: 150_000, request: Request { tag: 9, ..request(Kind::Flush, 0, 0) } };
+    let done = drive(&mut device, &[write, flush]);
+    // Four programs of two pages, then the commit.
+    assert_eq!(done[1].tag, 9);
+    assert!(done[1].at_ns > 4 * 380_000 + 1_000_000, "{done:?}");
+}
+
+#[test]
+fn faults_hit_their_range_and_end_when_cleared() {
+    let mut device = device("galaxy-s5-emmc", 1);
+    device.inject(Fault::ReadError { offset_bytes: 8 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
+    device.inject(Fault::Timeout { offset_bytes: 16 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
+    let read = |tag, page| Step { at_ns: 0, request: Request { tag, ..request(Kind::Read, page, 4) } };
+    let status = |done: &[Completion]| done.iter().map(|c| (c.tag, c.status)).collect::<BTreeMap<_, _>>();
+    let done = drive(&mut device, &[read(0, 0), read(1, 5), read(2, 14)]);
+    assert_eq!(status(&done), BTreeMap::from([(0, Status::Ok), (1, Status::ReadError)]));
+    assert_eq!(device.in_flight(), 1);
+    device.clear_faults();
+    let mut done = Vec::new();
+    device.advance(device.now_ns(), &mut done);
+    assert_eq!(status(&done), BTreeMap::from([(2, Status::TimedOut)]));
+    assert_eq!(status(&drive(&mut device, &[read(3, 5)])), BTreeMap::from([(3, Status::Ok)]));
+    let outside = Fault::ReadError { offset_bytes: MIB, len_bytes: PAGE_BYTES };
+    assert_eq!(device.inject(outside), Err(SubmitError::OutOfRange));
+    let crooked = Fault::ReadError { offset_bytes: 5, len_bytes: PAGE_BYTES };
+    assert_eq!(device.inject(crooked), Err(SubmitError::Misaligned));
+}
+
+#[test]
+fn a_power_cut_loses_a_subset_that_the_seed_chooses() {
+    let cut = |seed| {
+        let mut device = device("nexus4-emmc", 1);
+        for page in 0..4 {
+            device.submit(0, request(Kind::Write, 8 * page, 8)).expect("room");
+        }
+        device.advance(2_200_000, &mut Vec::new());
+        device.power_cut(2_200_000, seed)
+    };
+    assert_eq!(cut(1), cut(1));
+    let outcomes: BTreeSet<Vec<u64>> = (0..32).map(cut).collect();
+    assert!(outcomes.len() > 16, "32 seeds gave only {} outcomes", outcomes.len());
+    assert!(outcomes.iter().all(|lost| lost.iter().all(|page| *page < 32)));
+}
+
+#[test]
+fn requests_that_do_not_fit_are_refused_and_change_nothing() {
+    let mut device = device("galaxy-s5-emmc", 1);
+    let before = device.counters();
+    assert_eq!(device.submit(0, request(Kind::Read, 256, 1)), Err(SubmitError::OutOfRange));
+    assert_eq!(device.submit(0, request(Kind::Read, 255, 2)), Err(SubmitError::OutOfRange));
+    assert_eq!(device.submit(0, request(Kind::Write, 0, 0)), Err(SubmitError::OutOfRange));
+    assert_eq!(device.submit(0, request(Kind::Read, u64::MAX / 4096, 1)), Err(SubmitError::OutOfRange));
+    let crooked = Request { offset_bytes: 512, ..request(Kind::Read, 0, 1) };
+    assert_eq!(device.submit(0, crooked), Err(SubmitError::Misaligned));
+    assert_eq!(device.counters(), before);
+    assert_eq!(device.next_event_ns(), None);
+}
+
+#[test]
+fn times_may_change_while_it_runs_but_not_its_shape() {
+    let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
+    let mut device = Device::new(&preset, MIB).expect("valid");
+    preset.set("read_us", "1000").expect("valid");
+    device.reconfigure(&preset).expect("times only");
+    let done = drive(&mut device, &[Step { at_ns: 0, request: request(Kind::Read, 0, 1) }]);
+    assert_eq!(done[0].at_ns, 1_063_000);
+    preset.set("units", "2").expect("valid");
+    assert_eq!(device.reconfigure(&preset), Err(crate::DeviceError::Structural));
+}
+
+#[test]
+fn sizes_that_are_no_devices_are_refused() {
+    let preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
+    for bytes in [0, 1, 4095, 6000, 1 << 62] {
+        assert!(Device::new(&preset, bytes).is_err(), "{bytes}");
+    }
+}
