@@ -131,13 +131,19 @@ fn compression_warning(environment: &Environment) -> Option<Warning> {
     })
 }
 
-/// The warning that `what` did not come to rest.
-pub(crate) fn few_repeats(what: &str, width_percent: f64) -> Warning {
+/// Loads that a warning lists by name.
+const NAMED_LOADS: usize = 3;
+
+/// The warning that some of `of` loads did not come to rest.
+pub(crate) fn few_repeats(restless: &[String], of: usize, width_percent: f64) -> Warning {
+    let named = restless.iter().take(NAMED_LOADS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if restless.len() > NAMED_LOADS { ", ..." } else { "" };
     Warning {
         code: "few_repeats".to_owned(),
         text: format!(
-            "Time ran out before the interval of the median was within {width_percent:.0} % for {what}. Give it more \
-             time (--full, --budget SECONDS) or a quieter machine."
+            "Time ran out before the interval of the median was within {width_percent:.0} % for {} of {of} loads \
+             ({named}{more}). Give it more time or a quieter machine.",
+            restless.len(),
         ),
     }
 }

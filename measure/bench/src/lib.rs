@@ -16,6 +16,10 @@ pub mod load;
 pub mod place;
 pub mod repeats;
 pub mod results;
+pub mod storebench;
+pub mod streams;
+pub mod study;
+pub mod verdict;
 pub mod work_file;
 
 pub use brisk_sense::Sense;

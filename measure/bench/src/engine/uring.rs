@@ -108,12 +108,12 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
             submission.sync();
             let submitted_ns = clock.ns();
             batch.iter().for_each(|slot| slots[*slot].submitted_ns = submitted_ns);
-            if batches.peek().is_some() {
-                if let Err(error) = enter(&submitter, 0) {
-                    // Nothing is known of the requests in flight any more: their memory has to stay.
-                    std::mem::forget(buffers);
-                    return Err(error);
-                }
+            if batches.peek().is_some()
+                && let Err(error) = enter(&submitter, 0)
+            {
+                // Nothing is known of the requests in flight any more: their memory has to stay.
+                std::mem::forget(buffers);
+                return Err(error);
             }
         }
         refilled.clear();

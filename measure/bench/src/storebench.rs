@@ -1,0 +1,378 @@
+//! StoreBench: what the storage under a place does, job by job.
+//!
+//! A job is one kind of load alone on the device. All jobs run once per round, in an order drawn anew, for a short slice
+//! each, so that drift of the machine hits all alike; rounds repeat until each job's median is known well enough
+//! ([`Rule`]) or the time is up, and what did not come to rest is named.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brisk_core::stats::Summary;
+use brisk_core::units::format_bytes;
+use brisk_sense::Sense;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::address::mix;
+use crate::cache;
+use crate::control::Control;
+use crate::cpu::CpuShares;
+use crate::engine::{Caller, Engine, EngineKind};
+use crate::environment::{Run, few_repeats};
+use crate::error::{Error, Result};
+use crate::latency::{Clock, Times};
+use crate::load::{End, Load, check_block, check_depth};
+use crate::place::Place;
+use crate::repeats::Rule;
+use crate::results::{BenchReport, Direction, JobResult, Pattern, SyncResult};
+use crate::verdict::verdict;
+use crate::work_file::{Access, Size, WorkFile, check_size};
+
+/// How thorough a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// Within a minute, intervals within 10 %.
+    Quick,
+    /// About three minutes, intervals within 5 %.
+    Normal,
+    /// Up to ten minutes, intervals within 5 %, every block size.
+    Full,
+}
+
+/// What a budget allows.
+struct Allowance {
+    name: &'static str,
+    time: Duration,
+    file_bytes: u64,
+    rule: Rule,
+    /// Rounds that the time should suffice for; sets the length of a slice.
+    rounds: u32,
+    /// Each block size of the sweep is the one before times two to this power.
+    sweep_shift: u32,
+}
+
+impl Budget {
+    fn allowance(self) -> Allowance {
+        let (name, seconds, file_mib, width, least, rounds, sweep_shift) = match self {
+            Self::Quick => ("quick", 50, 128, 0.10, 5, 5, 2),
+            Self::Normal => ("normal", 180, 512, 0.05, 6, 9, 2),
+            Self::Full => ("full", 600, 1024, 0.05, 6, 14, 1),
+        };
+        Allowance {
+            name,
+            time: Duration::from_secs(seconds),
+            file_bytes: file_mib << 20,
+            rule: Rule { width, rounds: least },
+            rounds,
+            sweep_shift,
+        }
+    }
+}
+
+/// What to measure and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Directory, or block device with `destroy_data`.
+    pub path: PathBuf,
+    /// The content of the block device may go.
+    pub destroy_data: bool,
+    /// How thorough.
+    pub budget: Budget,
+    /// Time for everything, instead of the budget's.
+    pub time: Option<Duration>,
+    /// Size of the work file, instead of the budget's.
+    pub size_bytes: Option<u64>,
+    /// Base block size.
+    pub block_bytes: u64,
+    /// The deepest queue.
+    pub depth_requests: u32,
+    /// Which engine; without a wish the one that works.
+    pub engine: Option<EngineKind>,
+    /// Of all random choices.
+    pub seed: u64,
+}
+
+/// Blocks of the sweep end here.
+const SWEEP_END_BYTES: u64 = 1 << 20;
+/// The shortest slice that is worth its start and end.
+const SLICE_MIN: Duration = Duration::from_millis(50);
+/// The longest slice: more rounds tell more than longer slices.
+const SLICE_MAX: Duration = Duration::from_secs(1);
+/// Share of the time that preparing may take before the file is cut short.
+const PREPARE_SHARE: f64 = 0.3;
+
+/// One kind of load, and what was seen of it so far.
+struct Job {
+    pattern: Pattern,
+    direction: Direction,
+    block_bytes: u64,
+    depth_requests: u32,
+    rates: Vec<f64>,
+    times: Times,
+    cpu_ns: u64,
+    shares: CpuShares,
+}
+
+/// One call that makes writes durable.
+struct SyncJob {
+    call: &'static str,
+    times: Times,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<BenchReport> {
+    let allowance = options.budget.allowance();
+    let time = options.time.unwrap_or(allowance.time);
+    check_block(options.block_bytes)?;
+    check_depth(options.depth_requests, options.block_bytes)?;
+    if let Some(size_bytes) = options.size_bytes {
+        check_size(size_bytes)?;
+    }
+    let engine = Engine::choose(options.engine)?;
+    let place = Place::find(sense, &options.path, options.destroy_data)?;
+    check_sectors(sense, &place, options.block_bytes)?;
+
+    let mut run = Run::begin(sense, &place, options.seed)?;
+    let size = Size {
+        wanted_bytes: options.size_bytes.unwrap_or(allowance.file_bytes),
+        exact: options.size_bytes.is_some(),
+        patience: Some(time.mul_f64(PREPARE_SHARE)),
+    };
+    let mut work = WorkFile::prepare(&place, size, &engine, options.seed, control)?;
+    let mut jobs = jobs(options, allowance.sweep_shift, work.size_bytes);
+    let cache = cache::check(sense, &place, &work, &engine, control)?;
+    run.warn(cache::warning(&cache));
+
+    let mut syncs = ["fsync", "fdatasync"].map(|call| SyncJob { call, times: Times::default() });
+    let left = time.saturating_sub(run.elapsed());
+    let slices = (jobs.len() + syncs.len()) as u32 * allowance.rounds;
+    let slice = (left / slices).clamp(SLICE_MIN, SLICE_MAX);
+    let deadline = Instant::now() + left;
+    let mut bench = Bench { sense, place: &place, engine: &engine, work: &mut work, options, control };
+    let restless = bench.rounds(&mut jobs, &mut syncs, allowance.rule, slice, deadline)?;
+    if !restless.is_empty() {
+        run.warn([few_repeats(&restless, jobs.len(), allowance.rule.width * 100.0)]);
+    }
+
+    let of = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|j| wanted(j)).filter_map(Job::result).collect();
+    let deepest = options.depth_requests;
+    let base = options.block_bytes;
+    let mut report = BenchReport {
+        budget: allowance.name.to_owned(),
+        work_bytes: work.size_bytes,
+        written_bytes: work.written_bytes,
+        cache,
+        jobs: of(&|job| job.block_bytes == base && [1, deepest].contains(&job.depth_requests)),
+        block_sweep: of(&|job| job.depth_requests == 1),
+        depth_sweep: of(&|job| job.block_bytes == base),
+        syncs: syncs.iter().filter_map(|job| job.result(base)).collect(),
+        verdict: Vec::new(),
+        header: run.end(engine.description()),
+    };
+    report.verdict = verdict(&report);
+    Ok(report)
+}
+
+/// All jobs, the most important first: base block size at depth 1 and the deepest, block sizes at depth 1, depths at the
+/// base block size.
+fn jobs(options: &Options, sweep_shift: u32, size_bytes: u64) -> Vec<Job> {
+    let (base, deepest) = (options.block_bytes, options.depth_requests);
+    let mut loads = vec![(base, 1), (base, deepest)];
+    loads.extend((1..).map(|i| base << (i * sweep_shift)).take_while(|b| *b <= SWEEP_END_BYTES).map(|b| (b, 1)));
+    loads.extend((1..).map(|i| 1u32 << i).take_while(|d| *d < deepest).map(|d| (base, d)));
+    if deepest == 1 {
+        loads.remove(1);
+    }
+    let mut jobs = Vec::new();
+    for (block_bytes, depth_requests) in loads {
+        // A file that holds only a few blocks would be read again and again.
+        if size_bytes / block_bytes < u64::from(depth_requests) {
+            continue;
+        }
+        for pattern in [Pattern::Sequential, Pattern::Random] {
+            for direction in [Direction::Read, Direction::Write] {
+                jobs.push(Job {
+                    pattern,
+                    direction,
+                    block_bytes,
+                    depth_requests,
+                    rates: Vec::new(),
+                    times: Times::default(),
+                    cpu_ns: 0,
+                    shares: CpuShares::default(),
+                });
+            }
+        }
+    }
+    jobs
+}
+
+/// Refuses requests smaller than the sectors of the device.
+fn check_sectors(sense: &Sense, place: &Place, block_bytes: u64) -> Result<()> {
+    let Some(located) = &place.device else { return Ok(()) };
+    let sector_bytes = u64::from(sense.block_queue(&located.disk.name)?.logical_block_bytes);
+    if block_bytes < sector_bytes {
+        return Err(Error::BadLoad(format!(
+            "requests of {block_bytes} bytes are smaller than the {sector_bytes} bytes of a sector of {}: \
+             use a larger --block",
+            located.disk.name
+        )));
+    }
+    Ok(())
+}
+
+struct Bench<'a> {
+    sense: &'a Sense,
+    place: &'a Place,
+    engine: &'a Engine,
+    work: &'a mut WorkFile,
+    options: &'a Options,
+    control: &'a Control<'a>,
+}
+
+impl Bench<'_> {
+    /// Repeats rounds until all jobs are at rest or time is up; gives the names of those that are not.
+    fn rounds(
+        &mut self,
+        jobs: &mut [Job],
+        syncs: &mut [SyncJob],
+        rule: Rule,
+        slice: Duration,
+        deadline: Instant,
+    ) -> Result<Vec<String>> {
+        let begun = Instant::now();
+        let whole = deadline.saturating_duration_since(begun).as_secs_f64().max(1e-3);
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed);
+        for round in 0u64.. {
+            // The first round goes through whatever it takes, with the most important jobs first.
+            if round > 0 {
+                order.retain(|index| !rule.is_met(&jobs[*index].rates));
+                order.shuffle(&mut random);
+            }
+            if order.is_empty() {
+                break;
+            }
+            for &index in &order {
+                if round > 0 && Instant::now() + slice > deadline {
+                    return Ok(self.restless(jobs, rule));
+                }
+                let known = jobs.iter().filter(|job| rule.is_met(&job.rates)).count() as f64 / jobs.len() as f64;
+                let done = (begun.elapsed().as_secs_f64() / whole).max(known);
+                self.control.report(done, &jobs[index].name());
+                self.slice(&mut jobs[index], slice, mix(self.options.seed ^ (round << 32) ^ index as u64))?;
+            }
+            for sync in syncs.iter_mut() {
+                self.control.report((begun.elapsed().as_secs_f64() / whole).min(1.0), sync.call);
+                self.sync_slice(sync, slice, mix(self.options.seed ^ !round))?;
+            }
+        }
+        Ok(self.restless(jobs, rule))
+    }
+
+    fn restless(&self, jobs: &[Job], rule: Rule) -> Vec<String> {
+        jobs.iter().filter(|job| !rule.is_met(&job.rates)).map(Job::name).collect()
+    }
+
+    fn slice(&mut self, job: &mut Job, slice: Duration, seed: u64) -> Result<()> {
+        let region = self.work.region();
+        let mut end = End::after_time(slice);
+        if self.work.access == Access::Evicted {
+            // A second pass would find the first in the page cache.
+            self.work.evict(self.place)?;
+            end.requests = Some(region.len_bytes / job.block_bytes);
+        }
+        let load = Load {
+            depth_requests: job.depth_requests,
+            seed,
+            end,
+            ..Load::plain(job.pattern, job.direction, job.block_bytes, region)
+        };
+        let (work, engine, stop) = (&*self.work, self.engine, self.control.stop);
+        let outcome = job.shares.during(self.sense, || engine.run(work.fd(), &load, stop))?;
+        self.control.check()?;
+        if job.direction == Direction::Write {
+            self.work.written_bytes += outcome.requests() * job.block_bytes;
+            // The next job must not pay for what this one left in the device's buffers.
+            self.work.sync(self.place)?;
+        }
+        if outcome.requests() > 0 {
+            job.rates.push(outcome.requests_per_s());
+            job.times.merge(if job.direction == Direction::Read { &outcome.reads } else { &outcome.writes });
+            job.cpu_ns += outcome.cpu_ns;
+        }
+        Ok(())
+    }
+
+    /// Writes single blocks and makes each durable, one after the other.
+    fn sync_slice(&mut self, job: &mut SyncJob, slice: Duration, seed: u64) -> Result<()> {
+        let load = Load {
+            seed,
+            ..Load::plain(Pattern::Random, Direction::Write, self.options.block_bytes, self.work.region())
+        };
+        let mut caller = Caller::new(self.work.fd(), &load)?;
+        let clock = Clock::start();
+        let mut written_bytes = 0;
+        for number in 0.. {
+            let begun_ns = clock.ns();
+            caller.issue(number, &clock)?;
+            let synced = match job.call {
+                "fsync" => rustix::fs::fsync(self.work.fd()),
+                _ => rustix::fs::fdatasync(self.work.fd()),
+            };
+            synced.map_err(|errno| Error::system("sync to", &self.place.path, errno))?;
+            job.times.add_ns(clock.ns() - begun_ns);
+            written_bytes += load.block_bytes;
+            if clock.ns() >= slice.as_nanos() as u64 || raised(self.control.stop) {
+                break;
+            }
+        }
+        self.work.written_bytes += written_bytes;
+        self.control.check()
+    }
+}
+
+fn raised(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed)
+}
+
+impl Job {
+    /// `random read 4 KiB depth 32`.
+    fn name(&self) -> String {
+        let pattern = if self.pattern == Pattern::Sequential { "sequential" } else { "random" };
+        let direction = if self.direction == Direction::Read { "read" } else { "write" };
+        format!("{pattern} {direction} {} depth {}", format_bytes(self.block_bytes), self.depth_requests)
+    }
+
+    /// What is reported; `None` when it never ran.
+    fn result(&self) -> Option<JobResult> {
+        let bandwidth: Vec<f64> = self.rates.iter().map(|rate| rate * self.block_bytes as f64).collect();
+        Some(JobResult {
+            pattern: self.pattern,
+            direction: self.direction,
+            block_bytes: self.block_bytes,
+            depth_requests: self.depth_requests,
+            bandwidth_bytes_per_s: Summary::of(&bandwidth)?,
+            requests_per_s: Summary::of(&self.rates)?,
+            latency: self.times.report()?,
+            cpu_us_per_request: self.cpu_ns as f64 / self.times.count() as f64 / 1e3,
+            iowait_percent: self.shares.iowait_percent(),
+            cpu_busy_percent: self.shares.busy_percent(),
+        })
+    }
+}
+
+impl SyncJob {
+    fn result(&self, block_bytes: u64) -> Option<SyncResult> {
+        Some(SyncResult { call: self.call.to_owned(), block_bytes, latency: self.times.report()? })
+    }
+}
+
+#[cfg(test)]
+#[path = "storebench/tests.rs"]
+mod tests;

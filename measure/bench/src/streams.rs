@@ -1,0 +1,194 @@
+//! Streams that wait for each request before they issue the next, one thread each: what the dissertation's studies load
+//! a device with (4.2.3 to 4.2.5).
+//!
+//! When one side is to be measured in the presence of the other, every stream goes on beyond its quota, unmeasured,
+//! until all have met theirs: so each measured request had all other streams beside it.
+
+use std::os::fd::BorrowedFd;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::address::Region;
+use crate::engine::Caller;
+use crate::error::{Error, Result};
+use crate::latency::Clock;
+use crate::load::Load;
+use crate::results::{Direction, Pattern};
+
+/// One stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Read or write.
+    pub direction: Direction,
+    /// Its own part of the file; it starts over at the end.
+    pub region: Region,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Requests that are measured.
+    pub quota: u64,
+    /// Of addresses and data.
+    pub seed: u64,
+}
+
+/// What became of a stream's quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StreamTime {
+    /// Requests measured.
+    pub requests: u64,
+    /// Sum of their response times.
+    pub total_ns: u64,
+    /// From the common start to the end of the last of them.
+    pub wall_ns: u64,
+    /// Requests issued, those beyond the quota included.
+    pub issued: u64,
+}
+
+/// Whether a stream that has met its quota goes on until all have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterQuota {
+    /// It ends.
+    End,
+    /// It goes on, unmeasured.
+    GoOn,
+}
+
+/// Mean response time over all requests of `times` in microseconds: total response time over requests (4.2.3).
+#[must_use]
+pub fn mean_us(times: &[StreamTime]) -> f64 {
+    let requests: u64 = times.iter().map(|t| t.requests).sum();
+    let total_ns: u64 = times.iter().map(|t| t.total_ns).sum();
+    total_ns as f64 / requests.max(1) as f64 / 1e3
+}
+
+/// Runs all `streams` at the same time.
+///
+/// # Errors
+/// When a stream cannot be, memory or threads are missing, a request fails, or the stop flag is raised.
+pub fn run(file: BorrowedFd<'_>, streams: &[Stream], after: AfterQuota, stop: &AtomicBool) -> Result<Vec<StreamTime>> {
+    let mut callers = Vec::with_capacity(streams.len());
+    for stream in streams {
+        let load = Load {
+            seed: stream.seed,
+            ..Load::plain(stream.pattern, stream.direction, stream.block_bytes, stream.region)
+        };
+        load.check()?;
+        callers.push(Caller::new(file, &load)?);
+    }
+    let broken = AtomicBool::new(false);
+    let unmet = AtomicUsize::new(streams.len());
+    // Threads wait for the gate, which stays locked until all of them exist.
+    let gate = RwLock::new(Clock::start());
+    thread::scope(|scope| {
+        let mut closed = gate.write().expect("nobody else has seen the gate yet");
+        let mut threads = Vec::with_capacity(streams.len());
+        for (stream, mut caller) in streams.iter().zip(callers) {
+            let (gate, broken, unmet) = (&gate, &broken, &unmet);
+            let work = move || -> Result<StreamTime> {
+                let clock = *gate.read().expect("the thread that holds the gate does not panic while it does");
+                let mut time = StreamTime::default();
+                while !broken.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
+                    if time.issued == stream.quota {
+                        time.wall_ns = clock.ns();
+                        let others = unmet.fetch_sub(1, Ordering::Relaxed) - 1;
+                        if after == AfterQuota::End || others == 0 {
+                            break;
+                        }
+                    } else if time.issued > stream.quota && unmet.load(Ordering::Relaxed) == 0 {
+                        break;
+                    }
+                    let (_, time_ns) =
+                        caller.issue(time.issued, &clock).inspect_err(|_| broken.store(true, Ordering::Relaxed))?;
+                    if time.issued < stream.quota {
+                        time.requests += 1;
+                        time.total_ns += time_ns;
+                    }
+                    time.issued += 1;
+                }
+                Ok(time)
+            };
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    broken.store(true, Ordering::Relaxed);
+                    return Err(Error::Resource("start a thread for each stream: use fewer --streams", error));
+                }
+            }
+        }
+        *closed = Clock::start();
+        drop(closed);
+        let joined: Vec<Result<StreamTime>> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect();
+        let times = joined.into_iter().collect::<Result<Vec<_>>>()?;
+        if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(times) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    fn streams(quotas: &[u64]) -> Vec<Stream> {
+        (0..)
+            .zip(quotas)
+            .map(|(index, quota)| Stream {
+                pattern: Pattern::Random,
+                direction: if index % 2 == 0 { Direction::Read } else { Direction::Write },
+                region: Region::nth(index, 1 << 20),
+                block_bytes: 4096,
+                quota: *quota,
+                seed: index,
+            })
+            .collect()
+    }
+
+    fn file() -> std::fs::File {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(8 << 20).expect("room");
+        file
+    }
+
+    #[test]
+    fn each_quota_is_measured_and_no_request_more() {
+        let file = file();
+        for after in [AfterQuota::End, AfterQuota::GoOn] {
+            let times = run(file.as_fd(), &streams(&[100, 7, 400]), after, &AtomicBool::new(false)).expect("run");
+            assert_eq!(times.iter().map(|t| t.requests).collect::<Vec<_>>(), [100, 7, 400]);
+            for time in &times {
+                assert!(time.total_ns > 0 && time.total_ns <= time.wall_ns, "{time:?}");
+                assert!(after == AfterQuota::GoOn || time.issued == time.requests);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_goes_on_until_the_others_have_met_their_quota() {
+        // The second stream's quota takes the first a thousand times as long as its own.
+        let file = file();
+        let times = run(file.as_fd(), &streams(&[1, 5_000]), AfterQuota::GoOn, &AtomicBool::new(false)).expect("run");
+        assert!(times[0].issued > 1, "{times:?}");
+        assert_eq!(times[0].requests, 1);
+    }
+
+    #[test]
+    fn a_raised_stop_flag_and_a_failed_request_end_all_streams() {
+        let file = file();
+        let stopped = run(file.as_fd(), &streams(&[u64::MAX, u64::MAX]), AfterQuota::GoOn, &AtomicBool::new(true));
+        assert!(matches!(stopped, Err(Error::Stopped)));
+        let null = std::fs::File::open("/dev/null").expect("there");
+        let failed = run(null.as_fd(), &streams(&[u64::MAX, u64::MAX]), AfterQuota::End, &AtomicBool::new(false));
+        assert!(matches!(failed, Err(Error::Short { .. } | Error::Request { .. })));
+    }
+
+    #[test]
+    fn the_mean_is_over_requests_not_over_streams() {
+        let time = |requests, total_ns| StreamTime { requests, total_ns, ..StreamTime::default() };
+        assert_eq!(mean_us(&[time(1, 9_000), time(3, 3_000)]), 3.0);
+        assert_eq!(mean_us(&[]), 0.0);
+    }
+}

@@ -1,0 +1,112 @@
+//! The four studies of the papers, on any directory or block device.
+
+pub mod concurrency;
+pub mod footprint;
+pub mod schedulers;
+pub mod slowdown;
+
+use std::path::PathBuf;
+
+use brisk_core::stats::Summary;
+use brisk_sense::Sense;
+
+use crate::cache;
+use crate::control::Control;
+use crate::engine::{Engine, EngineKind};
+use crate::environment::Run;
+use crate::error::{Error, Result};
+use crate::load::check_block;
+use crate::place::Place;
+use crate::results::{Direction, Pattern};
+use crate::work_file::{Size, WorkFile, check_size};
+
+/// What all studies are told.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// Directory, or block device with `destroy_data`.
+    pub path: PathBuf,
+    /// The content of the block device may go.
+    pub destroy_data: bool,
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// Repetitions, interleaved.
+    pub runs: u32,
+    /// Which engine, where a study keeps more than one request in flight.
+    pub engine: Option<EngineKind>,
+    /// Of all random choices.
+    pub seed: u64,
+}
+
+/// Repetitions beyond any use.
+const RUNS_MAX: u32 = 1_000;
+
+/// A prepared place.
+pub(crate) struct Bed {
+    pub(crate) place: Place,
+    pub(crate) engine: Engine,
+    pub(crate) work: WorkFile,
+    pub(crate) run: Run,
+}
+
+impl Bed {
+    /// Finds the place, fills a work file of `size` and checks whose bytes are read.
+    pub(crate) fn prepare(sense: &Sense, common: &Common, size: Size, control: &Control<'_>) -> Result<Self> {
+        common.check()?;
+        check_size(size.wanted_bytes)?;
+        let engine = Engine::choose(common.engine)?;
+        let place = Place::find(sense, &common.path, common.destroy_data)?;
+        let mut run = Run::begin(sense, &place, common.seed)?;
+        let work = WorkFile::prepare(&place, size, &engine, common.seed, control)?;
+        run.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
+        Ok(Self { place, engine, work, run })
+    }
+
+    /// What the next measurement must not inherit: unwritten buffers, and pages in memory.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.work.sync(&self.place)?;
+        self.work.evict(&self.place).map(|_| ())
+    }
+}
+
+impl Common {
+    fn check(&self) -> Result<()> {
+        check_block(self.block_bytes)?;
+        if !(1..=RUNS_MAX).contains(&self.runs) {
+            return Err(Error::BadLoad(format!("{} runs are not possible: use 1 to {RUNS_MAX}", self.runs)));
+        }
+        Ok(())
+    }
+
+    /// Requests of `bytes`.
+    fn requests(&self, what: &str, bytes: u64) -> Result<u64> {
+        self.check()?;
+        if bytes < self.block_bytes || !bytes.is_multiple_of(self.block_bytes) {
+            return Err(Error::BadLoad(format!(
+                "{what} of {bytes} bytes is not possible: use a multiple of the {} bytes of a request",
+                self.block_bytes
+            )));
+        }
+        Ok(bytes / self.block_bytes)
+    }
+}
+
+/// The four kinds of load, in the order of the papers' figures.
+pub(crate) const KINDS: [(Pattern, Direction); 4] = [
+    (Pattern::Sequential, Direction::Read),
+    (Pattern::Sequential, Direction::Write),
+    (Pattern::Random, Direction::Read),
+    (Pattern::Random, Direction::Write),
+];
+
+/// A size as exact as was asked for.
+pub(crate) fn exactly(wanted_bytes: u64) -> Size {
+    Size { wanted_bytes, exact: true, patience: None }
+}
+
+/// Summary of values that were measured: there is at least one, and all are finite.
+pub(crate) fn summary(values: &[f64]) -> Result<Summary> {
+    Summary::of(values).ok_or_else(|| Error::BadLoad("nothing was measured: the clock stood still".to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

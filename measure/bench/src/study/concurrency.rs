@@ -1,0 +1,119 @@
+//! How many streams at once serve best: dissertation 4.2.5.
+//!
+//! The same streams run one after the other and at the same time; the speed-up is serial time over the time of the
+//! slowest of the concurrent ones, taken within one repetition. The parameter that SmartIO is told is the number of
+//! streams with the largest speed-up, for each of the four kinds.
+
+use brisk_core::stats::paired_ratio;
+use brisk_sense::Sense;
+
+use super::slowdown::{check_streams, pattern_name};
+use super::{Bed, Common, KINDS, exactly, summary};
+use crate::address::{Region, mix};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
+use crate::streams::{AfterQuota, Stream, run as run_streams};
+
+/// Bytes that the paper's streams move.
+pub const PAPER_STREAM_BYTES: u64 = 32 << 20;
+/// Speed-ups closer than this are one, however narrow their intervals.
+pub const TIE_SHARE: f64 = 0.02;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Place and repetitions.
+    pub common: Common,
+    /// Bytes of each stream.
+    pub stream_bytes: u64,
+    /// Numbers of streams.
+    pub streams: Vec<u32>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<ConcurrencyReport> {
+    let common = &options.common;
+    let quota = common.requests("a stream", options.stream_bytes)?;
+    let most = check_streams(&options.streams)?;
+    let bed = Bed::prepare(sense, common, exactly(options.stream_bytes * u64::from(most)), control)?;
+
+    let points: Vec<(Pattern, Direction, u32)> = KINDS
+        .into_iter()
+        .flat_map(|(pattern, direction)| options.streams.iter().map(move |n| (pattern, direction, *n)))
+        .collect();
+    let mut times = vec![(Vec::new(), Vec::new()); points.len()];
+    // Serial and concurrent: twice the streams.
+    let all: f64 = points.iter().map(|(.., n)| f64::from(*n)).sum::<f64>() * f64::from(common.runs);
+    let mut done = 0.0;
+    for run in 0..common.runs {
+        for ((pattern, direction, n), (serial_s, concurrent_s)) in points.iter().zip(&mut times) {
+            let kind = if *direction == Direction::Read { "reads" } else { "writes" };
+            control.report(done / all, &format!("{n} {} {kind}", pattern_name(*pattern)));
+            done += f64::from(*n);
+            let streams: Vec<Stream> = (0..u64::from(*n))
+                .map(|number| Stream {
+                    pattern: *pattern,
+                    direction: *direction,
+                    region: Region::nth(number, options.stream_bytes),
+                    block_bytes: common.block_bytes,
+                    quota,
+                    seed: mix(common.seed ^ (u64::from(run) << 32) ^ number),
+                })
+                .collect();
+            for concurrent in [run % 2 == 1, run % 2 == 0] {
+                let groups: Vec<&[Stream]> = if concurrent { vec![&streams] } else { streams.chunks(1).collect() };
+                let mut time_s = 0.0;
+                for group in groups {
+                    let times = run_streams(bed.work.fd(), group, AfterQuota::End, control.stop)?;
+                    time_s += times.iter().map(|t| t.wall_ns).max().unwrap_or(0) as f64 / 1e9;
+                }
+                bed.settle()?;
+                if concurrent { concurrent_s.push(time_s) } else { serial_s.push(time_s) }
+            }
+        }
+    }
+    let points = points
+        .into_iter()
+        .zip(&times)
+        .map(|((pattern, direction, streams), (serial_s, concurrent_s))| {
+            Ok(ConcurrencyPoint {
+                pattern,
+                direction,
+                streams,
+                serial_s: summary(serial_s)?,
+                concurrent_s: summary(concurrent_s)?,
+                speedup: paired_ratio(serial_s, concurrent_s)
+                    .ok_or_else(|| Error::BadLoad("streams took no time at all".to_owned()))?,
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let parameters = KINDS.into_iter().map(|(pattern, direction)| parameter(&points, pattern, direction)).collect();
+    Ok(ConcurrencyReport {
+        block_bytes: common.block_bytes,
+        stream_bytes: options.stream_bytes,
+        points,
+        parameters,
+        header: bed.run.end("calls (streams wait for each request)".to_owned()),
+    })
+}
+
+/// The fewest streams whose speed-up is within noise of the best: whose median reaches the lower end of the best one's
+/// interval, or comes within [`TIE_SHARE`] of its median. One stream, with a speed-up of 1, is always in the race.
+#[must_use]
+pub fn parameter(points: &[ConcurrencyPoint], pattern: Pattern, direction: Direction) -> ConcurrencyParameter {
+    let mut race: Vec<(u32, f64, f64)> = points
+        .iter()
+        .filter(|point| point.pattern == pattern && point.direction == direction)
+        .map(|point| (point.streams, point.speedup.median, point.speedup.low))
+        .collect();
+    race.push((1, 1.0, 1.0));
+    race.sort_by_key(|(streams, ..)| *streams);
+    let best = race.iter().copied().fold((1, 1.0, 1.0), |best, next| if next.1 > best.1 { next } else { best });
+    let enough = best.2.min(best.1 * (1.0 - TIE_SHARE));
+    let (streams, speedup, _) = race.into_iter().find(|(_, median, _)| *median >= enough).unwrap_or(best);
+    ConcurrencyParameter { pattern, direction, streams, speedup }
+}

@@ -1,0 +1,140 @@
+//! Random-write throughput against the range of addresses: Revisiting storage, figure 15.
+//!
+//! Devices that map by log blocks keep random writes fast only while the addresses fall into as many blocks as they have
+//! log blocks. Before each point a stretch is written in sequence, so that no point inherits the mapping that the one
+//! before left.
+
+use brisk_sense::Sense;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Bed, Common, summary};
+use crate::address::{Region, mix};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::load::{End, Load};
+use crate::results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern};
+use crate::work_file::Size;
+
+/// The smallest range.
+pub const FIRST_RANGE_BYTES: u64 = 8 << 20;
+/// Requests of a point in the paper.
+pub const PAPER_REQUESTS: u64 = 2_048;
+/// Written in sequence before each point in the paper.
+pub const PAPER_PRECONDITION_BYTES: u64 = 1 << 30;
+/// A fall counts from this factor on.
+pub const DROP_FACTOR: f64 = 1.5;
+/// From one range to the next, throughput falls when it loses at least this share; less is noise.
+pub const STEP_SHARE: f64 = 0.1;
+/// After a fall for good, no larger range comes closer than this factor to where it began.
+pub const RECOVERY_FACTOR: f64 = 1.25;
+/// Size of the requests that precondition.
+const PRECONDITION_BLOCK_BYTES: u64 = 1 << 20;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Place and repetitions.
+    pub common: Common,
+    /// The largest range.
+    pub largest: Size,
+    /// Requests of a point.
+    pub requests: u64,
+    /// Written in sequence before each point; the largest range, if that is smaller.
+    pub precondition_bytes: u64,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<FootprintReport> {
+    let common = &options.common;
+    if options.requests == 0 {
+        return Err(Error::BadLoad("a point of 0 requests is not possible: use --requests 2048".to_owned()));
+    }
+    let mut bed = Bed::prepare(sense, common, options.largest, control)?;
+    let ranges = ranges(bed.work.size_bytes);
+    if ranges.len() < 2 {
+        return Err(Error::BadLoad(format!(
+            "{} bytes hold fewer than two ranges: this study needs at least {} (--size 16M)",
+            bed.work.size_bytes,
+            FIRST_RANGE_BYTES * 2
+        )));
+    }
+    let precondition_bytes =
+        options.precondition_bytes.min(bed.work.size_bytes) / PRECONDITION_BLOCK_BYTES * PRECONDITION_BLOCK_BYTES;
+
+    let mut rates = vec![Vec::new(); ranges.len()];
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    let mut random = ChaCha8Rng::seed_from_u64(common.seed);
+    let steps = f64::from(common.runs) * ranges.len() as f64;
+    for run in 0..common.runs {
+        order.shuffle(&mut random);
+        for (step, &index) in order.iter().enumerate() {
+            let range_bytes = ranges[index];
+            let name = format!("random writes within {}", brisk_core::units::format_bytes(range_bytes));
+            control.report((f64::from(run) * ranges.len() as f64 + step as f64) / steps, &name);
+            let seed = mix(common.seed ^ (u64::from(run) << 32) ^ index as u64);
+            if precondition_bytes > 0 {
+                let region = Region::first(precondition_bytes);
+                bed.work.write_sequence(&bed.engine, region, PRECONDITION_BLOCK_BYTES, seed, control)?;
+            }
+            bed.settle()?;
+            let load = Load {
+                seed,
+                end: End::after_requests(options.requests),
+                ..Load::plain(Pattern::Random, Direction::Write, common.block_bytes, Region::first(range_bytes))
+            };
+            let outcome = bed.engine.run(bed.work.fd(), &load, control.stop)?;
+            control.check()?;
+            bed.settle()?;
+            rates[index].push(outcome.bytes_per_s());
+        }
+    }
+    let points = ranges
+        .into_iter()
+        .zip(&rates)
+        .map(|(range_bytes, rates)| Ok(FootprintPoint { range_bytes, bandwidth_bytes_per_s: summary(rates)? }))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(FootprintReport {
+        block_bytes: common.block_bytes,
+        requests: options.requests,
+        precondition_bytes,
+        drops: drops(&points),
+        points,
+        header: bed.run.end(bed.engine.description()),
+    })
+}
+
+/// Ranges from the first by doubling, and at last all of it.
+fn ranges(size_bytes: u64) -> Vec<u64> {
+    let mut ranges: Vec<u64> = std::iter::successors(Some(FIRST_RANGE_BYTES), |range| range.checked_mul(2))
+        .take_while(|r| *r <= size_bytes)
+        .collect();
+    // A last point a little above a power of two would tell nothing new.
+    if ranges.last().is_some_and(|last| size_bytes >= last + last / 2) {
+        ranges.push(size_bytes);
+    }
+    ranges
+}
+
+/// Where throughput falls for good: stretches in which every step loses at least [`STEP_SHARE`], together at least
+/// [`DROP_FACTOR`], and after which it never recovers to within [`RECOVERY_FACTOR`] of where it began.
+#[must_use]
+pub fn drops(points: &[FootprintPoint]) -> Vec<FootprintDrop> {
+    let rate = |index: usize| points[index].bandwidth_bytes_per_s.median;
+    let falls = |index: usize| rate(index + 1) <= rate(index) * (1.0 - STEP_SHARE);
+    let mut drops = Vec::new();
+    let mut top = 0;
+    while top + 1 < points.len() {
+        let bottom = (top..points.len() - 1).find(|index| !falls(*index)).unwrap_or(points.len() - 1);
+        let for_good = (bottom..points.len()).all(|later| rate(later) * RECOVERY_FACTOR <= rate(top));
+        if bottom > top && rate(top) >= rate(bottom) * DROP_FACTOR && for_good {
+            drops.push(FootprintDrop { after_range_bytes: points[top].range_bytes, factor: rate(top) / rate(bottom) });
+        }
+        top = bottom.max(top + 1);
+    }
+    drops
+}

@@ -1,0 +1,183 @@
+//! How much reads and writes slow each other down: dissertation 4.2.3 and 4.2.4, and 4.5.2 for 4 + 4.
+//!
+//! A stream issues requests one at a time. *Alone* means one stream with the device to itself; *beside*, that as many
+//! readers and writers run all the time. The slowdown of a read is its mean response time beside over alone, taken
+//! within one repetition, so that drift of the machine cancels; every second repetition measures in reverse order.
+
+use brisk_core::stats::paired_ratio;
+use brisk_sense::Sense;
+
+use super::{Bed, Common, exactly, summary};
+use crate::address::{Region, mix};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::results::{Direction, Pattern, SlowdownReport, SlowdownRow};
+use crate::streams::{AfterQuota, Stream, mean_us, run as run_streams};
+
+/// Bytes that the papers' streams move.
+pub const PAPER_STREAM_BYTES: u64 = 128 << 20;
+/// Most streams of a side.
+pub const STREAMS_MAX: u32 = 64;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Place and repetitions.
+    pub common: Common,
+    /// Bytes that each stream moves in a repetition.
+    pub stream_bytes: u64,
+    /// Readers, and as many writers, of each row.
+    pub streams: Vec<u32>,
+}
+
+/// The mean response times of one repetition, in microseconds.
+#[derive(Default)]
+struct Repeats {
+    read_alone: Vec<f64>,
+    write_alone: Vec<f64>,
+    read_peers: Vec<f64>,
+    write_peers: Vec<f64>,
+    read_beside: Vec<f64>,
+    write_beside: Vec<f64>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<SlowdownReport> {
+    let common = &options.common;
+    let quota = common.requests("a stream", options.stream_bytes)?;
+    let most = check_streams(&options.streams)?;
+    let bed = Bed::prepare(sense, common, exactly(options.stream_bytes * u64::from(most) * 2), control)?;
+
+    let rows: Vec<(Pattern, u32)> = [Pattern::Sequential, Pattern::Random]
+        .into_iter()
+        .flat_map(|pattern| options.streams.iter().map(move |streams| (pattern, *streams)))
+        .collect();
+    let mut repeats: Vec<Repeats> = rows.iter().map(|_| Repeats::default()).collect();
+    let steps = f64::from(common.runs) * rows.len() as f64;
+    for run in 0..common.runs {
+        for (index, ((pattern, streams), repeats)) in rows.iter().zip(&mut repeats).enumerate() {
+            let step = f64::from(run) * rows.len() as f64 + index as f64;
+            control.report(step / steps, &format!("{} {streams} + {streams}", pattern_name(*pattern)));
+            let row = Row {
+                bed: &bed,
+                control,
+                pattern: *pattern,
+                block_bytes: common.block_bytes,
+                stream_bytes: options.stream_bytes,
+                quota,
+                seed: mix(common.seed ^ (u64::from(run) << 16) ^ index as u64),
+            };
+            row.measure(*streams, run % 2 == 1, repeats)?;
+        }
+    }
+    let rows = rows.iter().zip(&repeats).map(|((p, s), repeats)| repeats.row(*p, *s)).collect::<Result<_>>()?;
+    Ok(SlowdownReport {
+        block_bytes: common.block_bytes,
+        stream_bytes: options.stream_bytes,
+        rows,
+        header: bed.run.end("calls (streams wait for each request)".to_owned()),
+    })
+}
+
+/// The most streams of a list.
+pub(super) fn check_streams(streams: &[u32]) -> Result<u32> {
+    match (streams.iter().min(), streams.iter().max()) {
+        (Some(1..), Some(most @ ..=STREAMS_MAX)) => Ok(*most),
+        _ => Err(Error::BadLoad(format!("streams must be 1 to {STREAMS_MAX}, such as --streams 1,4"))),
+    }
+}
+
+pub(super) fn pattern_name(pattern: Pattern) -> &'static str {
+    if pattern == Pattern::Sequential { "sequential" } else { "random" }
+}
+
+struct Row<'a> {
+    bed: &'a Bed,
+    control: &'a Control<'a>,
+    pattern: Pattern,
+    block_bytes: u64,
+    stream_bytes: u64,
+    quota: u64,
+    seed: u64,
+}
+
+impl Row<'_> {
+    /// One repetition, from alone to beside or in reverse.
+    fn measure(&self, streams: u32, reverse: bool, repeats: &mut Repeats) -> Result<()> {
+        use Direction::{Read, Write};
+        let mut parts: Vec<u8> = if streams > 1 { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 4] };
+        if reverse {
+            parts.reverse();
+        }
+        for part in parts {
+            match part {
+                0 => repeats.read_alone.push(self.side(Read, 1)?),
+                1 => repeats.write_alone.push(self.side(Write, 1)?),
+                2 => repeats.read_peers.push(self.side(Read, streams)?),
+                3 => repeats.write_peers.push(self.side(Write, streams)?),
+                _ => {
+                    let (read_us, write_us) = self.beside(streams)?;
+                    repeats.read_beside.push(read_us);
+                    repeats.write_beside.push(write_us);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Mean response time of streams of one direction.
+    fn side(&self, direction: Direction, streams: u32) -> Result<f64> {
+        let streams: Vec<Stream> = (0..streams).map(|number| self.stream(direction, number)).collect();
+        let times = run_streams(self.bed.work.fd(), &streams, AfterQuota::GoOn, self.control.stop)?;
+        self.bed.settle()?;
+        Ok(mean_us(&times))
+    }
+
+    /// Mean response times of readers and of writers that run together.
+    fn beside(&self, streams: u32) -> Result<(f64, f64)> {
+        let both: Vec<Stream> = [Direction::Read, Direction::Write]
+            .into_iter()
+            .flat_map(|direction| (0..streams).map(move |number| self.stream(direction, number)))
+            .collect();
+        let times = run_streams(self.bed.work.fd(), &both, AfterQuota::GoOn, self.control.stop)?;
+        self.bed.settle()?;
+        let (reads, writes) = times.split_at(streams as usize);
+        Ok((mean_us(reads), mean_us(writes)))
+    }
+
+    /// Readers use the even stretches of the file, writers the odd ones.
+    fn stream(&self, direction: Direction, number: u32) -> Stream {
+        let place = u64::from(number) * 2 + u64::from(direction == Direction::Write);
+        Stream {
+            pattern: self.pattern,
+            direction,
+            region: Region::nth(place, self.stream_bytes),
+            block_bytes: self.block_bytes,
+            quota: self.quota,
+            seed: mix(self.seed ^ (place << 48)),
+        }
+    }
+}
+
+impl Repeats {
+    fn row(&self, pattern: Pattern, streams: u32) -> Result<SlowdownRow> {
+        let slowdown = |beside: &[f64], alone: &[f64]| {
+            paired_ratio(beside, alone).ok_or_else(|| Error::BadLoad("requests took no time at all".to_owned()))
+        };
+        Ok(SlowdownRow {
+            pattern,
+            streams,
+            read_alone_us: summary(&self.read_alone)?,
+            read_beside_us: summary(&self.read_beside)?,
+            write_alone_us: summary(&self.write_alone)?,
+            write_beside_us: summary(&self.write_beside)?,
+            read_slowdown: slowdown(&self.read_beside, &self.read_alone)?,
+            write_slowdown: slowdown(&self.write_beside, &self.write_alone)?,
+            read_peers_us: brisk_core::stats::Summary::of(&self.read_peers),
+            write_peers_us: brisk_core::stats::Summary::of(&self.write_peers),
+        })
+    }
+}
