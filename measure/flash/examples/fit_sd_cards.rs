@@ -101,7 +101,7 @@ fn measure(preset: &Preset, load: Load) -> Result<f64, Box<dyn Error>> {
 /// Turns one parameter until the load runs at the target; times fall as rates rise, so bisection finds it.
 fn solve(preset: &mut Preset, parameter: &str, load: Load, target: f64) -> Result<(), Box<dyn Error>> {
     let (mut low, mut high) = (0.0f64, 3e6f64);
-    for _ in 0..48 {
+    for _ in 0..36 {
         let middle = f64::midpoint(low, high);
         preset.set(parameter, &format!("{middle:.3}"))?;
         if measure(preset, load)? > target {
@@ -184,7 +184,10 @@ fn toml(card: &Card, entries: &Entries) -> Result<String, std::fmt::Error> {
     } else {
         "Fit to its figures on the desktop and the phone's typical difference; its figures on the phone validate it."
     };
-    writeln!(text, "# Made by `cargo run --release -p brisk-flash --example fit_sd_cards`: change that, not this.")?;
+    writeln!(
+        text,
+        "# Made by `cargo run --release -p brisk-flash --example fit_sd_cards measure/flash/presets`: change that, not this."
+    )?;
     writeln!(text, "name = \"{}\"", card.name)?;
     writeln!(text, "title = \"{} 16 GB microSDHC, class {} (2011), in a phone\"", card.title, card.class)?;
     writeln!(text, "note = \"\"\"\nRevisiting storage, table III and figure 15. {how}\n\"\"\"\n\n[parameters]")?;
@@ -194,27 +197,26 @@ fn toml(card: &Card, entries: &Entries) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let folder: PathBuf = std::env::args_os().nth(1).ok_or("usage: fit_sd_cards FOLDER")?.into();
+/// Name and text of each card's preset.
+pub fn presets() -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     let cards = cards();
     let adds = phone_adds(&cards);
-    eprintln!(
-        "the phone adds, in us per page: sequential write {:.1}, read {:.1}; random read {:.1}",
-        adds[0], adds[1], adds[3]
-    );
+    let mut presets = Vec::new();
     for card in &cards {
         let target = target(card, &adds);
         let mut entries = entries(card);
         let mut preset = Preset::from_toml(&toml(card, &entries)?)?;
-        let sequential = |kind| load(kind, Order::Sequential, 128 * 1024, 32 * MIB);
-        let random = |kind| load(kind, Order::Scattered, 4096, 8 * MIB);
-        let write = if matches!(card.shape, Shape::Pages) { "channel_page_us" } else { "program_us" };
-        let random_write = if matches!(card.shape, Shape::Pages) { "program_us" } else { "copy_page_us" };
-        for _ in 0..4 {
+        let sequential = |kind| load(kind, Order::Sequential, 128 * 1024, 16 * MIB);
+        let random = |kind, mib| load(kind, Order::Scattered, 4096, mib * MIB);
+        let pages = matches!(card.shape, Shape::Pages);
+        let (write, random_write) =
+            if pages { ("channel_page_us", "program_us") } else { ("program_us", "copy_page_us") };
+        // Each figure has its parameter; they hardly touch each other, so a few rounds settle them.
+        for _ in 0..3 {
             solve(&mut preset, "bus_page_us", sequential(Kind::Read), target[1])?;
-            solve(&mut preset, "read_us", random(Kind::Read), target[3])?;
+            solve(&mut preset, "read_us", random(Kind::Read, 4), target[3])?;
             solve(&mut preset, write, sequential(Kind::Write), target[0])?;
-            solve(&mut preset, random_write, random(Kind::Write), target[2])?;
+            solve(&mut preset, random_write, random(Kind::Write, 8), target[2])?;
         }
         let solved = preset.parameters();
         for (name, value, _) in &mut entries {
@@ -222,8 +224,15 @@ fn main() -> Result<(), Box<dyn Error>> {
                 *value = solved.iter().find(|p| p.name == *name).ok_or("parameter went missing")?.value.clone();
             }
         }
-        std::fs::write(folder.join(format!("{}.toml", card.name)), toml(card, &entries)?)?;
-        eprintln!("{}: target {target:.3?}", card.name);
+        presets.push((card.name, toml(card, &entries)?));
+    }
+    Ok(presets)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder: PathBuf = std::env::args_os().nth(1).ok_or("usage: fit_sd_cards FOLDER")?.into();
+    for (name, text) in presets()? {
+        std::fs::write(folder.join(format!("{name}.toml")), text)?;
     }
     Ok(())
 }

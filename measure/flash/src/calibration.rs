@@ -18,8 +18,10 @@
 
 mod figures;
 mod load;
+mod table;
 
 pub use figures::{Figure, Half, Summary, all, footprint, summarize};
 #[cfg(test)]
 pub(crate) use load::splitmix;
 pub use load::{Load, Order, Outcome, simulate};
+pub use table::markdown;
