@@ -1,7 +1,7 @@
 //! Builds the C core of the model, with the warnings and limits that the kernel build has.
 
 fn main() {
-    let sources = ["c/core.c", "c/buffer.c", "c/mapping.c"];
+    let sources = ["c/core.c", "c/setup.c", "c/buffer.c", "c/mapping.c"];
     cc::Build::new()
         .files(sources)
         .include("c")

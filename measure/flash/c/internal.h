@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* State of the model and the seams between its three files. */
+/* State of the model and the seams between its files. */
 #ifndef BRISK_FLASH_INTERNAL_H
 #define BRISK_FLASH_INTERNAL_H
 
@@ -177,6 +177,9 @@ struct bf_device {
 
 	struct bf_run *zones;		/* map_zones tables by last use */
 };
+
+/* setup.c */
+void bf_power_on(struct bf_device *d);
 
 /* buffer.c: the write buffer. */
 void bf_buffer_init(struct bf_device *d);

@@ -198,7 +198,7 @@ fn toml(card: &Card, entries: &Entries) -> Result<String, std::fmt::Error> {
 }
 
 /// Name and text of each card's preset.
-pub fn presets() -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
+pub(crate) fn presets() -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     let cards = cards();
     let adds = phone_adds(&cards);
     let mut presets = Vec::new();

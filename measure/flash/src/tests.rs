@@ -185,7 +185,7 @@ fn rust_and_c_give_the_same_times_byte_for_byte() {
     let built = Command::new("cc")
         .args(["-std=c11", "-O1", "-I"])
         .arg(here.join("c"))
-        .args(["c/core.c", "c/buffer.c", "c/mapping.c", "tests/harness.c"].map(|f| here.join(f)))
+        .args(["c/core.c", "c/setup.c", "c/buffer.c", "c/mapping.c", "tests/harness.c"].map(|f| here.join(f)))
         .arg("-o")
         .arg(&harness)
         .status()
