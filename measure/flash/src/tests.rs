@@ -223,6 +223,32 @@ fn rust_and_c_give_the_same_times_byte_for_byte() {
     }
 }
 
+#[test]
+fn the_core_needs_no_library_and_compiles_without_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
+    for name in ["core", "setup", "buffer", "mapping"] {
+        let object = folder.path().join(name);
+        let built = Command::new("cc")
+            .args(["-std=c11", "-ffreestanding", "-O2", "-Werror", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion"])
+            .args(["-Wno-sign-conversion", "-c"])
+            .arg(here.join(format!("{name}.c")))
+            .arg("-o")
+            .arg(&object)
+            .output()
+            .expect("a C compiler, which the crate needs anyway");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let symbols = Command::new("nm").arg("-u").arg(&object).output().expect("nm comes with the compiler");
+        let foreign: Vec<String> = String::from_utf8_lossy(&symbols.stdout)
+            .split_whitespace()
+            .filter(|word| *word != "U" && !word.starts_with("bf_") && *word != "_GLOBAL_OFFSET_TABLE_")
+            .map(str::to_owned)
+            .collect();
+        // The compiler may make these two of loops and copies; kernels have them.
+        assert!(foreign.iter().all(|f| f == "memcpy" || f == "memset"), "{name}.c needs {foreign:?}");
+    }
+}
+
 fn as_bytes<T>(value: &T) -> &[u8] {
     // SAFETY: both types handed in are plain integers without padding but at the end, which was zeroed or is not read.
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
