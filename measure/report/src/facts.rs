@@ -23,7 +23,8 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
         match (&environment.file_system, &environment.mount_options) {
             (Some(fs), Some(options)) => format!("{fs} ({})", shorten(options, 80)),
             (Some(fs), None) => fs.clone(),
-            (None, _) => "none: raw device".to_owned(),
+            (None, _) if environment.path.starts_with("/dev/") => "none: raw device".to_owned(),
+            (None, _) => "unknown".to_owned(),
         },
     ));
     facts.push(("Path", shorten(&environment.path, 120)));

@@ -89,6 +89,15 @@ pub(crate) enum Chart {
 }
 
 impl Chart {
+    /// Whether a drawing says more than a table.
+    pub(crate) fn has_shape(&self) -> bool {
+        match self {
+            Self::Lines(chart) => chart.has_shape(),
+            Self::Bars(chart) => !chart.groups.is_empty(),
+            Self::Dots(chart) => !chart.rows.is_empty(),
+        }
+    }
+
     /// The drawing.
     pub(crate) fn draw(&self, id: &str) -> Markup {
         match self {

@@ -119,7 +119,8 @@ impl Table {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        let mut text: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        let mut text: String =
+            table.lines().map(|line| line.replace('\u{a0}', " ").trim_end().to_owned() + "\n").collect();
         if !left_out.is_empty() {
             text.push_str(&format!(" (too narrow for: {})\n", left_out.join(", ")));
         }
@@ -177,9 +178,10 @@ impl Table {
         let used = |i: usize| self.rows.iter().any(|row| !matches!(row.get(i), None | Some(Cell::Empty)));
         let shown = || self.columns.iter().enumerate().filter(|(i, (_, kind))| *kind != Kind::Bars && used(*i));
         html! {
-            div.scroll {
+            @if self.title != heading_above { p.title { (self.title) } }
+            // Wide tables scroll on a phone; a keyboard has to reach them for that.
+            div.scroll role="region" aria-label=(self.title) tabindex="0" {
                 table {
-                    @if self.title != heading_above { caption { (self.title) } }
                     thead { tr { @for (_, (head, kind)) in shown() {
                         th scope="col" class=[(*kind == Kind::Numbers).then_some("n")] { (head) }
                     } } }
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn values_align_right_and_spreads_left() {
-        let text = sample().text(None).replace('\u{a0}', " ");
+        let text = sample().text(None);
         assert!(text.contains(" 72 us ±12 %"), "{text}");
         assert!(text.contains("1.9 ms ±2 % "), "{text}");
     }

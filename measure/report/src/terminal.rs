@@ -18,7 +18,8 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
     let columns = width.map_or(DEFAULT_WIDTH, usize::from).max(20);
     let mut out = String::new();
     let title = format!("{} · {}", section.title, device_name(document));
-    let _ = writeln!(out, "{title}\n{}", "━".repeat(title.chars().count().min(columns)));
+    out.push_str(&wrap(&title, columns, ""));
+    let _ = writeln!(out, "{}", "━".repeat(title.chars().count().min(columns)));
     for (i, sentence) in section.verdict.iter().enumerate() {
         // The first is the answer; the others support it.
         out.push_str(&wrap(sentence, columns, if i == 0 { "" } else { "· " }));

@@ -111,7 +111,11 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
             }
         )),
         _ if contested > 0 => {
-            said.push("No scheduler is first beyond doubt in any mix: their intervals overlap.".to_owned());
+            said.push(if report.points.iter().all(|x| x.response_s.count < 2) {
+                "One run of each mix cannot say which scheduler is first.".to_owned()
+            } else {
+                "No scheduler is first beyond doubt in any mix: their intervals overlap.".to_owned()
+            });
         }
         _ => said.push(format!("Only {} was measured: there is nothing to compare it with.", names[0])),
     }
@@ -130,7 +134,7 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
         ));
     }
     if !report.restored {
-        said.push("The scheduler and depth of the device could NOT be restored: check them.".to_owned());
+        said.insert(0, "The scheduler and depth of the device could NOT be restored: set them by hand.".to_owned());
     }
     said
 }

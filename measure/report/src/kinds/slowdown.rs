@@ -87,14 +87,25 @@ fn verdict(report: &SlowdownReport) -> Vec<String> {
     let mut said = Vec::new();
     let worst = report.rows.iter().flat_map(sides).max_by(|a, b| a.slowdown.median.total_cmp(&b.slowdown.median));
     if let Some(worst) = worst {
-        said.push(format!(
-            "A {} takes {} as long beside {} as alone: {} instead of {}.",
-            worst.load(),
-            times_words(worst.slowdown),
-            worst.others(),
-            format::us(worst.beside.median),
-            format::us(worst.alone.median),
-        ));
+        // A ratio whose interval holds 1 is no slowdown that one could swear to.
+        let slowed = worst.slowdown.median > 1.0 && (worst.slowdown.count < 2 || worst.slowdown.low > 1.0);
+        said.push(if !slowed {
+            format!(
+                "Neither kind measurably slows the other: a {} beside {} takes {} as long as alone.",
+                worst.load(),
+                worst.others(),
+                times_words(worst.slowdown)
+            )
+        } else {
+            format!(
+                "A {} takes {} as long beside {} as alone: {} instead of {}.",
+                worst.load(),
+                times_words(worst.slowdown),
+                worst.others(),
+                format::us(worst.beside.median),
+                format::us(worst.alone.median),
+            )
+        });
     }
     for row in &report.rows {
         let [read, write] = sides(row);

@@ -8,8 +8,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::{device_name, facts};
 use crate::kinds::compare;
-use crate::section::{Figure, Glyph, Key, Section, header};
+use crate::section::{Figure, Glyph, Key, Panel, Section, header};
 use crate::svg::{Marker, px};
+use crate::table::Table;
 use crate::{format, warnings};
 
 const STYLE: &str = include_str!("style.css");
@@ -79,7 +80,7 @@ fn article(document: &Document, section: &Section, index: usize, before: Option<
     let same = before.is_some_and(|before| header(before).environment == header(document).environment);
     html! {
         article id=(format!("d{index}")) {
-            h1 { (section.title) " · " (device_name(document)) }
+            h1 { (section.title) " " span { (device_name(document)) } }
             p.question { (section.question) }
             div.verdict {
                 @if let Some((lead, rest)) = section.verdict.split_first() {
@@ -110,17 +111,19 @@ fn banner(found: &[Warning]) -> Markup {
 }
 
 fn figure_body(figure: &Figure, id: &str) -> Markup {
+    let panels: Vec<&Panel> = figure.panels.iter().filter(|panel| panel.chart.has_shape()).collect();
+    let tables: Vec<&Table> = figure.tables.iter().filter(|table| !table.rows.is_empty()).collect();
     html! {
         p.caption { (figure.caption) }
-        @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) (key.words) } } } }
-        @if !figure.panels.is_empty() {
-            div.panels { @for (i, panel) in figure.panels.iter().enumerate() {
+        @if !panels.is_empty() {
+            @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) (key.words) } } } }
+            div.panels { @for (i, panel) in panels.iter().enumerate() {
                 div.panel { h3 { (panel.title) } (panel.chart.draw(&format!("{id}p{i}"))) }
             } }
         }
-        @let tables = figure.tables.iter().filter(|t| !t.rows.is_empty());
-        @if figure.tables_open { @for table in tables { (table.markup(&figure.title)) } }
-        @else if tables.clone().count() > 0 {
+        @if figure.tables_open || panels.is_empty() {
+            @for table in tables { (table.markup(&figure.title)) }
+        } @else if !tables.is_empty() {
             details { summary { "All numbers" } @for table in tables { (table.markup("")) } }
         }
     }

@@ -97,9 +97,7 @@ fn draw_row(row: &Row, scale: &Scale, y: f64, left: f64, right: f64) -> Markup {
         }
         @if let Some((low, high)) = row.range {
             @let (a, b) = (scale.at(low), scale.at(high));
-            @if (b - a).abs() >= 0.5 {
-                path class=(format!("whisker {class}")) d=(format!("M{} {}v6m0 -3H{}m0 -3v6", px(a), px(y - 3.0), px(b))) {}
-            }
+            path class=(format!("whisker {class}")) d=(format!("M{} {}v6m0 -3H{}m0 -3v6", px(a), px(y - 3.0), px(b))) {}
         }
         @for stroke in row.strokes.iter().filter(|s| scale.shows(**s)) {
             path class=(format!("whisker {class}")) d=(format!("M{} {}v10", px(scale.at(*stroke)), px(y - 5.0))) {}

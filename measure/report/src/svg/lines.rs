@@ -77,6 +77,12 @@ pub(crate) enum Names {
 }
 
 impl LineChart {
+    /// Whether there is more than one place along the abscissa: a single one is better read in a table.
+    pub(crate) fn has_shape(&self) -> bool {
+        let mut places = self.series.iter().filter(|s| !s.published).flat_map(|s| &s.points).map(|p| p.x);
+        places.next().is_some_and(|first| places.any(|x| (x - first).abs() > 0.0))
+    }
+
     /// The drawing.
     pub(crate) fn draw(&self, id: &str) -> Markup {
         let points = || self.series.iter().flat_map(|s| &s.points);
@@ -184,10 +190,10 @@ fn draw_marks(series: &Series, frame: &Frame) -> Markup {
     } }
 }
 
-/// An upright whisker with caps; nothing where its ends fall together.
+/// An upright whisker with caps, also where they fall together: a narrow interval is not a lacking one.
 pub(crate) fn whisker(x: f64, low_y: f64, high_y: f64, class: &str) -> Markup {
-    html! { @if (low_y - high_y).abs() >= 0.5 {
+    html! {
         path class=(format!("whisker {class}"))
             d=(format!("M{} {}h6m-3 0V{}m-3 0h6", px(x - 3.0), px(low_y), px(high_y))) {}
-    } }
+    }
 }

@@ -1,0 +1,162 @@
+//! No document makes the views panic, print `NaN`, or break a page: numbers here are any bit pattern of a double.
+
+mod samples;
+
+use brisk_bench::results::Document;
+use brisk_core::stats::Summary;
+use proptest::prelude::*;
+use roxmltree::ParsingOptions;
+
+fn any_summary() -> impl Strategy<Value = Summary> {
+    (0usize..9, any::<[f64; 7]>()).prop_map(|(count, [median, low, high, confidence, min, max, variation])| Summary {
+        count,
+        median,
+        low,
+        high,
+        confidence,
+        min,
+        max,
+        variation,
+    })
+}
+
+/// What replaces the good values of the samples.
+#[derive(Debug, Clone)]
+struct Noise {
+    summaries: Vec<Summary>,
+    numbers: Vec<f64>,
+    counts: Vec<u64>,
+    text: String,
+    kept: usize,
+}
+
+fn any_noise() -> impl Strategy<Value = Noise> {
+    (
+        prop::collection::vec(any_summary(), 1..6),
+        prop::collection::vec(any::<f64>(), 1..6),
+        prop::collection::vec(any::<u64>(), 1..6),
+        any::<String>(),
+        0usize..50,
+    )
+        .prop_map(|(summaries, numbers, counts, text, kept)| Noise { summaries, numbers, counts, text, kept })
+}
+
+impl Noise {
+    fn summary(&self, i: usize) -> Summary {
+        self.summaries[i % self.summaries.len()]
+    }
+
+    fn number(&self, i: usize) -> f64 {
+        self.numbers[i % self.numbers.len()]
+    }
+
+    fn count(&self, i: usize) -> u64 {
+        self.counts[i % self.counts.len()]
+    }
+
+    /// The samples with this noise in all numbers and names.
+    fn documents(&self) -> Vec<Document> {
+        let mut bench = samples::bench();
+        bench.header.environment.path.clone_from(&self.text);
+        bench.header.started.clone_from(&self.text);
+        bench.header.duration_s = self.number(0);
+        bench.cache.text.clone_from(&self.text);
+        bench.verdict = vec![self.text.clone()];
+        for jobs in [&mut bench.jobs, &mut bench.block_sweep, &mut bench.depth_sweep] {
+            jobs.truncate(self.kept);
+            for (i, job) in jobs.iter_mut().enumerate() {
+                job.bandwidth_bytes_per_s = self.summary(i);
+                job.requests_per_s = self.summary(i + 1);
+                job.block_bytes = self.count(i);
+                job.depth_requests = self.count(i / 3) as u32;
+                job.latency.count = self.count(i);
+                job.latency.p50_us = self.number(i);
+                job.latency.max_us = self.number(i + 1);
+                job.cpu_us_per_request = self.number(i + 2);
+                for (j, (percent, us)) in job.latency.percentiles_us.iter_mut().enumerate() {
+                    (*percent, *us) = (self.number(i + j), self.number(i * j));
+                }
+            }
+        }
+        for (i, sync) in bench.syncs.iter_mut().enumerate() {
+            sync.call.clone_from(&self.text);
+            (sync.latency.p50_us, sync.latency.p99_us, sync.latency.max_us) =
+                (self.number(i), self.number(i + 1), self.number(i + 2));
+        }
+        let mut slowdown = samples::slowdown();
+        slowdown.rows.truncate(self.kept);
+        for (i, row) in slowdown.rows.iter_mut().enumerate() {
+            row.streams = self.count(i) as u32;
+            (row.read_alone_us, row.read_beside_us, row.read_slowdown) =
+                (self.summary(i), self.summary(i + 1), self.summary(i + 2));
+            row.write_slowdown = self.summary(i + 3);
+            row.write_peers_us = Some(self.summary(i));
+        }
+        let mut concurrency = samples::concurrency();
+        concurrency.points.truncate(self.kept);
+        for (i, point) in concurrency.points.iter_mut().enumerate() {
+            point.speedup = self.summary(i);
+            point.serial_s = self.summary(i + 1);
+            point.streams = self.count(i) as u32;
+        }
+        for (i, parameter) in concurrency.parameters.iter_mut().enumerate() {
+            (parameter.streams, parameter.speedup) = (self.count(i) as u32, self.number(i));
+        }
+        let mut schedulers = samples::schedulers();
+        schedulers.points.truncate(self.kept);
+        schedulers.mix_bytes = self.count(0);
+        for (i, point) in schedulers.points.iter_mut().enumerate() {
+            point.response_s = self.summary(i);
+            point.read_slowdown = Some(self.number(i));
+            point.read_percent = self.count(i) as u32;
+            if i % 3 == 0 {
+                point.scheduler.clone_from(&self.text);
+            }
+        }
+        let mut footprint = samples::footprint();
+        footprint.points.truncate(self.kept);
+        for (i, point) in footprint.points.iter_mut().enumerate() {
+            (point.range_bytes, point.bandwidth_bytes_per_s) = (self.count(i), self.summary(i));
+        }
+        for (i, drop) in footprint.drops.iter_mut().enumerate() {
+            (drop.after_range_bytes, drop.factor) = (self.count(i), self.number(i));
+        }
+        vec![
+            Document::Bench(Box::new(bench.clone())),
+            Document::Slowdown(Box::new(slowdown)),
+            Document::Concurrency(Box::new(concurrency)),
+            Document::Schedulers(Box::new(schedulers)),
+            Document::Footprint(Box::new(footprint)),
+            Document::Bench(Box::new(bench)),
+        ]
+    }
+}
+
+/// `NaN` and `inf` as a number would print them, not as part of a word.
+fn is_number_gone_wrong(word: &str) -> bool {
+    let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).trim_end_matches('x');
+    ["NaN", "inf"].contains(&bare)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_document_makes_the_views_panic_or_print_nan(noise in any_noise(), width in prop::option::of(0u16..200)) {
+        let documents = noise.documents();
+        let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
+        shown.extend(brisk_report::comparison(&documents, width));
+        let page = brisk_report::html(&documents);
+        let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+        let xml = roxmltree::Document::parse_with_options(&page, options);
+        prop_assert!(xml.is_ok(), "{}", xml.err().map_or_else(String::new, |e| e.to_string()));
+        shown.push(page);
+        for text in shown {
+            prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+            if !["NaN", "inf"].iter().any(|word| noise.text.contains(word)) {
+                let wrong = text.split(|c: char| c.is_whitespace() || "\"<>,();:".contains(c)).find(|w| is_number_gone_wrong(w));
+                prop_assert!(wrong.is_none(), "{:?}", wrong);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What has to be true of every page, whatever is in the documents.
+
+mod samples;
+
+use brisk_bench::results::{Direction, Document};
+use roxmltree::{Document as Xml, Node, ParsingOptions};
+
+fn parsed(page: &str) -> Xml<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Xml::parse_with_options(page, options).unwrap_or_else(|error| panic!("{error}\n{page}"))
+}
+
+fn elements<'a>(xml: &'a Xml<'a>, name: &'static str) -> impl Iterator<Item = Node<'a, 'a>> {
+    xml.descendants().filter(move |n| n.has_tag_name(name))
+}
+
+#[test]
+fn a_page_is_well_formed() {
+    for documents in [samples::all(), samples::ugly(), Vec::new()] {
+        let page = brisk_report::html(&documents);
+        let xml = parsed(&page);
+        assert_eq!(elements(&xml, "article").count(), documents.len());
+    }
+}
+
+#[test]
+fn a_page_needs_nothing_from_outside() {
+    let page = brisk_report::html(&samples::all());
+    for word in ["http", "//", "url(", "@import", "<script", "<link", "<img", "<iframe", " src=", "data:", "srcset"] {
+        assert!(!page.to_lowercase().contains(word), "the page contains {word}");
+    }
+    for link in elements(&parsed(&page), "a") {
+        assert!(link.attribute("href").is_some_and(|to| to.starts_with("#d")), "{link:?}");
+    }
+}
+
+#[test]
+fn names_of_the_machine_never_become_markup() {
+    let page = brisk_report::html(&samples::ugly());
+    assert!(!page.contains("<script"), "a model's name opened an element");
+    assert!(page.contains("&lt;script&gt;alert(1)"), "the name is shown as it is");
+    let xml = parsed(&page);
+    // One style sheet, and no drawing was closed early by a name.
+    assert_eq!(elements(&xml, "style").count(), 1);
+    assert_eq!(elements(&xml, "svg").count(), page.matches("</svg>").count());
+    assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'));
+    let text: String = samples::ugly().iter().map(|d| brisk_report::terminal(d, Some(80))).collect();
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "an escape sequence reached the terminal");
+}
+
+#[test]
+fn every_chart_has_words_for_those_who_do_not_see_it() {
+    let page = brisk_report::html(&samples::all());
+    let xml = parsed(&page);
+    let mut charts = 0;
+    for svg in elements(&xml, "svg").filter(|svg| svg.attribute("aria-hidden").is_none()) {
+        charts += 1;
+        let named: Vec<&str> = svg.attribute("aria-labelledby").expect("labelled").split(' ').collect();
+        for (id, tag) in named.iter().zip(["title", "desc"]) {
+            let label = svg.children().find(|n| n.attribute("id") == Some(id)).expect("the label is there");
+            assert!(label.has_tag_name(tag) && label.text().is_some_and(|t| t.len() > 10), "{id}");
+        }
+    }
+    // Two each of size, depth, percentiles, times, ratios, speed-up, mixes and waits; one each of syncs and footprint.
+    assert_eq!(charts, 18);
+    let mut ids: Vec<&str> = xml.descendants().filter_map(|n| n.attribute("id")).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an id stands twice");
+}
+
+#[test]
+fn every_measured_point_shows_its_interval_and_a_single_run_has_none() {
+    let whiskers = |page: &str| {
+        elements(&parsed(page), "path")
+            .filter(|n| n.attribute("class").is_some_and(|c| c.starts_with("whisker")))
+            .count()
+    };
+    let mut slowdown = samples::slowdown();
+    // Four rows with two sides of two or three bars, and as many ratios as sides.
+    let page = brisk_report::html(&[Document::Slowdown(Box::new(slowdown.clone()))]);
+    assert_eq!(whiskers(&page), 2 * 4 + 2 * 6 + 8);
+    for row in &mut slowdown.rows {
+        for summary in [&mut row.read_slowdown, &mut row.write_slowdown] {
+            *summary = samples::summary(summary.median, 0.0, 1);
+        }
+    }
+    let page = brisk_report::html(&[Document::Slowdown(Box::new(slowdown))]);
+    assert_eq!(whiskers(&page), 2 * 4 + 2 * 6);
+    assert!(page.contains("±?"));
+    let concurrency = samples::concurrency();
+    let points = concurrency.points.len();
+    assert_eq!(whiskers(&brisk_report::html(&[Document::Concurrency(Box::new(concurrency))])), points);
+}
+
+#[test]
+fn all_numbers_stand_in_tables_too() {
+    let concurrency = samples::concurrency();
+    let page = brisk_report::html(&[Document::Concurrency(Box::new(concurrency.clone()))]);
+    let xml = parsed(&page);
+    let cells: Vec<String> = elements(&xml, "td").map(|td| td.text().unwrap_or("").trim().to_owned()).collect();
+    for point in &concurrency.points {
+        let speedup = format!("{}x", brisk_core::units::three_digits(point.speedup.median));
+        assert!(cells.contains(&speedup), "{speedup} is in no table");
+    }
+}
+
+#[test]
+fn published_figures_stand_beside_those_of_a_preset_only() {
+    let with = brisk_report::html(&[Document::Slowdown(Box::new(samples::slowdown()))]);
+    assert!(with.contains("28.03x") && with.contains("6.15x") && with.contains("point published"));
+    let mut other = samples::slowdown();
+    other.header.environment.device.as_mut().expect("sample").lab_preset = Some("some-other-phone".into());
+    let without = brisk_report::html(&[Document::Slowdown(Box::new(other))]);
+    assert!(!without.contains("28.03x") && !without.contains("point published"));
+    // A paper's figure for 4 KiB says nothing about other sizes.
+    let mut larger = samples::slowdown();
+    larger.block_bytes = 65_536;
+    assert!(!brisk_report::html(&[Document::Slowdown(Box::new(larger))]).contains("28.03x"));
+}
+
+#[test]
+fn warnings_come_before_numbers() {
+    let documents = samples::ugly();
+    let page = brisk_report::html(&documents);
+    for article in page.split("<article").skip(1) {
+        let (warning, facts) = (article.find("5 warnings"), article.find("<dl"));
+        assert!(warning.is_some_and(|w| facts.is_none_or(|f| w < f)), "{article}");
+    }
+    let text = brisk_report::terminal(&documents[0], Some(80));
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing"));
+    assert!(at("tmpfs lives in memory") < at("!! 5 warnings") && at("!! 5 warnings") < at("Device"));
+}
+
+#[test]
+fn benchmarks_are_compared_where_they_measured_the_same() {
+    let (a, mut b) = (samples::bench(), samples::other_bench());
+    let documents = |b| [Document::Bench(Box::new(samples::bench())), Document::Bench(Box::new(b))];
+    let text = brisk_report::comparison(&documents(b.clone()), Some(120)).expect("two benchmarks");
+    assert!(
+        text.contains("A: galaxy-s5-emmc") && text.contains("B: ACME NV3 512GB") && text.contains("B / A"),
+        "{text}"
+    );
+    // Reads are four times faster there; writes two percent, which is within the noise.
+    for line in text.lines().filter(|l| l.contains("KiB")) {
+        assert_eq!(line.contains("read"), !line.contains('('), "{line}");
+    }
+    assert!(brisk_report::html(&documents(b.clone())).contains("Side by side"));
+    assert_eq!(brisk_report::comparison(&[Document::Bench(Box::new(a))], None), None);
+    b.jobs.retain(|j| j.direction == Direction::Read && j.depth_requests == 7);
+    b.block_sweep.clear();
+    b.depth_sweep.clear();
+    assert_eq!(brisk_report::comparison(&documents(b), None), None);
+}
+
+#[test]
+fn a_page_of_many_documents_says_the_machine_once() {
+    let page = brisk_report::html(&samples::all());
+    // Four of the five are of one device; the footprint is of a card.
+    assert_eq!(page.matches("<dl class=\"facts\">").count(), 2);
+    assert_eq!(page.matches("Same machine, device and settings as above").count(), 3);
+}
