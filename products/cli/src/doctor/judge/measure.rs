@@ -7,8 +7,14 @@ use super::{Need, Needs, REFUSED_TO_ROOT, State};
 use crate::doctor::facts::Facts;
 use crate::doctor::probe::Answer;
 
+/// A release, and what it brought.
+type Since = (KernelVersion, &'static str);
+
 /// The first long-term kernel whose block layer has multi-queue schedulers (they came with 4.12).
-const OLDEST_KERNEL: KernelVersion = KernelVersion { major: 4, minor: 14 };
+const BENCH_KERNEL: Since =
+    (KernelVersion { major: 4, minor: 14 }, "it is older than the multi-queue block layer with its schedulers");
+/// The first whose loop devices are set up in one call, without a moment in which they are half made.
+const LAB_KERNEL: Since = (KernelVersion { major: 5, minor: 8 }, "its loop devices cannot be set up in one step");
 
 /// Device of `brisk lab up` by default, and room for its tables and for the programs that use it.
 const LAB_DEVICE_BYTES: u64 = GIB;
@@ -18,7 +24,7 @@ const LAB_SMALLEST_BYTES: u64 = 256 * MIB;
 
 /// The storage benchmark and the studies.
 pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
-    kernel(facts, &mut needs);
+    kernel(facts, &mut needs, BENCH_KERNEL);
     let why = "without it brisk does not know which device it measures, nor whether a cache answered";
     if let Some(devices) = needs.known(State::Missing, "/proc", &facts.counted_devices, why) {
         needs.ok("/proc", format!("counters of {} devices", devices.len()));
@@ -74,24 +80,24 @@ pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
     processors(facts, &mut needs, "the load and the kernel's work for it disturb each other");
 }
 
-fn kernel(facts: &Facts, needs: &mut Needs<'_>) {
+fn kernel(facts: &Facts, needs: &mut Needs<'_>, (oldest, reason): Since) {
     let why = "what the kernel can do depends on its release";
     let Some(release) = needs.known(State::Degraded, "kernel", &facts.kernel_release, why) else { return };
     match KernelVersion::of(release) {
-        Some(version) if version >= OLDEST_KERNEL => needs.ok("kernel", format!("Linux {release}")),
+        Some(version) if version >= oldest => needs.ok("kernel", format!("Linux {release}")),
         Some(_) => needs.lacks(
             State::Missing,
             "kernel",
             format!("Linux {release}"),
-            "it is older than the multi-queue block layer with its schedulers",
-            format!("use Linux {OLDEST_KERNEL} or newer"),
+            reason,
+            format!("use Linux {oldest} or newer"),
         ),
         None => needs.lacks(
             State::Degraded,
             "kernel",
             format!("'{release}'"),
             "this is not a release of Linux that brisk can read",
-            format!("use Linux {OLDEST_KERNEL} or newer"),
+            format!("use Linux {oldest} or newer"),
         ),
     }
 }
@@ -115,7 +121,7 @@ fn processors(facts: &Facts, needs: &mut Needs<'_>, reason: &str) {
 
 /// Emulated flash devices.
 pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
-    kernel(facts, &mut needs);
+    kernel(facts, &mut needs, LAB_KERNEL);
     needs.privilege(
         facts,
         &[(Capability::SysAdmin, "CAP_SYS_ADMIN")],
