@@ -434,3 +434,6 @@ fn mix(value: u64) -> u64 {
     let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ value >> 31
 }
+
+#[cfg(test)]
+mod tests;

@@ -222,10 +222,19 @@ impl Lab {
         set
     }
 
-    /// All devices, by number, with what their servers say. Dead ones are not repaired here.
+    /// All devices, by number, with what their servers say. Dead ones are not repaired here. Who may not look into the
+    /// lab's directory sees none; [`Self::check_access`] tells that from a lab without devices.
     #[must_use]
     pub fn list(&self) -> Vec<Listed> {
-        StateDir::all(&self.run_dir).iter().map(|dir| self.listed(dir)).collect()
+        StateDir::all(&self.run_dir).unwrap_or_default().iter().map(|dir| self.listed(dir)).collect()
+    }
+
+    /// Whether this process may look into the lab's directory.
+    ///
+    /// # Errors
+    /// When it may not: the lab is root's.
+    pub fn check_access(&self) -> Result<()> {
+        StateDir::all(&self.run_dir).map(drop)
     }
 
     fn listed(&self, dir: &StateDir) -> Listed {
@@ -306,7 +315,7 @@ impl Lab {
     /// When something cannot be cleared up.
     pub fn repair(&self, progress: &mut impl FnMut(&str)) -> Result<Repaired> {
         let mut leftovers = Vec::new();
-        for dir in StateDir::all(&self.run_dir) {
+        for dir in StateDir::all(&self.run_dir)? {
             if dir.lock_if_dead().is_ok_and(|lock| lock.is_some()) {
                 progress("clearing up after a dead server");
                 let words = take_down::take_down(self, &dir, true)?;
@@ -321,7 +330,7 @@ impl Lab {
     /// The directory of the device that is called `device`: a number, `loop3` or `/dev/loop3`.
     fn find(&self, device: &str) -> Result<StateDir> {
         let name = device.strip_prefix("/dev/").unwrap_or(device);
-        for dir in StateDir::all(&self.run_dir) {
+        for dir in StateDir::all(&self.run_dir)? {
             let carries = || loopdev::carriers(&self.sense, &dir.backing_file()).unwrap_or_default();
             if dir.id.to_string() == name || carries().iter().any(|carrier| carrier == name) {
                 return Ok(dir);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, io as failed};
+use crate::error::{Error, Result, io as failed};
 use crate::wire;
 
 /// What is on disk about a lab device.
@@ -75,11 +75,17 @@ impl StateDir {
     }
 
     /// All directories, by number.
-    pub(crate) fn all(run_dir: &Path) -> Vec<Self> {
-        let entries = fs::read_dir(run_dir.join("lab")).into_iter().flatten().flatten();
-        let mut dirs: Vec<Self> = entries.filter_map(|entry| Self::at(&entry.path())).collect();
+    pub(crate) fn all(run_dir: &Path) -> Result<Vec<Self>> {
+        let lab = run_dir.join("lab");
+        let entries = match fs::read_dir(&lab) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(Error::NotRoot),
+            Err(error) => return Err(failed(format!("look into {}", lab.display()))(error)),
+        };
+        let mut dirs: Vec<Self> = entries.flatten().filter_map(|entry| Self::at(&entry.path())).collect();
         dirs.sort_by_key(|dir| dir.id);
-        dirs
+        Ok(dirs)
     }
 
     /// Takes the lock if nobody lives here any more.
@@ -211,7 +217,8 @@ pub(crate) mod tests {
         assert_eq!((first.id, second.id), (1, 2));
         first.remove().expect("removed");
         assert_eq!(StateDir::create(run.path()).expect("third").0.id, 1);
-        assert_eq!(StateDir::all(run.path()).len(), 2);
+        assert_eq!(StateDir::all(run.path()).expect("readable").len(), 2);
+        assert_eq!(StateDir::all(&run.path().join("none")).expect("nothing"), vec![]);
     }
 
     #[test]

@@ -124,7 +124,7 @@ struct FaultArgs {
     #[arg(long, group = "what")]
     power_cut: bool,
     /// Seed of what the power cut loses [default: the device's]
-    #[arg(long, value_name = "N", requires = "power_cut")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["power_on", "read_error", "timeout", "clear"])]
     seed: Option<u64>,
     /// End the power cut
     #[arg(long, group = "what")]
@@ -136,7 +136,7 @@ struct FaultArgs {
     #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
     timeout: Option<(u64, u64)>,
     /// Seconds for which they hang [default: until --clear]
-    #[arg(long = "for", value_name = "SECONDS", requires = "timeout")]
+    #[arg(long = "for", value_name = "SECONDS", conflicts_with_all = ["power_on", "power_cut", "read_error", "clear"])]
     for_s: Option<u32>,
     /// End read errors and time-outs
     #[arg(long, group = "what")]
@@ -181,6 +181,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Up(up) => make(&lab, up, run_dir.into_os_string())?,
         Command::List { json } => {
+            lab.check_access()?;
             let devices = lab.list();
             if *json { print_json(&devices)? } else { print(&view::list(&devices)) }
         }
