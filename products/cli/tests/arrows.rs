@@ -133,7 +133,7 @@ fn tokens(source: &str) -> Vec<String> {
             '/' if rest.peek() == Some(&'*') => {
                 let mut last = ' ';
                 rest.next();
-                while let Some(c) = rest.next() {
+                for c in rest.by_ref() {
                     if last == '*' && c == '/' {
                         break;
                     }
