@@ -28,14 +28,16 @@ pub(crate) fn figure(documents: &[Document]) -> Option<Figure> {
     columns.extend(heads.iter().map(|h| (h.as_str(), Kind::Numbers)));
     columns.extend(ratio_heads.iter().map(|h| (h.as_str(), Kind::Numbers)));
     let mut table = Table::new("MB/s, same loads", &columns);
-    let mut done: Vec<[u64; 4]> = Vec::new();
-    for (job, key) in all(first).map(load_of) {
+    let mut loads: Vec<Load<'_>> = all(first).map(load_of).collect();
+    loads.sort_by_key(|(_, key)| *key);
+    // The base loads are points of the sweeps too.
+    loads.dedup_by_key(|(_, key)| *key);
+    for (job, key) in loads {
         let rest: Vec<&JobResult> =
             others.iter().filter_map(|b| all(b).map(load_of).find(|(_, k)| *k == key)).map(|(j, _)| j).collect();
-        if rest.len() < others.len() || done.contains(&key) {
+        if rest.len() < others.len() {
             continue;
         }
-        done.push(key);
         let mut row = vec![
             Cell::Text(format::load(job.pattern, job.direction)),
             format_bytes(job.block_bytes).into(),

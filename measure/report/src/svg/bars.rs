@@ -108,7 +108,9 @@ fn draw_group(group: &Group, frame: &Frame, left: f64, width: f64) -> Markup {
                 title { (bar.words) }
             }
             @if let Some((low, high)) = bar.range { (whisker(centre, frame.y.at(low), frame.y.at(high), "ink")) }
-            text.value.mid x=(px(centre)) y=(px(top - 4.0)) { (bar.label) }
+            // The first of three has its room on the left.
+            @let (class, at) = if i == 0 && group.bars.len() > 2 { ("value end", x + bar_width) } else { ("value mid", centre) };
+            text class=(class) x=(px(at)) y=(px(top - 4.0)) { (bar.label) }
         }
         @for (i, line) in group.name.iter().enumerate() {
             text.tick.mid x=(px(middle)) y=(px(frame.bottom + LINE * (i + 1) as f64 + 2.0)) { (fit(line, width)) }

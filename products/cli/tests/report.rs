@@ -1,0 +1,154 @@
+//! `brisk report` from outside: what it reads, what it refuses and how it says so.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use snapbox::assert_data_eq;
+
+fn brisk(args: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(snapbox::cmd::cargo_bin("brisk"));
+    command.arg("report").args(args).current_dir(folder).stdin(Stdio::null()).output().expect("brisk starts")
+}
+
+/// A footprint study: the shortest document there is.
+fn document(version: u32, kind: &str) -> String {
+    let summary = |median: f64| {
+        format!(
+            "{{\"count\": 3, \"median\": {median}, \"low\": {}, \"high\": {}, \"confidence\": 0.75, \"min\": {median}, \
+             \"max\": {median}, \"variation\": 0.01}}",
+            median * 0.98,
+            median * 1.02
+        )
+    };
+    format!(
+        "{{\"kind\": \"{kind}\", \"schema_version\": {version}, \"started\": \"2026-10-05T20:28:59Z\", \"duration_s\": 12.5, \
+         \"environment\": {{\"brisk_version\": \"0.1.0\", \"kernel\": \"6.18.4\", \"architecture\": \"x86_64\", \"cpus\": 2, \
+         \"path\": \"/data\", \"file_system\": \"ext4\", \"mount_options\": null, \"device\": null}}, \
+         \"io_engine\": \"io_uring\", \"seed\": 42, \"warnings\": [], \"block_bytes\": 4096, \"requests\": 2048, \
+         \"precondition_bytes\": 1073741824, \"points\": [{{\"range_bytes\": 8388608, \"bandwidth_bytes_per_s\": {}}}, \
+         {{\"range_bytes\": 67108864, \"bandwidth_bytes_per_s\": {}}}], \
+         \"drops\": [{{\"after_range_bytes\": 8388608, \"factor\": 4.0}}]}}",
+        summary(2.4e6),
+        summary(0.6e6)
+    )
+}
+
+/// What brisk says on the way out with code 2.
+fn refusal(args: &[&str], folder: &Path) -> String {
+    let output = brisk(args, folder);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+    assert!(output.stdout.is_empty(), "{args:?} printed: {output:?}");
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+#[test]
+fn a_document_is_shown_in_the_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
+    let output = brisk(&["a.json"], folder.path());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_data_eq!(
+        String::from_utf8(output.stdout).expect("UTF-8"),
+        snapbox::str![[r"
+Footprint · /data
+━━━━━━━━━━━━━━━━━
+Random writes run at 2.40 MB/s while they stay within 8 MiB, then fall by a factor of 4.00 beyond 8
+MiB.
+· What an app writes at random should stay within the range before the first fall.
+
+Device      unknown: no single block device below the path
+File system ext4
+Path        /data
+Machine     x86_64, 2 CPUs, kernel 6.18.4
+I/O engine  io_uring
+Run         2026-10-05 20:28 UTC, took 12.5 s, brisk 0.1.0, seed 42
+
+Random-write throughput by address range
+  range         MB/s        interval                remark
+────────────────────────────────────────────────────────────────
+  8 MiB   2.40 ±2 %    2.35 to 2.45  ████████████  then ÷4.00
+ 64 MiB  0.600 ±2 %  0.588 to 0.612  ███
+ Medians of 3 runs; ± is half the interval of the median, which with the fewest runs is their whole
+ range and holds the true median with 75 % only.
+
+"]]
+    );
+}
+
+#[test]
+fn one_page_holds_documents_of_several_files_and_of_standard_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let two = format!("[{0}, {0}]", document(1, "footprint"));
+    fs::write(folder.path().join("two.json"), &two).expect("written");
+    fs::write(folder.path().join("one.json"), document(1, "footprint")).expect("written");
+    let stdin = fs::File::open(folder.path().join("one.json")).expect("opens");
+    let output = Command::new(snapbox::cmd::cargo_bin("brisk"))
+        .args(["report", "two.json", "-", "--html", "page.html"])
+        .current_dir(folder.path())
+        .stdin(stdin)
+        .output()
+        .expect("brisk starts");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "page.html\n");
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("the page is there");
+    assert_eq!(page.matches("<article").count(), 3);
+
+    let output = brisk(&["one.json", "--html", "-"], folder.path());
+    assert!(output.stdout.starts_with(b"<!DOCTYPE html>"), "{output:?}");
+}
+
+#[test]
+fn json_is_a_list_that_report_reads_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
+    let first = brisk(&["a.json", "a.json", "--json"], folder.path());
+    assert_eq!(first.status.code(), Some(0), "{first:?}");
+    fs::write(folder.path().join("b.json"), &first.stdout).expect("written");
+    let second = brisk(&["b.json", "--json"], folder.path());
+    assert_eq!(first.stdout, second.stdout);
+    let list: serde_json::Value = serde_json::from_slice(&second.stdout).expect("JSON");
+    assert_eq!(list.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_cannot_be_shown_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases: [(&str, &str, &str); 10] = [
+        ("empty.json", "", "there is nothing in it"),
+        ("list.json", "[]", "the list of documents is empty"),
+        ("text.json", "hello", "it is not JSON"),
+        ("other.json", "{\"a\": 1}", "there is no \"kind\""),
+        ("newer.json", &document(2, "footprint"), "update brisk"),
+        ("older.json", &document(0, "footprint"), "measure again"),
+        ("poem.json", &document(1, "poem"), "of kind \"poem\""),
+        ("wrong.json", &document(1, "slowdown"), "the slowdown document is damaged: missing field"),
+        ("cut.json", &document(1, "footprint")[..200], "it is not JSON"),
+        ("bytes.json", "\u{0}\u{1}", "it is not JSON"),
+    ];
+    for (name, text, reason) in cases {
+        fs::write(folder.path().join(name), text).expect("written");
+        let said = refusal(&[name], folder.path());
+        assert!(said.contains(reason) && said.contains(name), "{name}: {said}");
+    }
+    assert!(refusal(&["missing.json"], folder.path()).contains("cannot read missing.json"));
+    assert!(refusal(&["."], folder.path()).contains("Is a directory"));
+    assert!(refusal(&["-"], folder.path()).contains("cannot show standard input: there is nothing in it"));
+    assert!(refusal(&[], folder.path()).contains("<FILE>..."));
+    // One bad document among good ones: nothing is shown, and it is named.
+    fs::write(folder.path().join("good.json"), document(1, "footprint")).expect("written");
+    assert!(refusal(&["good.json", "poem.json"], folder.path()).contains("poem.json"));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error_and_costs_no_document() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = document(1, "footprint");
+    fs::write(folder.path().join("a.json"), &text).expect("written");
+    let html = |to: &str| refusal(&["a.json", "--html", to], folder.path());
+    assert!(html("no/such/folder/page.html").contains("cannot write the page to no/such/folder/page.html"));
+    assert!(html(".").contains("cannot write the page to ."));
+    assert!(html("./a.json").contains("is one of the documents"));
+    assert_eq!(fs::read_to_string(folder.path().join("a.json")).expect("still there"), text);
+    assert!(refusal(&["a.json", "--html", "x", "--json"], folder.path()).contains("cannot be used with"));
+}
