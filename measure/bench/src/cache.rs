@@ -140,7 +140,7 @@ pub fn warning(check: &CacheCheck) -> Option<Warning> {
         CacheVerdict::Direct => return None,
         CacheVerdict::Evicted => "not_direct",
         CacheVerdict::Memory => "memory",
-        CacheVerdict::Lying => "cached",
+        CacheVerdict::Lying => "lying",
         CacheVerdict::Unverified => "unverified",
     };
     Some(Warning { code: code.to_owned(), text: check.text.clone() })

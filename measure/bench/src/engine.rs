@@ -19,6 +19,7 @@ use crate::cpu::process_cpu_ns;
 use crate::error::{Error, Result};
 use crate::latency::Times;
 use crate::load::Load;
+use crate::results::Warning;
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,9 @@ impl EngineKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     kind: EngineKind,
+    /// Whether it was asked for by name.
+    asked: bool,
+    /// Why it is not io_uring.
     note: Option<String>,
 }
 
@@ -54,11 +58,13 @@ impl Engine {
     /// [`Error::NoUring`] when io_uring was asked for by name and the kernel refuses it.
     pub fn choose(wanted: Option<EngineKind>) -> Result<Self> {
         match wanted {
-            Some(EngineKind::Calls) => Ok(Self { kind: EngineKind::Calls, note: Some("as asked".to_owned()) }),
+            Some(EngineKind::Calls) => {
+                Ok(Self { kind: EngineKind::Calls, asked: true, note: Some("as asked".to_owned()) })
+            }
             wanted => match uring::probe() {
-                Ok(()) => Ok(Self { kind: EngineKind::IoUring, note: None }),
+                Ok(()) => Ok(Self { kind: EngineKind::IoUring, asked: wanted.is_some(), note: None }),
                 Err(why) if wanted.is_some() => Err(Error::NoUring(why)),
-                Err(why) => Ok(Self { kind: EngineKind::Calls, note: Some(why) }),
+                Err(why) => Ok(Self { kind: EngineKind::Calls, asked: false, note: Some(why) }),
             },
         }
     }
@@ -76,6 +82,16 @@ impl Engine {
             Some(note) => format!("{} ({note})", self.kind.name()),
             None => self.kind.name().to_owned(),
         }
+    }
+
+    /// A warning, when plain calls stand in for io_uring although nobody asked for them.
+    #[must_use]
+    pub fn warning(&self) -> Option<Warning> {
+        let note = self.note.as_ref().filter(|_| !self.asked)?;
+        Some(Warning {
+            code: "no_io_uring".to_owned(),
+            text: format!("Plain calls with one thread for each request in flight were used: {note}."),
+        })
     }
 
     /// Runs `load` on `file` until its end or until `stop`.

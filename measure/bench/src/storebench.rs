@@ -146,7 +146,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     let mut work = WorkFile::prepare(&place, size, &engine, options.seed, control)?;
     let mut jobs = jobs(options, allowance.sweep_shift, work.size_bytes);
     let cache = cache::check(sense, &place, &work, &engine, control)?;
-    run.warn(cache::warning(&cache));
+    run.warn(cache::warning(&cache).into_iter().chain(engine.warning()));
 
     let mut syncs = ["fsync", "fdatasync"].map(|call| SyncJob { call, times: Times::default() });
     let left = time.saturating_sub(run.elapsed());

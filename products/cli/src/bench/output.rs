@@ -1,0 +1,112 @@
+//! Where results go: a table for people, JSON for programs, a page with charts.
+//!
+//! Files are checked before anything is measured, so that minutes of measuring are not lost to a slip, and are replaced
+//! whole, so that nobody reads half of one.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use brisk_bench::results::Document;
+use rustix::fs::Access;
+
+/// Options for where results go.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Outputs {
+    /// Write the result as JSON into FILE; without FILE print it instead of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Write one page with charts that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// Refuses files that could not be written later. `place` is what will be measured.
+    pub(crate) fn check(&self, place: &Path) -> anyhow::Result<()> {
+        for (option, file) in [("--json", &self.json), ("--html", &self.html)] {
+            let Some(file) = file.as_ref().filter(|file| !is_standard(file)) else { continue };
+            if fs::canonicalize(file).is_ok_and(|file| fs::canonicalize(place).is_ok_and(|place| place == file)) {
+                bail!("{option} {} is the place to measure: name another file", file.display());
+            }
+            check_file(file).with_context(|| format!("cannot write {option} {}", file.display()))?;
+        }
+        if self.json.is_some() && self.json == self.html {
+            bail!("--json and --html name the same file: give each its own");
+        }
+        Ok(())
+    }
+
+    /// Writes files and prints what is to be read.
+    pub(crate) fn write(&self, document: &Document) -> anyhow::Result<()> {
+        let json = || serde_json::to_string_pretty(document).context("cannot write the result as JSON");
+        if let Some(file) = self.html.as_ref().filter(|file| !is_standard(file)) {
+            replace(file, brisk_report::html(std::slice::from_ref(document)).as_bytes())?;
+        }
+        match &self.json {
+            Some(file) if is_standard(file) => return print(&(json()? + "\n")),
+            Some(file) => replace(file, (json()? + "\n").as_bytes())?,
+            None => {}
+        }
+        if self.html.as_deref().is_some_and(is_standard) {
+            return print(&brisk_report::html(std::slice::from_ref(document)));
+        }
+        // comfy-table asks the terminal, and knows when there is none.
+        print(&brisk_report::terminal(document, comfy_table::Table::new().width()))
+    }
+}
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The directory that a file is in.
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether `file` could be written.
+fn check_file(file: &Path) -> anyhow::Result<()> {
+    match fs::metadata(file) {
+        Ok(metadata) if metadata.is_dir() => bail!("it is a directory: name a file in it"),
+        Ok(_) => rustix::fs::access(file, Access::WRITE_OK).context("no permission")?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let dir = parent(file);
+            if !dir.is_dir() {
+                bail!("there is no directory {}", dir.display());
+            }
+            rustix::fs::access(dir, Access::WRITE_OK)
+                .with_context(|| format!("no permission to make a file in {}", dir.display()))?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// Puts `content` into `file`: as a whole under another name first, unless it is a device or pipe.
+fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let written = match fs::metadata(file) {
+        Ok(metadata) if !metadata.is_file() => fs::write(file, content),
+        _ => {
+            // A link is followed: what it points to is replaced.
+            let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+            let mut name = file.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".{}.new", std::process::id()));
+            let new = parent(&file).join(name);
+            fs::write(&new, content).and_then(|()| fs::rename(&new, &file)).inspect_err(|_| {
+                let _ = fs::remove_file(&new);
+            })
+        }
+    };
+    written.with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Prints; a reader that went away, such as `head`, is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,132 @@
+//! What surrounds a measurement: leftovers of a killed one, signals, a progress bar, and what the lab knows of its device.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::Context;
+use brisk_bench::results::{Document, Header, Warning};
+use brisk_bench::{Control, Error, Sense};
+use brisk_lab::Lab;
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::output::Outputs;
+
+/// Steps of the progress bar.
+const STEPS: u64 = 1_000;
+
+/// One measurement from start to end.
+pub(crate) struct Session {
+    stop: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+    bar: ProgressBar,
+    run_dir: PathBuf,
+}
+
+impl Session {
+    /// Puts back what a killed measurement left changed, and takes over the signals.
+    pub(crate) fn begin() -> anyhow::Result<Self> {
+        let run_dir: PathBuf = std::env::var_os("BRISK_RUN_DIR")
+            .filter(|dir| !dir.is_empty())
+            .unwrap_or_else(|| OsString::from("/run/brisk"))
+            .into();
+        let session = Self { stop: Arc::default(), signal: Arc::default(), bar: bar(), run_dir };
+        session.restore_leftovers();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let watch = || {
+                let number = usize::try_from(signal).unwrap_or_default();
+                // The second signal ends at once; the work file has no name, and settings are in the journal.
+                signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&session.stop))?;
+                signal_hook::flag::register_usize(signal, Arc::clone(&session.signal), number)?;
+                signal_hook::flag::register(signal, Arc::clone(&session.stop))
+            };
+            watch().context("cannot watch for signals")?;
+        }
+        Ok(session)
+    }
+
+    /// The journal and the roots of the kernel's trees.
+    pub(crate) fn paths(&self) -> brisk_act::Paths {
+        brisk_act::Paths::with_run_dir(&self.run_dir)
+    }
+
+    fn restore_leftovers(&self) {
+        match brisk_act::restore_leftovers(&self.paths()) {
+            Ok(reports) => {
+                for (device, knob) in reports.iter().flat_map(|(_, report)| &report.restored) {
+                    eprintln!("repaired: {knob} of {device}, which a killed run had left changed");
+                }
+            }
+            Err(error) => eprintln!("brisk: warning: {:#}", anyhow::Error::from(error)),
+        }
+    }
+
+    /// Runs `measure` under this session's flag and bar.
+    pub(crate) fn measure<T>(
+        &self,
+        measure: impl FnOnce(&Sense, &Control<'_>) -> brisk_bench::Result<T>,
+    ) -> brisk_bench::Result<T> {
+        let progress = |done: f64, doing: &str| {
+            self.bar.set_position((done * STEPS as f64) as u64);
+            self.bar.set_message(doing.to_owned());
+        };
+        let outcome = measure(&Sense::default(), &Control { stop: &self.stop, progress: &progress });
+        self.bar.finish_and_clear();
+        outcome
+    }
+
+    /// Shows the result, or says that it was stopped.
+    pub(crate) fn end(&self, outcome: brisk_bench::Result<Document>, outputs: &Outputs) -> anyhow::Result<ExitCode> {
+        match outcome {
+            Ok(mut document) => {
+                self.ask_the_lab(header(&mut document));
+                outputs.write(&document)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(Error::Stopped) => {
+                eprintln!("brisk: stopped; nothing is left behind");
+                let signal = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default();
+                Ok(ExitCode::from(128 + signal))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Adds what only the lab knows, when the device is one of its own.
+    fn ask_the_lab(&self, header: &mut Header) {
+        let Some(device) = &mut header.environment.device else { return };
+        let node = Path::new("/dev").join(&device.name);
+        let Some(emulated) = Lab::new(&self.run_dir).list().into_iter().find(|l| l.device.as_ref() == Some(&node))
+        else {
+            return;
+        };
+        device.lab_preset = Some(emulated.status.as_ref().map_or(emulated.preset, |status| status.preset.clone()));
+        if let Some(fidelity) = emulated.status.map(|status| status.fidelity).filter(|fidelity| !fidelity.reliable) {
+            header
+                .warnings
+                .push(Warning { code: "lab_late".to_owned(), text: format!("{}.", fidelity.reasons.join("; ")) });
+        }
+    }
+}
+
+fn header(document: &mut Document) -> &mut Header {
+    match document {
+        Document::Bench(report) => &mut report.header,
+        Document::Slowdown(report) => &mut report.header,
+        Document::Concurrency(report) => &mut report.header,
+        Document::Schedulers(report) => &mut report.header,
+        Document::Footprint(report) => &mut report.header,
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed}  {msg}");
+    match style {
+        Ok(style) if std::io::IsTerminal::is_terminal(&std::io::stderr()) => ProgressBar::new(STEPS).with_style(style),
+        _ => ProgressBar::hidden(),
+    }
+}
