@@ -11,6 +11,7 @@
 //!   fit on the phone's figures of the first, third, fifth and seventh card; the phone's figures of the other four cards
 //!   are validation.
 //! - eMMC 5.1 and UFS 3.1 are fit to their maker's table; nothing validates them.
+//! - Galaxy S5, several streams (4.2.5, 4.5.2) are *beyond*: shown, not promised.
 //!
 //! The loads are those of the papers as far as they say: sync requests of 4 KiB for the S5; for the Nexus 4 records read
 //! through a page cache with 128 KiB of read-ahead, sequential reads one window ahead; for the cards 128 KiB requests

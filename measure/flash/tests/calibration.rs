@@ -26,7 +26,7 @@ fn figures_that_were_not_fit_are_met_within_ten_percent_in_the_median() {
 fn only_the_named_figure_is_off_by_more_than_a_quarter() {
     let off: Vec<String> = figures()
         .iter()
-        .filter(|f| f.error_beyond_rounding().abs() > 0.25)
+        .filter(|f| f.half != Half::Beyond && f.error_beyond_rounding().abs() > 0.25)
         .map(|f| format!("{} {}", f.preset, f.what))
         .collect();
     // On the desktop this card reads as fast as the others, on the phone a third slower; nothing printed says why.
@@ -44,7 +44,8 @@ fn figures_that_were_fit_are_met() {
 fn every_table_of_the_papers_is_complete() {
     let figures = figures();
     let count = |source: &str| figures.iter().filter(|f| f.source.contains(source)).count();
-    assert_eq!(count("dissertation"), 8);
+    assert_eq!(count("dissertation 4.2.3"), 8);
+    assert_eq!(count("dissertation 4.2.5") + count("dissertation 4.5.2"), 8);
     assert_eq!(count("MARS table 1"), 10);
     assert_eq!(count("MARS table 2"), 10);
     assert_eq!(count("table III"), 32);

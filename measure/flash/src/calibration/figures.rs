@@ -15,6 +15,8 @@ pub enum Half {
     Fit,
     /// The preset was not made with it.
     Validation,
+    /// Published too, but nothing was promised for it: shown for what it is worth.
+    Beyond,
 }
 
 /// A published figure and ours.
@@ -92,6 +94,7 @@ pub fn summarize(figures: &[Figure], half: Half) -> Summary {
 /// When a preset cannot be made into a device, which the presets' own tests exclude.
 pub fn all() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let mut figures = galaxy_s5()?;
+    figures.extend(galaxy_s5_many()?);
     figures.extend(nexus4_table_1()?);
     figures.extend(nexus4_table_2()?);
     figures.extend(sd_cards()?);
@@ -150,6 +153,50 @@ fn galaxy_s5() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
                 rounding,
                 ours,
             });
+        }
+    }
+    Ok(figures)
+}
+
+/// Dissertation 4.2.5 and 4.5.2: several streams of 32 MB at once, and four readers beside four writers (with CFQ).
+fn galaxy_s5_many() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
+    let mut figures = Vec::new();
+    let mut push = |source, what, published, ours| {
+        let (unit, half, rounding) = ("x", Half::Beyond, 0.005);
+        figures.push(Figure { preset: "galaxy-s5-emmc", source, what, unit, half, published, rounding, ours });
+    };
+    let stream = |kind, order, region: u64| Load {
+        region_start: region * 128 * MIB,
+        region_bytes: 128 * MIB,
+        total_bytes: 32 * MIB,
+        ..load(kind, order, 4096, 0)
+    };
+    let run = |loads: &[Load]| -> Result<Vec<super::load::Outcome>, Box<dyn std::error::Error>> {
+        Ok(simulate(&mut device("galaxy-s5-emmc", 1024 * MIB)?, loads, 7))
+    };
+    for (order, name, [read_slowdown, write_slowdown], speedups) in [
+        (
+            Order::Sequential,
+            "sequential",
+            [28.03, 4.21],
+            [(Kind::Read, "reads", 2, 1.45), (Kind::Write, "writes", 4, 1.29)],
+        ),
+        (Order::Scattered, "random", [19.22, 8.01], [(Kind::Read, "reads", 4, 1.55), (Kind::Write, "writes", 2, 1.41)]),
+    ] {
+        for (kind, kinds, streams, published) in speedups {
+            let loads: Vec<Load> = (0..streams).map(|i| stream(kind, order, i)).collect();
+            let serial = run(&loads[..1])?[0].elapsed_ns * streams;
+            let concurrent = run(&loads)?.iter().map(|o| o.elapsed_ns).max().unwrap_or(1);
+            let what = format!("{streams} concurrent {name} {kinds} over serial");
+            push("dissertation 4.2.5", what, published, serial as f64 / concurrent as f64);
+        }
+        let loads: Vec<Load> =
+            (0..8).map(|i| stream(if i % 2 == 0 { Kind::Read } else { Kind::Write }, order, i)).collect();
+        let beside = run(&loads)?;
+        for (index, what, published) in [(0, "read", read_slowdown), (1, "write", write_slowdown)] {
+            let alone = run(&loads[index..=index])?[0].mean_ms();
+            let what = format!("4 + 4 {name}: {what} over alone");
+            push("dissertation 4.5.2 (CFQ)", what, published, beside[index].mean_ms() / alone);
         }
     }
     Ok(figures)

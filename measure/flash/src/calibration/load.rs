@@ -1,6 +1,8 @@
 //! Closed loops of requests against a device in model time.
 
-use crate::{Completion, Device, Kind, PAGE_BYTES, Request};
+use std::collections::VecDeque;
+
+use crate::{Completion, Device, Kind, PAGE_BYTES, Request, SubmitError};
 
 /// Order of a load's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +71,8 @@ struct Running {
 }
 
 impl Running {
-    fn next_request(&mut self, tag: u64) -> Request {
+    /// The next request; its tag names the load and the length in pages.
+    fn next_request(&mut self, index: usize) -> Request {
         if self.record_left == 0 {
             self.record_left = self.load.record_bytes;
             let records = self.load.region_bytes / self.load.record_bytes;
@@ -80,6 +83,7 @@ impl Running {
             self.next = self.load.region_start + record * self.load.record_bytes;
         }
         let len_bytes = self.record_left.min(REQUEST_BYTES_MAX);
+        let tag = (index as u64) << 32 | (len_bytes / PAGE_BYTES);
         let request = Request { tag, kind: self.load.kind, offset_bytes: self.next, len_bytes, fua: false };
         self.next += len_bytes;
         self.record_left -= len_bytes;
@@ -88,10 +92,11 @@ impl Running {
     }
 }
 
-/// Runs the loads side by side until each has moved its total. Tags name the load and the length in pages.
+/// Runs the loads side by side until each has moved its total. What the device's queue does not take waits before it, in
+/// order of arrival, as in a block layer without a scheduler.
 ///
 /// # Panics
-/// When the device refuses a request: the loads do not fit it.
+/// When a load reaches beyond the device.
 #[must_use]
 pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> {
     let mut running: Vec<Running> = loads
@@ -115,17 +120,20 @@ pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> 
     done.clear();
     let begin = device.now_ns();
     let mut now = begin;
-    let submit = |device: &mut Device, running: &mut Running, index: usize, now: u64| {
-        let mut request = running.next_request(0);
-        request.tag = (index as u64) << 32 | (request.len_bytes / PAGE_BYTES);
-        device.submit(now, request).unwrap_or_else(|e| panic!("{request:?}: {e}"));
-    };
+    let mut waiting: VecDeque<Request> = VecDeque::new();
     for (index, r) in running.iter_mut().enumerate() {
         for _ in 0..r.load.outstanding {
-            submit(device, r, index, now);
+            waiting.push_back(r.next_request(index));
         }
     }
     while running.iter().any(|r| r.done_at.is_none()) {
+        while let Some(request) = waiting.front() {
+            match device.submit(now, *request) {
+                Ok(()) => waiting.pop_front(),
+                Err(SubmitError::Full) => break,
+                Err(error) => panic!("{request:?}: {error}"),
+            };
+        }
         let Some(next) = device.next_event_ns() else { break };
         now = next;
         device.advance(now, &mut done);
@@ -136,7 +144,7 @@ pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> 
             if r.moved >= r.load.total_bytes && r.done_at.is_none() {
                 r.done_at = Some(completion.at_ns);
             }
-            submit(device, r, index, completion.at_ns);
+            waiting.push_back(r.next_request(index));
         }
     }
     running
