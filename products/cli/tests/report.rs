@@ -50,7 +50,7 @@ fn a_document_is_shown_in_the_terminal() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_data_eq!(
         String::from_utf8(output.stdout).expect("UTF-8"),
-        snapbox::str![[r"
+        snapbox::str![[r#"
 Footprint · /data
 ━━━━━━━━━━━━━━━━━
 Random writes run at 2.40 MB/s while they stay within 8 MiB, then fall by a factor of 4.00 beyond 8
@@ -65,14 +65,14 @@ I/O engine  io_uring
 Run         2026-10-05 20:28 UTC, took 12.5 s, brisk 0.1.0, seed 42
 
 Random-write throughput by address range
-  range         MB/s        interval                remark
-────────────────────────────────────────────────────────────────
+  range        MB/s        interval                remark
+──────────────────────────────────────────────────────────────
   8 MiB   2.40 ±2 %    2.35 to 2.45  ████████████  then ÷4.00
  64 MiB  0.600 ±2 %  0.588 to 0.612  ███
  Medians of 3 runs; ± is half the interval of the median, which with the fewest runs is their whole
  range and holds the true median with 75 % only.
 
-"]]
+"#]]
     );
 }
 
