@@ -133,6 +133,41 @@ fn warnings_come_before_numbers() {
     assert!(at("tmpfs lives in memory") < at("!! 5 warnings") && at("!! 5 warnings") < at("Device"));
 }
 
+/// Relative luminance and contrast after WCAG 2.
+fn contrast(a: &str, b: &str) -> f64 {
+    let luminance = |hex: &str| {
+        let hex = if hex.len() == 4 { hex.chars().flat_map(|c| [c, c]).skip(1).collect() } else { hex.to_owned() };
+        let channel = |i: usize| {
+            let value = f64::from(u8::from_str_radix(&hex[i..i + 2], 16).expect("a colour")) / 255.0;
+            if value <= 0.039_28 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    };
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[test]
+fn words_and_lines_stand_out_from_their_ground_in_light_dark_and_print() {
+    assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 0.01);
+    let page = brisk_report::html(&[]);
+    let palettes: Vec<&str> = page.split(":root {").skip(1).map(|p| p.split('}').next().expect("closed")).collect();
+    assert_eq!(palettes.len(), 3);
+    for palette in palettes {
+        let colour = |name: &str| {
+            let value = palette.split(&format!("--{name}: ")).nth(1).unwrap_or_else(|| panic!("{name} in {palette}"));
+            value.split(';').next().expect("ended").to_owned()
+        };
+        let names = ["ink", "soft", "read", "write", "plain", "c0", "c1", "c2", "c3", "c4", "c5"];
+        for (name, ground) in
+            names.map(|n| (n, "paper")).into_iter().chain([("soft", "card"), ("alert", "alert-paper")])
+        {
+            let found = contrast(&colour(name), &colour(ground));
+            assert!(found >= 4.5, "{name} on {ground} has a contrast of {found:.2} only: {palette}");
+        }
+    }
+}
+
 #[test]
 fn benchmarks_are_compared_where_they_measured_the_same() {
     let (a, mut b) = (samples::bench(), samples::other_bench());

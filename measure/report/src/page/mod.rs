@@ -70,6 +70,8 @@ fn contents(documents: &[Document], sections: &[Section]) -> Markup {
             li {
                 a href=(format!("#d{i}")) { (section.title) " · " (device_name(document)) }
                 @if let Some(first) = section.verdict.first() { ": " span { (first) } }
+                @let found = header(document).warnings.len() as u64;
+                @if found > 0 { " " b.alert { (format::plural(found, "warning")) } }
             }
         } } }
     }
