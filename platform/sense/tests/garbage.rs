@@ -1,0 +1,103 @@
+//! Every reader over a machine one of whose files holds garbage: it answers or names the file, and never panics.
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use brisk_sense::{DeviceNumber, Error, Resource, Sense};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+/// Copies a tree with its links, and lists its files.
+fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().expect("a type");
+        if kind.is_symlink() {
+            symlink(fs::read_link(&source).expect("a link"), &target).expect("a link");
+        } else if kind.is_dir() {
+            copy(&source, &target, files);
+        } else {
+            fs::copy(&source, &target).expect("a file");
+            files.push(target);
+        }
+    }
+}
+
+/// Calls every reader; returns the errors.
+fn read_all(sense: &Sense) -> Vec<Error> {
+    let mut errors = Vec::new();
+    errors.extend(sense.disk_stats().err());
+    errors.extend(sense.cpu_stat().err());
+    errors.extend(sense.cpus_online().err());
+    errors.extend(sense.mounts().err());
+    errors.extend(sense.mount_of(Path::new("/data/x")).err());
+    errors.extend(sense.block_devices().err());
+    errors.extend(sense.mem_info().err());
+    errors.extend(sense.swaps().err());
+    errors.extend(sense.vm_stat().err());
+    errors.extend(sense.cgroups().err());
+    errors.extend(sense.kernel_release().err());
+    errors.extend(sense.process_status().err());
+    errors.extend(sense.limits().err());
+    errors.extend(sense.lru_gen().err());
+    errors.extend(sense.zrams().err());
+    errors.extend(sense.powercap_zones().err());
+    match sense.power_supplies() {
+        Ok(supplies) => drop(supplies.iter().map(|supply| supply.power_uw()).collect::<Vec<_>>()),
+        Err(error) => errors.push(error),
+    }
+    for resource in [Resource::Cpu, Resource::Io, Resource::Memory] {
+        errors.extend(sense.pressure(resource).err());
+    }
+    for name in ["mmcblk0", "mmcblk0boot0", "dm-0", "zram0", "loop7"] {
+        errors.extend(sense.block_device(name).err());
+        errors.extend(sense.block_queue(name).err());
+        errors.extend(sense.loop_backing(name).err());
+    }
+    for (major, minor) in [(179, 0), (179, 3), (253, 0), (254, 0)] {
+        errors.extend(sense.block_device_of(DeviceNumber { major, minor }).err());
+    }
+    errors
+}
+
+#[test]
+fn garbage_in_one_file_is_named_and_harms_nothing_else() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut files = Vec::new();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/made-up-phone"), root.path(), &mut files);
+    files.sort();
+    let sense = Sense::new(root.path());
+    let whole: Vec<String> = read_all(&sense).iter().map(Error::to_string).collect();
+    assert_eq!(whole, Vec::<String>::new(), "the tree without garbage is read in full");
+
+    let hits = Cell::new(0);
+    let mut runner = TestRunner::default();
+    let garbage = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..80),
+        "[0-9]{18,40}( [0-9]{1,40}){0,20}\n".prop_map(String::into_bytes),
+        "-[0-9]{1,25}\n".prop_map(String::into_bytes),
+        Just(Vec::new()),
+    ];
+    runner
+        .run(&(any::<prop::sample::Index>(), garbage), |(index, garbage)| {
+            let file = index.get(&files);
+            let good = fs::read(file).expect("the file");
+            fs::write(file, &garbage).expect("the file");
+            let errors = read_all(&sense);
+            fs::write(file, good).expect("the file");
+            for error in errors {
+                hits.set(hits.get() + 1);
+                if let Error::Parse { path, .. } = &error {
+                    let (path, file) = (path.canonicalize(), file.canonicalize());
+                    prop_assert_eq!(path.expect("it was read"), file.expect("it was written"));
+                }
+            }
+            Ok(())
+        })
+        .expect("no case fails");
+    assert!(hits.get() > 0, "no garbage was noticed");
+}
