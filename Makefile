@@ -24,7 +24,7 @@ run: ## from nothing to a report: doctor, this disk, an emulated phone's flash (
 test: ## everything that has to hold before a change is kept
 	@scripts/test
 
-bench: ## the full benchmark of this disk, and how it agrees with fio (about 15 minutes)
+bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minutes)
 	@scripts/bench
 
 dist: build ## binary, man pages and shell completions in target/dist
