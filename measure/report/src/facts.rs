@@ -70,7 +70,8 @@ pub(crate) fn device_name(document: &Document) -> String {
 }
 
 fn device(device: &BlockDevice) -> String {
-    let kind = if device.rotational { "rotating" } else { "flash or memory" };
+    // Virtual disks often call themselves rotating: it is a word of the kernel, not a fact.
+    let kind = if device.rotational { "rotating, says the kernel" } else { "not rotating" };
     let lab = device.lab_preset.as_ref().map(|preset| match papers::for_preset(preset) {
         Some(published) => format!("{preset}, emulated after {}", published.device),
         None => format!("{preset}, emulated"),
