@@ -24,11 +24,11 @@ const FASTER_SHARE_MAX: f64 = 0.05;
 /// What the lab itself costs, measured on the finished device before it is handed out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// Median time of a 4 KiB random read whose model time is zero.
+    /// Median time of a 4 KiB random read whose model time is zero, in the quietest round.
     pub read_at_zero_us_p50: f64,
-    /// Median overhead of a timed read: what is taken off each request.
+    /// Median overhead of a timed read in the quietest round: what is taken off each request.
     pub overhead_us_p50: f64,
-    /// From its 25th to its 75th percentile.
+    /// From the 25th to the 75th percentile of all rounds.
     pub overhead_us_spread: f64,
     /// Reads that were timed.
     pub count: u64,

@@ -46,6 +46,9 @@ const LINE_BYTES_MAX: usize = 1 << 16;
 /// # Errors
 /// When the device cannot be made; the reason also went through the socket.
 pub fn serve(dir: &Path) -> Result<()> {
+    if StateDir::at(dir).is_none_or(|dir| dir.load().is_none()) {
+        return Err(Error::Refused(format!("{} is not the directory of a lab device", dir.display())));
+    }
     let (lock, stream) = take_descriptors()?;
     let mut up = Peer { stream, line: Vec::new(), sets_up: true };
     match Server::start(dir, lock) {

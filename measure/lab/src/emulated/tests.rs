@@ -138,6 +138,38 @@ fn without_power_everything_fails_and_nothing_changes() {
     assert!(matches!(run_dry(&mut device, 2)[0].1.outcome, Outcome::Data { .. }));
 }
 
+#[test]
+fn a_power_cut_takes_the_pages_that_the_model_names() {
+    let changes = [("buffer_pages", "64"), ("program_us", "20000")];
+    let mut lost_pages = 0;
+    for seed in 0..20 {
+        let mut lab = device(Timing::Model, &changes);
+        let mut twin = Device::new(&preset(&changes), SIZE).expect("a device");
+        let mut now_ns = 0;
+        for page in 0..40u64 {
+            lab.write(now_ns, page, page * 4096, &[1; 4096]);
+            let request =
+                Request { tag: page, kind: Kind::Write, offset_bytes: page * 4096, len_bytes: 4096, fua: false };
+            twin.submit(now_ns, request).expect("taken");
+            let given = run_dry_until_replied(&mut lab, now_ns);
+            twin.advance(given, &mut Vec::new());
+            now_ns = given;
+        }
+        let lost = twin.power_cut(now_ns, seed);
+        assert_eq!(lab.power_cut(now_ns, seed), lost.len() as u64);
+        lost_pages += lost.len();
+        for page in 0..40 {
+            assert_eq!(lab.store.read(page * 4096, 1)[0] == 0, lost.contains(&page), "seed {seed}, page {page}");
+        }
+    }
+    assert!((1..20 * 40).contains(&lost_pages), "{lost_pages}");
+}
+
+/// Lets the device work until the one request in flight is replied to; gives the time.
+fn run_dry_until_replied(device: &mut Emulated, now_ns: u64) -> u64 {
+    run_dry(device, now_ns).first().map_or(now_ns, |(at_ns, _)| *at_ns)
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Read(u64, u64),
