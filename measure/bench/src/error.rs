@@ -15,8 +15,11 @@ pub enum Error {
     #[error("{0} does not exist: give a directory on the storage to measure")]
     Missing(PathBuf),
     /// The path is neither a directory nor a block device.
-    #[error("{0} is a file: give the directory that holds it, or a block device with --destroy-data")]
+    #[error("{0} is not a directory: give the directory that holds it, or a block device with --destroy-data")]
     NotADirectory(PathBuf),
+    /// A block device without a size: a drive without medium, or a loop device without file.
+    #[error("{0} is empty: there is no medium in it, or no file behind it")]
+    NoMedium(PathBuf),
     /// A block device, without the word that its content may go.
     #[error("{0} is a block device: measuring it destroys all data on it; say --destroy-data if that is meant")]
     NeedsDestroy(PathBuf),

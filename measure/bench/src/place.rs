@@ -86,6 +86,9 @@ impl Place {
         let Some(located) = sense.block_device_of(DeviceNumber::from_dev(rdev))? else {
             return Err(Error::Missing(path));
         };
+        if located.disk.size_bytes == 0 {
+            return Err(Error::NoMedium(path));
+        }
         if located.disk.read_only {
             return Err(Error::ReadOnly(path));
         }

@@ -27,6 +27,8 @@ const RESERVE_SHARE: u64 = 50;
 const RESERVE_MIN_BYTES: u64 = 16 << 20;
 /// ... and at most this much.
 const RESERVE_MAX_BYTES: u64 = 1 << 30;
+/// How long a busy device is tried again.
+const BUSY_PATIENCE: Duration = Duration::from_secs(2);
 /// Written in one go while preparing, between two looks at the stop flag.
 const PREPARE_STEP_BYTES: u64 = 16 << 20;
 /// Size of the requests that prepare.
@@ -215,10 +217,7 @@ pub fn check_size(size_bytes: u64) -> Result<()> {
 fn open(place: &Place, access: Access) -> Result<(File, Access)> {
     let open_with = |extra: OFlags| match place.kind {
         PlaceKind::Directory => open_nameless(&place.path, extra),
-        // EXCL: the kernel refuses a device that is mounted, swapped on, or part of another.
-        PlaceKind::Device => {
-            rustix::fs::open(&place.path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | extra, Mode::empty())
-        }
+        PlaceKind::Device => open_exclusive(&place.path, extra),
     };
     if access == Access::Direct {
         match open_with(OFlags::DIRECT) {
@@ -229,6 +228,21 @@ fn open(place: &Place, access: Access) -> Result<(File, Access)> {
     }
     let fd = open_with(OFlags::DSYNC).map_err(|errno| refused(&place.path, "open a file in", errno.into()))?;
     Ok((File::from(fd), Access::Evicted))
+}
+
+/// The device, for this process alone: the kernel refuses one that is mounted, swapped on, or part of another.
+///
+/// After a process that used io_uring was killed, the kernel lets go of the device a moment later than of the process,
+/// and tells nobody when: so a device that is busy is tried again for a while.
+fn open_exclusive(path: &Path, extra: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    let begun = Instant::now();
+    loop {
+        let opened = rustix::fs::open(path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | extra, Mode::empty());
+        match opened {
+            Err(rustix::io::Errno::BUSY) if begun.elapsed() < BUSY_PATIENCE => std::thread::sleep(BUSY_PATIENCE / 100),
+            opened => return opened,
+        }
+    }
 }
 
 /// A file in `dir` that has no name, or loses it at once.
@@ -286,9 +300,6 @@ fn fit_directory(file: &File, path: &Path, size: Size) -> Result<u64> {
 fn fit_device(file: &File, path: &Path, size: Size) -> Result<u64> {
     let device_bytes = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))
         .map_err(|errno| Error::system("ask for the size of", path, errno))?;
-    if device_bytes == 0 {
-        return Err(Error::Missing(path.to_owned()));
-    }
     let usable_bytes = device_bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     if size.exact && size.wanted_bytes > usable_bytes {
         return Err(Error::BadLoad(format!(

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
     /// Be done after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     budget: Option<u64>,
     /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or what is free]
     #[arg(long, value_name = "SIZE", value_parser = size)]

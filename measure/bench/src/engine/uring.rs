@@ -144,6 +144,8 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     }
     outcome.wall_ns = now_ns;
     outcome.cpu_ns = cpu.ns();
+    // The kernel takes a ring down later than it seems; the file must not stay open for as long.
+    let _ = submitter.unregister_files();
     match failure {
         Some(error) => Err(error),
         None => Ok(outcome),

@@ -54,15 +54,10 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
     if options.requests == 0 {
         return Err(Error::BadLoad("a point of 0 requests is not possible: use --requests 2048".to_owned()));
     }
+    // Asked before anything is written, and again when the size shrank to what fits.
+    ranges(options.largest.wanted_bytes)?;
     let mut bed = Bed::prepare(sense, common, options.largest, control)?;
-    let ranges = ranges(bed.work.size_bytes);
-    if ranges.len() < 2 {
-        return Err(Error::BadLoad(format!(
-            "{} bytes hold fewer than two ranges: this study needs at least {} (--size 16M)",
-            bed.work.size_bytes,
-            FIRST_RANGE_BYTES * 2
-        )));
-    }
+    let ranges = ranges(bed.work.size_bytes)?;
     let precondition_bytes =
         options.precondition_bytes.min(bed.work.size_bytes) / PRECONDITION_BLOCK_BYTES * PRECONDITION_BLOCK_BYTES;
 
@@ -108,8 +103,8 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
     })
 }
 
-/// Ranges from the first by doubling, and at last all of it.
-fn ranges(size_bytes: u64) -> Vec<u64> {
+/// Ranges from the first by doubling, and at last all of it: two at least.
+fn ranges(size_bytes: u64) -> Result<Vec<u64>> {
     let mut ranges: Vec<u64> = std::iter::successors(Some(FIRST_RANGE_BYTES), |range| range.checked_mul(2))
         .take_while(|r| *r <= size_bytes)
         .collect();
@@ -117,7 +112,13 @@ fn ranges(size_bytes: u64) -> Vec<u64> {
     if ranges.last().is_some_and(|last| size_bytes >= last + last / 2) {
         ranges.push(size_bytes);
     }
-    ranges
+    if ranges.len() < 2 {
+        return Err(Error::BadLoad(format!(
+            "{size_bytes} bytes hold fewer than two ranges: this study needs at least {} (--size 16M)",
+            FIRST_RANGE_BYTES * 2
+        )));
+    }
+    Ok(ranges)
 }
 
 /// Where throughput falls for good: stretches in which every step loses at least [`STEP_SHARE`], together at least

@@ -66,22 +66,31 @@ fn parent(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether `file` could be written.
+/// Whether `file` could be written. Permissions alone do not tell (root may write to /proc, and /proc refuses), so the
+/// file that will be renamed is made for a moment.
 fn check_file(file: &Path) -> anyhow::Result<()> {
     match fs::metadata(file) {
         Ok(metadata) if metadata.is_dir() => bail!("it is a directory: name a file in it"),
-        Ok(_) => rustix::fs::access(file, Access::WRITE_OK).context("no permission")?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Ok(metadata) if !metadata.is_file() => rustix::fs::access(file, Access::WRITE_OK).context("no permission")?,
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {
             let dir = parent(file);
             if !dir.is_dir() {
                 bail!("there is no directory {}", dir.display());
             }
-            rustix::fs::access(dir, Access::WRITE_OK)
-                .with_context(|| format!("no permission to make a file in {}", dir.display()))?;
+            let new = unfinished(file);
+            fs::write(&new, "").and_then(|()| fs::remove_file(&new)).context("no file can be made there")?;
         }
-        Err(error) => return Err(error.into()),
     }
     Ok(())
+}
+
+/// The name of a file that is not whole yet. A link is followed: what it points to is replaced.
+fn unfinished(file: &Path) -> PathBuf {
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    parent(&file).join(name)
 }
 
 /// Puts `content` into `file`: as a whole under another name first, unless it is a device or pipe.
@@ -89,11 +98,8 @@ fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let written = match fs::metadata(file) {
         Ok(metadata) if !metadata.is_file() => fs::write(file, content),
         _ => {
-            // A link is followed: what it points to is replaced.
+            let new = unfinished(file);
             let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            let mut name = file.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".{}.new", std::process::id()));
-            let new = parent(&file).join(name);
             fs::write(&new, content).and_then(|()| fs::rename(&new, &file)).inspect_err(|_| {
                 let _ = fs::remove_file(&new);
             })

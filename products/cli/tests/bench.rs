@@ -1,0 +1,376 @@
+//! `brisk bench` and `brisk study` from outside: what is refused and in which words, what a stop leaves, what is printed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn brisk(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
+    command.args(args);
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A directory with a file, a directory and a link to nowhere in it.
+fn furnished() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("file"), "x").expect("written");
+    std::fs::create_dir(dir.path().join("sub")).expect("made");
+    std::os::unix::fs::symlink("nowhere", dir.path().join("dangling")).expect("linked");
+    dir
+}
+
+#[test]
+fn each_impossible_wish_is_refused_in_words_with_code_2() {
+    let dir = furnished();
+    let d = dir.path().canonicalize().expect("there").display().to_string();
+    let cases: &[(&str, &str)] = &[
+        // Places.
+        ("bench {d}/gone", "brisk: {d}/gone does not exist: give a directory on the storage to measure\n"),
+        ("bench {d}/dangling", "brisk: {d}/dangling does not exist: give a directory on the storage to measure\n"),
+        (
+            "bench {d}/file",
+            "brisk: {d}/file is not a directory: give the directory that holds it, or a block device with \
+             --destroy-data\n",
+        ),
+        ("bench {d}/file/x", "brisk: {d}/file/x does not exist: give a directory on the storage to measure\n"),
+        (
+            "bench /dev/null",
+            "brisk: /dev/null is not a directory: give the directory that holds it, or a block device with \
+             --destroy-data\n",
+        ),
+        ("bench {d} --destroy-data", "brisk: {d} is a directory: --destroy-data is for block devices only\n"),
+        // Sizes.
+        ("bench {d} --size 0", "brisk: a size of 0 bytes is not possible: use a multiple of 4096, such as 256M\n"),
+        (
+            "bench {d} --size 4097",
+            "brisk: a size of 4097 bytes is not possible: use a multiple of 4096, such as 256M\n",
+        ),
+        ("bench {d} --size 9999T", "not enough space on {d}: 9999 TiB needed"),
+        ("bench {d} --size big", "'big' is not a size: write a number and a unit, such as 4k, 512MiB or 2G"),
+        ("bench {d} --size 99999999999T", "is larger than any device"),
+        (
+            "bench {d} --block 0",
+            "brisk: a request cannot have 0 bytes: use a power of two from 512 to 16M, such as 4k\n",
+        ),
+        ("bench {d} --block 1000", "a request cannot have 1000 bytes"),
+        ("bench {d} --block 32M", "a request cannot have 33554432 bytes"),
+        // Depths.
+        ("bench {d} --depth 0", "brisk: a depth of 0 requests is not possible: use 1 to 1024\n"),
+        ("bench {d} --depth 1025", "brisk: a depth of 1025 requests is not possible: use 1 to 1024\n"),
+        ("bench {d} --depth many", "invalid value 'many' for '--depth <REQUESTS>'"),
+        ("bench {d} --block 1M --depth 1024", "need more than 256 MiB of buffers"),
+        // Words.
+        ("bench {d} --engine aio", "[possible values: io_uring, calls]"),
+        ("bench {d} --quick --full", "cannot be used with"),
+        ("bench {d} --budget 0", "0 is not in 1..=86400"),
+        // Outputs, before anything is measured.
+        (
+            "bench {d} --json {d}/gone/x.json",
+            "brisk: cannot write --json {d}/gone/x.json: there is no directory {d}/gone\n",
+        ),
+        ("bench {d} --json {d}/sub", "brisk: cannot write --json {d}/sub: it is a directory: name a file in it\n"),
+        ("bench {d} --html {d}/file/x", "cannot write --html {d}/file/x"),
+        ("bench {d} --json /proc/brisk.json", "cannot write --json /proc/brisk.json: no file can be made there"),
+        ("bench {d} --json {d}/x --html {d}/x", "brisk: --json and --html name the same file: give each its own\n"),
+        // Studies.
+        ("study slowdown {d}/gone", "does not exist"),
+        ("study slowdown {d} --streams 0", "brisk: streams must be 1 to 64, such as --streams 1,4\n"),
+        ("study slowdown {d} --streams 1,x", "invalid value 'x' for '--streams <N,...>'"),
+        (
+            "study slowdown {d} --stream-size 100",
+            "brisk: a stream of 100 bytes is not possible: use a multiple of the 4096 bytes of a request\n",
+        ),
+        ("study slowdown {d} --runs 0", "brisk: 0 runs are not possible: use 1 to 1000\n"),
+        ("study slowdown {d} --block 3k", "a request cannot have 3072 bytes"),
+        ("study concurrency {d} --streams 65", "streams must be 1 to 64"),
+        ("study concurrency {d} --quick --paper", "cannot be used with"),
+        (
+            "study schedulers {d} --reads 101",
+            "brisk: shares of reads must be 0 to 100 percent, such as --reads 10,50,100\n",
+        ),
+        ("study schedulers {d} --depths 2", "queue depths must be 4 or more"),
+        (
+            "study schedulers /proc",
+            "brisk: there is no single block device under /proc: schedulers can be compared only on one\n",
+        ),
+        ("study footprint {d} --size 8M", "brisk: 8388608 bytes hold fewer than two ranges"),
+        ("study footprint {d} --requests 0", "brisk: a point of 0 requests is not possible: use --requests 2048\n"),
+        ("study everything {d}", "unrecognized subcommand 'everything'"),
+    ];
+    let run_dir = tempfile::tempdir().expect("a directory");
+    for (args, words) in cases {
+        let args = args.replace("{d}", &d);
+        let words = words.replace("{d}", &d);
+        let output = brisk(&args.split(' ').collect::<Vec<_>>())
+            .env("BRISK_RUN_DIR", run_dir.path())
+            .output()
+            .expect("brisk runs");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args}: {said}");
+        if words.starts_with("brisk: ") && words.ends_with('\n') {
+            assert_eq!(said, words, "{args}");
+        } else {
+            assert!(said.contains(&words), "{args}: {said}");
+        }
+        assert!(output.stdout.is_empty(), "{args} printed a result");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 3, "a refusal left something behind");
+}
+
+#[test]
+fn a_short_run_prints_a_table_and_writes_both_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (json, html) = (dir.path().join("b.json"), dir.path().join("b.html"));
+    let output = brisk(&["bench", "--budget", "1", "--size", "2M", "--block", "64k", "--depth", "2"])
+        .arg(dir.path())
+        .arg("--json")
+        .arg(&json)
+        .arg("--html")
+        .arg(&html)
+        .env("BRISK_RUN_DIR", dir.path().join("run"))
+        .output()
+        .expect("brisk runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("random read"));
+    let text = std::fs::read_to_string(&json).expect("written");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&document["kind"], &document["schema_version"]), (&"bench".into(), &1.into()));
+    assert!(
+        document["environment"]["kernel"].is_string() && document["jobs"][0]["latency"]["latency_us_p50"].is_number()
+    );
+    assert!(std::fs::read_to_string(&html).expect("written").contains("</html>"));
+    let left: Vec<_> = std::fs::read_dir(dir.path()).expect("listed").map(|e| e.expect("entry").file_name()).collect();
+    assert!(left.iter().all(|name| ["b.json", "b.html", "run"].contains(&name.to_str().unwrap_or(""))), "{left:?}");
+}
+
+#[test]
+fn json_without_a_file_replaces_the_table() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = brisk(&["study", "slowdown", "--stream-size", "64k", "--runs", "1", "--streams", "1"])
+        .arg(dir.path())
+        .arg("--json")
+        .env("BRISK_RUN_DIR", dir.path())
+        .output()
+        .expect("brisk runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON");
+    assert_eq!(document["kind"], "slowdown");
+    assert_eq!(document["rows"].as_array().expect("rows").len(), 2);
+}
+
+#[test]
+fn a_signal_stops_a_run_with_its_code_and_leaves_nothing() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let child = brisk(&["bench", "--full", "--size", "16M"])
+            .arg(dir.path())
+            .env("BRISK_RUN_DIR", "/nonexistent")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("brisk runs");
+        let pid = until_it_measures(&child);
+        kill_process(pid, signal).expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert_eq!(stderr(&output), "brisk: stopped; nothing is left behind\n");
+        assert!(output.stdout.is_empty());
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
+    }
+}
+
+/// Waits until the process has its work file open: by then it watches for signals.
+fn until_it_measures(child: &Child) -> Pid {
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a process")).expect("not zero");
+    let files = PathBuf::from(format!("/proc/{}/fd", child.id()));
+    let measures = || {
+        let open = std::fs::read_dir(&files).into_iter().flatten().flatten();
+        open.filter_map(|entry| std::fs::read_link(entry.path()).ok())
+            .any(|file| file.as_os_str().to_string_lossy().ends_with("(deleted)"))
+    };
+    while !measures() {
+        assert!(files.exists(), "it ended before it measured");
+        std::thread::yield_now();
+    }
+    pid
+}
+
+/// A loop device over a file, for root; gone when dropped.
+struct Loop {
+    node: String,
+    mounted: Option<PathBuf>,
+    _dir: tempfile::TempDir,
+}
+
+impl Loop {
+    fn attach(size_mib: u64, options: &[&str]) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("image");
+        let image = std::fs::File::create(&file).expect("made");
+        image.set_len(size_mib << 20).expect("room");
+        let output = Command::new("losetup").args(options).args(["--find", "--show"]).arg(&file).output();
+        match output {
+            Ok(output) if output.status.success() => {
+                let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                Some(Self { node, mounted: None, _dir: dir })
+            }
+            Ok(output) => {
+                eprintln!("skipped: no loop device: {}", stderr(&output));
+                None
+            }
+            Err(error) => {
+                eprintln!("skipped: no losetup: {error}");
+                None
+            }
+        }
+    }
+
+    /// Makes a file system and mounts it.
+    fn mount(&mut self, options: &str) -> bool {
+        let point = self._dir.path().join("mnt");
+        std::fs::create_dir(&point).expect("made");
+        let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+        let ready = ran(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&self.node))
+            && ran(Command::new("mount").args(["-o", options]).arg(&self.node).arg(&point));
+        if ready {
+            self.mounted = Some(point);
+        } else {
+            eprintln!("skipped: no permission to mount, or no mkfs.ext4");
+        }
+        ready
+    }
+
+    fn queue(&self, knob: &str) -> String {
+        let name = Path::new(&self.node).file_name().expect("a node").to_string_lossy().into_owned();
+        std::fs::read_to_string(format!("/sys/block/{name}/queue/{knob}")).expect("a queue")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Some(point) = &self.mounted {
+            let _ = Command::new("umount").arg(point).status();
+        }
+        let _ = Command::new("losetup").args(["-d", &self.node]).status();
+    }
+}
+
+#[test]
+fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
+    let Some(mut device) = Loop::attach(32, &[]) else { return };
+    let node = device.node.clone();
+    let run_dir = tempfile::tempdir().expect("a directory");
+    let refused = |args: &[&str]| {
+        let output = brisk(args).env("BRISK_RUN_DIR", run_dir.path()).output().expect("brisk runs");
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert_eq!(
+        refused(&["bench", &node]),
+        format!(
+            "brisk: {node} is a block device: measuring it destroys all data on it; say --destroy-data if that is meant\n"
+        )
+    );
+    assert!(refused(&["bench", &node, "--destroy-data", "--size", "64M"]).contains("has only 33554432 bytes"));
+    assert!(
+        refused(&["study", "slowdown", &node, "--json", &node, "--destroy-data"]).contains("is the place to measure")
+    );
+    let output = brisk(&["study", "concurrency", &node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])
+        .args(["--streams", "2", "--json"])
+        .env("BRISK_RUN_DIR", run_dir.path())
+        .output()
+        .expect("brisk runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    if device.mount("rw") {
+        let point = device.mounted.clone().expect("mounted").display().to_string();
+        assert_eq!(
+            refused(&["bench", &node, "--destroy-data"]),
+            format!("brisk: {node} is in use (mounted on {point}): its data will not be destroyed\n")
+        );
+        // Not enough space on a small file system.
+        assert!(refused(&["bench", &point, "--size", "28M"]).contains("not enough space"));
+    }
+}
+
+#[test]
+fn a_loop_device_of_a_device_keeps_it_from_being_measured() {
+    let Some(below) = Loop::attach(16, &[]) else { return };
+    let above = Command::new("losetup").args(["--find", "--show", &below.node]).output().expect("losetup");
+    let above = Loop {
+        node: String::from_utf8_lossy(&above.stdout).trim().to_owned(),
+        mounted: None,
+        _dir: tempfile::tempdir().expect("a directory"),
+    };
+    let output = brisk(&["bench", &below.node, "--destroy-data"]).env("BRISK_RUN_DIR", "/nonexistent").output();
+    let output = output.expect("brisk runs");
+    assert_eq!(output.status.code(), Some(2));
+    let name = above.node.trim_start_matches("/dev/");
+    assert!(stderr(&output).contains(&format!("is in use (under {name})")), "{}", stderr(&output));
+}
+
+#[test]
+fn read_only_places_are_refused() {
+    if let Some(device) = Loop::attach(16, &["--read-only"]) {
+        let output = brisk(&["bench", &device.node, "--destroy-data"]).env("BRISK_RUN_DIR", "/nonexistent").output();
+        let said = stderr(&output.expect("brisk runs"));
+        assert_eq!(said, format!("brisk: {} is read-only: give a path that can be written\n", device.node));
+    }
+    if let Some(mut device) = Loop::attach(16, &[])
+        && device.mount("ro")
+    {
+        let point = device.mounted.clone().expect("mounted");
+        let output = brisk(&["bench"]).arg(&point).env("BRISK_RUN_DIR", "/nonexistent").output().expect("brisk runs");
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(
+            stderr(&output),
+            format!("brisk: {} is read-only: give a path that can be written\n", point.display())
+        );
+    }
+}
+
+#[test]
+fn the_scheduler_is_put_back_at_the_end_on_a_stop_and_after_a_kill() {
+    let Some(device) = Loop::attach(64, &[]) else { return };
+    let before = (device.queue("scheduler"), device.queue("nr_requests"));
+    if before.0.split_whitespace().count() < 2 {
+        eprintln!("skipped: this kernel has one scheduler only");
+        return;
+    }
+    let run_dir = tempfile::tempdir().expect("a directory");
+    let study = |mix: &str, runs: &str| {
+        let mut command = brisk(&["study", "schedulers", &device.node, "--destroy-data", "--reads", "50"]);
+        command
+            .args(["--depths", "4,16", "--mix-size", mix, "--runs", runs, "--json"])
+            .env("BRISK_RUN_DIR", run_dir.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let output = study("256k", "1").output().expect("brisk runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["restored"], true);
+    assert_eq!((device.queue("scheduler"), device.queue("nr_requests")), before, "at the end");
+
+    for signal in [Signal::INT, Signal::KILL] {
+        let child = study("8M", "1000").spawn().expect("brisk runs");
+        while device.queue("scheduler") == before.0 {
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_raw(i32::try_from(child.id()).expect("a process")).expect("not zero"), signal)
+            .expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        if signal == Signal::KILL {
+            // Any measurement that starts later repairs, even one that is refused.
+            let next = brisk(&["bench", "/gone"]).env("BRISK_RUN_DIR", run_dir.path()).output().expect("brisk runs");
+            assert!(stderr(&next).contains("repaired: scheduler of"), "{}", stderr(&next));
+        } else {
+            assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        }
+        assert_eq!((device.queue("scheduler"), device.queue("nr_requests")), before, "after {signal:?}");
+    }
+}
