@@ -29,7 +29,7 @@ const BURST_BEYOND: u32 = 8;
 #[repr(align(4096))]
 struct Page([u8; PAGE_BYTES as usize]);
 
-/// Addresses that jump all over the device (a full-period sequence would do; the golden ratio spreads better).
+/// Addresses that jump all over the device: multiples of the golden ratio.
 fn address(size_bytes: u64, number: usize) -> u64 {
     let pages = size_bytes / PAGE_BYTES;
     (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % pages * PAGE_BYTES
@@ -39,8 +39,8 @@ fn open(device: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(device)
 }
 
-/// Measures the overhead. Other work on the machine only ever adds to it, so of several rounds the quietest counts; how
-/// far all reads are apart tells how quiet the machine was.
+/// Measures the overhead: the middle one of the medians of several short rounds, so that a burst of other work spoils
+/// some of the rounds and not the figure. How far all reads are apart tells how quiet the machine was.
 pub(crate) fn overhead(client: &mut Client, device: &Path, size_bytes: u64) -> Result<Overhead> {
     let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
     let mut buffer = Box::new(Page([0; PAGE_BYTES as usize]));
@@ -57,19 +57,19 @@ pub(crate) fn overhead(client: &mut Client, device: &Path, size_bytes: u64) -> R
         times_us.sort_by(f64::total_cmp);
         Ok(times_us)
     };
-    let (mut at_zero, mut overhead) = (f64::INFINITY, f64::INFINITY);
-    let mut all = Vec::new();
+    let (mut at_zero, mut overhead, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..ROUNDS {
         let first = number * (WARM_UP_READS + ROUND_READS);
-        at_zero = at_zero.min(round(Duration::ZERO, first)?[ROUND_READS / 2]);
+        at_zero.push(round(Duration::ZERO, first)?[ROUND_READS / 2]);
         let timed = round(SERVICE, first)?;
-        overhead = overhead.min(timed[ROUND_READS / 2]);
+        overhead.push(timed[ROUND_READS / 2]);
         all.extend(timed);
     }
+    let middle = |values: &[f64]| brisk_core::stats::median(values).unwrap_or_default();
     all.sort_by(f64::total_cmp);
     Ok(Overhead {
-        read_at_zero_us_p50: at_zero,
-        overhead_us_p50: overhead,
+        read_at_zero_us_p50: middle(&at_zero),
+        overhead_us_p50: middle(&overhead),
         overhead_us_spread: all[all.len() * 3 / 4] - all[all.len() / 4],
         count: all.len() as u64,
     })

@@ -53,6 +53,8 @@ pub(crate) struct Reply {
     pub(crate) outcome: Outcome,
     /// The instant of the model on the wall clock; absent when nobody set one.
     pub(crate) due_ns: Option<u64>,
+    /// How long the model took.
+    pub(crate) service_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -334,6 +336,7 @@ impl Emulated {
         }
         self.flushes_outstanding += usize::from(kind == Kind::Flush);
         if let Timing::Fixed { service_ns } = self.timing {
+            pending.stamp_ns = self.model_ns(now_ns);
             self.fixed.push_back((now_ns + service_ns, pending));
         } else if len_bytes == 0 && kind != Kind::Flush {
             self.reply(pending, Status::Ok, None);
@@ -406,12 +409,13 @@ impl Emulated {
             (Status::Ok, Kind::Discard) => Outcome::Done,
         };
         self.requests.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
-        self.due.push(Reply { unique, outcome, due_ns });
+        let service_ns = due_ns.map_or(0, |due_ns| self.model_ns(due_ns).saturating_sub(pending.stamp_ns));
+        self.due.push(Reply { unique, outcome, due_ns, service_ns });
     }
 
     fn refuse(&mut self, unique: u64, errno: i32) {
         self.requests.failed += 1;
-        self.due.push(Reply { unique, outcome: Outcome::Failed(errno), due_ns: None });
+        self.due.push(Reply { unique, outcome: Outcome::Failed(errno), due_ns: None, service_ns: 0 });
     }
 
     fn expire_faults(&mut self, now_ns: u64) {

@@ -14,7 +14,9 @@ pub const FAITHFUL_FROM_US: f64 = 100.0;
 const OVERHEAD_US_MAX: f64 = 120.0;
 /// A calibration that varies more than this says nothing about the next minute.
 const OVERHEAD_SPREAD_US_MAX: f64 = 40.0;
+/// Lateness that counts for nothing, and beyond that its share of the times themselves.
 const LATENESS_US_P50_MAX: f64 = 10.0;
+const LATENESS_SHARE_MAX: f64 = 0.02;
 /// Too few replies for a percentile.
 const LATENESS_COUNT_MIN: u64 = 50;
 const CPU_PRESSURE_PERCENT_MAX: f64 = 10.0;
@@ -24,9 +26,9 @@ const FASTER_SHARE_MAX: f64 = 0.05;
 /// What the lab itself costs, measured on the finished device before it is handed out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// Median time of a 4 KiB random read whose model time is zero, in the quietest round.
+    /// Median time of a 4 KiB random read whose model time is zero.
     pub read_at_zero_us_p50: f64,
-    /// Median overhead of a timed read in the quietest round: what is taken off each request.
+    /// Median overhead of a timed read: what is taken off each request.
     pub overhead_us_p50: f64,
     /// From the 25th to the 75th percentile of all rounds.
     pub overhead_us_spread: f64,
@@ -85,9 +87,10 @@ pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
         Some(_) => {}
     }
     let late = evidence.lateness;
-    if late.count >= LATENESS_COUNT_MIN && late.lateness_us_p50 > LATENESS_US_P50_MAX {
+    let late_max_us = LATENESS_US_P50_MAX.max(LATENESS_SHARE_MAX * late.service_us_mean);
+    if late.count >= LATENESS_COUNT_MIN && late.lateness_us_p50 > late_max_us {
         reasons.push(format!(
-            "half of the replies came more than {:.0} us late (at most {LATENESS_US_P50_MAX})",
+            "half of the replies came more than {:.0} us late (at most {late_max_us:.0})",
             late.lateness_us_p50
         ));
     }
@@ -149,7 +152,7 @@ mod tests {
     #[test]
     fn each_reason_alone_makes_it_unreliable() {
         let (on_time, none) = (Lateness::default(), Requests::default());
-        let late = Lateness { count: 100, lateness_us_p50: 11.0, lateness_us_p99: 60.0, lateness_us_max: 90.0 };
+        let late = Lateness { count: 100, lateness_us_p50: 11.0, service_us_mean: 500.0, ..Lateness::default() };
         let good = quiet(&on_time, &none);
         let slow = Overhead { overhead_us_p50: 150.0, ..good.overhead.expect("set above") };
         let busy = CpuPressure { percent_since_reset: 30.0, percent_avg10: 0.0 };
@@ -167,6 +170,14 @@ mod tests {
                 "{verdict:?}"
             );
         }
+    }
+
+    #[test]
+    fn lateness_is_held_against_the_time_itself() {
+        let requests = Requests::default();
+        let slow = Lateness { count: 100, lateness_us_p50: 40.0, service_us_mean: 5_000.0, ..Lateness::default() };
+        assert!(judge(quiet(&slow, &requests)).reliable);
+        assert!(!judge(quiet(&Lateness { service_us_mean: 1_000.0, ..slow }, &requests)).reliable);
     }
 
     #[test]

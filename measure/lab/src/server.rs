@@ -29,8 +29,10 @@ use crate::statistics::{LatenessHistogram, Requests};
 use crate::store::Store;
 use crate::{preset, realtime, wire};
 
-/// Sleep ends so much before an appointment; the rest is spun.
-const SPIN_NS: u64 = 30_000;
+/// Sleep ends so much before an appointment, and the rest is spun: half as much again as timers have been late of late.
+const SPIN_NS: std::ops::RangeInclusive<u64> = 20_000..=100_000;
+/// How late a timer is taken to be before one was seen.
+const OVERSLEEP_NS: u64 = 20_000;
 /// Messages taken in a row before replies are looked at again.
 const BURST: usize = 64;
 /// The kernel adds up pressure every two seconds, so the sum over a shorter time says little.
@@ -95,6 +97,8 @@ struct Server {
     pressure_at_reset: Option<(Instant, u64)>,
     refused: Vec<String>,
     epoch: Instant,
+    /// How late timers are: a moving average.
+    oversleep_ns: u64,
     unmounted: bool,
     /// Held as long as the server lives.
     _lock: File,
@@ -143,6 +147,7 @@ impl Server {
             pressure_at_reset: None,
             refused,
             epoch: Instant::now(),
+            oversleep_ns: OVERSLEEP_NS,
             unmounted: false,
             _lock: lock,
         };
@@ -181,8 +186,8 @@ impl Server {
             }
             let now_ns = self.now_ns();
             let sleep_ns = match self.emulated.next_due_ns() {
-                Some(due_ns) if due_ns <= now_ns + SPIN_NS => continue,
-                Some(due_ns) => Some(due_ns - now_ns - SPIN_NS),
+                Some(due_ns) if due_ns <= now_ns + self.spin_ns() => continue,
+                Some(due_ns) => Some(due_ns - now_ns - self.spin_ns()),
                 None => None,
             };
             if self.wait(sleep_ns)?
@@ -193,8 +198,13 @@ impl Server {
         }
     }
 
+    fn spin_ns(&self) -> u64 {
+        (self.oversleep_ns * 3 / 2).clamp(*SPIN_NS.start(), *SPIN_NS.end())
+    }
+
     /// Sleeps until something happens or the time is over; whether anything but a request happened.
-    fn wait(&self, sleep_ns: Option<u64>) -> Result<bool> {
+    fn wait(&mut self, sleep_ns: Option<u64>) -> Result<bool> {
+        let start_ns = self.now_ns();
         let timeout = sleep_ns.map(|ns| Timespec {
             tv_sec: (ns / 1_000_000_000).cast_signed(),
             tv_nsec: (ns % 1_000_000_000).cast_signed(),
@@ -207,6 +217,12 @@ impl Server {
             fds.push(PollFd::new(&self.connection, PollFlags::IN));
         }
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(0) => {
+                let late_ns = self.now_ns().saturating_sub(start_ns + sleep_ns.unwrap_or_default());
+                // One reply that the host delayed by milliseconds says nothing about the next.
+                self.oversleep_ns = (7 * self.oversleep_ns + late_ns.min(*SPIN_NS.end())) / 8;
+                return Ok(false);
+            }
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(true),
             Err(errno) => return Err(failed("wait for requests")(errno)),
@@ -273,7 +289,7 @@ impl Server {
             Outcome::Failed(errno) => self.connection.reply(reply.unique, errno, &[]),
         };
         if let Some(due_ns) = reply.due_ns {
-            self.lateness.record(self.now_ns().saturating_sub(due_ns));
+            self.lateness.record(self.now_ns().saturating_sub(due_ns), reply.service_ns);
         }
         sent.map_err(failed("reply to a request"))
     }

@@ -46,7 +46,8 @@ fn a_read_takes_what_the_model_says() {
     lab.read(5_000, 1, 1 << 20, 4096);
     let replies = run_dry(&mut lab, 5_000);
     let outcome = Outcome::Data { offset_bytes: 1 << 20, len_bytes: 4096 };
-    assert_eq!(replies, [(done[0].at_ns, Reply { unique: 1, outcome, due_ns: Some(done[0].at_ns) })]);
+    let at_ns = done[0].at_ns;
+    assert_eq!(replies, [(at_ns, Reply { unique: 1, outcome, due_ns: Some(at_ns), service_ns: at_ns - 5_000 })]);
 }
 
 #[test]
