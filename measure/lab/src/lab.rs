@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -166,6 +167,7 @@ impl Lab {
             take_down,
             server_pid: None,
             loop_name: None,
+            file_system: None,
             ready: false,
         };
         dir.save(&record)?;
@@ -186,6 +188,9 @@ impl Lab {
             .write(true)
             .open(&backing)
             .map_err(failed(format!("open {}", backing.display())))?;
+        let about = file.metadata().map_err(failed(format!("look at {}", backing.display())))?;
+        record.file_system = Some(kernel_device_number(about.dev()));
+        dir.save(&record)?;
         let name = loopdev::attach(file.as_fd())?;
         drop(file);
         record.loop_name = Some(name.clone());
@@ -255,7 +260,7 @@ impl Lab {
             trouble: match (&record, &status) {
                 (_, Err(trouble)) => Some(trouble.clone()),
                 (Some(r), Ok(_)) if !r.ready => Some("is being made".to_owned()),
-                (_, Ok(_)) if carriers.is_empty() => Some("someone detached its loop device".to_owned()),
+                (_, Ok(_)) if carriers.is_empty() => Some("someone took its loop device or its mount away".to_owned()),
                 _ => None,
             },
             status: status.ok(),
@@ -338,6 +343,12 @@ impl Lab {
         }
         Err(Error::NoSuchDevice(device.to_owned()))
     }
+}
+
+/// A device number as the kernel's loop driver tells it (huge_encode_dev), from the one of stat(2).
+fn kernel_device_number(dev: u64) -> u64 {
+    let (major, minor) = (u64::from(rustix::fs::major(dev)), u64::from(rustix::fs::minor(dev)));
+    (minor & 0xff) | major << 8 | (minor & !0xff) << 12
 }
 
 /// Starts the server with the lock, a socket and the log in the places of its standard descriptors.

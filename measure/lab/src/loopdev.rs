@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use brisk_sense::Sense;
 
 use crate::error::{Error, Result, io as failed};
+use crate::wire;
 
 /// The device file that gives out free loop devices.
 pub(crate) const DEV_LOOP_CONTROL: &str = "/dev/loop-control";
 
 const LOOP_CLR_FD: libc::c_ulong = 0x4c01;
+const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
@@ -118,6 +120,21 @@ pub(crate) fn carriers(sense: &Sense, file: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+/// Whether the device carries the lab's file of the file system with this number, although the file has no path any
+/// more: somebody took the mount away. The number is nobody else's for as long as the device holds the file system.
+pub(crate) fn carries_unmounted(sense: &Sense, name: &str, file_system: u64) -> Result<bool> {
+    let bare = Path::new("/").join(wire::FILE_NAME);
+    if sense.loop_backing(name)?.is_none_or(|backing| backing.file != bare) {
+        return Ok(false);
+    }
+    let device = File::open(node(name)).map_err(failed(format!("open /dev/{name}")))?;
+    // SAFETY: all fields are integers or arrays of them, for which zero is a value.
+    let mut info: LoopInfo = unsafe { std::mem::zeroed() };
+    // SAFETY: the argument points to a loop_info64 of the kernel's layout that outlives the call.
+    let asked = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
+    Ok(asked == 0 && info.device == file_system && info.inode == wire::FILE)
 }
 
 /// The device file of a kernel name.

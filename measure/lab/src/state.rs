@@ -31,6 +31,8 @@ pub(crate) struct Record {
     pub(crate) server_pid: Option<u32>,
     /// Kernel name of the loop device, once it is attached.
     pub(crate) loop_name: Option<String>,
+    /// Number of the file system that it carries a file of.
+    pub(crate) file_system: Option<u64>,
     /// Whether `up` came to its end.
     pub(crate) ready: bool,
 }
@@ -102,6 +104,16 @@ impl StateDir {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
+    }
+
+    /// Waits until nobody else takes this device down; `None` when somebody has.
+    pub(crate) fn lock_take_down(&self) -> io::Result<Option<File>> {
+        let dir = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            dir => dir?,
+        };
+        rustix::fs::flock(&dir, FlockOperation::LockExclusive)?;
+        Ok(self.exists().then_some(dir))
     }
 
     fn open_lock(&self) -> io::Result<File> {
@@ -205,6 +217,7 @@ pub(crate) mod tests {
             take_down: vec![],
             server_pid: Some(7),
             loop_name: Some("loop3".into()),
+            file_system: Some(42),
             ready: true,
         }
     }

@@ -24,10 +24,10 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 /// Removes everything of a device; with `force` also when it is in use. Gives sentences on what was in the way.
 pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
+    let Some(_one_at_a_time) = dir.lock_take_down().map_err(failed("look after the device"))? else { return Ok(words) };
     let dead = dir.lock_if_dead().map_err(failed("look after the lab server"))?;
     let client = match &dead {
         Some(_) => None,
-        None if !dir.exists() => return Ok(words),
         // A server that does not answer must not be waited for by the kernel either.
         None => Some(answering_server(dir)?),
     };
@@ -36,11 +36,19 @@ pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<St
     for name in &carriers {
         release(lab, name, force || dead.is_some(), &mut words)?;
     }
-    restore_queue(lab, dir, &mut words)?;
-    for name in &carriers {
+    let unmounted = unmounted_carrier(lab, dir)?;
+    if let Some(name) = &unmounted {
+        release(lab, name, force || dead.is_some(), &mut words)?;
+    } else {
+        restore_queue(lab, dir, &mut words)?;
+    }
+    for name in carriers.iter().chain(&unmounted) {
         loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
     }
-    let gone = || loopdev::carriers(&lab.sense, &file).is_ok_and(|left| left.is_empty());
+    let gone = || {
+        loopdev::carriers(&lab.sense, &file).is_ok_and(|left| left.is_empty())
+            && unmounted_carrier(lab, dir).is_ok_and(|left| left.is_none())
+    };
     if !wait_until(gone) {
         let device = carriers.first().map_or_else(String::new, |name| format!("/dev/{name}"));
         if !force && dead.is_none() {
@@ -50,10 +58,22 @@ pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<St
         }
         words.push(format!("{device} is still open in some process and goes away when that process closes it"));
     }
+    if unmounted.is_some() {
+        // The settings are known by the file that the device carries, whose path was gone; now it carries none.
+        restore_queue(lab, dir, &mut words)?;
+    }
     unmount(dir, dead.is_some() || force)?;
     end(dir, client, dead)?;
     dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
     Ok(words)
+}
+
+/// The loop device that still carries the lab's file although somebody took the mount away.
+fn unmounted_carrier(lab: &Lab, dir: &StateDir) -> Result<Option<String>> {
+    let Some((name, file_system)) = dir.load().and_then(|record| record.loop_name.zip(record.file_system)) else {
+        return Ok(None);
+    };
+    Ok(loopdev::carries_unmounted(&lab.sense, &name, file_system)?.then_some(name))
 }
 
 fn answering_server(dir: &StateDir) -> Result<Client> {

@@ -160,6 +160,33 @@ fn a_device_whose_maker_dies_does_not_stay() {
 }
 
 #[test]
+fn a_device_whose_mount_was_taken_away_still_goes() {
+    let Some(lab) = Guard::new() else { return };
+    let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M"]);
+    let queue = Path::new("/sys/block").join(device.trim_start_matches("/dev/")).join("queue");
+    run("umount", &["-l", lab.dir().join("lab/1/mnt").to_str().expect("UTF-8")]);
+    lab.brisk(&["down", "1"]);
+    assert!(!queue.parent().expect("device").join("loop").exists(), "{device} is detached");
+    assert_eq!(lab_guard::knob(&queue, "max_sectors_kb"), "1280");
+    lab.nothing_is_left();
+}
+
+#[test]
+fn two_downs_at_once_do_not_meet() {
+    let Some(lab) = Guard::new() else { return };
+    let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M"]);
+    let downs: Vec<_> =
+        (0..3).map(|_| lab.command(&["down", &device]).stderr(Stdio::piped()).spawn().expect("down starts")).collect();
+    let said: Vec<_> = downs.into_iter().map(|down| down.wait_with_output().expect("down ends")).collect();
+    assert!(said.iter().any(|output| output.status.success()));
+    for output in said.iter().filter(|output| !output.status.success()) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("not a lab device"), "{said}");
+    }
+    lab.nothing_is_left();
+}
+
+#[test]
 fn a_terminated_server_takes_its_device_down() {
     let Some(lab) = Guard::new() else { return };
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M"]);
