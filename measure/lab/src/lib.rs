@@ -26,6 +26,7 @@ mod fidelity;
 mod fuse;
 mod lab;
 mod loopdev;
+mod peer;
 mod preset;
 mod realtime;
 mod server;

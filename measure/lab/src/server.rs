@@ -8,7 +8,7 @@
 //! SIGTERM, it starts `down` on itself, because only a served device can be detached in order.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -24,6 +24,7 @@ use crate::emulated::{Emulated, Outcome, Reply, Timing};
 use crate::error::{Error, Result, io as failed};
 use crate::fidelity::{CpuPressure, Evidence, judge};
 use crate::fuse::{Connection, Received};
+use crate::peer::Peer;
 use crate::state::{Record, StateDir};
 use crate::statistics::{LatenessHistogram, Requests};
 use crate::store::Store;
@@ -37,8 +38,6 @@ const OVERSLEEP_NS: u64 = 20_000;
 const BURST: usize = 64;
 /// The kernel adds up pressure every two seconds, so the sum over a shorter time says little.
 const PRESSURE_WINDOW_MIN: Duration = Duration::from_secs(6);
-/// An order is a line; longer ones are not orders.
-const LINE_BYTES_MAX: usize = 1 << 16;
 
 /// Runs the server of the device whose state is in `dir`, until it is ordered to end.
 ///
@@ -52,7 +51,7 @@ pub fn serve(dir: &Path) -> Result<()> {
         return Err(Error::Refused(format!("{} is not the directory of a lab device", dir.display())));
     }
     let (lock, stream) = take_descriptors()?;
-    let mut up = Peer { stream, line: Vec::new(), sets_up: true };
+    let mut up = Peer::new(stream, true);
     match Server::start(dir, lock) {
         Ok(mut server) => {
             up.say(&Answer::Done);
@@ -102,13 +101,6 @@ struct Server {
     unmounted: bool,
     /// Held as long as the server lives.
     _lock: File,
-}
-
-struct Peer {
-    stream: UnixStream,
-    line: Vec<u8>,
-    /// Whether this is `up`, without which the device does not come to stand.
-    sets_up: bool,
 }
 
 enum Next {
@@ -211,7 +203,7 @@ impl Server {
         });
         let mut fds = Vec::with_capacity(3 + self.clients.len());
         let others: [BorrowedFd<'_>; 2] = [self.listener.as_fd(), self.signals.as_fd()];
-        let clients = self.clients.iter().map(|client| client.stream.as_fd());
+        let clients = self.clients.iter().map(|client| client.as_fd());
         fds.extend(others.into_iter().chain(clients).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         if !self.unmounted {
             fds.push(PollFd::new(&self.connection, PollFlags::IN));
@@ -302,7 +294,7 @@ impl Server {
         }
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Peer { stream, line: Vec::new(), sets_up: false });
+                self.clients.push(Peer::new(stream, false));
             }
         }
         let mut next = Next::Continue;
@@ -494,35 +486,6 @@ impl Server {
         if let Err(error) = down.spawn() {
             log(&format!("cannot start {program}: {error}"));
         }
-    }
-}
-
-impl Peer {
-    /// Takes what the other side sent; false when it is gone.
-    fn fill(&mut self) -> bool {
-        let mut chunk = [0; 4096];
-        loop {
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return false,
-                Ok(len) if self.line.len() + len <= LINE_BYTES_MAX => self.line.extend_from_slice(&chunk[..len]),
-                Ok(_) => return false,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return false,
-            }
-        }
-    }
-
-    fn next_line(&mut self) -> Option<Vec<u8>> {
-        let end = self.line.iter().position(|&byte| byte == b'\n')?;
-        Some(self.line.drain(..=end).collect())
-    }
-
-    /// Answers. A side that does not read its answers within the socket's buffer loses them.
-    fn say(&mut self, answer: &Answer) {
-        let mut line = serde_json::to_vec(answer).unwrap_or_default();
-        line.push(b'\n');
-        let _ = self.stream.write_all(&line);
     }
 }
 
