@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brisk_act::Journal;
+use brisk_act::{BlockQueue, Journal};
 
 use crate::control::{Client, Order};
 use crate::error::{Error, Result, io as failed};
@@ -39,9 +39,8 @@ pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<St
     let unmounted = unmounted_carrier(lab, dir)?;
     if let Some(name) = &unmounted {
         release(lab, name, force || dead.is_some(), &mut words)?;
-    } else {
-        restore_queue(lab, dir, &mut words)?;
     }
+    restore_queue(lab, dir, unmounted.as_deref(), &mut words)?;
     for name in carriers.iter().chain(&unmounted) {
         loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
     }
@@ -57,10 +56,6 @@ pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<St
             return Err(Error::Busy { device, by: None, remedy });
         }
         words.push(format!("{device} is still open in some process and goes away when that process closes it"));
-    }
-    if unmounted.is_some() {
-        // The settings are known by the file that the device carries, whose path was gone; now it carries none.
-        restore_queue(lab, dir, &mut words)?;
     }
     unmount(dir, dead.is_some() || force)?;
     end(dir, client, dead)?;
@@ -126,8 +121,8 @@ fn swap_off(node: &Path) -> Result<()> {
     }
 }
 
-/// Undoes what was set on the queue. What someone else changed stays, and is told.
-fn restore_queue(lab: &Lab, dir: &StateDir, words: &mut Vec<String>) -> Result<()> {
+/// Undoes what was set on the queue, also of the `unmounted` device, whose file has no path any more. What someone else changed stays, and is told.
+fn restore_queue(lab: &Lab, dir: &StateDir, unmounted: Option<&str>, words: &mut Vec<String>) -> Result<()> {
     let Some(pid) = dir.load().and_then(|record| record.server_pid) else { return Ok(()) };
     let mut journal = match Journal::of_process(&dir.journal_name(), pid, &lab.paths) {
         Ok(journal) => journal,
@@ -135,6 +130,9 @@ fn restore_queue(lab: &Lab, dir: &StateDir, words: &mut Vec<String>) -> Result<(
         Err(brisk_act::Error::NoProcess { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
+    if let Some(name) = unmounted {
+        journal.vouch_for(&BlockQueue::new(&lab.paths.sysfs, name));
+    }
     for left in journal.restore()?.left {
         words.push(format!("{} of {} was left as it is: {}", left.knob, left.device, left.reason));
     }

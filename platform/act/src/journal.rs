@@ -113,6 +113,14 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Takes what the loop device of `queue` carries now for what it carried when it was changed: for a caller who knows
+    /// by other means that it is the same, although the kernel shows another path for it.
+    pub fn vouch_for(&mut self, queue: &BlockQueue) {
+        for entry in self.record.entries.iter_mut().filter(|e| e.device == queue.device_dir()) {
+            entry.backing_file = queue.backing_file();
+        }
+    }
+
     /// Leaves the changes as they are, to the process whose journal this is.
     pub fn hand_over(mut self) {
         // The file has them all; without entries the drop has nothing to undo.

@@ -158,6 +158,12 @@ pub(crate) fn knob(queue: &Path, file: &str) -> String {
     fs::read_to_string(queue.join(file)).expect("knob").trim_end().to_owned()
 }
 
+/// The knob of a loop device that carries nothing; `None` when someone else, such as another test, has taken it by now.
+pub(crate) fn knob_at_rest(queue: &Path, file: &str) -> Option<String> {
+    let value = knob(queue, file);
+    (!queue.with_file_name("loop/backing_file").exists()).then_some(value)
+}
+
 pub(crate) fn resident_bytes(pid: u64) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
