@@ -19,8 +19,9 @@ pub const FRAME_US: f64 = 16_667.0;
 pub const LONG_TAIL: f64 = 10.0;
 /// The device works on several requests at once, if the deepest queue gains at least so much.
 pub const PARALLEL_GAIN: f64 = 2.0;
-/// The CPU, not the storage, may limit small requests, from this share of time on in which CPUs were busy.
-pub const CPU_BOUND_PERCENT: f64 = 90.0;
+/// The CPU, not the storage, may limit small requests, when issuing them takes this share of one CPU; the kernel's own
+/// threads, which are not counted, take about as much.
+pub const CPU_BOUND_PERCENT: f64 = 50.0;
 
 /// The sentences for `report`, whose own `verdict` is not looked at.
 #[must_use]
@@ -137,11 +138,11 @@ fn parallel((shallow, deep): (&JobResult, &JobResult)) -> String {
 }
 
 fn cpu_bound(deep: &JobResult) -> Option<String> {
-    (deep.cpu_busy_percent >= CPU_BOUND_PERCENT).then(|| {
+    let percent = deep.cpu_us_per_request * deep.requests_per_s.median / 1e6 * 100.0;
+    (percent >= CPU_BOUND_PERCENT).then(|| {
         format!(
-            "CPUs were busy {:.0} % of the time during the deepest random reads: they, not the storage, may be the limit \
-             there.",
-            deep.cpu_busy_percent
+            "Issuing random reads {} deep took {percent:.0} % of a CPU: that, not the storage, may be the limit there.",
+            deep.depth_requests
         )
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use brisk_bench::results::Document;
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
@@ -110,13 +111,16 @@ struct SchedulersArgs {
 struct FootprintArgs {
     #[command(flatten)]
     every: Every,
-    /// The largest range of addresses [default: 1G, 256M quick, 4G paper, or what fits]
+    /// The largest range of addresses [default: 1G, 128M quick, 4G paper, or what fits]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
     /// Requests of each point
     #[arg(long, value_name = "N", default_value_t = footprint::PAPER_REQUESTS)]
     requests: u64,
-    /// Written in sequence before each point [default: 1G, 64M quick, or the largest range]
+    /// Seconds after which a point ends with fewer requests [default: 30, 4 quick, none paper]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    patience: Option<u64>,
+    /// Written in sequence before each point [default: 1G, 16M quick, or the largest range]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     precondition: Option<u64>,
 }
@@ -221,12 +225,13 @@ fn run_schedulers(args: &SchedulersArgs) -> anyhow::Result<ExitCode> {
 
 fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
-    let sizes = Degrees { quick: 256 * MIB, normal: 1024 * MIB, paper: 4096 * MIB };
+    let sizes = Degrees { quick: 128 * MIB, normal: 1024 * MIB, paper: 4096 * MIB };
     let precondition = Degrees {
-        quick: 64 * MIB,
+        quick: 16 * MIB,
         normal: footprint::PAPER_PRECONDITION_BYTES,
         paper: footprint::PAPER_PRECONDITION_BYTES,
     };
+    let patience = Degrees { quick: Some(4), normal: Some(30), paper: None };
     let options = footprint::Options {
         common: every.common(Degrees { quick: 3, normal: 3, paper: 5 }),
         largest: Size {
@@ -235,6 +240,7 @@ fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
             patience: None,
         },
         requests: args.requests,
+        patience: args.patience.or_else(|| every.degree(patience)).map(Duration::from_secs),
         precondition_bytes: args.precondition.unwrap_or_else(|| every.degree(precondition)),
     };
     every.run(&options.common, |session| {

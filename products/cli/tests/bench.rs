@@ -200,6 +200,51 @@ fn until_it_measures(child: &Child) -> Pid {
     pid
 }
 
+/// Lets the kernel answer io_uring_setup with EPERM, as sandboxes do.
+#[cfg(target_arch = "x86_64")]
+fn without_io_uring(command: &mut Command) -> &mut Command {
+    use std::os::unix::process::CommandExt as _;
+    let statement = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let filter = [
+        // The number of the call is the first word of seccomp_data.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    // SAFETY: between fork and exec only two system calls are made; the filter is copied into the closure.
+    unsafe {
+        command.pre_exec(move || {
+            let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+            let refused = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0;
+            if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn plain_calls_stand_in_where_io_uring_is_refused_and_the_result_says_so() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = ["--budget", "1", "--size", "1M", "--block", "256k", "--depth", "2", "--json"];
+    let run = |engine: &[&str]| {
+        let mut command = brisk(&["bench"]);
+        command.arg(dir.path()).args(options).args(engine).env("BRISK_RUN_DIR", "/nonexistent");
+        without_io_uring(&mut command).output().expect("brisk runs")
+    };
+    let output = run(&[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let engine = document["io_engine"].as_str().expect("a text");
+    assert!(engine.starts_with("calls (io_uring is switched off"), "{engine}");
+    let warnings = document["warnings"].as_array().expect("a list");
+    assert!(warnings.iter().any(|warning| warning["code"] == "no_io_uring"), "{warnings:?}");
+    let output = run(&["--engine", "io_uring"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("io_uring does not work here") && stderr(&output).contains("--engine calls"));
+}
+
 /// A loop device over a file, for root; gone when dropped.
 struct Loop {
     node: String,

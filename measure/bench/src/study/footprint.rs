@@ -4,6 +4,8 @@
 //! log blocks. Before each point a stretch is written in sequence, so that no point inherits the mapping that the one
 //! before left.
 
+use std::time::Duration;
+
 use brisk_sense::Sense;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -14,7 +16,7 @@ use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::load::{End, Load};
-use crate::results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern};
+use crate::results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
 use crate::work_file::Size;
 
 /// The smallest range.
@@ -41,6 +43,8 @@ pub struct Options {
     pub largest: Size,
     /// Requests of a point.
     pub requests: u64,
+    /// A point ends after this time at the latest, with fewer requests: the slowest cards do three a second.
+    pub patience: Option<Duration>,
     /// Written in sequence before each point; the largest range, if that is smaller.
     pub precondition_bytes: u64,
 }
@@ -62,6 +66,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
         options.precondition_bytes.min(bed.work.size_bytes) / PRECONDITION_BLOCK_BYTES * PRECONDITION_BLOCK_BYTES;
 
     let mut rates = vec![Vec::new(); ranges.len()];
+    let mut fewest = options.requests;
     let mut order: Vec<usize> = (0..ranges.len()).collect();
     let mut random = ChaCha8Rng::seed_from_u64(common.seed);
     let steps = f64::from(common.runs) * ranges.len() as f64;
@@ -79,15 +84,17 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
             bed.settle()?;
             let load = Load {
                 seed,
-                end: End::after_requests(options.requests),
+                end: End { requests: Some(options.requests), time: options.patience },
                 ..Load::plain(Pattern::Random, Direction::Write, common.block_bytes, Region::first(range_bytes))
             };
             let outcome = bed.engine.run(bed.work.fd(), &load, control.stop)?;
             control.check()?;
             bed.settle()?;
             rates[index].push(outcome.bytes_per_s());
+            fewest = fewest.min(outcome.requests());
         }
     }
+    bed.run.warn(cut_short(fewest, options));
     let points = ranges
         .into_iter()
         .zip(&rates)
@@ -100,6 +107,19 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
         drops: drops(&points),
         points,
         header: bed.run.end(bed.engine.description()),
+    })
+}
+
+fn cut_short(fewest: u64, options: &Options) -> Option<Warning> {
+    let patience = options.patience.filter(|_| fewest < options.requests)?;
+    Some(Warning {
+        code: "cut_short".to_owned(),
+        text: format!(
+            "Some points ended after {} s with as few as {fewest} of {} requests: a device that is fast at first and \
+             slow later looks too fast there. Use --patience for more.",
+            patience.as_secs(),
+            options.requests
+        ),
     })
 }
 

@@ -49,12 +49,19 @@ fn footprint_reports_each_range_up_to_the_whole() {
         common: common(dir.path()),
         largest: exactly(24 << 20),
         requests: 16,
+        patience: None,
         precondition_bytes: 1 << 20,
     };
     let report = measured(|sense, control| footprint::run(sense, &options, control)).expect("measured");
     let ranges: Vec<_> = report.points.iter().map(|point| point.range_bytes >> 20).collect();
     assert_eq!(ranges, [8, 16, 24]);
     assert_eq!(report.precondition_bytes, 1 << 20);
+    let cut = |report: &crate::results::FootprintReport| report.header.warnings.iter().any(|w| w.code == "cut_short");
+    assert!(!cut(&report));
+    let options =
+        footprint::Options { patience: Some(std::time::Duration::ZERO), largest: exactly(16 << 20), ..options };
+    let report = measured(|sense, control| footprint::run(sense, &options, control)).expect("measured");
+    assert!(cut(&report) && report.points.iter().all(|point| point.bandwidth_bytes_per_s.median > 0.0));
 }
 
 #[test]
@@ -80,6 +87,7 @@ fn impossible_studies_are_refused() {
         common: common(dir.path()),
         largest: exactly(FIRST_RANGE_BYTES),
         requests: 1,
+        patience: None,
         precondition_bytes: 0,
     };
     let error = measured(|sense, control| footprint::run(sense, &small, control)).expect_err("one range").to_string();

@@ -122,8 +122,10 @@ fn parallel_devices_tails_and_asymmetry_are_told_by_their_thresholds() {
     let mut tailed = report(187.0, 187.0, 1.0, 100.0);
     tailed.jobs[1].latency.p99_us = 4_000.0;
     assert!(text(&tailed).contains("waits 4.00 ms or longer, 21.4 times"), "{}", text(&tailed));
-    tailed.jobs[3].cpu_busy_percent = 97.0;
-    assert!(text(&tailed).contains("CPUs were busy 97 %"));
+    assert!(!text(&tailed).contains("of a CPU"));
+    // 5,348 requests a second of 100 us each.
+    tailed.jobs[3].cpu_us_per_request = 100.0;
+    assert!(text(&tailed).contains("32 deep took 53 % of a CPU"), "{}", text(&tailed));
 }
 
 #[test]
