@@ -133,6 +133,20 @@ fn stacked_devices_name_what_they_stand_on() {
 }
 
 #[test]
+fn no_link_of_a_tree_leads_nowhere() {
+    fn check(dir: &Path) {
+        for entry in std::fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            assert!(path.exists(), "{} leads nowhere", path.display());
+            if path.is_dir() && !path.is_symlink() {
+                check(&path);
+            }
+        }
+    }
+    check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
+}
+
+#[test]
 fn mount_points_with_spaces_and_mounts_on_mounts_are_found() {
     let sense = phone();
     let card = sense.mount_of(Path::new("/storage/emulated card/dcim")).expect("written").expect("mounted");
