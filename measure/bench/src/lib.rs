@@ -1,7 +1,7 @@
 //! Storage benchmark and studies: what the storage of this machine costs the people who use it.
 //!
-//! The way of one measurement: a [`target`] is found under a path and prepared, an [`engine`] drives a [`load`] on it,
-//! response times end in histograms ([`latency`]), repetitions in summaries, and those in [`results`].
+//! The way of one measurement: a [`place`] is found under a path and a [`work_file`] prepared on it, an [`engine`] drives
+//! a [`load`] there, response times end in histograms ([`latency`]), repetitions in summaries, and those in [`results`].
 
 pub mod address;
 pub mod buffer;
