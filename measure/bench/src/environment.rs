@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
 
 use crate::cpu::PressureMeter;
@@ -144,6 +145,18 @@ pub(crate) fn few_repeats(restless: &[String], of: usize, width_percent: f64) ->
             "Time ran out before the interval of the median was within {width_percent:.0} % for {} of {of} loads \
              ({named}{more}). Give it more time or a quieter machine.",
             restless.len(),
+        ),
+    }
+}
+
+/// The warning that loads had to stop writing because flash wears.
+pub(crate) fn write_limit(limit_bytes: u64) -> Warning {
+    Warning {
+        code: "write_limit".to_owned(),
+        text: format!(
+            "Loads that write were repeated less often, because {} were written and flash wears. \
+             Allow more with --max-written.",
+            format_bytes(limit_bytes)
         ),
     }
 }

@@ -201,6 +201,10 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let place = Place::find(&Sense::default(), dir.path(), false).expect("a place");
         assert_eq!(place.kind, PlaceKind::Directory);
+        if !Sense::default().mounts().expect("mounts").iter().any(|mount| mount.mount_point == Path::new("/")) {
+            eprintln!("skipped: the root directory is no mount point here (a chroot)");
+            return;
+        }
         assert!(place.file_system().is_some());
     }
 

@@ -20,7 +20,7 @@ use crate::cache;
 use crate::control::Control;
 use crate::cpu::CpuShares;
 use crate::engine::{Caller, Engine, EngineKind};
-use crate::environment::{Run, few_repeats};
+use crate::environment::{Run, few_repeats, write_limit};
 use crate::error::{Error, Result};
 use crate::latency::{Clock, Times};
 use crate::load::{End, Load, check_block, check_depth};
@@ -46,6 +46,8 @@ struct Allowance {
     name: &'static str,
     time: Duration,
     file_bytes: u64,
+    /// Most bytes written in all: a thorough run must not cost a device noticeably of its life.
+    written_bytes_max: u64,
     rule: Rule,
     /// Rounds that the time should suffice for; sets the length of a slice.
     rounds: u32,
@@ -55,15 +57,16 @@ struct Allowance {
 
 impl Budget {
     fn allowance(self) -> Allowance {
-        let (name, seconds, file_mib, width, least, rounds, sweep_shift) = match self {
-            Self::Quick => ("quick", 50, 128, 0.10, 5, 5, 2),
-            Self::Normal => ("normal", 180, 512, 0.05, 6, 9, 2),
-            Self::Full => ("full", 600, 1024, 0.05, 6, 14, 1),
+        let (name, seconds, file_mib, written_gib, width, least, rounds, sweep_shift) = match self {
+            Self::Quick => ("quick", 50, 128, 4, 0.10, 5, 5, 2),
+            Self::Normal => ("normal", 180, 512, 12, 0.05, 6, 9, 2),
+            Self::Full => ("full", 600, 1024, 32, 0.05, 6, 14, 1),
         };
         Allowance {
             name,
             time: Duration::from_secs(seconds),
             file_bytes: file_mib << 20,
+            written_bytes_max: written_gib << 30,
             rule: Rule { width, rounds: least },
             rounds,
             sweep_shift,
@@ -84,6 +87,8 @@ pub struct Options {
     pub time: Option<Duration>,
     /// Size of the work file, instead of the budget's.
     pub size_bytes: Option<u64>,
+    /// Most bytes to write in all, instead of the budget's.
+    pub written_bytes_max: Option<u64>,
     /// Base block size.
     pub block_bytes: u64,
     /// The deepest queue.
@@ -100,6 +105,8 @@ const SWEEP_END_BYTES: u64 = 1 << 20;
 const SLICE_MIN: Duration = Duration::from_millis(50);
 /// The longest slice: more rounds tell more than longer slices.
 const SLICE_MAX: Duration = Duration::from_secs(1);
+/// The fewest requests of a slice for each one in flight, however little may be written.
+const SLICE_REQUESTS_MIN: u64 = 4;
 /// Share of the time that preparing may take before the file is cut short.
 const PREPARE_SHARE: f64 = 0.3;
 
@@ -153,10 +160,19 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     let slices = (jobs.len() + syncs.len()) as u32 * allowance.rounds;
     let slice = (left / slices).clamp(SLICE_MIN, SLICE_MAX);
     let deadline = Instant::now() + left;
-    let mut bench = Bench { sense, place: &place, engine: &engine, work: &mut work, options, control };
-    let restless = bench.rounds(&mut jobs, &mut syncs, allowance.rule, slice, deadline)?;
+    let written_bytes_max = options.written_bytes_max.unwrap_or(allowance.written_bytes_max);
+    // Fast storage ends a slice of writing early, so that every planned one gets its share.
+    let writing = (jobs.len() / 2) as u64 * u64::from(allowance.rounds);
+    let slice_bytes_max = written_bytes_max.saturating_sub(work.written_bytes) / writing.max(1);
+    let limits = Limits { slice, slice_bytes_max, written_bytes_max, deadline };
+    let mut bench = Bench { sense, place: &place, engine: &engine, work: &mut work, options, control, limits };
+    let restless = bench.rounds(&mut jobs, &mut syncs, allowance.rule)?;
+    let spared = bench.is_spent();
     if !restless.is_empty() {
         run.warn([few_repeats(&restless, jobs.len(), allowance.rule.width * 100.0)]);
+    }
+    if spared {
+        run.warn([write_limit(written_bytes_max)]);
     }
 
     let of = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|j| wanted(j)).filter_map(Job::result).collect();
@@ -233,18 +249,22 @@ struct Bench<'a> {
     work: &'a mut WorkFile,
     options: &'a Options,
     control: &'a Control<'a>,
+    limits: Limits,
+}
+
+/// What ends a slice, and the whole.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    slice: Duration,
+    slice_bytes_max: u64,
+    written_bytes_max: u64,
+    deadline: Instant,
 }
 
 impl Bench<'_> {
     /// Repeats rounds until all jobs are at rest or time is up; gives the names of those that are not.
-    fn rounds(
-        &mut self,
-        jobs: &mut [Job],
-        syncs: &mut [SyncJob],
-        rule: Rule,
-        slice: Duration,
-        deadline: Instant,
-    ) -> Result<Vec<String>> {
+    fn rounds(&mut self, jobs: &mut [Job], syncs: &mut [SyncJob], rule: Rule) -> Result<Vec<String>> {
+        let Limits { slice, deadline, .. } = self.limits;
         let begun = Instant::now();
         let whole = deadline.saturating_duration_since(begun).as_secs_f64().max(1e-3);
         let mut order: Vec<usize> = (0..jobs.len()).collect();
@@ -252,7 +272,10 @@ impl Bench<'_> {
         for round in 0u64.. {
             // The first round goes through whatever it takes, with the most important jobs first.
             if round > 0 {
-                order.retain(|index| !rule.is_met(&jobs[*index].rates));
+                let spent = self.is_spent();
+                order.retain(|&index| {
+                    !(rule.is_met(&jobs[index].rates) || spent && jobs[index].direction == Direction::Write)
+                });
                 order.shuffle(&mut random);
             }
             if order.is_empty() {
@@ -265,27 +288,37 @@ impl Bench<'_> {
                 let known = jobs.iter().filter(|job| rule.is_met(&job.rates)).count() as f64 / jobs.len() as f64;
                 let done = (begun.elapsed().as_secs_f64() / whole).max(known);
                 self.control.report(done, &jobs[index].name());
-                self.slice(&mut jobs[index], slice, mix(self.options.seed ^ (round << 32) ^ index as u64))?;
+                self.slice(&mut jobs[index], mix(self.options.seed ^ (round << 32) ^ index as u64))?;
             }
             for sync in syncs.iter_mut() {
                 self.control.report((begun.elapsed().as_secs_f64() / whole).min(1.0), sync.call);
-                self.sync_slice(sync, slice, mix(self.options.seed ^ !round))?;
+                self.sync_slice(sync, mix(self.options.seed ^ !round))?;
             }
         }
         Ok(self.restless(jobs, rule))
+    }
+
+    /// Whether as much was written as may be.
+    fn is_spent(&self) -> bool {
+        self.work.written_bytes >= self.limits.written_bytes_max
     }
 
     fn restless(&self, jobs: &[Job], rule: Rule) -> Vec<String> {
         jobs.iter().filter(|job| !rule.is_met(&job.rates)).map(Job::name).collect()
     }
 
-    fn slice(&mut self, job: &mut Job, slice: Duration, seed: u64) -> Result<()> {
+    fn slice(&mut self, job: &mut Job, seed: u64) -> Result<()> {
         let region = self.work.region();
-        let mut end = End::after_time(slice);
+        let mut end = End::after_time(self.limits.slice);
+        if job.direction == Direction::Write {
+            let fewest = u64::from(job.depth_requests) * SLICE_REQUESTS_MIN;
+            end.requests = Some((self.limits.slice_bytes_max / job.block_bytes).max(fewest));
+        }
         if self.work.access == Access::Evicted {
             // A second pass would find the first in the page cache.
             self.work.evict(self.place)?;
-            end.requests = Some(region.len_bytes / job.block_bytes);
+            let pass = region.len_bytes / job.block_bytes;
+            end.requests = Some(end.requests.unwrap_or(pass).min(pass));
         }
         let load = Load {
             depth_requests: job.depth_requests,
@@ -310,7 +343,7 @@ impl Bench<'_> {
     }
 
     /// Writes single blocks and makes each durable, one after the other.
-    fn sync_slice(&mut self, job: &mut SyncJob, slice: Duration, seed: u64) -> Result<()> {
+    fn sync_slice(&mut self, job: &mut SyncJob, seed: u64) -> Result<()> {
         let load = Load {
             seed,
             ..Load::plain(Pattern::Random, Direction::Write, self.options.block_bytes, self.work.region())
@@ -328,7 +361,7 @@ impl Bench<'_> {
             synced.map_err(|errno| Error::system("sync to", &self.place.path, errno))?;
             job.times.add_ns(clock.ns() - begun_ns);
             written_bytes += load.block_bytes;
-            if clock.ns() >= slice.as_nanos() as u64 || raised(self.control.stop) {
+            if clock.ns() >= self.limits.slice.as_nanos() as u64 || raised(self.control.stop) {
                 break;
             }
         }

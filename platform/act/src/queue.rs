@@ -7,8 +7,9 @@
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,10 @@ use crate::{Error, Journal};
 
 /// Fewest tags that the kernel leaves a queue (BLKDEV_MIN_RQ).
 const TAGS_MIN: u32 = 4;
+
+/// How often, and at what distance, a knob that is busy is tried again: about a second in all.
+const BUSY_TRIES: u32 = 500;
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// One setting of a block queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -188,7 +193,16 @@ impl BlockQueue {
             let mut file = OpenOptions::new().write(true).truncate(true).open(&path)?;
             file.write_all(value.as_bytes())
         };
-        write().map_err(|source| Error::Write {
+        let mut written = write();
+        // Some knobs only try for a lock of the queue; who holds it lets go soon.
+        for _ in 0..BUSY_TRIES {
+            match &written {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => std::thread::sleep(BUSY_PAUSE),
+                _ => break,
+            }
+            written = write();
+        }
+        written.map_err(|source| Error::Write {
             hint: self.hint(knob),
             path: path.clone(),
             value: value.to_owned(),

@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or what is free]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
+    /// Write at most so much, since flash wears [default: 4G quick, 12G, 32G full]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_written: Option<u64>,
     /// Base size of a request
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4k")]
     block: u64,
@@ -101,6 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         },
         time: args.budget.map(Duration::from_secs),
         size_bytes: args.size,
+        written_bytes_max: args.max_written,
         block_bytes: args.block,
         depth_requests: args.depth,
         engine: args.shared.engine(),

@@ -8,6 +8,7 @@ fn options(path: PathBuf) -> Options {
         budget: Budget::Quick,
         time: Some(Duration::from_millis(1)),
         size_bytes: Some(8 << 20),
+        written_bytes_max: None,
         block_bytes: 4096,
         depth_requests: 32,
         engine: None,
@@ -68,4 +69,25 @@ fn a_raised_stop_flag_gives_no_result_and_leaves_nothing() {
     let control = Control { stop: &stop, progress: &|_, doing| stop.store(doing.contains("depth"), Ordering::Relaxed) };
     assert!(matches!(run(&Sense::default(), &options(dir.path().to_owned()), &control), Err(Error::Stopped)));
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
+}
+
+#[test]
+fn writing_ends_at_its_limit() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let stop = AtomicBool::new(false);
+    let control = Control { stop: &stop, progress: &|_, _| {} };
+    // Preparing leaves 1 MiB, so that one round is all that may be written.
+    let options = Options {
+        written_bytes_max: Some(9 << 20),
+        time: Some(Duration::from_secs(3)),
+        depth_requests: 2,
+        ..options(dir.path().to_owned())
+    };
+    let report = run(&Sense::default(), &options, &control).expect("measured");
+    // A slice has four requests in any case, of 1 MiB at most; durable writes are few.
+    assert!(report.written_bytes < 64 << 20, "{} written", report.written_bytes);
+    assert!(report.header.warnings.iter().any(|w| w.code == "write_limit"), "{:?}", report.header.warnings);
+    for job in report.jobs.iter().filter(|job| job.direction == Direction::Write) {
+        assert_eq!(job.requests_per_s.count, 1, "{job:?}");
+    }
 }
