@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Failure of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Mounting and loop devices need root.
-    #[error("the lab needs root: it mounts a file system and attaches a loop device (try: sudo brisk lab ...)")]
+    /// Making block devices needs root.
+    #[error("the lab needs root: it makes a block device (try: sudo brisk lab ...)")]
     NotRoot,
     /// A device file that the lab is built on is missing.
     #[error("{path} is missing or not usable: {remedy}")]

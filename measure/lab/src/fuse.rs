@@ -2,6 +2,8 @@
 //!
 //! The flash lab is what brisk is about, so the server is its own and not a library's: it replies out of order, from one
 //! real-time thread, without an allocation on the way of a request, and it knows when it is late.
+//!
+//! [`Connection`] moves messages; [`Front`] knows what they mean and answers those that are not about data.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -11,7 +13,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
+use crate::emulated::Outcome;
 use crate::error::{Error, Result};
+use crate::front::{Call, Received, Request};
+use crate::server::log;
+use crate::store::Store;
 use crate::wire;
 
 /// The device file of FUSE.
@@ -19,13 +25,13 @@ pub(crate) const DEV_FUSE: &str = "/dev/fuse";
 
 /// An open connection. Closing it aborts the mount: everything that waits for a reply fails.
 #[derive(Debug)]
-pub(crate) struct Connection {
+struct Connection {
     fd: OwnedFd,
 }
 
 /// What a read of the connection gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Received {
+enum Taken {
     /// A message of so many bytes.
     Message(usize),
     /// Nothing waits.
@@ -36,7 +42,7 @@ pub(crate) enum Received {
 
 impl Connection {
     /// Mounts the file system on `mount_point`, for root alone.
-    pub(crate) fn mount(mount_point: &Path) -> Result<Self> {
+    fn mount(mount_point: &Path) -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(DEV_FUSE, flags, Mode::empty()).map_err(|errno| Error::NoDeviceFile {
             path: DEV_FUSE.into(),
@@ -53,12 +59,12 @@ impl Connection {
     }
 
     /// Takes the next message, if one waits.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<Taken> {
         loop {
             return match rustix::io::read(&self.fd, &mut *buffer) {
-                Ok(len) => Ok(Received::Message(len)),
-                Err(Errno::AGAIN) => Ok(Received::Nothing),
-                Err(Errno::NODEV) => Ok(Received::Unmounted),
+                Ok(len) => Ok(Taken::Message(len)),
+                Err(Errno::AGAIN) => Ok(Taken::Nothing),
+                Err(Errno::NODEV) => Ok(Taken::Unmounted),
                 // The request was withdrawn while it was handed over, or a signal came: there may be another.
                 Err(Errno::NOENT | Errno::INTR) => continue,
                 Err(errno) => Err(errno.into()),
@@ -67,7 +73,7 @@ impl Connection {
     }
 
     /// Replies to a request. A request that was withdrawn meanwhile is no error.
-    pub(crate) fn reply(&self, unique: u64, error: i32, body: &[u8]) -> io::Result<()> {
+    fn reply(&self, unique: u64, error: i32, body: &[u8]) -> io::Result<()> {
         let head = wire::out_header(unique, error, body.len());
         match rustix::io::writev(&self.fd, &[IoSlice::new(&head), IoSlice::new(body)]) {
             Ok(_) | Err(Errno::NOENT | Errno::NODEV | Errno::CONNABORTED) => Ok(()),
@@ -76,9 +82,92 @@ impl Connection {
     }
 }
 
-impl AsFd for Connection {
+/// The server's side of the mount.
+#[derive(Debug)]
+pub(crate) struct Front {
+    connection: Connection,
+    buffer: Vec<u8>,
+    size_bytes: u64,
+}
+
+impl Front {
+    /// Mounts the file system with a file of this size.
+    pub(crate) fn new(mount_point: &Path, size_bytes: u64) -> Result<Self> {
+        let connection = Connection::mount(mount_point)?;
+        Ok(Self { connection, buffer: vec![0; wire::MESSAGE_BYTES_MAX], size_bytes })
+    }
+
+    /// Takes the next message, if one waits.
+    pub(crate) fn receive(&mut self) -> io::Result<Received<'_>> {
+        let len = match self.connection.receive(&mut self.buffer)? {
+            Taken::Message(len) => len,
+            Taken::Nothing => return Ok(Received::Nothing),
+            Taken::Unmounted => return Ok(Received::Gone),
+        };
+        let message = match wire::parse(&self.buffer[..len]) {
+            Ok(message) => message,
+            Err(wire::Malformed::NoHeader) => return Ok(Received::Own),
+            Err(wire::Malformed::Body { unique }) => {
+                self.answer(unique, libc::EINVAL, &[]);
+                return Ok(Received::Own);
+            }
+        };
+        let unique = message.unique;
+        let request = |call| Ok(Received::Request(Request { unique, call }));
+        match message.call {
+            wire::Call::Read { offset_bytes, len_bytes } => {
+                return request(Call::Read { offset_bytes, len_bytes: len_bytes.into() });
+            }
+            wire::Call::Write { offset_bytes, data } => return request(Call::Write { offset_bytes, data }),
+            wire::Call::Fsync => return request(Call::Flush),
+            wire::Call::Discard { offset_bytes, len_bytes } => {
+                return request(Call::Discard { offset_bytes, len_bytes });
+            }
+            wire::Call::Init { major, minor, max_readahead, flags } => {
+                match wire::init_reply(major, minor, max_readahead, flags) {
+                    Some(body) => self.answer(unique, 0, &body),
+                    None => {
+                        log("this kernel's FUSE lacks asynchronous direct I/O (Linux 4.20 has it)");
+                        self.answer(unique, libc::EPROTO, &[]);
+                    }
+                }
+            }
+            wire::Call::Lookup { name } if message.node == wire::ROOT && name == wire::FILE_NAME.as_bytes() => {
+                self.answer(unique, 0, &wire::entry_reply(self.size_bytes));
+            }
+            wire::Call::Lookup { .. } => self.answer(unique, libc::ENOENT, &[]),
+            wire::Call::GetAttr => self.answer(unique, 0, &wire::attr_reply(message.node, self.size_bytes)),
+            wire::Call::Open if message.node == wire::FILE => self.answer(unique, 0, &wire::open_reply()),
+            wire::Call::StatFs => self.answer(unique, 0, &wire::statfs_reply(self.size_bytes)),
+            wire::Call::Flush | wire::Call::Release | wire::Call::Destroy => self.answer(unique, 0, &[]),
+            wire::Call::Silent => {}
+            wire::Call::Open | wire::Call::Unknown => self.answer(unique, libc::ENOSYS, &[]),
+        }
+        Ok(Received::Own)
+    }
+
+    fn answer(&self, unique: u64, errno: i32, body: &[u8]) {
+        if let Err(error) = self.connection.reply(unique, errno, body) {
+            log(&format!("a reply was refused: {error}"));
+        }
+    }
+
+    /// Replies to a request.
+    pub(crate) fn reply(&self, unique: u64, outcome: Outcome, store: &Store) -> io::Result<()> {
+        match outcome {
+            Outcome::Data { offset_bytes, len_bytes } => {
+                self.connection.reply(unique, 0, store.read(offset_bytes, len_bytes))
+            }
+            Outcome::Written { len_bytes } => self.connection.reply(unique, 0, &wire::write_reply(len_bytes as u32)),
+            Outcome::Done => self.connection.reply(unique, 0, &[]),
+            Outcome::Failed(errno) => self.connection.reply(unique, errno, &[]),
+        }
+    }
+}
+
+impl AsFd for Front {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.connection.fd.as_fd()
     }
 }
 

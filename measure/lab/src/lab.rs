@@ -14,9 +14,9 @@ use serde::Serialize;
 use crate::backend::Backend;
 use crate::control::{Answer, Client, Commit, FaultOrder, Order, Status};
 use crate::error::{Error, Result, io as failed};
-use crate::state::{Record, SCHEMA_VERSION, StateDir};
+use crate::state::{Record, SCHEMA_VERSION, StateDir, Way};
 use crate::store::PAGE_BYTES;
-use crate::{calibrate, fuse, loopdev, preset, take_down};
+use crate::{calibrate, loopdev, preset, take_down, ublk};
 
 /// Smallest device: file systems and the model's blocks need some room.
 pub const SIZE_BYTES_MIN: u64 = 16 << 20;
@@ -97,7 +97,10 @@ impl Lab {
     /// # Errors
     /// The first thing that stands against it, and what to do about it.
     pub fn check(&self, new: &NewDevice) -> Result<()> {
-        new.backend.check()?;
+        self.check_all(new).map(drop)
+    }
+
+    fn check_all(&self, new: &NewDevice) -> Result<Way> {
         let size_bytes = new.size_bytes;
         let size_error = |reason: &str| Error::Size { size_bytes, reason: reason.to_owned() };
         if size_bytes < SIZE_BYTES_MIN {
@@ -111,22 +114,13 @@ impl Lab {
         if !rustix::process::geteuid().is_root() {
             return Err(Error::NotRoot);
         }
-        for (path, remedy) in [
-            (fuse::DEV_FUSE, "the kernel needs CONFIG_FUSE_FS (try: modprobe fuse)"),
-            (loopdev::DEV_LOOP_CONTROL, "the kernel needs CONFIG_BLK_DEV_LOOP (try: modprobe loop)"),
-        ] {
-            File::options().read(true).write(true).open(path).map_err(|source| Error::NoDeviceFile {
-                path: path.into(),
-                remedy,
-                source,
-            })?;
-        }
+        let way = new.backend.choose()?;
         let memory = self.sense.mem_info()?;
         let available_bytes = memory.available_bytes.unwrap_or(memory.free_bytes);
         if size_bytes.saturating_add(RESERVE_BYTES) > available_bytes {
             return Err(Error::Memory { size_bytes, available_bytes, reserve_bytes: RESERVE_BYTES });
         }
-        Ok(())
+        Ok(way)
     }
 
     /// Makes a device and gives its status. `progress` is told what is being done.
@@ -134,11 +128,11 @@ impl Lab {
     /// # Errors
     /// When a check fails, or the device cannot be made; then nothing of it is left.
     pub fn up(&self, new: &NewDevice, mut progress: impl FnMut(&str)) -> Result<(Status, Repaired)> {
-        self.check(new)?;
+        let way = self.check_all(new)?;
         let repaired = self.repair(&mut progress)?;
         progress("starting the server");
         let (dir, lock) = StateDir::create(&self.run_dir)?;
-        let made = self.make(new, &dir, lock, &mut progress);
+        let made = self.make(new, way, &dir, lock, &mut progress);
         match made {
             Ok(status) => Ok((status, repaired)),
             Err(error) => {
@@ -149,7 +143,14 @@ impl Lab {
         }
     }
 
-    fn make(&self, new: &NewDevice, dir: &StateDir, lock: File, progress: &mut impl FnMut(&str)) -> Result<Status> {
+    fn make(
+        &self,
+        new: &NewDevice,
+        way: Way,
+        dir: &StateDir,
+        lock: File,
+        progress: &mut impl FnMut(&str),
+    ) -> Result<Status> {
         let preset_name = if preset::is_path(&new.preset) {
             let path = std::path::absolute(&new.preset).map_err(failed("find the preset's file"))?;
             path.to_string_lossy().into_owned()
@@ -166,8 +167,10 @@ impl Lab {
             seed: new.seed,
             take_down,
             server_pid: None,
+            way,
             loop_name: None,
             file_system: None,
+            ublk_number: None,
             ready: false,
         };
         dir.save(&record)?;
@@ -181,21 +184,12 @@ impl Lab {
         })?;
         client.order(&Order::Fixed { service_ns: 0 })?;
 
-        progress("attaching a loop device");
-        let backing = dir.backing_file();
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .open(&backing)
-            .map_err(failed(format!("open {}", backing.display())))?;
-        let about = file.metadata().map_err(failed(format!("look at {}", backing.display())))?;
-        record.file_system = Some(kernel_device_number(about.dev()));
-        dir.save(&record)?;
-        let name = loopdev::attach(file.as_fd())?;
-        drop(file);
-        record.loop_name = Some(name.clone());
-        dir.save(&record)?;
-        let tags = self.set_up_queue(new, dir, server.id(), &name)?;
+        progress("making the block device");
+        let name = match way {
+            Way::Fuse => attach_loop_device(dir, &mut record)?,
+            Way::Ublk { mark } => self.start_ublk_device(mark, dir, &mut record, server.id())?,
+        };
+        let tags = self.set_up_queue(new, way, dir, server.id(), &name)?;
 
         progress("calibrating");
         let node = loopdev::node(&name);
@@ -208,16 +202,29 @@ impl Lab {
         client.status()
     }
 
-    /// Sets the queue as a flash device's and gives the driver tags. The changes are the server's: whoever takes the
+    /// Gives the server's ublk device its block device. Gives its kernel name.
+    fn start_ublk_device(&self, mark: u64, dir: &StateDir, record: &mut Record, server_pid: u32) -> Result<String> {
+        let name = ublk::Control::open()?.start(mark, server_pid)?.name();
+        record.ublk_number = Some(self.sense.block_device(&name)?.device);
+        dir.save(record)?;
+        Ok(name)
+    }
+
+    /// Sets the queue as a flash device's and gives the driver tags, which a ublk device has from the start. The changes are the server's: whoever takes the
     /// device down, or finds the server dead, undoes them.
-    fn set_up_queue(&self, new: &NewDevice, dir: &StateDir, server_pid: u32, name: &str) -> Result<u32> {
+    fn set_up_queue(&self, new: &NewDevice, way: Way, dir: &StateDir, server_pid: u32, name: &str) -> Result<u32> {
         let mut journal = Journal::of_process(&dir.journal_name(), server_pid, &self.paths)?;
         let mut queue = BlockQueue::new(&self.paths.sysfs, name);
         let depth = preset::load(&new.preset, &new.set)?.queue_depth_requests();
         let set = (|| {
             queue.set_max_sectors_kb(&mut journal, MAX_SECTORS_KB)?;
             queue.set_read_ahead_kb(&mut journal, READ_AHEAD_KB)?;
-            let tags = queue.set_driver_tags(&mut journal, depth.clamp(*DRIVER_TAGS.start(), *DRIVER_TAGS.end()))?;
+            let tags = match way {
+                Way::Fuse => {
+                    queue.set_driver_tags(&mut journal, depth.clamp(*DRIVER_TAGS.start(), *DRIVER_TAGS.end()))?
+                }
+                Way::Ublk { .. } => depth.min(ublk::DEPTH_MAX),
+            };
             let offered = queue.schedulers()?;
             let usual = ["mq-deadline", "none"].into_iter().find(|s| offered.iter().any(|o| o == s)).unwrap_or("none");
             queue.set_scheduler(&mut journal, new.scheduler.as_deref().unwrap_or(usual))?;
@@ -244,7 +251,7 @@ impl Lab {
 
     fn listed(&self, dir: &StateDir) -> Listed {
         let record = dir.load();
-        let carriers = loopdev::carriers(&self.sense, &dir.backing_file()).unwrap_or_default();
+        let carriers = dir.way().block_devices(&self.sense, dir).unwrap_or_default();
         let status = match dir.lock_if_dead() {
             Ok(Some(_)) => Err("the server is dead; the next `brisk lab up` or `brisk lab down` clears up".to_owned()),
             _ => Client::connect(&dir.socket())
@@ -260,7 +267,7 @@ impl Lab {
             trouble: match (&record, &status) {
                 (_, Err(trouble)) => Some(trouble.clone()),
                 (Some(r), Ok(_)) if !r.ready => Some("is being made".to_owned()),
-                (_, Ok(_)) if carriers.is_empty() => Some("someone took its loop device or its mount away".to_owned()),
+                (_, Ok(_)) if carriers.is_empty() => Some("someone took its block device or its mount away".to_owned()),
                 _ => None,
             },
             status: status.ok(),
@@ -332,17 +339,31 @@ impl Lab {
         Ok(Repaired { leftovers })
     }
 
-    /// The directory of the device that is called `device`: a number, `loop3` or `/dev/loop3`.
+    /// The directory of the device that is called `device`: a number, `loop3` or `/dev/ublkb0`.
     fn find(&self, device: &str) -> Result<StateDir> {
         let name = device.strip_prefix("/dev/").unwrap_or(device);
         for dir in StateDir::all(&self.run_dir)? {
-            let carries = || loopdev::carriers(&self.sense, &dir.backing_file()).unwrap_or_default();
+            let carries = || dir.way().block_devices(&self.sense, &dir).unwrap_or_default();
             if dir.id.to_string() == name || carries().iter().any(|carrier| carrier == name) {
                 return Ok(dir);
             }
         }
         Err(Error::NoSuchDevice(device.to_owned()))
     }
+}
+
+/// Attaches a loop device to the server's file. Gives its kernel name.
+fn attach_loop_device(dir: &StateDir, record: &mut Record) -> Result<String> {
+    let backing = dir.backing_file();
+    let file =
+        File::options().read(true).write(true).open(&backing).map_err(failed(format!("open {}", backing.display())))?;
+    let about = file.metadata().map_err(failed(format!("look at {}", backing.display())))?;
+    record.file_system = Some(kernel_device_number(about.dev()));
+    dir.save(record)?;
+    let name = loopdev::attach(file.as_fd())?;
+    record.loop_name = Some(name.clone());
+    dir.save(record)?;
+    Ok(name)
 }
 
 /// A device number as the kernel's loop driver tells it (huge_encode_dev), from the one of stat(2).

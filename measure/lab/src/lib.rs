@@ -1,8 +1,9 @@
 //! The flash model as a real block device on this machine.
 //!
-//! `up` starts a *server* process that shows one memory-backed file over FUSE, and puts a loop device on that file. To
-//! the kernel it is a block device like any other: schedulers, file systems, flush, discard and swap work on it. The
-//! server holds each reply back until the instant that the flash model names, so the device behaves like a phone's.
+//! `up` starts a *server* process that holds the data in memory, and gives it a block device: a ublk device where the
+//! kernel has that, else a file over FUSE with a loop device on it. To the kernel it is a block device like any other:
+//! schedulers, file systems, flush, discard and swap work on it. The server holds each reply back until the instant that
+//! the flash model names, so the device behaves like a phone's.
 //!
 //! Terms: *model time* is what the flash model says; *lateness* is how far behind it a reply left the server; *overhead*
 //! is what the way from the block layer to the server and back costs, calibrated at start and taken off; *driver tags*
@@ -13,9 +14,10 @@
 //! device, mount or setting of anyone else is touched; what was flushed survives a power cut, and what was not survives
 //! as an arbitrary seeded subset.
 //!
-//! Files: `wire` parses the protocol, `fuse` and `loopdev` are the kernel's side, `emulated` is the device,
-//! `store` its memory and `undo` what a power cut takes back, `server` the thread, `calibrate` and `fidelity` the
-//! judgement, `state` what is on disk, `lab` and `take_down` the way up and the way down.
+//! Files: `backend` chooses the way to the kernel, `front` is the border to it with `fuse` (whose protocol `wire` parses)
+//! and `loopdev`, or `ublk`, behind; `emulated` is the device, `store` its memory and `undo` what a power cut takes back,
+//! `server` the thread, `calibrate` and `fidelity` the judgement, `state` what is on disk, `lab` and `take_down` the way up
+//! and the way down.
 
 mod backend;
 mod calibrate;
@@ -23,6 +25,7 @@ mod control;
 mod emulated;
 mod error;
 mod fidelity;
+mod front;
 mod fuse;
 mod lab;
 mod loopdev;
@@ -34,6 +37,7 @@ mod state;
 mod statistics;
 mod store;
 mod take_down;
+mod ublk;
 mod undo;
 mod wire;
 

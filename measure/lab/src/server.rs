@@ -20,15 +20,15 @@ use brisk_sense::{Resource, Sense};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::control::{Answer, Commit, FaultOrder, Order, Status};
-use crate::emulated::{Emulated, Outcome, Reply, Timing};
+use crate::emulated::{Emulated, Reply, Timing};
 use crate::error::{Error, Result, io as failed};
 use crate::fidelity::{CpuPressure, Evidence, judge};
-use crate::fuse::{Connection, Received};
+use crate::front::{Call, Front, Received};
 use crate::peer::Peer;
-use crate::state::{Record, StateDir};
+use crate::state::{Record, StateDir, Way};
 use crate::statistics::{LatenessHistogram, Requests};
 use crate::store::Store;
-use crate::{preset, realtime, wire};
+use crate::{fuse, preset, realtime, ublk};
 
 /// Sleep ends so much before an appointment, and the rest is spun: half as much again as timers have been late of late.
 const SPIN_NS: std::ops::RangeInclusive<u64> = 20_000..=100_000;
@@ -87,7 +87,7 @@ struct Server {
     record: Record,
     preset: Preset,
     emulated: Emulated,
-    connection: Connection,
+    front: Front,
     listener: UnixListener,
     clients: Vec<Peer>,
     signals: UnixStream,
@@ -98,7 +98,8 @@ struct Server {
     epoch: Instant,
     /// How late timers are: a moving average.
     oversleep_ns: u64,
-    unmounted: bool,
+    /// Whether the kernel has let go of the device.
+    gone: bool,
     /// Held as long as the server lives.
     _lock: File,
 }
@@ -124,13 +125,19 @@ impl Server {
         let listener = UnixListener::bind(dir.socket())
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(failed(format!("listen on {}", dir.socket().display())))?;
-        let connection = Connection::mount(&dir.mount_point())?;
+        let front = match record.way {
+            Way::Fuse => Front::Fuse(fuse::Front::new(&dir.mount_point(), record.size_bytes)?),
+            Way::Ublk { mark } => {
+                let (depth_requests, write_cache) = (preset.queue_depth_requests(), preset.write_cache());
+                Front::Ublk(Box::new(ublk::Front::new(mark, record.size_bytes, depth_requests, write_cache)?))
+            }
+        };
         let mut server = Self {
             emulated: Emulated::new(store, model),
             dir,
             record,
             preset,
-            connection,
+            front,
             listener,
             clients: Vec::new(),
             signals,
@@ -140,7 +147,7 @@ impl Server {
             refused,
             epoch: Instant::now(),
             oversleep_ns: OVERSLEEP_NS,
-            unmounted: false,
+            gone: false,
             _lock: lock,
         };
         server.reset_counters();
@@ -152,17 +159,32 @@ impl Server {
     }
 
     fn run(mut self) -> Result<()> {
-        let mut buffer = vec![0; wire::MESSAGE_BYTES_MAX];
         let mut replies = Vec::with_capacity(1024);
         loop {
             let mut busy = false;
             for _ in 0..BURST {
-                match self.connection.receive(&mut buffer).map_err(failed("read from /dev/fuse"))? {
-                    Received::Message(len) => self.take(&buffer[..len]),
+                match self.front.receive().map_err(failed("take a request of the kernel"))? {
+                    Received::Request(request) => {
+                        let now_ns = self.epoch.elapsed().as_nanos() as u64;
+                        let unique = request.unique;
+                        match request.call {
+                            Call::Read { offset_bytes, len_bytes } => {
+                                self.emulated.read(now_ns, unique, offset_bytes, len_bytes);
+                            }
+                            Call::Write { offset_bytes, data } => {
+                                self.emulated.write(now_ns, unique, offset_bytes, data);
+                            }
+                            Call::Flush => self.emulated.flush(now_ns, unique),
+                            Call::Discard { offset_bytes, len_bytes } => {
+                                self.emulated.discard(now_ns, unique, offset_bytes, len_bytes);
+                            }
+                        }
+                    }
+                    Received::Own => {}
                     Received::Nothing => break,
-                    Received::Unmounted => {
-                        // The one who unmounts also orders the end; without the mount there is nothing else to do.
-                        self.unmounted = true;
+                    Received::Gone => {
+                        // The one who took it away also orders the end; until then there is nothing else to do.
+                        self.gone = true;
                         break;
                     }
                 }
@@ -205,8 +227,8 @@ impl Server {
         let others: [BorrowedFd<'_>; 2] = [self.listener.as_fd(), self.signals.as_fd()];
         let clients = self.clients.iter().map(|client| client.as_fd());
         fds.extend(others.into_iter().chain(clients).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        if !self.unmounted {
-            fds.push(PollFd::new(&self.connection, PollFlags::IN));
+        if !self.gone {
+            fds.push(PollFd::new(&self.front, PollFlags::IN));
         }
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Ok(0) => {
@@ -222,64 +244,8 @@ impl Server {
         Ok(fds[..2 + self.clients.len()].iter().any(|fd| !fd.revents().is_empty()))
     }
 
-    /// Takes one message of the kernel.
-    fn take(&mut self, bytes: &[u8]) {
-        let now_ns = self.now_ns();
-        let size = self.emulated.store.size_bytes();
-        let message = match wire::parse(bytes) {
-            Ok(message) => message,
-            Err(wire::Malformed::NoHeader) => return,
-            Err(wire::Malformed::Body { unique }) => return self.answer(unique, libc::EINVAL, &[]),
-        };
-        let unique = message.unique;
-        match message.call {
-            wire::Call::Read { offset_bytes, len_bytes } => {
-                self.emulated.read(now_ns, unique, offset_bytes, len_bytes.into());
-            }
-            wire::Call::Write { offset_bytes, data } => self.emulated.write(now_ns, unique, offset_bytes, data),
-            wire::Call::Fsync => self.emulated.flush(now_ns, unique),
-            wire::Call::Discard { offset_bytes, len_bytes } => {
-                self.emulated.discard(now_ns, unique, offset_bytes, len_bytes);
-            }
-            wire::Call::Init { major, minor, max_readahead, flags } => {
-                match wire::init_reply(major, minor, max_readahead, flags) {
-                    Some(body) => self.answer(unique, 0, &body),
-                    None => {
-                        log("this kernel's FUSE lacks asynchronous direct I/O (Linux 4.20 has it)");
-                        self.answer(unique, libc::EPROTO, &[]);
-                    }
-                }
-            }
-            wire::Call::Lookup { name } if message.node == wire::ROOT && name == wire::FILE_NAME.as_bytes() => {
-                self.answer(unique, 0, &wire::entry_reply(size));
-            }
-            wire::Call::Lookup { .. } => self.answer(unique, libc::ENOENT, &[]),
-            wire::Call::GetAttr => self.answer(unique, 0, &wire::attr_reply(message.node, size)),
-            wire::Call::Open if message.node == wire::FILE => self.answer(unique, 0, &wire::open_reply()),
-            wire::Call::StatFs => self.answer(unique, 0, &wire::statfs_reply(size)),
-            wire::Call::Flush | wire::Call::Release | wire::Call::Destroy => self.answer(unique, 0, &[]),
-            wire::Call::Silent => {}
-            wire::Call::Open | wire::Call::Unknown => self.answer(unique, libc::ENOSYS, &[]),
-        }
-    }
-
-    fn answer(&self, unique: u64, errno: i32, body: &[u8]) {
-        if let Err(error) = self.connection.reply(unique, errno, body) {
-            log(&format!("a reply was refused: {error}"));
-        }
-    }
-
     fn send(&mut self, reply: Reply) -> Result<()> {
-        let sent = match reply.outcome {
-            Outcome::Data { offset_bytes, len_bytes } => {
-                self.connection.reply(reply.unique, 0, self.emulated.store.read(offset_bytes, len_bytes))
-            }
-            Outcome::Written { len_bytes } => {
-                self.connection.reply(reply.unique, 0, &wire::write_reply(len_bytes as u32))
-            }
-            Outcome::Done => self.connection.reply(reply.unique, 0, &[]),
-            Outcome::Failed(errno) => self.connection.reply(reply.unique, errno, &[]),
-        };
+        let sent = self.front.reply(reply.unique, reply.outcome, &self.emulated.store);
         if let Some(due_ns) = reply.due_ns {
             self.lateness.record(self.now_ns().saturating_sub(due_ns), reply.service_ns);
         }
@@ -370,6 +336,12 @@ impl Server {
         if changed.queue_depth_requests() != self.preset.queue_depth_requests() {
             return Err(Error::Refused(
                 "the queue depth belongs to the block device: make a new one with brisk lab up --set".to_owned(),
+            ));
+        }
+        if changed.write_cache() != self.preset.write_cache() && matches!(self.front, Front::Ublk(_)) {
+            return Err(Error::Refused(
+                "the write cache belongs to the block device, which flushes because of it: make a new one with brisk lab up --set"
+                    .to_owned(),
             ));
         }
         self.emulated.reconfigure(self.now_ns(), &changed)?;
@@ -490,7 +462,7 @@ impl Server {
 }
 
 /// A line in the log, with the seconds of the machine's clock.
-fn log(text: &str) {
+pub(crate) fn log(text: &str) {
     let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     eprintln!("[{}.{:03}] {text}", uptime.tv_sec, uptime.tv_nsec / 1_000_000);
 }

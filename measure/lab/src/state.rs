@@ -9,11 +9,23 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use brisk_sense::DeviceNumber;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
 use crate::wire;
+
+/// How a device reaches the block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Way {
+    /// A FUSE file under a loop device.
+    #[default]
+    Fuse,
+    /// A ublk device that bears this mark.
+    Ublk { mark: u64 },
+}
 
 /// What is on disk about a lab device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +41,16 @@ pub(crate) struct Record {
     pub(crate) take_down: Vec<String>,
     /// The server's process, once it runs.
     pub(crate) server_pid: Option<u32>,
+    /// How it reaches the block layer.
+    #[serde(default)]
+    pub(crate) way: Way,
     /// Kernel name of the loop device, once it is attached.
     pub(crate) loop_name: Option<String>,
     /// Number of the file system that it carries a file of.
     pub(crate) file_system: Option<u64>,
+    /// Number of the ublk block device, once it is started.
+    #[serde(default)]
+    pub(crate) ublk_number: Option<DeviceNumber>,
     /// Whether `up` came to its end.
     pub(crate) ready: bool,
 }
@@ -155,6 +173,11 @@ impl StateDir {
         parse(&fs::read(self.path.join("state.json")).ok()?)
     }
 
+    /// How the device reaches the block layer.
+    pub(crate) fn way(&self) -> Way {
+        self.load().map(|record| record.way).unwrap_or_default()
+    }
+
     /// Replaces what is on disk in one step.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
         let fresh = self.path.join("state.new");
@@ -216,8 +239,10 @@ pub(crate) mod tests {
             seed: 1,
             take_down: vec![],
             server_pid: Some(7),
+            way: Way::Ublk { mark: u64::MAX },
             loop_name: Some("loop3".into()),
             file_system: Some(42),
+            ublk_number: Some(DeviceNumber { major: 259, minor: 1 }),
             ready: true,
         }
     }

@@ -1,9 +1,9 @@
 //! The way back, for a device whose server lives and for one whose server is dead.
 //!
-//! Only what carries this device's own file is touched: a loop device whose backing file, by the kernel's word, is in
-//! this device's directory; file systems and swap on that loop device, and only by force; the mount in that directory.
-//! Order matters: settings while the loop device still stands, the loop device while its file can still be named, the
-//! mount while the server can still answer, the directory last.
+//! Only what is this device's own is touched: a loop device whose backing file, by the kernel's word, is in this device's
+//! directory, or a ublk device that bears its mark; file systems and swap on that block device, and only by force; the
+//! mount in that directory. Order matters: settings while the block device still stands, the loop device while its file
+//! can still be named, block device and mount while the server can still answer, the directory last.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use brisk_act::{BlockQueue, Journal};
 
-use crate::control::{Client, Order};
+use crate::backend::own_ublk_devices;
+use crate::control::{Client, FaultOrder, Order};
 use crate::error::{Error, Result, io as failed};
 use crate::lab::Lab;
-use crate::state::StateDir;
-use crate::{fuse, loopdev};
+use crate::state::{StateDir, Way};
+use crate::{fuse, loopdev, ublk};
 
 /// How long the kernel may take to let go of something that nobody uses.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,21 +27,36 @@ pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<St
     let mut words = Vec::new();
     let Some(_one_at_a_time) = dir.lock_take_down().map_err(failed("look after the device"))? else { return Ok(words) };
     let dead = dir.lock_if_dead().map_err(failed("look after the lab server"))?;
-    let client = match &dead {
+    let mut client = match &dead {
         Some(_) => None,
         // A server that does not answer must not be waited for by the kernel either.
         None => Some(answering_server(dir)?),
     };
+    let way = dir.way();
+    match way {
+        Way::Fuse => take_loop_device_away(lab, dir, force || dead.is_some(), &mut words)?,
+        Way::Ublk { mark } => take_ublk_device_away(lab, dir, mark, force, client.as_mut(), &mut words)?,
+    }
+    end(dir, client, dead)?;
+    if let Way::Ublk { mark } = way {
+        remove_ublk_device(mark, &mut words)?;
+    }
+    dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
+    Ok(words)
+}
+
+/// Detaches the loop device and unmounts its file.
+fn take_loop_device_away(lab: &Lab, dir: &StateDir, force: bool, words: &mut Vec<String>) -> Result<()> {
     let file = dir.backing_file();
     let carriers = loopdev::carriers(&lab.sense, &file)?;
     for name in &carriers {
-        release(lab, name, force || dead.is_some(), &mut words)?;
+        release(lab, name, force, words)?;
     }
     let unmounted = unmounted_carrier(lab, dir)?;
     if let Some(name) = &unmounted {
-        release(lab, name, force || dead.is_some(), &mut words)?;
+        release(lab, name, force, words)?;
     }
-    restore_queue(lab, dir, unmounted.as_deref(), &mut words)?;
+    restore_queue(lab, dir, unmounted.as_deref(), words)?;
     for name in carriers.iter().chain(&unmounted) {
         loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
     }
@@ -50,17 +66,65 @@ pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<St
     };
     if !wait_until(gone) {
         let device = carriers.first().map_or_else(String::new, |name| format!("/dev/{name}"));
-        if !force && dead.is_none() {
+        if !force {
             let remedy =
                 "a process has it open; it goes away when that process closes it (see: fuser -v DEVICE)".to_owned();
             return Err(Error::Busy { device, by: None, remedy });
         }
         words.push(format!("{device} is still open in some process and goes away when that process closes it"));
     }
-    unmount(dir, dead.is_some() || force)?;
-    end(dir, client, dead)?;
-    dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
-    Ok(words)
+    unmount(dir, force)
+}
+
+/// Stops the ublk device, which takes its block device away. What still waits for the device comes to its end at once.
+fn take_ublk_device_away(
+    lab: &Lab,
+    dir: &StateDir,
+    mark: u64,
+    force: bool,
+    client: Option<&mut Client>,
+    words: &mut Vec<String>,
+) -> Result<()> {
+    let own = own_ublk_devices(mark)?;
+    if let Some(client) = client {
+        for own in own.iter().filter(|own| own.live) {
+            release(lab, &own.name(), force, words)?;
+        }
+        client.order(&Order::Fault(FaultOrder::Clear))?;
+        client.order(&Order::Set { parameters: Vec::new(), timed: Some(false), reset_counters: false })?;
+    }
+    restore_queue(lab, dir, None, words)?;
+    for own in own {
+        ublk::Control::open()?.stop(own)?;
+        release_vanished(lab, dir, own, words)?;
+    }
+    Ok(())
+}
+
+/// Unmounts file systems from a block device that the kernel took away when its server died.
+fn release_vanished(lab: &Lab, dir: &StateDir, own: ublk::Own, words: &mut Vec<String>) -> Result<()> {
+    let Some(device) = dir.load().and_then(|record| record.ublk_number) else { return Ok(()) };
+    let node = loopdev::node(&own.name());
+    // The number may be someone else's by now, but not while the file system of the vanished device has it.
+    let vanished = lab.sense.block_device(&own.name()).is_err();
+    for mount in lab.sense.mounts()?.iter().filter(|mount| vanished && mount.device == device && mount.source == node) {
+        fuse::unmount(&mount.mount_point, true).map_err(failed(format!("unmount {}", mount.mount_point.display())))?;
+        words.push(format!("{} was unmounted from {}", node.display(), mount.mount_point.display()));
+    }
+    Ok(())
+}
+
+/// Removes the ublk device after its server has ended.
+fn remove_ublk_device(mark: u64, words: &mut Vec<String>) -> Result<()> {
+    for own in own_ublk_devices(mark)? {
+        if !ublk::Control::open()?.delete(own)? {
+            words.push(format!(
+                "/dev/{} is still open in some process and goes away when that process closes it",
+                own.name()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The loop device that still carries the lab's file although somebody took the mount away.
@@ -81,7 +145,7 @@ fn answering_server(dir: &StateDir) -> Result<Client> {
     Ok(client)
 }
 
-/// Makes sure that nobody holds the loop device.
+/// Makes sure that nobody holds the block device.
 fn release(lab: &Lab, name: &str, force: bool, words: &mut Vec<String>) -> Result<()> {
     let held = |name| loopdev::is_held(name).map_err(failed(format!("look at /dev/{name}")));
     if !held(name)? {
@@ -121,7 +185,8 @@ fn swap_off(node: &Path) -> Result<()> {
     }
 }
 
-/// Undoes what was set on the queue, also of the `unmounted` device, whose file has no path any more. What someone else changed stays, and is told.
+/// Undoes what was set on the queue, also of the `unmounted` device, whose file has no path any more. What someone else
+/// changed stays, and is told; the queue of a ublk device may have gone with its server.
 fn restore_queue(lab: &Lab, dir: &StateDir, unmounted: Option<&str>, words: &mut Vec<String>) -> Result<()> {
     let Some(pid) = dir.load().and_then(|record| record.server_pid) else { return Ok(()) };
     let mut journal = match Journal::of_process(&dir.journal_name(), pid, &lab.paths) {
@@ -133,7 +198,8 @@ fn restore_queue(lab: &Lab, dir: &StateDir, unmounted: Option<&str>, words: &mut
     if let Some(name) = unmounted {
         journal.vouch_for(&BlockQueue::new(&lab.paths.sysfs, name));
     }
-    for left in journal.restore()?.left {
+    let may_be_gone = dir.way() != Way::Fuse;
+    for left in journal.restore()?.left.into_iter().filter(|left| left.found.is_some() || !may_be_gone) {
         words.push(format!("{} of {} was left as it is: {}", left.knob, left.device, left.reason));
     }
     Ok(())

@@ -26,7 +26,7 @@ Examples:
   brisk lab ctl $dev                # counters, lateness, and whether to believe them
   brisk lab down $dev
 
-A DEVICE is named by its block device (/dev/loop3 or loop3) or by its number in `brisk lab list`.";
+A DEVICE is named by its block device (/dev/loop3, or ublkb0 where the kernel has ublk) or by its number in `brisk lab list`.";
 
 /// Arguments of `brisk lab`.
 #[derive(Debug, clap::Args)]
@@ -90,7 +90,7 @@ struct Up {
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// How the device reaches the kernel's block layer
-    #[arg(long, value_enum, default_value_t = BackendName::Fuse)]
+    #[arg(long, value_enum, default_value_t = BackendName::Auto)]
     backend: BackendName,
     /// Print one JSON document for programs instead of the path
     #[arg(long)]
@@ -164,9 +164,11 @@ enum Switch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BackendName {
+    /// ublk where the kernel has it, else FUSE
+    Auto,
     /// A FUSE file under a loop device: any kernel since 5.8
     Fuse,
-    /// A user-space block device
+    /// A user-space block device: Linux 6.5 with ublk_drv
     Ublk,
 }
 
@@ -218,6 +220,7 @@ fn make(lab: &Lab, up: &Up, run_dir: OsString) -> anyhow::Result<()> {
         timed: up.time == Switch::On,
         scheduler: up.scheduler.clone(),
         backend: match up.backend {
+            BackendName::Auto => Backend::Auto,
             BackendName::Fuse => Backend::Fuse,
             BackendName::Ublk => Backend::Ublk,
         },

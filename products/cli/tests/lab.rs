@@ -144,7 +144,7 @@ fn a_killed_server_under_a_file_system_is_cleared_up() {
 fn a_device_whose_maker_dies_does_not_stay() {
     let Some(lab) = Guard::new() else { return };
     let mut up = lab
-        .command(&["up", "--preset", "galaxy-s5-emmc", "--size", "16M"])
+        .command(&["up", "--backend", "fuse", "--preset", "galaxy-s5-emmc", "--size", "16M"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

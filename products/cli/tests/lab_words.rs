@@ -34,8 +34,7 @@ fn bad_input_is_named_with_a_remedy() {
         (up(&["--set", "read_us=fast"]), "read_us"),
         (up(&["--set", "units=5000"]), "units"),
         (up(&["--time", "maybe"]), "[possible values: on, off]"),
-        (up(&["--backend", "nbd"]), "[possible values: fuse, ublk]"),
-        (up(&["--backend", "ublk"]), "use --backend fuse"),
+        (up(&["--backend", "nbd"]), "[possible values: auto, fuse, ublk]"),
         (up(&["--seed=-1"]), "--seed"),
         (vec!["ctl", "/dev/loop999"], "'/dev/loop999' is not a lab device"),
         (vec!["ctl", "../../etc"], "is not a lab device"),
@@ -58,6 +57,17 @@ fn bad_input_is_named_with_a_remedy() {
         assert!(said.contains(sentence), "{words:?}: {said}");
         assert!(!said.contains("panicked"), "{words:?}: {said}");
     }
+}
+
+#[test]
+fn a_kernel_without_ublk_is_told_with_a_remedy() {
+    if std::path::Path::new("/dev/ublk-control").exists() || !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root, or this kernel has ublk");
+        return;
+    }
+    let (code, said) = lab(&["up", "--preset", "galaxy-s5-emmc", "--size", "64M", "--backend", "ublk"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("modprobe ublk_drv") && said.contains("use --backend fuse"), "{said}");
 }
 
 #[test]

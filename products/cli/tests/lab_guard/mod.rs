@@ -56,9 +56,9 @@ impl Guard {
         String::from_utf8(output.stderr).expect("UTF-8")
     }
 
-    /// Makes a device and gives its path.
+    /// Makes a device over FUSE and loop, also where the kernel has ublk, and gives its path.
     pub(crate) fn up(&self, words: &[&str]) -> String {
-        self.brisk(&[&["up"], words].concat()).trim_end().to_owned()
+        self.brisk(&[&["up", "--backend", "fuse"], words].concat()).trim_end().to_owned()
     }
 
     /// Runs `brisk lab ... --json`.

@@ -1,0 +1,254 @@
+//! The numbers and layouts of the ublk driver (kernel: include/uapi/linux/ublk_cmd.h) that one device needs.
+//!
+//! Values become bytes and bytes values; arbitrary bytes never panic the parser. Numbers are in the byte order of this
+//! machine, as the kernel writes them.
+
+/// The one hardware queue.
+pub(super) const QUEUE: u16 = 0;
+/// Largest request, and the buffer of each tag.
+pub(super) const BUFFER_BYTES: u32 = 512 << 10;
+/// Most tags that the driver gives a queue.
+pub(crate) const DEPTH_MAX: u32 = 4096;
+/// Bytes of a request's descriptor.
+pub(super) const DESCRIPTOR_BYTES: usize = 24;
+/// Bytes of a device's description.
+pub(super) const INFO_BYTES: usize = 64;
+/// Any device, for commands that concern none or make one.
+pub(super) const NO_DEVICE: u32 = u32::MAX;
+
+const SECTOR_BYTES: u64 = 512;
+const BLOCK_SHIFT: u8 = 12;
+
+const READ: u32 = 2;
+const READ_WRITE: u32 = 3;
+const CONTROL_BYTES: u32 = 32;
+const IO_BYTES: u32 = 16;
+
+/// An ioctl number of the driver.
+const fn code(direction: u32, number: u32, bytes: u32) -> u32 {
+    direction << 30 | bytes << 16 | (b'u' as u32) << 8 | number
+}
+
+pub(super) const GET_DEV_INFO: u32 = code(READ, 0x02, CONTROL_BYTES);
+pub(super) const ADD_DEV: u32 = code(READ_WRITE, 0x04, CONTROL_BYTES);
+pub(super) const DEL_DEV: u32 = code(READ_WRITE, 0x05, CONTROL_BYTES);
+pub(super) const START_DEV: u32 = code(READ_WRITE, 0x06, CONTROL_BYTES);
+pub(super) const STOP_DEV: u32 = code(READ_WRITE, 0x07, CONTROL_BYTES);
+pub(super) const SET_PARAMS: u32 = code(READ_WRITE, 0x08, CONTROL_BYTES);
+pub(super) const GET_FEATURES: u32 = code(READ, 0x13, CONTROL_BYTES);
+pub(super) const FETCH: u32 = code(READ_WRITE, 0x20, IO_BYTES);
+pub(super) const COMMIT_AND_FETCH: u32 = code(READ_WRITE, 0x21, IO_BYTES);
+
+/// Commands are numbered as above; drivers before Linux 6.4 know other numbers.
+pub(super) const FEATURE_IOCTL_CODES: u64 = 1 << 6;
+
+const STATE_LIVE: u16 = 1;
+const ATTRIBUTE_VOLATILE_CACHE: u32 = 1 << 2;
+const PARAMETERS_BASIC: u32 = 1 << 0;
+const PARAMETERS_DISCARD: u32 = 1 << 1;
+
+/// Numbers after one another.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn u8(mut self, value: u8) -> Self {
+        self.0.push(value);
+        self
+    }
+
+    fn u16(mut self, value: u16) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    fn u32(mut self, value: u32) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    fn u64(mut self, value: u64) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    /// All of them, and zeroes up to `N`.
+    fn padded<const N: usize>(self) -> [u8; N] {
+        let mut all = [0; N];
+        all[..self.0.len()].copy_from_slice(&self.0);
+        all
+    }
+}
+
+/// `struct ublksrv_ctrl_cmd`, with zeroes up to the end of a large submission entry.
+pub(super) fn control_command(device: u32, len: usize, address: u64, data: u64) -> [u8; 80] {
+    Bytes::default().u32(device).u16(u16::MAX).u16(len as u16).u64(address).u64(data).padded()
+}
+
+/// `struct ublksrv_io_cmd`: the result of the tag's last request, and where the data of the next one goes.
+pub(super) fn io_command(tag: u16, result: i32, address: u64) -> [u8; 16] {
+    Bytes::default().u16(QUEUE).u16(tag).u32(result.cast_unsigned()).u64(address).padded()
+}
+
+/// `struct ublksrv_ctrl_dev_info` of a device to be made. The mark is the server's own word, which the driver keeps.
+pub(super) fn new_device(depth: u16, mark: u64) -> [u8; INFO_BYTES] {
+    Bytes::default()
+        .u16(1) // queues
+        .u16(depth)
+        .u32(0) // state
+        .u32(BUFFER_BYTES)
+        .u32(NO_DEVICE)
+        .u32(u32::MAX) // no server yet
+        .u32(0)
+        .u64(FEATURE_IOCTL_CODES)
+        .u64(mark)
+        .padded()
+}
+
+/// What the lab needs to know of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Info {
+    pub(super) device: u32,
+    /// Whether it has a block device.
+    pub(super) live: bool,
+    pub(super) mark: u64,
+}
+
+/// Reads `struct ublksrv_ctrl_dev_info`.
+pub(super) fn info(bytes: &[u8; INFO_BYTES]) -> Info {
+    Info {
+        device: u32::from_ne_bytes(field(bytes, 12)),
+        live: u16::from_ne_bytes(field(bytes, 4)) == STATE_LIVE,
+        mark: u64::from_ne_bytes(field(bytes, 32)),
+    }
+}
+
+/// `struct ublk_params` with its first two parts: the size, blocks of 4 KiB, discards of any length.
+pub(super) fn parameters(size_bytes: u64, write_cache: bool) -> Vec<u8> {
+    const PARAMETERS_BYTES: u32 = 60;
+    const DISCARD_SECTORS_MAX: u32 = u32::MAX >> 9 & !7;
+    Bytes::default()
+        .u32(PARAMETERS_BYTES)
+        .u32(PARAMETERS_BASIC | PARAMETERS_DISCARD)
+        .u32(if write_cache { ATTRIBUTE_VOLATILE_CACHE } else { 0 })
+        .u8(BLOCK_SHIFT) // logical block
+        .u8(BLOCK_SHIFT) // physical block
+        .u8(BLOCK_SHIFT) // best and smallest request
+        .u8(BLOCK_SHIFT)
+        .u32(BUFFER_BYTES / SECTOR_BYTES as u32)
+        .u32(0) // no boundaries
+        .u64(size_bytes / SECTOR_BYTES)
+        .u64(0)
+        .u32(0) // discards: alignment, granularity, most sectors, most sectors zeroed
+        .u32(1 << BLOCK_SHIFT)
+        .u32(DISCARD_SECTORS_MAX)
+        .u32(DISCARD_SECTORS_MAX)
+        .u16(1) // ranges
+        .u16(0)
+        .0
+}
+
+/// What a descriptor asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read,
+    Write,
+    Flush,
+    /// A range discarded or zeroed: both read as zeroes afterwards.
+    Discard,
+    /// Not offered, or longer than a buffer.
+    Unknown,
+}
+
+/// A request of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Descriptor {
+    pub(super) operation: Operation,
+    pub(super) offset_bytes: u64,
+    pub(super) len_bytes: u64,
+}
+
+/// Reads `struct ublksrv_io_desc`.
+pub(super) fn descriptor(bytes: &[u8; DESCRIPTOR_BYTES]) -> Descriptor {
+    let sectors = u32::from_ne_bytes(field(bytes, 4));
+    let len_bytes = u64::from(sectors) * SECTOR_BYTES;
+    let fits = len_bytes <= u64::from(BUFFER_BYTES);
+    let operation = match bytes[..4].first_chunk().map(|op| u32::from_ne_bytes(*op) & 0xff) {
+        Some(0) if fits => Operation::Read,
+        Some(1) if fits => Operation::Write,
+        Some(2) => Operation::Flush,
+        Some(3 | 5) => Operation::Discard,
+        _ => Operation::Unknown,
+    };
+    Descriptor { operation, offset_bytes: u64::from_ne_bytes(field(bytes, 8)).saturating_mul(SECTOR_BYTES), len_bytes }
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..].first_chunk().copied().expect("the fields lie inside their structs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_codes_are_the_kernels() {
+        assert_eq!(ADD_DEV, 0xc020_7504);
+        assert_eq!(GET_DEV_INFO, 0x8020_7502);
+        assert_eq!(FETCH, 0xc010_7520);
+    }
+
+    #[test]
+    fn parameters_have_the_length_that_they_name() {
+        let bytes = parameters(64 << 20, true);
+        assert_eq!(bytes.len() as u32, u32::from_ne_bytes(field(&bytes, 0)));
+        assert_eq!(u64::from_ne_bytes(field(&bytes, 24)), (64 << 20) / 512);
+        assert_eq!(u32::from_ne_bytes(field(&bytes, 8)), 4);
+        assert_eq!(u32::from_ne_bytes(field(&parameters(64 << 20, false), 8)), 0);
+    }
+
+    #[test]
+    fn a_device_keeps_its_mark() {
+        let mut bytes = new_device(4, 77);
+        assert_eq!(info(&bytes), Info { device: NO_DEVICE, live: false, mark: 77 });
+        bytes[4] = 1;
+        bytes[12..16].copy_from_slice(&3u32.to_ne_bytes());
+        assert_eq!(info(&bytes), Info { device: 3, live: true, mark: 77 });
+    }
+
+    #[test]
+    fn commands_lie_where_the_driver_looks() {
+        let io = io_command(5, -libc::EIO, 0x1000);
+        assert_eq!(u16::from_ne_bytes(field(&io, 2)), 5);
+        assert_eq!(i32::from_ne_bytes(field(&io, 4)), -libc::EIO);
+        assert_eq!(u64::from_ne_bytes(field(&io, 8)), 0x1000);
+        let control = control_command(2, 64, 0x2000, 99);
+        assert_eq!(u16::from_ne_bytes(field(&control, 4)), u16::MAX);
+        assert_eq!(u16::from_ne_bytes(field(&control, 6)), 64);
+        assert_eq!(u64::from_ne_bytes(field(&control, 16)), 99);
+    }
+
+    #[test]
+    fn a_request_longer_than_a_buffer_is_not_taken() {
+        let bytes =
+            |op: u32, sectors: u32| Bytes::default().u32(op).u32(sectors).u64(8).u64(0).padded::<DESCRIPTOR_BYTES>();
+        let read = Descriptor { operation: Operation::Read, offset_bytes: 4096, len_bytes: 512 << 10 };
+        assert_eq!(descriptor(&bytes(0, 1024)), read);
+        assert_eq!(descriptor(&bytes(0, 1025)).operation, Operation::Unknown);
+        assert_eq!(descriptor(&bytes(1, 8)).operation, Operation::Write);
+        assert_eq!(descriptor(&bytes(2 | 1 << 13, 0)).operation, Operation::Flush);
+        assert_eq!(descriptor(&bytes(3, 1 << 20)).operation, Operation::Discard);
+        assert_eq!(descriptor(&bytes(5, 1 << 20)).operation, Operation::Discard);
+        assert_eq!(descriptor(&bytes(4, 8)).operation, Operation::Unknown);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic_the_parser(bytes in prop::array::uniform24(any::<u8>())) {
+            let request = descriptor(&bytes);
+            let moves_data = matches!(request.operation, Operation::Read | Operation::Write);
+            prop_assert!(!moves_data || request.len_bytes <= u64::from(BUFFER_BYTES));
+        }
+    }
+}
