@@ -63,20 +63,43 @@ pub fn mean_us(times: &[StreamTime]) -> f64 {
     total_ns as f64 / requests.max(1) as f64 / 1e3
 }
 
-/// Runs all `streams` at the same time.
-///
-/// # Errors
-/// When a stream cannot be, memory or threads are missing, a request fails, or the stop flag is raised.
-pub fn run(file: BorrowedFd<'_>, streams: &[Stream], after: AfterQuota, stop: &AtomicBool) -> Result<Vec<StreamTime>> {
-    let mut callers = Vec::with_capacity(streams.len());
-    for stream in streams {
+fn callers<'a>(file: BorrowedFd<'a>, streams: &[Stream]) -> Result<Vec<Caller<'a>>> {
+    let caller = |stream: &Stream| {
         let load = Load {
             seed: stream.seed,
             ..Load::plain(stream.pattern, stream.direction, stream.block_bytes, stream.region)
         };
         load.check()?;
-        callers.push(Caller::new(file, &load)?);
+        Caller::new(file, &load)
+    };
+    streams.iter().map(caller).collect()
+}
+
+/// Runs `streams` one after the other and gives the time of all together in nanoseconds. There is no pause between
+/// them: in a pause the device would empty its write buffer, and short streams would seem fast.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_in_turn(file: BorrowedFd<'_>, streams: &[Stream], stop: &AtomicBool) -> Result<u64> {
+    let mut callers = callers(file, streams)?;
+    let clock = Clock::start();
+    for (stream, caller) in streams.iter().zip(&mut callers) {
+        for number in 0..stream.quota {
+            caller.issue(number, &clock)?;
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+        }
     }
+    Ok(clock.ns())
+}
+
+/// Runs all `streams` at the same time.
+///
+/// # Errors
+/// When a stream cannot be, memory or threads are missing, a request fails, or the stop flag is raised.
+pub fn run(file: BorrowedFd<'_>, streams: &[Stream], after: AfterQuota, stop: &AtomicBool) -> Result<Vec<StreamTime>> {
+    let callers = callers(file, streams)?;
     let broken = AtomicBool::new(false);
     let unmet = AtomicUsize::new(streams.len());
     // Threads wait for the gate, which stays locked until all of them exist.
@@ -173,6 +196,22 @@ mod tests {
         let times = run(file.as_fd(), &streams(&[1, 5_000]), AfterQuota::GoOn, &AtomicBool::new(false)).expect("run");
         assert!(times[0].issued > 1, "{times:?}");
         assert_eq!(times[0].requests, 1);
+    }
+
+    #[test]
+    fn streams_in_turn_all_run_and_stop_when_told() {
+        let file = file();
+        let mut streams = streams(&[50, 50, 50]);
+        // Each is seen by what it leaves in its region.
+        streams.iter_mut().for_each(|stream| stream.direction = Direction::Write);
+        assert!(run_in_turn(file.as_fd(), &streams, &AtomicBool::new(false)).expect("run") > 0);
+        let mut bytes = vec![0; 1 << 20];
+        for stream in &streams {
+            std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, stream.region.start_bytes).expect("read");
+            let written = bytes.chunks(4096).filter(|block| block.iter().any(|byte| *byte != 0)).count();
+            assert_eq!(written, 50);
+        }
+        assert!(matches!(run_in_turn(file.as_fd(), &streams, &AtomicBool::new(true)), Err(Error::Stopped)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
-use crate::streams::{AfterQuota, Stream, run as run_streams};
+use crate::streams::{AfterQuota, Stream, run as run_streams, run_in_turn};
 
 /// Bytes that the paper's streams move.
 pub const PAPER_STREAM_BYTES: u64 = 32 << 20;
@@ -65,12 +65,13 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Co
                 })
                 .collect();
             for concurrent in [run % 2 == 1, run % 2 == 0] {
-                let groups: Vec<&[Stream]> = if concurrent { vec![&streams] } else { streams.chunks(1).collect() };
-                let mut time_s = 0.0;
-                for group in groups {
-                    let times = run_streams(bed.work.fd(), group, AfterQuota::End, control.stop)?;
-                    time_s += times.iter().map(|t| t.wall_ns).max().unwrap_or(0) as f64 / 1e9;
-                }
+                let wall_ns = if concurrent {
+                    let times = run_streams(bed.work.fd(), &streams, AfterQuota::End, control.stop)?;
+                    times.iter().map(|t| t.wall_ns).max().unwrap_or(0)
+                } else {
+                    run_in_turn(bed.work.fd(), &streams, control.stop)?
+                };
+                let time_s = wall_ns as f64 / 1e9;
                 bed.settle()?;
                 if concurrent { concurrent_s.push(time_s) } else { serial_s.push(time_s) }
             }
