@@ -281,6 +281,15 @@ pub(crate) mod tests {
         assert_eq!(dir.load(), None);
     }
 
+    #[test]
+    fn a_state_from_before_ublk_is_of_fuse() {
+        let mut old = serde_json::to_value(record()).expect("JSON");
+        let fields = old.as_object_mut().expect("an object");
+        assert!(fields.remove("way").is_some() && fields.remove("ublk_number").is_some());
+        let read = parse(old.to_string().as_bytes()).expect("readable");
+        assert_eq!((read.way, read.ublk_number), (Way::Fuse, None));
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in ".*") {

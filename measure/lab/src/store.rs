@@ -54,11 +54,6 @@ impl Store {
         self.size_bytes as u64
     }
 
-    /// Where the bytes lie in memory, for a kernel that is to copy from or to them.
-    pub(crate) fn address(&self) -> u64 {
-        self.base.as_ptr() as u64
-    }
-
     /// Whether a range lies on the device.
     pub(crate) fn holds(&self, offset_bytes: u64, len_bytes: u64) -> bool {
         offset_bytes.checked_add(len_bytes).is_some_and(|end| end <= self.size_bytes())

@@ -76,7 +76,8 @@ fn take_loop_device_away(lab: &Lab, dir: &StateDir, force: bool, words: &mut Vec
     unmount(dir, force)
 }
 
-/// Stops the ublk device, which takes its block device away. What still waits for the device comes to its end at once.
+/// Stops the ublk device, which takes its block device away. What still waits for the device comes to its end at once; a
+/// process that merely has the block device open, which no kernel call tells, gets errors from then on.
 fn take_ublk_device_away(
     lab: &Lab,
     dir: &StateDir,

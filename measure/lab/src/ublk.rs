@@ -1,7 +1,8 @@
 //! The connection to the kernel by ublk: a block device whose requests come through io_uring.
 //!
 //! The driver shows each request in a *descriptor* of its *tag* and completes the tag's command on the ring; the reply
-//! goes back with the command for the tag's next request. The device has as many tags as the preset has queue depth, so
+//! goes back with the command for the tag's next request. Data moves by reads and writes of the device's file, so that it is
+//! copied once, between the request's pages and the server's memory. The device has as many tags as the preset has queue depth, so
 //! the block layer itself keeps to it.
 //!
 //! Life of a device: the server makes it and fetches on all tags ([`Front::new`]); `up` starts it, which gives it its
@@ -13,6 +14,7 @@ mod control;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
 use std::ptr::NonNull;
 
 use io_uring::types::Fd;
@@ -24,6 +26,7 @@ pub(crate) use control::{Control, DEV_CONTROL, Own};
 use crate::emulated::Outcome;
 use crate::error::{Error, Result, io as failed};
 use crate::front::{Call, Received, Request};
+use crate::server::log;
 use crate::store::Store;
 
 /// The server's side of a device.
@@ -31,8 +34,8 @@ pub(crate) struct Front {
     ring: IoUring,
     device: File,
     descriptors: Descriptors,
-    /// One buffer for each tag.
-    buffers: Store,
+    /// The data of the write that was received last.
+    buffer: Vec<u8>,
     depth: u16,
     /// Tags that the driver took back.
     retired: u16,
@@ -53,10 +56,9 @@ impl Front {
         })?;
         let setting_up = || failed("set up the queue of the ublk device");
         let descriptors = Descriptors::map(&device, depth).map_err(setting_up())?;
-        let buffers = Store::new(u64::from(depth) * u64::from(abi::BUFFER_BYTES))
-            .map_err(failed("reserve memory for the requests"))?;
+        let buffer = vec![0; abi::BUFFER_BYTES as usize];
         let ring = IoUring::new(u32::from(depth).next_power_of_two()).map_err(setting_up())?;
-        let mut front = Self { ring, device, descriptors, buffers, depth, retired: 0 };
+        let mut front = Self { ring, device, descriptors, buffer, depth, retired: 0 };
         for tag in 0..depth {
             front.command(abi::FETCH, tag, 0).map_err(setting_up())?;
         }
@@ -68,6 +70,9 @@ impl Front {
         let Some((tag, result)) = self.completion()? else { return Ok(Received::Nothing) };
         if result != 0 || tag >= self.depth {
             // The device is being stopped: the driver wants no more of this tag.
+            if result != -libc::ENODEV {
+                log(&format!("the driver gave tag {tag} back: {}", io::Error::from_raw_os_error(-result)));
+            }
             self.retired = (self.retired + 1).min(self.depth);
             return Ok(if self.retired == self.depth { Received::Gone } else { Received::Own });
         }
@@ -75,7 +80,12 @@ impl Front {
         let call = match operation {
             abi::Operation::Read => Call::Read { offset_bytes, len_bytes },
             abi::Operation::Write => {
-                Call::Write { offset_bytes, data: self.buffers.read(buffer_offset(tag), len_bytes) }
+                let len = len_bytes as usize;
+                if self.device.read_exact_at(&mut self.buffer[..len], abi::data_offset(tag)).is_err() {
+                    self.command(abi::COMMIT_AND_FETCH, tag, -libc::EIO)?;
+                    return Ok(Received::Own);
+                }
+                Call::Write { offset_bytes, data: &self.buffer[..len] }
             }
             abi::Operation::Flush => Call::Flush,
             abi::Operation::Discard => Call::Discard { offset_bytes, len_bytes },
@@ -92,8 +102,10 @@ impl Front {
         let tag = unique as u16;
         let result = match outcome {
             Outcome::Data { offset_bytes, len_bytes } => {
-                self.buffers.write(buffer_offset(tag), store.read(offset_bytes, len_bytes));
-                len_bytes as i32
+                match self.device.write_all_at(store.read(offset_bytes, len_bytes), abi::data_offset(tag)) {
+                    Ok(()) => len_bytes as i32,
+                    Err(_) => -libc::EIO,
+                }
             }
             Outcome::Written { len_bytes } => len_bytes as i32,
             Outcome::Done => 0,
@@ -104,10 +116,9 @@ impl Front {
 
     /// Submits at once: a reply that waits in the ring is late.
     fn command(&mut self, code: u32, tag: u16, result: i32) -> io::Result<()> {
-        let bytes = abi::io_command(tag, result, self.buffers.address() + buffer_offset(tag));
+        let bytes = abi::io_command(tag, result);
         let entry = opcode::UringCmd16::new(Fd(self.device.as_raw_fd()), code).cmd(bytes).build();
-        // SAFETY: the file and the tag's buffer stay as long as the ring; the driver copies to and from the buffer only
-        // within calls of this thread, and only for the request that the command names.
+        // SAFETY: the file stays open as long as the ring, and the command names no memory.
         unsafe { self.ring.submission().push(&entry.user_data(tag.into())) }.map_err(io::Error::other)?;
         loop {
             match self.ring.submit() {
@@ -138,10 +149,6 @@ impl AsFd for Front {
         // SAFETY: the ring stays open as long as `self` is borrowed.
         unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
     }
-}
-
-fn buffer_offset(tag: u16) -> u64 {
-    u64::from(tag) * u64::from(abi::BUFFER_BYTES)
 }
 
 /// The descriptors of all tags, which the driver writes.

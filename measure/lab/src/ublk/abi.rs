@@ -5,7 +5,7 @@
 
 /// The one hardware queue.
 pub(super) const QUEUE: u16 = 0;
-/// Largest request, and the buffer of each tag.
+/// Largest request that moves data.
 pub(super) const BUFFER_BYTES: u32 = 512 << 10;
 /// Most tags that the driver gives a queue.
 pub(crate) const DEPTH_MAX: u32 = 4096;
@@ -40,7 +40,11 @@ pub(super) const FETCH: u32 = code(READ_WRITE, 0x20, IO_BYTES);
 pub(super) const COMMIT_AND_FETCH: u32 = code(READ_WRITE, 0x21, IO_BYTES);
 
 /// Commands are numbered as above; drivers before Linux 6.4 know other numbers.
-pub(super) const FEATURE_IOCTL_CODES: u64 = 1 << 6;
+const FEATURE_IOCTL_CODES: u64 = 1 << 6;
+/// Data is read and written through the device's file, straight from and to the place where the server has it.
+const FEATURE_USER_COPY: u64 = 1 << 7;
+/// What the lab asks for.
+pub(super) const FEATURES: u64 = FEATURE_IOCTL_CODES | FEATURE_USER_COPY;
 
 const STATE_LIVE: u16 = 1;
 const ATTRIBUTE_VOLATILE_CACHE: u32 = 1 << 2;
@@ -85,9 +89,15 @@ pub(super) fn control_command(device: u32, len: usize, address: u64, data: u64) 
     Bytes::default().u32(device).u16(u16::MAX).u16(len as u16).u64(address).u64(data).padded()
 }
 
-/// `struct ublksrv_io_cmd`: the result of the tag's last request, and where the data of the next one goes.
-pub(super) fn io_command(tag: u16, result: i32, address: u64) -> [u8; 16] {
-    Bytes::default().u16(QUEUE).u16(tag).u32(result.cast_unsigned()).u64(address).padded()
+/// `struct ublksrv_io_cmd`: the result of the tag's last request.
+pub(super) fn io_command(tag: u16, result: i32) -> [u8; 16] {
+    Bytes::default().u16(QUEUE).u16(tag).u32(result.cast_unsigned()).u64(0).padded()
+}
+
+/// Where the data of a tag's request lies in the device's file.
+pub(super) fn data_offset(tag: u16) -> u64 {
+    const DATA: u64 = 0x8000_0000;
+    DATA + (u64::from(QUEUE) << 41 | u64::from(tag) << 25)
 }
 
 /// `struct ublksrv_ctrl_dev_info` of a device to be made. The mark is the server's own word, which the driver keeps.
@@ -100,7 +110,7 @@ pub(super) fn new_device(depth: u16, mark: u64) -> [u8; INFO_BYTES] {
         .u32(NO_DEVICE)
         .u32(u32::MAX) // no server yet
         .u32(0)
-        .u64(FEATURE_IOCTL_CODES)
+        .u64(FEATURES)
         .u64(mark)
         .padded()
 }
@@ -219,10 +229,11 @@ mod tests {
 
     #[test]
     fn commands_lie_where_the_driver_looks() {
-        let io = io_command(5, -libc::EIO, 0x1000);
+        let io = io_command(5, -libc::EIO);
         assert_eq!(u16::from_ne_bytes(field(&io, 2)), 5);
         assert_eq!(i32::from_ne_bytes(field(&io, 4)), -libc::EIO);
-        assert_eq!(u64::from_ne_bytes(field(&io, 8)), 0x1000);
+        assert_eq!(u64::from_ne_bytes(field(&io, 8)), 0, "no address where data goes through the file");
+        assert_eq!((data_offset(0), data_offset(3)), (0x8000_0000, 0x8600_0000));
         let control = control_command(2, 64, 0x2000, 99);
         assert_eq!(u16::from_ne_bytes(field(&control, 4)), u16::MAX);
         assert_eq!(u16::from_ne_bytes(field(&control, 6)), 64);

@@ -61,7 +61,7 @@ impl Control {
         let mut features = [0; 8];
         let asked = control.exchange(abi::GET_FEATURES, abi::NO_DEVICE, &mut features);
         match asked.map_err(|error| (error.raw_os_error(), error)) {
-            Ok(()) if u64::from_ne_bytes(features) & abi::FEATURE_IOCTL_CODES != 0 => Ok(control),
+            Ok(()) if u64::from_ne_bytes(features) & abi::FEATURES == abi::FEATURES => Ok(control),
             Ok(()) | Err((Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ENODEV), _)) => Err(Error::Backend(
                 "the ublk of this kernel is too old for the lab (Linux 6.5 has what it needs); use --backend fuse"
                     .to_owned(),
