@@ -23,7 +23,7 @@ use crate::control::{Answer, Commit, FaultOrder, Order, Status};
 use crate::emulated::{Emulated, Reply, Timing};
 use crate::error::{Error, Result, io as failed};
 use crate::fidelity::{CpuPressure, Evidence, judge};
-use crate::front::{Call, Front, Received};
+use crate::front::{Call, Front, Received, Request};
 use crate::peer::Peer;
 use crate::state::{Record, StateDir, Way};
 use crate::statistics::{LatenessHistogram, Requests};
@@ -166,19 +166,7 @@ impl Server {
                 match self.front.receive().map_err(failed("take a request of the kernel"))? {
                     Received::Request(request) => {
                         let now_ns = self.epoch.elapsed().as_nanos() as u64;
-                        let unique = request.unique;
-                        match request.call {
-                            Call::Read { offset_bytes, len_bytes } => {
-                                self.emulated.read(now_ns, unique, offset_bytes, len_bytes);
-                            }
-                            Call::Write { offset_bytes, data } => {
-                                self.emulated.write(now_ns, unique, offset_bytes, data);
-                            }
-                            Call::Flush => self.emulated.flush(now_ns, unique),
-                            Call::Discard { offset_bytes, len_bytes } => {
-                                self.emulated.discard(now_ns, unique, offset_bytes, len_bytes);
-                            }
-                        }
+                        arrive(&mut self.emulated, now_ns, request);
                     }
                     Received::Own => {}
                     Received::Nothing => break,
@@ -458,6 +446,16 @@ impl Server {
         if let Err(error) = down.spawn() {
             log(&format!("cannot start {program}: {error}"));
         }
+    }
+}
+
+/// Hands a request of the kernel to the device.
+fn arrive(emulated: &mut Emulated, now_ns: u64, Request { unique, call }: Request<'_>) {
+    match call {
+        Call::Read { offset_bytes, len_bytes } => emulated.read(now_ns, unique, offset_bytes, len_bytes),
+        Call::Write { offset_bytes, data } => emulated.write(now_ns, unique, offset_bytes, data),
+        Call::Flush => emulated.flush(now_ns, unique),
+        Call::Discard { offset_bytes, len_bytes } => emulated.discard(now_ns, unique, offset_bytes, len_bytes),
     }
 }
 
