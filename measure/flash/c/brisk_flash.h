@@ -19,7 +19,8 @@
  * the same completions on every machine. Not safe for concurrent callers.
  *
  * Use: bf_init, then for each request bf_submit; whenever the clock reaches
- * bf_next_event(), call bf_run and collect with bf_collect until it returns 0.
+ * bf_next_event(), call bf_run. Each of bf_run, bf_submit and bf_clear_faults
+ * may finish requests: after each, call bf_collect until it returns 0.
  */
 #ifndef BRISK_FLASH_H
 #define BRISK_FLASH_H

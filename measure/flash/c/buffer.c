@@ -4,7 +4,8 @@
  * oldest first.
  *
  * A page written again while it waits reuses its slot; one that is being
- * programmed gets a second slot, and the newest is the one that is found.
+ * programmed, or that somebody waits for, gets a second slot. The newest is the
+ * one that is found, and the oldest the one that is programmed first.
  */
 #include "internal.h"
 
@@ -39,6 +40,18 @@ uint32_t bf_buffer_find(const struct bf_device *d, uint64_t page)
 	return s;
 }
 
+static void bf_dirty_remove(struct bf_device *d, struct bf_slot *slot)
+{
+	if (slot->prev != BF_NONE)
+		d->slots[slot->prev].next = slot->next;
+	else
+		d->dirty_head = slot->next;
+	if (slot->next != BF_NONE)
+		d->slots[slot->next].prev = slot->prev;
+	else
+		d->dirty_tail = slot->prev;
+}
+
 /* A slot for new data of the page: its waiting one, or a free one, or none. */
 uint32_t bf_buffer_take(struct bf_device *d, uint64_t page)
 {
@@ -48,6 +61,9 @@ uint32_t bf_buffer_take(struct bf_device *d, uint64_t page)
 
 	if (s != BF_NONE && d->slots[s].state == BF_SLOT_DIRTY &&
 	    d->slots[s].waiter == BF_NONE) {
+		/* No unit may take it while half of it is new. */
+		bf_dirty_remove(d, &d->slots[s]);
+		d->slots[s].state = BF_SLOT_FILLING;
 		d->counters.buffer_hits++;
 		return s;
 	}
@@ -82,18 +98,6 @@ void bf_buffer_fill_done(struct bf_device *d, uint32_t s)
 	else
 		d->dirty_head = s;
 	d->dirty_tail = s;
-}
-
-static void bf_dirty_remove(struct bf_device *d, struct bf_slot *slot)
-{
-	if (slot->prev != BF_NONE)
-		d->slots[slot->prev].next = slot->next;
-	else
-		d->dirty_head = slot->next;
-	if (slot->next != BF_NONE)
-		d->slots[slot->next].prev = slot->prev;
-	else
-		d->dirty_tail = slot->prev;
 }
 
 /* The page's program begins. */
@@ -140,6 +144,18 @@ static int bf_unit_takes(const struct bf_device *d, uint32_t unit, uint64_t page
 	return d->p.mapping == BF_MAP_PAGE || bf_mapping_unit(d, page) == unit;
 }
 
+/* Whether older data of the slot's page waits for its program too. */
+static int bf_older_waits(const struct bf_device *d, uint32_t s)
+{
+	uint64_t page = d->slots[s].page;
+
+	for (s = d->slots[s].hash_next; s != BF_NONE; s = d->slots[s].hash_next)
+		if (d->slots[s].page == page &&
+		    d->slots[s].state == BF_SLOT_DIRTY)
+			return 1;
+	return 0;
+}
+
 /*
  * What the unit would program next: the oldest waiting page that it may take,
  * and with it either its waiting neighbours or whatever waits. Returns how many.
@@ -173,7 +189,8 @@ uint32_t bf_buffer_group(struct bf_device *d, uint32_t unit, uint32_t *group)
 		if (page >= d->p.pages || !bf_unit_takes(d, unit, page))
 			break;
 		s = bf_buffer_find(d, page);
-		if (s == BF_NONE || d->slots[s].state != BF_SLOT_DIRTY)
+		if (s == BF_NONE || d->slots[s].state != BF_SLOT_DIRTY ||
+		    bf_older_waits(d, s))
 			break;
 		group[count++] = s;
 	}

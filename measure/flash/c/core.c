@@ -325,8 +325,11 @@ static uint64_t bf_program_time(struct bf_device *d, uint32_t count)
 static void bf_program_next(struct bf_device *d, struct bf_unit *u)
 {
 	if (u->extra_left_ns) {
-		uint64_t slice = bf_min(u->extra_left_ns, d->p.stray_slice_ns);
+		uint64_t slice = u->extra_left_ns;
 
+		/* Slices may have been switched off since it began. */
+		if (d->p.stray_slice_ns)
+			slice = bf_min(slice, d->p.stray_slice_ns);
 		u->extra_left_ns -= slice;
 		bf_work(d, u, BF_WORK_EXTRA, slice);
 		return;

@@ -70,12 +70,12 @@ int bf_check(const struct bf_params *p, const char **field)
 	return bad ? BF_ERR_PARAM : 0;
 }
 
-static uint32_t bf_unit_blocks(const struct bf_params *p)
+static uint64_t bf_unit_blocks(const struct bf_params *p)
 {
 	uint64_t group = (uint64_t)p->block_pages * p->units;
 	uint64_t blocks = bf_div(p->pages + group - 1, group);
 
-	return (uint32_t)(blocks + bf_div(blocks * p->spare_percent, 100)) +
+	return blocks + bf_div(blocks * p->spare_percent, 100) +
 	       p->gc_low_blocks + 2;
 }
 
@@ -91,38 +91,39 @@ static uint32_t bf_hash_size(const struct bf_params *p)
 /* Cuts the caller's memory into arrays; with no memory it only measures. */
 static size_t bf_layout(const struct bf_params *p, struct bf_device *d, char *memory)
 {
-	size_t used = (sizeof(struct bf_device) + 7) & ~(size_t)7;
+	uint64_t used = (sizeof(struct bf_device) + 7) & ~7ull;
 	uint64_t flash_pages = 0, logical_blocks = 0;
 
 #define TAKE(member, count) \
 	do { \
 		if (d) \
 			d->member = (void *)(memory + used); \
-		used += ((size_t)(count) * sizeof(*((struct bf_device *)0)->member) + 7) & \
-			~(size_t)7; \
+		used += ((uint64_t)(count) * sizeof(*((struct bf_device *)0)->member) + 7) & \
+			~7ull; \
 	} while (0)
 	if (p->mapping == BF_MAP_PAGE)
-		flash_pages = (uint64_t)bf_unit_blocks(p) * p->units * p->block_pages;
+		flash_pages = bf_unit_blocks(p) * p->units * p->block_pages;
 	if (p->mapping == BF_MAP_LOG_BLOCK)
 		logical_blocks = bf_div(p->pages + p->block_pages - 1, p->block_pages);
 	TAKE(reqs, p->queue_depth);
 	TAKE(slots, p->buffer_pages);
 	TAKE(units, p->units);
-	TAKE(ops, (size_t)p->queue_depth * p->units);
+	TAKE(ops, p->queue_depth * p->units);
 	TAKE(logs, logical_blocks ? p->log_blocks : 0);
 	TAKE(zones, p->map_zones);
 	TAKE(hash, bf_hash_size(p));
 	TAKE(log_of, logical_blocks);
 	TAKE(l2p, flash_pages ? p->pages : 0);
 	TAKE(p2l, flash_pages);
-	TAKE(blocks, flash_pages ? (size_t)bf_unit_blocks(p) * p->units : 0);
+	TAKE(blocks, flash_pages ? bf_unit_blocks(p) * p->units : 0);
 #undef TAKE
 	if (d) {
 		d->logical_blocks = logical_blocks;
-		d->unit_blocks = bf_unit_blocks(p);
+		d->unit_blocks = (uint32_t)bf_unit_blocks(p);
 		d->hash_mask = bf_hash_size(p) - 1;
 	}
-	return flash_pages < UINT32_MAX ? used : 0;
+	/* Page numbers of the flash are 32 bits wide. */
+	return flash_pages < UINT32_MAX && used <= SIZE_MAX ? (size_t)used : 0;
 }
 
 size_t bf_memory_bytes(const struct bf_params *p)

@@ -21,7 +21,7 @@ mod figures;
 mod load;
 mod table;
 
-pub use figures::{Figure, Half, Summary, all, footprint, summarize};
+pub use figures::{Errors, Figure, Half, Summary, all, footprint, summarize};
 #[cfg(test)]
 pub(crate) use load::splitmix;
 pub use load::{Load, Order, Outcome, simulate};

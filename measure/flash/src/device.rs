@@ -18,6 +18,11 @@ pub enum DeviceError {
     /// The capacity is no multiple of a page, or nothing.
     #[error("a capacity of {0} bytes is not a positive multiple of {PAGE_BYTES}")]
     Capacity(u64),
+    /// With its spare blocks it has more pages than the model can number.
+    #[error(
+        "a device of {0} bytes with these blocks is larger than the model can hold: use larger block_pages or less spare_percent"
+    )]
+    TooLarge(u64),
     /// What shapes the device's memory cannot change while it runs.
     #[error("this parameter shapes the device and cannot change while it runs: make a new device")]
     Structural,
@@ -110,8 +115,8 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Device {
     raw: NonNull<RawDevice>,
-    /// Holds what `raw` points into; never moved or resized.
-    _memory: Box<[u64]>,
+    /// What `raw` points into: a box that is taken apart here and put together again when dropped.
+    memory: NonNull<[u64]>,
     capacity_bytes: u64,
     now_ns: u64,
     /// Finished, not yet handed to the caller.
@@ -133,14 +138,17 @@ impl Device {
         let params = preset.raw(capacity_bytes / PAGE_BYTES)?;
         // SAFETY: the pointer is valid for the call.
         let bytes = unsafe { raw::bf_memory_bytes(&raw const params) };
-        let mut memory = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
+        if bytes == 0 {
+            return Err(DeviceError::TooLarge(capacity_bytes));
+        }
+        let memory = NonNull::from(Box::leak(vec![0u64; bytes.div_ceil(8)].into_boxed_slice()));
         let mut device = std::ptr::null_mut();
         // SAFETY: memory holds at least `bytes` bytes, aligned to 8; both pointers are valid for the call.
         let code = unsafe {
-            raw::bf_init(memory.as_mut_ptr().cast::<c_void>(), memory.len() * 8, &raw const params, &raw mut device)
+            raw::bf_init(memory.as_ptr().cast::<c_void>(), memory.len() * 8, &raw const params, &raw mut device)
         };
-        let raw = NonNull::new(device).filter(|_| code == 0).ok_or(DeviceError::Capacity(capacity_bytes))?;
-        Ok(Self { raw, _memory: memory, capacity_bytes, now_ns: 0, finished: Vec::new() })
+        let raw = NonNull::new(device).filter(|_| code == 0).expect("the parameters were checked and the memory fits");
+        Ok(Self { raw, memory, capacity_bytes, now_ns: 0, finished: Vec::new() })
     }
 
     /// New times and energies, same contents and state.
@@ -182,16 +190,22 @@ impl Device {
         };
         self.run(now_ns);
         // SAFETY: the device is alive and the pointer valid for the call.
-        match unsafe { raw::bf_submit(self.raw.as_ptr(), self.now_ns, &raw const raw_request) } {
+        let code = unsafe { raw::bf_submit(self.raw.as_ptr(), self.now_ns, &raw const raw_request) };
+        self.collect();
+        match code {
             0 => Ok(()),
             -3 => Err(SubmitError::Full),
             _ => Err(SubmitError::OutOfRange),
         }
     }
 
-    /// When [`Device::advance`] has something to do next; `None` when the device rests.
+    /// When [`Device::advance`] has something to do next: at once when something is finished and not handed over; `None`
+    /// when the device rests.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
+        if !self.finished.is_empty() {
+            return Some(self.now_ns);
+        }
         // SAFETY: the device is alive.
         let next = unsafe { raw::bf_next_event(self.raw.as_ptr()) };
         (next != raw::BF_NEVER).then_some(next)
@@ -208,6 +222,10 @@ impl Device {
         self.now_ns = self.now_ns.max(now_ns);
         // SAFETY: the device is alive.
         unsafe { raw::bf_run(self.raw.as_ptr(), self.now_ns) };
+        self.collect();
+    }
+
+    fn collect(&mut self) {
         let mut completion = RawCompletion::default();
         // SAFETY: the device is alive and the pointer valid for the call.
         while unsafe { raw::bf_collect(self.raw.as_ptr(), &raw mut completion) } != 0 {
@@ -287,6 +305,7 @@ impl Device {
     pub fn clear_faults(&mut self) {
         // SAFETY: the device is alive.
         unsafe { raw::bf_clear_faults(self.raw.as_ptr(), self.now_ns) };
+        self.collect();
     }
 
     /// Whether the newest data of this 4 KiB page is only in the write buffer: a power cut may lose it.
@@ -306,10 +325,18 @@ impl Device {
         }
         self.now_ns = self.now_ns.max(now_ns);
         let mut lost: Vec<u64> = Vec::new();
+        self.finished.clear();
         // SAFETY: the device is alive; the callback is called only during this call, with the vector as context.
         unsafe { raw::bf_power_cut(self.raw.as_ptr(), self.now_ns, seed, remember, (&raw mut lost).cast()) };
         lost.sort_unstable();
         lost.dedup();
         lost
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: it came from a leaked box of this type, and nothing uses the device any more.
+        drop(unsafe { Box::from_raw(self.memory.as_ptr()) });
     }
 }

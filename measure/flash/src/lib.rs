@@ -8,7 +8,7 @@
 //! pages to one unit. A *run* is a sequence of neighbouring addresses. Time is nanoseconds on the caller's clock.
 //!
 //! Properties, each with a test of that name:
-//! - the same requests give the same times, in Rust and in C (`tests/determinism.rs`);
+//! - the same requests give the same times, in Rust and in C (a C harness, `tests/harness.c`);
 //! - every request finishes, once, and not before it arrived;
 //! - nothing in flight means nothing to wait for;
 //! - what was flushed is never at risk.

@@ -1,7 +1,7 @@
 //! The parameters of the model by the names that presets and people use.
 //!
-//! One table says for each parameter its name, unit, whether it shapes the device, and how it reaches the C struct.
-//! Presets, `--set key=value`, listings and the reference in the docs all come from it.
+//! One table says for each parameter its name, its unit and how it reaches the C struct. Presets, `--set key=value` and
+//! listings all come from it.
 
 use std::ffi::CStr;
 

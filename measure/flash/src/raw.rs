@@ -1,6 +1,6 @@
 //! The C core as Rust sees it: one to one with `c/brisk_flash.h`.
 //!
-//! The layout is checked once per device against what the C compiler made of it.
+//! A test compares the sizes with what the C compiler made of it, another the behaviour on every preset.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -152,28 +152,62 @@ proptest! {
     }
 
     #[test]
-    fn what_was_flushed_is_never_at_risk(preset in any_preset(), seed: u64, cut_seed: u64) {
+    fn what_was_flushed_is_never_at_risk(preset in any_preset(), seed: u64, cut_seed: u64, count in 1u64..200) {
         let mut device = Device::new(&preset, MIB).expect("valid");
         let mut done = Vec::new();
-        let before = steps(seed, 100, 128);
-        drive(&mut device, &before);
-        let mut now = device.now_ns();
-        // Flushed pages below 128, then writes above it that are cut off.
-        for step in steps(seed ^ 1, 40, 128) {
-            let mut request = step.request;
-            if request.kind == Kind::Write {
-                request.offset_bytes += 128 * PAGE_BYTES;
-            }
-            while device.submit(now, request).is_err() {
-                now = device.next_event_ns().expect("busy");
+        let steps = steps(seed, count, 256);
+        let mut arrived_ns = BTreeMap::new();
+        for step in &steps {
+            let mut now = step.at_ns.max(device.now_ns());
+            while device.submit(now, step.request).is_err() {
+                now = now.max(device.next_event_ns().expect("busy"));
                 device.advance(now, &mut done);
             }
+            arrived_ns.insert(step.request.tag, now);
+            device.advance(now, &mut done);
         }
-        let lost = device.power_cut(now, cut_seed);
-        prop_assert!(lost.iter().all(|page| (128..256).contains(page)), "{lost:?}");
+        // The cut comes in the middle of the last requests.
+        let lost = device.power_cut(device.now_ns() + seed % 400_000, cut_seed);
+        let finished_ns: BTreeMap<u64, u64> = done.iter().map(|c| (c.tag, c.at_ns)).collect();
+        let finished = |s: &&Step| finished_ns.contains_key(&s.request.tag);
+        let flushes = steps.iter().filter(|s| s.request.kind == Kind::Flush);
+        let last_flush_ns = flushes.filter(finished).map(|s| arrived_ns[&s.request.tag]).max();
+        for page in lost {
+            let touches = |s: &&Step| {
+                let first = s.request.offset_bytes / PAGE_BYTES;
+                s.request.kind == Kind::Write && (first..first + s.request.len_bytes / PAGE_BYTES).contains(&page)
+            };
+            let last = steps.iter().rfind(touches).expect("only what was written can be lost");
+            let Some(&at_ns) = finished_ns.get(&last.request.tag) else { continue };
+            prop_assert!(!last.request.fua && preset.write_cache(), "page {page} was durable when its write finished");
+            prop_assert!(last_flush_ns.is_none_or(|flush_ns| at_ns > flush_ns), "page {page} was flushed");
+        }
         prop_assert_eq!(device.in_flight(), 0);
         prop_assert_eq!(device.next_event_ns(), None);
-        prop_assert_eq!(drive(&mut device, &[Step { at_ns: now, request: request(Kind::Read, 0, 8) }]).len(), 1);
+    }
+
+    #[test]
+    fn parameters_may_change_at_any_instant(preset in any_preset(), seed: u64) {
+        let mut device = Device::new(&preset, MIB).expect("valid");
+        let mut finished = Vec::new();
+        let mut changed = preset.clone();
+        for (i, step) in steps(seed, 120, 256).iter().enumerate() {
+            let mut now = step.at_ns.max(device.now_ns());
+            while device.submit(now, step.request).is_err() {
+                now = now.max(device.next_event_ns().expect("busy"));
+                device.advance(now, &mut finished);
+            }
+            let name = ["stray_slice_us", "stray_us", "program_us", "suspend_us", "read_chunk_pages"][i % 5];
+            changed.set(name, if i % 2 == 0 { "1" } else { "7" }).expect("valid");
+            if name != "read_chunk_pages" && i % 3 == 0 {
+                changed.set(name, "0").expect("valid");
+            }
+            device.reconfigure(&changed).expect("times only");
+        }
+        while let Some(next) = device.next_event_ns() {
+            device.advance(next, &mut finished);
+        }
+        prop_assert_eq!(finished.len(), 120);
     }
 }
 
@@ -435,7 +469,13 @@ fn times_may_change_while_it_runs_but_not_its_shape() {
 #[test]
 fn sizes_that_are_no_devices_are_refused() {
     let preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
-    for bytes in [0, 1, 4095, 6000, 1 << 62] {
+    for bytes in [0, 1, 4095, 6000, 1 << 44, 1 << 62] {
         assert!(Device::new(&preset, bytes).is_err(), "{bytes}");
     }
+    // More pages than 32 bits can number, once the spare ones are counted.
+    let mut spare = preset;
+    for (name, value) in [("program_pages", "1"), ("block_pages", "1"), ("spare_percent", "100")] {
+        spare.set(name, value).expect("valid");
+    }
+    assert_eq!(Device::new(&spare, 1 << 43).err(), Some(crate::DeviceError::TooLarge(1 << 43)));
 }

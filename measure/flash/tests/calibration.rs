@@ -17,13 +17,14 @@ fn figures() -> Vec<Figure> {
 #[test]
 fn figures_that_were_not_fit_are_met_within_ten_percent_in_the_median() {
     let validation = summarize(&figures(), Half::Validation);
-    assert!(validation.median <= 0.10, "{validation:?}");
+    assert!(validation.printed.median <= 0.10, "{validation:?}");
+    assert!(validation.beyond_rounding.median <= 0.10, "{validation:?}");
     // Of the papers' 60 figures; a figure that moves to the other half has to say so here.
     assert_eq!(validation.count, 28);
 }
 
 #[test]
-fn only_the_named_figure_is_off_by_more_than_a_quarter() {
+fn only_the_named_figure_is_off_by_more_than_a_quarter_and_its_rounding() {
     let off: Vec<String> = figures()
         .iter()
         .filter(|f| f.half != Half::Beyond && f.error_beyond_rounding().abs() > 0.25)

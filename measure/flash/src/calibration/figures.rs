@@ -55,36 +55,49 @@ impl Figure {
     }
 }
 
-/// Errors of one half, beyond rounding.
+/// Absolute errors of some figures.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct Errors {
+    /// The middle one.
+    pub median: f64,
+    /// The largest.
+    pub worst: f64,
+    /// How many are above a quarter.
+    pub above_quarter: usize,
+}
+
+/// The figures of one half.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Summary {
     /// Figures.
     pub count: usize,
-    /// Median of the absolute errors.
-    pub median: f64,
-    /// Largest absolute error.
-    pub worst: f64,
-    /// Figures that are off by more than a quarter.
-    pub above_quarter: usize,
+    /// Errors against the printed values.
+    pub printed: Errors,
+    /// Errors against the nearest values that round to the printed ones.
+    pub beyond_rounding: Errors,
 }
 
 /// Summarises the figures of one half.
 #[must_use]
 pub fn summarize(figures: &[Figure], half: Half) -> Summary {
-    let mut errors: Vec<f64> =
-        figures.iter().filter(|f| f.half == half).map(|f| f.error_beyond_rounding().abs()).collect();
-    errors.sort_by(f64::total_cmp);
-    let middle = errors.len() / 2;
-    let median = match errors.len() {
-        0 => 0.0,
-        n if n % 2 == 0 => f64::midpoint(errors[middle - 1], errors[middle]),
-        _ => errors[middle],
+    let errors = |error: fn(&Figure) -> f64| {
+        let mut errors: Vec<f64> = figures.iter().filter(|f| f.half == half).map(|f| error(f).abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let middle = errors.len() / 2;
+        Errors {
+            median: match errors.len() {
+                0 => 0.0,
+                n if n % 2 == 0 => f64::midpoint(errors[middle - 1], errors[middle]),
+                _ => errors[middle],
+            },
+            worst: errors.last().copied().unwrap_or(0.0),
+            above_quarter: errors.iter().filter(|e| **e > 0.25).count(),
+        }
     };
     Summary {
-        count: errors.len(),
-        median,
-        worst: errors.last().copied().unwrap_or(0.0),
-        above_quarter: errors.iter().filter(|e| **e > 0.25).count(),
+        count: figures.iter().filter(|f| f.half == half).count(),
+        printed: errors(Figure::error),
+        beyond_rounding: errors(Figure::error_beyond_rounding),
     }
 }
 
