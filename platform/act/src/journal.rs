@@ -14,6 +14,8 @@ use crate::owner::Owner;
 use crate::{BlockQueue, Error, Knob, Paths};
 
 const SCHEMA_VERSION: u32 = 1;
+/// Extension of a journal that is being written.
+const FRESH: &str = "new";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
@@ -234,6 +236,7 @@ impl Drop for Journal {
 pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> {
     let mut reports = Vec::new();
     let mut failed = Vec::new();
+    remove_unfinished(paths);
     for file in journals(&paths.journal) {
         let Some(mut record) = load(&file) else { continue };
         if record.owner.is_alive(&paths.proc) {
@@ -361,13 +364,11 @@ fn load(file: &Path) -> Option<Record> {
 
 /// Replaces the file in one step; removes it when nothing is changed any more.
 fn save(file: &Path, record: &Record) -> io::Result<()> {
+    let fresh = file.with_extension(FRESH);
     if record.entries.is_empty() {
-        return match fs::remove_file(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
+        // Who was killed in the middle of saving has left the fresh one.
+        return remove(file).and_then(|()| remove(&fresh));
     }
-    let fresh = file.with_extension("new");
     let mut out = File::create(&fresh)?;
     out.write_all(&serde_json::to_vec_pretty(record)?)?;
     out.sync_all()?;
@@ -376,4 +377,23 @@ fn save(file: &Path, record: &Record) -> io::Result<()> {
         File::open(dir)?.sync_all()?;
     }
     Ok(())
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes half-written journals of dead processes: what they were about to journal was not changed yet.
+fn remove_unfinished(paths: &Paths) {
+    for file in fs::read_dir(&paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let pid = file.file_stem().map(Path::new).and_then(Path::extension).and_then(|pid| pid.to_str());
+        let unfinished = file.extension().is_some_and(|extension| extension == FRESH);
+        if unfinished && pid.is_some_and(|pid| pid.parse::<u32>().is_ok() && !paths.proc.join(pid).exists()) {
+            // Another brisk may do the same at the same time.
+            let _ = remove(&file);
+        }
+    }
 }

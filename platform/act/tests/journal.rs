@@ -265,3 +265,20 @@ fn a_file_that_is_not_a_journal_is_left_alone() {
     assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![]);
     assert_eq!(journal_files(&paths.journal), 3);
 }
+
+#[test]
+fn what_a_killed_writer_of_a_journal_left_goes() {
+    let (_dir, paths) = fixture();
+    fs::create_dir_all(&paths.journal).expect("fixture");
+    // No process has the largest number there is; this one is alive.
+    let dead = paths.journal.join(format!("study.{}.new", u32::MAX));
+    let alive = paths.journal.join(format!("study.{}.new", std::process::id()));
+    let foreign = paths.journal.join("notes.new");
+    for file in [&dead, &alive, &foreign] {
+        fs::write(file, "{\"half\":").expect("fixture");
+    }
+    restore_leftovers(&paths).expect("nothing was changed");
+    assert!(!dead.exists() && alive.exists() && foreign.exists());
+    Journal::open("study", &paths).expect("a journal").restore().expect("nothing was changed");
+    assert!(!alive.exists());
+}

@@ -131,10 +131,9 @@ fn queues(sense: &Sense) -> Known<Vec<BlockQueue>> {
     Ok(queues)
 }
 
-/// Where the data of the person lies: the home directory, or the root of a system without one.
+/// Where the data of the person lies: what `brisk bench` measures without a path.
 fn home(sense: &Sense) -> Known<Home> {
-    let wanted = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_dir());
-    let wanted = wanted.unwrap_or_else(|| PathBuf::from("/"));
+    let wanted = brisk_bench::environment::data_home(|name| std::env::var_os(name), |path| path.is_dir());
     let path = std::fs::canonicalize(&wanted).map_err(|error| format!("{}: {error}", wanted.display()))?;
     let mount = known(sense.mount_of(Path::new(&path)))?;
     let mount = mount.ok_or_else(|| format!("no mount holds {}: mount /proc of this root", path.display()))?;

@@ -160,8 +160,8 @@ pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
         },
     );
     match &facts.ublk {
-        Answer::Works => needs.ok("ublk", "/dev/ublk-control opens"),
-        _ => needs.ok("ublk", "not here, and not needed: FUSE and loop do the same"),
+        Answer::Works => needs.ok("ublk", "/dev/ublk-control opens: the lab uses it"),
+        _ => needs.ok("ublk", "not here, and not needed: the lab uses FUSE and a loop device"),
     }
     memory(facts, &mut needs);
     let locks = facts.limits.as_ref().is_ok_and(|limits| limits.locked_memory_bytes.allows(LAB_DEVICE_BYTES));
