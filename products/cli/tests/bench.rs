@@ -77,6 +77,10 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ("bench {d} --html {d}/file/x", "cannot write --html {d}/file/x"),
         ("bench {d} --json /proc/brisk.json", "cannot write --json /proc/brisk.json: no file can be made there"),
         ("bench {d} --json {d}/x --html {d}/x", "brisk: --json and --html name the same file: give each its own\n"),
+        (
+            "bench {d} --json --html -",
+            "brisk: --json and --html - both write to standard output: give one of them a file\n",
+        ),
         // Studies.
         ("study slowdown {d}/gone", "does not exist"),
         ("study slowdown {d} --streams 0", "brisk: streams must be 1 to 64, such as --streams 1,4\n"),
@@ -379,6 +383,22 @@ fn read_only_places_are_refused() {
 }
 
 #[test]
+fn an_output_that_fails_costs_no_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let json = dir.path().join("x.json");
+    let output = brisk(&["bench", "--budget", "1", "--size", "1M", "--depth", "2", "--html", "/dev/full", "--json"])
+        .args([&json, dir.path()])
+        .env("BRISK_RUN_DIR", dir.path())
+        .output()
+        .expect("brisk runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot write /dev/full"), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).expect("read")).expect("JSON");
+    assert_eq!(document["kind"], "bench");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("MB/s"), "the table is shown");
+}
+
+#[test]
 fn the_scheduler_is_put_back_at_the_end_on_a_stop_and_after_a_kill() {
     let Some(device) = Loop::attach(64, &[]) else { return };
     let before = (device.queue("scheduler"), device.queue("nr_requests"));
@@ -402,8 +422,9 @@ fn the_scheduler_is_put_back_at_the_end_on_a_stop_and_after_a_kill() {
     assert_eq!((device.queue("scheduler"), device.queue("nr_requests")), before, "at the end");
 
     for signal in [Signal::INT, Signal::KILL] {
-        let child = study("8M", "1000").spawn().expect("brisk runs");
+        let mut child = study("8M", "1000").spawn().expect("brisk runs");
         while device.queue("scheduler") == before.0 {
+            assert_eq!(child.try_wait().expect("waited"), None, "it ended before it changed the scheduler");
             std::thread::yield_now();
         }
         kill_process(Pid::from_raw(i32::try_from(child.id()).expect("a process")).expect("not zero"), signal)

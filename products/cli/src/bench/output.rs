@@ -26,11 +26,14 @@ impl Outputs {
     /// Refuses files that could not be written later. `place` is what will be measured.
     pub(crate) fn check(&self, place: &Path) -> anyhow::Result<()> {
         for (option, file) in [("--json", &self.json), ("--html", &self.html)] {
-            let Some(file) = file.as_ref().filter(|file| !is_standard(file)) else { continue };
+            let Some(file) = file_of(file.as_ref()) else { continue };
             if fs::canonicalize(file).is_ok_and(|file| fs::canonicalize(place).is_ok_and(|place| place == file)) {
                 bail!("{option} {} is the place to measure: name another file", file.display());
             }
             check_file(file).with_context(|| format!("cannot write {option} {}", file.display()))?;
+        }
+        if [&self.json, &self.html].iter().all(|file| file.as_deref().is_some_and(is_standard)) {
+            bail!("--json and --html - both write to standard output: give one of them a file");
         }
         if self.json.is_some() && self.json == self.html {
             bail!("--json and --html name the same file: give each its own");
@@ -38,23 +41,41 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes files and prints what is to be read.
+    /// Writes files and prints what is to be read. One that fails costs no other: the measurement took minutes.
+    ///
+    /// # Errors
+    /// The first of all that failed; later ones are printed.
     pub(crate) fn write(&self, document: &Document) -> anyhow::Result<()> {
-        let json = || serde_json::to_string_pretty(document).context("cannot write the result as JSON");
-        if let Some(file) = self.html.as_ref().filter(|file| !is_standard(file)) {
-            replace(file, brisk_report::html(std::slice::from_ref(document)).as_bytes())?;
+        let json = || Ok(serde_json::to_string_pretty(document).context("cannot write the result as JSON")? + "\n");
+        let page = || brisk_report::html(std::slice::from_ref(document));
+        let mut first = Ok(());
+        let mut tried = |outcome: anyhow::Result<()>| match outcome {
+            Err(error) if first.is_err() => eprintln!("brisk: {error:#}"),
+            Err(error) => first = Err(error),
+            Ok(()) => {}
+        };
+        // JSON before all: everything else can be made of it.
+        if let Some(file) = file_of(self.json.as_ref()) {
+            tried(json().and_then(|json| replace(file, json.as_bytes())));
         }
-        match &self.json {
-            Some(file) if is_standard(file) => return print(&(json()? + "\n")),
-            Some(file) => replace(file, (json()? + "\n").as_bytes())?,
-            None => {}
+        if let Some(file) = file_of(self.html.as_ref()) {
+            tried(replace(file, page().as_bytes()));
         }
-        if self.html.as_deref().is_some_and(is_standard) {
-            return print(&brisk_report::html(std::slice::from_ref(document)));
-        }
-        // comfy-table asks the terminal, and knows when there is none.
-        print(&brisk_report::terminal(document, comfy_table::Table::new().width()))
+        tried(if self.json.as_deref().is_some_and(is_standard) {
+            json().and_then(|json| print(&json))
+        } else if self.html.as_deref().is_some_and(is_standard) {
+            print(&page())
+        } else {
+            // comfy-table asks the terminal, and knows when there is none.
+            print(&brisk_report::terminal(document, comfy_table::Table::new().width()))
+        });
+        first
     }
+}
+
+/// The file, unless it is standard output.
+fn file_of(asked: Option<&PathBuf>) -> Option<&PathBuf> {
+    asked.filter(|file| !is_standard(file))
 }
 
 fn is_standard(path: &Path) -> bool {
