@@ -4,8 +4,8 @@
 //!
 //! FILE is written to: a file that is there already, or a block device that holds nothing. Pairs run in ABBA order, so
 //! that drift of the machine cancels; printed are the median of ours over fio's, pair by pair, its interval, the
-//! coefficient of variation, and the highest of all our runs over the highest of all of fio's (which other work on the
-//! machine disturbs least). Response times are fio's total latency, which as ours begins before the submitting call.
+//! coefficient of variation, and the best of all our runs over the best of all of fio's (which other work on the machine
+//! disturbs least): the highest rate, the lowest response time. A median outside 3 % is marked. Response times are fio's total latency, which as ours begins before the submitting call.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsFd;
@@ -36,6 +36,9 @@ const CASES: [(&str, Case); 9] = [
     ("fast-randread-4k-128", (Pattern::Random, Direction::Read, 4096, 128, true)),
 ];
 
+/// How far from 1 the median of a ratio may be.
+const TOLERANCE_SHARE: f64 = 0.03;
+
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     requests_per_s: f64,
@@ -65,17 +68,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 fio.push(run_fio(&path, case, span_ms, seed)?);
             }
         }
-        for (figure, of) in [
-            ("requests/s", (|f| f.requests_per_s) as fn(&Figures) -> f64),
-            ("bytes/s", |f| f.bytes_per_s),
-            ("p50 us", |f| f.p50_us),
+        for (figure, best_name, of) in [
+            ("requests/s", "highest", (|f| f.requests_per_s) as fn(&Figures) -> f64),
+            ("bytes/s", "highest", |f| f.bytes_per_s),
+            ("p50 us", "lowest", |f| f.p50_us),
         ] {
             let (a, b): (Vec<f64>, Vec<f64>) = (ours.iter().map(of).collect(), fio.iter().map(of).collect());
             let ratio = paired_ratio(&a, &b).ok_or("a run without requests")?;
             let middle = |v: &[f64]| brisk_core::stats::median(v).map_or("-".to_owned(), three_digits);
-            let best = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
+            let best = |v: &[f64]| {
+                let pick = if best_name == "lowest" { f64::min } else { f64::max };
+                v.iter().copied().reduce(pick).unwrap_or(f64::NAN)
+            };
+            let mark = if (ratio.median - 1.0).abs() > TOLERANCE_SHARE { "   << outside 3 %" } else { "" };
             println!(
-                "{name:22} {figure:11} {:.3} [{:.3}, {:.3}] {:4.1} %   ours {} fio {}   highest {:.3}",
+                "{name:22} {figure:11} {:.3} [{:.3}, {:.3}] {:4.1} %   ours {} fio {}   {best_name} {:.3}{mark}",
                 ratio.median,
                 ratio.low,
                 ratio.high,
