@@ -67,7 +67,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Watches over a whole run whether others wanted the CPUs (pressure stall information).
+/// Watches over a whole run whether tasks had to wait for a CPU (pressure stall information), brisk's own included.
 #[derive(Debug)]
 pub(crate) struct PressureMeter {
     since: Instant,
@@ -95,8 +95,9 @@ fn pressure_warning(waited_us: u64, wall_us: u64) -> Option<Warning> {
     (share > CPU_PRESSURE_LIMIT_PERCENT).then(|| Warning {
         code: "cpu_pressure".to_owned(),
         text: format!(
-            "Tasks waited for a CPU during {} % of the run (limit {CPU_PRESSURE_LIMIT_PERCENT:.0} %): response times \
-             hold some of that wait. Close what else runs and measure again.",
+            "Tasks, brisk's own among them, waited for a CPU during {} % of the run (limit \
+             {CPU_PRESSURE_LIMIT_PERCENT:.0} %): response times may hold some of that wait. If other programs run, \
+             close them and measure again.",
             three_digits(share)
         ),
     })

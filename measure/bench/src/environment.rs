@@ -51,7 +51,7 @@ impl Run {
     }
 
     /// Ends it.
-    pub(crate) fn end(mut self, io_engine: String) -> Header {
+    pub(crate) fn end(mut self, io_engine: String, written_bytes: u64) -> Header {
         self.warnings.extend(self.pressure.warning(&self.sense));
         Header {
             schema_version: SCHEMA_VERSION,
@@ -60,6 +60,7 @@ impl Run {
             environment: self.environment,
             io_engine,
             seed: self.seed,
+            written_bytes,
             warnings: self.warnings,
         }
     }
@@ -150,12 +151,13 @@ pub(crate) fn few_repeats(restless: &[String], of: usize, width_percent: f64) ->
 }
 
 /// The warning that loads had to stop writing because flash wears.
-pub(crate) fn write_limit(limit_bytes: u64) -> Warning {
+pub(crate) fn write_limit(written_bytes: u64, limit_bytes: u64) -> Warning {
     Warning {
         code: "write_limit".to_owned(),
         text: format!(
-            "Loads that write were repeated less often, because {} were written and flash wears. \
+            "Loads that write were repeated less often, because flash wears: {} were written, and the limit is {}. \
              Allow more with --max-written.",
+            format_bytes(written_bytes),
             format_bytes(limit_bytes)
         ),
     }

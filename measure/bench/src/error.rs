@@ -116,6 +116,17 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The measurement ended early, and a setting that it had changed does not stand as before.
+    #[error("settings of {disk} were not put back ({left}): look at /sys/block/{disk}/queue and set them by hand")]
+    LeftBehind {
+        /// The disk.
+        disk: String,
+        /// Which settings, and why.
+        left: String,
+        /// What ended it.
+        #[source]
+        ended_by: Box<Error>,
+    },
     /// A study that needs a block device has none under the path.
     #[error("there is no single block device under {0}: schedulers can be compared only on one")]
     NoDevice(PathBuf),

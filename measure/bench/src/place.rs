@@ -65,6 +65,20 @@ impl Place {
         Self::directory(sense, path, metadata.dev())
     }
 
+    /// Refuses requests smaller than the sectors of the device.
+    pub(crate) fn check_sectors(&self, sense: &Sense, block_bytes: u64) -> Result<()> {
+        let Some(located) = &self.device else { return Ok(()) };
+        let sector_bytes = u64::from(sense.block_queue(&located.disk.name)?.logical_block_bytes);
+        if block_bytes < sector_bytes {
+            return Err(Error::BadLoad(format!(
+                "requests of {block_bytes} bytes are smaller than the {sector_bytes} bytes of a sector of {}: \
+                 use a larger --block",
+                located.disk.name
+            )));
+        }
+        Ok(())
+    }
+
     fn directory(sense: &Sense, path: PathBuf, dev: u64) -> Result<Self> {
         let mount = sense.mount_of(&path)?;
         if mount.as_ref().is_some_and(Mount::is_read_only) {

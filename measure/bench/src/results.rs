@@ -32,7 +32,7 @@ pub enum Direction {
 /// Something that the reader of a result has to know to judge it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `interrupted`, ...
+    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `write_limit`, ...
     pub code: String,
     /// A sentence for people, with the value that was seen and what to do.
     pub text: String,
@@ -103,6 +103,9 @@ pub struct Header {
     pub io_engine: String,
     /// Seed of all random choices.
     pub seed: u64,
+    /// What the run wrote, preparation included: its share in the device's wear.
+    #[serde(default)]
+    pub written_bytes: u64,
     /// What to know before believing the numbers.
     pub warnings: Vec<Warning>,
 }
@@ -207,9 +210,6 @@ pub struct BenchReport {
     /// Size of the work file or of the part of the device that was used.
     #[serde(default)]
     pub work_bytes: u64,
-    /// What the run wrote, preparation included: its share in the device's wear.
-    #[serde(default)]
-    pub written_bytes: u64,
     /// Whose numbers these are.
     pub cache: CacheCheck,
     /// Sequential and random, read and write at the base block size, depth 1 and the deepest.
@@ -285,7 +285,7 @@ pub struct ConcurrencyPoint {
     pub speedup: Summary,
 }
 
-/// The number of streams that gains most: what SmartIO is told.
+/// The fewest streams that gain as much as any: what SmartIO is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConcurrencyParameter {
     /// Order of addresses.
@@ -319,7 +319,10 @@ pub struct ConcurrencyReport {
 pub struct SchedulerPoint {
     /// The I/O scheduler.
     pub scheduler: String,
-    /// `nr_requests` during the point.
+    /// `nr_requests` that was asked for; absent for what each scheduler brings. Points are compared by this.
+    #[serde(default)]
+    pub wanted_depth_requests: Option<u32>,
+    /// `nr_requests` that the kernel showed during the point: schedulers bring different ones.
     pub queue_depth_requests: u32,
     /// Requests that the load keeps in flight.
     pub depth_requests: u32,

@@ -87,7 +87,7 @@ pub struct Options {
     pub time: Option<Duration>,
     /// Size of the work file, instead of the budget's.
     pub size_bytes: Option<u64>,
-    /// Most bytes to write in all, instead of the budget's.
+    /// Most bytes to write in all, instead of the budget's. The file and the first round are written whatever it is.
     pub written_bytes_max: Option<u64>,
     /// Base block size.
     pub block_bytes: u64,
@@ -142,7 +142,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     }
     let engine = Engine::choose(options.engine)?;
     let place = Place::find(sense, &options.path, options.destroy_data)?;
-    check_sectors(sense, &place, options.block_bytes)?;
+    place.check_sectors(sense, options.block_bytes)?;
 
     let mut run = Run::begin(sense, &place, options.seed)?;
     let size = Size {
@@ -172,7 +172,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
         run.warn([few_repeats(&restless, jobs.len(), allowance.rule.width * 100.0)]);
     }
     if spared {
-        run.warn([write_limit(written_bytes_max)]);
+        run.warn([write_limit(work.written_bytes, written_bytes_max)]);
     }
 
     let of = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|j| wanted(j)).filter_map(Job::result).collect();
@@ -181,14 +181,13 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     let mut report = BenchReport {
         budget: allowance.name.to_owned(),
         work_bytes: work.size_bytes,
-        written_bytes: work.written_bytes,
         cache,
         jobs: of(&|job| job.block_bytes == base && [1, deepest].contains(&job.depth_requests)),
         block_sweep: of(&|job| job.depth_requests == 1),
         depth_sweep: of(&|job| job.block_bytes == base),
         syncs: syncs.iter().filter_map(|job| job.result(base)).collect(),
         verdict: Vec::new(),
-        header: run.end(engine.description()),
+        header: run.end(engine.description(), work.written_bytes),
     };
     report.verdict = verdict(&report);
     Ok(report)
@@ -226,20 +225,6 @@ fn jobs(options: &Options, sweep_shift: u32, size_bytes: u64) -> Vec<Job> {
         }
     }
     jobs
-}
-
-/// Refuses requests smaller than the sectors of the device.
-fn check_sectors(sense: &Sense, place: &Place, block_bytes: u64) -> Result<()> {
-    let Some(located) = &place.device else { return Ok(()) };
-    let sector_bytes = u64::from(sense.block_queue(&located.disk.name)?.logical_block_bytes);
-    if block_bytes < sector_bytes {
-        return Err(Error::BadLoad(format!(
-            "requests of {block_bytes} bytes are smaller than the {sector_bytes} bytes of a sector of {}: \
-             use a larger --block",
-            located.disk.name
-        )));
-    }
-    Ok(())
 }
 
 struct Bench<'a> {
@@ -285,14 +270,20 @@ impl Bench<'_> {
                 if round > 0 && Instant::now() + slice > deadline {
                     return Ok(self.restless(jobs, rule));
                 }
+                if round > 0 && self.is_spent() && jobs[index].direction == Direction::Write {
+                    continue;
+                }
                 let known = jobs.iter().filter(|job| rule.is_met(&job.rates)).count() as f64 / jobs.len() as f64;
                 let done = (begun.elapsed().as_secs_f64() / whole).max(known);
                 self.control.report(done, &jobs[index].name());
                 self.slice(&mut jobs[index], mix(self.options.seed ^ (round << 32) ^ index as u64))?;
             }
             for sync in syncs.iter_mut() {
+                if round > 0 && self.is_spent() {
+                    break;
+                }
                 self.control.report((begun.elapsed().as_secs_f64() / whole).min(1.0), sync.call);
-                self.sync_slice(sync, mix(self.options.seed ^ !round))?;
+                self.sync_slice(sync, mix(self.options.seed ^ !round), round > 0)?;
             }
         }
         Ok(self.restless(jobs, rule))
@@ -303,8 +294,11 @@ impl Bench<'_> {
         self.work.written_bytes >= self.limits.written_bytes_max
     }
 
+    /// Jobs for which there was no time. What the limit of writing ended is not among them.
     fn restless(&self, jobs: &[Job], rule: Rule) -> Vec<String> {
-        jobs.iter().filter(|job| !rule.is_met(&job.rates)).map(Job::name).collect()
+        let spent = self.is_spent();
+        let ended = |job: &Job| spent && job.direction == Direction::Write;
+        jobs.iter().filter(|job| !rule.is_met(&job.rates) && !ended(job)).map(Job::name).collect()
     }
 
     fn slice(&mut self, job: &mut Job, seed: u64) -> Result<()> {
@@ -342,14 +336,15 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Writes single blocks and makes each durable, one after the other.
-    fn sync_slice(&mut self, job: &mut SyncJob, seed: u64) -> Result<()> {
+    /// Writes single blocks and makes each durable, one after the other; no more than may be, if it is `limited`.
+    fn sync_slice(&mut self, job: &mut SyncJob, seed: u64, limited: bool) -> Result<()> {
         let load = Load {
             seed,
             ..Load::plain(Pattern::Random, Direction::Write, self.options.block_bytes, self.work.region())
         };
         let mut caller = Caller::new(self.work.fd(), &load)?;
         let clock = Clock::start();
+        let left_bytes = self.limits.written_bytes_max.saturating_sub(self.work.written_bytes);
         let mut written_bytes = 0;
         for number in 0.. {
             let begun_ns = clock.ns();
@@ -361,7 +356,8 @@ impl Bench<'_> {
             synced.map_err(|errno| Error::system("sync to", &self.place.path, errno))?;
             job.times.add_ns(clock.ns() - begun_ns);
             written_bytes += load.block_bytes;
-            if clock.ns() >= self.limits.slice.as_nanos() as u64 || raised(self.control.stop) {
+            let spent = limited && written_bytes >= left_bytes;
+            if spent || clock.ns() >= self.limits.slice.as_nanos() as u64 || raised(self.control.stop) {
                 break;
             }
         }

@@ -5,6 +5,7 @@ pub mod footprint;
 pub mod schedulers;
 pub mod slowdown;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use brisk_core::stats::Summary;
@@ -17,7 +18,8 @@ use crate::environment::Run;
 use crate::error::{Error, Result};
 use crate::load::check_block;
 use crate::place::Place;
-use crate::results::{Direction, Pattern};
+use crate::results::{Direction, Header, Pattern};
+use crate::streams::{AfterQuota, Stream, StreamTime, run as run_streams, run_in_turn};
 use crate::work_file::{Size, WorkFile, check_size};
 
 /// What all studies are told.
@@ -46,6 +48,8 @@ pub(crate) struct Bed {
     pub(crate) engine: Engine,
     pub(crate) work: WorkFile,
     pub(crate) run: Run,
+    /// What the measurements wrote, preparation apart.
+    measured_bytes: Cell<u64>,
 }
 
 impl Bed {
@@ -55,10 +59,44 @@ impl Bed {
         check_size(size.wanted_bytes)?;
         let engine = Engine::choose(common.engine)?;
         let place = Place::find(sense, &common.path, common.destroy_data)?;
+        place.check_sectors(sense, common.block_bytes)?;
         let mut run = Run::begin(sense, &place, common.seed)?;
         let work = WorkFile::prepare(&place, size, &engine, common.seed, control)?;
         run.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
-        Ok(Self { place, engine, work, run })
+        Ok(Self { place, engine, work, run, measured_bytes: Cell::new(0) })
+    }
+
+    /// Counts `bytes` that a measurement wrote.
+    pub(crate) fn wrote(&self, bytes: u64) {
+        self.measured_bytes.set(self.measured_bytes.get() + bytes);
+    }
+
+    /// Runs `streams` at the same time, and settles.
+    pub(crate) fn run_streams(
+        &self,
+        streams: &[Stream],
+        after: AfterQuota,
+        control: &Control<'_>,
+    ) -> Result<Vec<StreamTime>> {
+        let times = run_streams(self.work.fd(), streams, after, control.stop)?;
+        let writers = streams.iter().zip(&times).filter(|(stream, _)| stream.direction == Direction::Write);
+        self.wrote(writers.map(|(stream, time)| time.issued * stream.block_bytes).sum());
+        self.settle()?;
+        Ok(times)
+    }
+
+    /// Runs `streams` one after the other, settles, and gives the time of all together in nanoseconds.
+    pub(crate) fn run_in_turn(&self, streams: &[Stream], control: &Control<'_>) -> Result<u64> {
+        let wall_ns = run_in_turn(self.work.fd(), streams, control.stop)?;
+        let writers = streams.iter().filter(|stream| stream.direction == Direction::Write);
+        self.wrote(writers.map(|stream| stream.quota * stream.block_bytes).sum());
+        self.settle()?;
+        Ok(wall_ns)
+    }
+
+    /// Ends the run.
+    pub(crate) fn end(self, io_engine: String) -> Header {
+        self.run.end(io_engine, self.work.written_bytes + self.measured_bytes.get())
     }
 
     /// What the next measurement must not inherit: unwritten buffers, and pages in memory.
@@ -88,6 +126,13 @@ impl Common {
         }
         Ok(bytes / self.block_bytes)
     }
+}
+
+/// The size of a work file with room for `count` times `bytes`.
+fn room(what: &str, bytes: u64, count: u64) -> Result<Size> {
+    let wanted = bytes.checked_mul(count).filter(|wanted| i64::try_from(*wanted).is_ok());
+    let too_large = || Error::BadLoad(format!("{count} times {what} of {bytes} bytes are larger than any device"));
+    Ok(exactly(wanted.ok_or_else(too_large)?))
 }
 
 /// The four kinds of load, in the order of the papers' figures.

@@ -43,9 +43,11 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
         if bench.work_bytes > 0 {
             facts.push((
                 "Work",
-                format!("{} used, {} written", format_bytes(bench.work_bytes), format_bytes(bench.written_bytes)),
+                format!("{} used, {} written", format_bytes(bench.work_bytes), format_bytes(header.written_bytes)),
             ));
         }
+    } else if header.written_bytes > 0 {
+        facts.push(("Work", format!("{} written", format_bytes(header.written_bytes))));
     }
     facts.push(("Run", run(header)));
     for (_, value) in &mut facts {

@@ -142,8 +142,18 @@ pub(crate) fn interval_note<'a>(summaries: impl IntoIterator<Item = &'a Summary>
     })
 }
 
+/// Whether an interval holds the true median with 95 % at least, for which it takes six runs.
+pub(crate) fn sure(summary: &Summary) -> bool {
+    summary.count > 1 && summary.confidence >= 0.95
+}
+
 /// Whether two intervals leave no doubt which median is larger.
 pub(crate) fn apart(a: &Summary, b: &Summary) -> bool {
+    sure(a) && sure(b) && seem_apart(a, b)
+}
+
+/// Whether two intervals do not touch, however little they promise.
+pub(crate) fn seem_apart(a: &Summary, b: &Summary) -> bool {
     a.count > 1 && b.count > 1 && (a.high < b.low || b.high < a.low)
 }
 
@@ -250,9 +260,17 @@ mod tests {
     #[test]
     fn intervals_that_touch_do_not_tell_apart() {
         let of = |values: &[f64]| Summary::of(values).expect("finite");
-        assert!(apart(&of(&[1.0, 2.0]), &of(&[3.0, 4.0])));
-        assert!(!apart(&of(&[1.0, 3.0]), &of(&[3.0, 4.0])));
-        assert!(!apart(&of(&[1.0]), &of(&[3.0, 4.0])));
+        let six = |first: f64| of(&[0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|x| first + x));
+        assert!(apart(&six(1.0), &six(3.0)));
+        assert!(!apart(&six(2.0), &six(3.0)));
+        assert!(!apart(&of(&[1.0]), &six(3.0)) && !seem_apart(&of(&[1.0]), &six(3.0)));
+    }
+
+    #[test]
+    fn few_runs_only_seem_apart() {
+        let of = |values: &[f64]| Summary::of(values).expect("finite");
+        let (a, b) = (of(&[1.0, 1.1, 1.2, 1.3, 1.4]), of(&[3.0, 3.1, 3.2, 3.3, 3.4]));
+        assert!(seem_apart(&a, &b) && !apart(&a, &b));
     }
 
     #[test]

@@ -3,11 +3,10 @@
 /// The meaning of a code in a few words; unknown codes stand for themselves.
 pub(crate) fn meaning(code: &str) -> Option<&'static str> {
     Some(match code {
-        "cpu_pressure" => "other work took CPU time, so response times may be too long",
+        "cpu_pressure" => "tasks, brisk's own among them, waited for a CPU, so response times may be too long",
         "few_repeats" => "some intervals are wider than they should be, so small differences mean nothing",
         "cut_short" => "there was no time to measure all of it",
         "write_limit" => "writing ended early to spare the flash",
-        "interrupted" => "the run was cut short",
         "lab_late" => "the emulated device answered later than its model says",
         "memory" => "this is memory, not storage",
         "lying" => "something caches: the device saw fewer bytes than were asked for",

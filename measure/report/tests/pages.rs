@@ -169,6 +169,67 @@ fn words_and_lines_stand_out_from_their_ground_in_light_dark_and_print() {
 }
 
 #[test]
+fn schedulers_are_compared_whatever_depth_each_brings() {
+    let mut report = samples::schedulers();
+    report.points.retain(|x| x.depth_requests == 128);
+    for point in &mut report.points {
+        // As kernels do: twice the 128 of the driver under a real scheduler.
+        point.queue_depth_requests = if point.scheduler == "none" { 128 } else { 256 };
+        point.wanted_depth_requests = None;
+    }
+    let text = brisk_report::terminal(&Document::Schedulers(Box::new(report.clone())), Some(160));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("of 20 mixes"), "{text}");
+    assert!(words.contains("queue depth of each scheduler (none 128, mq-deadline 256, kyber 256, bfq 256)"), "{text}");
+    assert!(words.contains("s with kyber, ") && words.contains("s with none ("), "none is not compared: {text}");
+
+    // Documents of before the wanted depth was kept: several depths of one scheduler were asked for.
+    let new = samples::schedulers();
+    let mut old = new.clone();
+    old.points.iter_mut().for_each(|point| point.wanted_depth_requests = None);
+    let [new, old] = [new, old].map(|report| brisk_report::html(&[Document::Schedulers(Box::new(report))]));
+    assert_eq!(new, old);
+}
+
+#[test]
+fn few_runs_are_told_in_weaker_words() {
+    let text = |document: Document| {
+        brisk_report::terminal(&document, Some(160)).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut schedulers = samples::schedulers();
+    for point in &mut schedulers.points {
+        point.response_s = samples::summary(point.response_s.median, 1.0, 3);
+    }
+    let said = text(Document::Schedulers(Box::new(schedulers)));
+    assert!(said.contains("The runs are too few to say beyond doubt which scheduler is first"), "{said}");
+    assert!(said.contains("In these few runs the choice seems to matter most"), "{said}");
+    let mut slowdown = samples::slowdown();
+    for row in &mut slowdown.rows {
+        for summary in [&mut row.read_slowdown, &mut row.write_slowdown] {
+            *summary = samples::summary(summary.median, 1.0, 3);
+        }
+    }
+    let said = text(Document::Slowdown(Box::new(slowdown)));
+    assert!(said.contains("in only 3 runs)") && said.contains("seem to lose"), "{said}");
+}
+
+#[test]
+fn the_worst_slowdown_is_one_that_is_sure_to_be_one() {
+    let mut report = samples::slowdown();
+    report.rows.truncate(1);
+    let row = &mut report.rows[0];
+    // The larger median holds 1 in its interval, the smaller does not.
+    row.read_slowdown = brisk_core::stats::Summary { low: 0.9, ..samples::summary(3.0, 1.0, 7) };
+    row.write_slowdown = samples::summary(2.0, 1.0, 7);
+    let verdict = |report: &brisk_bench::results::SlowdownReport| {
+        brisk_report::terminal(&Document::Slowdown(Box::new(report.clone())), Some(160))
+    };
+    assert!(verdict(&report).contains("A sequential write takes"), "{}", verdict(&report));
+    report.rows[0].write_slowdown.low = 0.9;
+    assert!(verdict(&report).contains("Neither kind measurably slows the other"), "{}", verdict(&report));
+}
+
+#[test]
 fn benchmarks_are_compared_where_they_measured_the_same() {
     let (a, mut b) = (samples::bench(), samples::other_bench());
     let documents = |b| [Document::Bench(Box::new(samples::bench())), Document::Bench(Box::new(b))];

@@ -37,7 +37,7 @@ enum Study {
     Concurrency(ConcurrencyArgs),
     /// What each I/O scheduler of this kernel makes of mixes of reads and writes (root; settings are put back)
     Schedulers(SchedulersArgs),
-    /// How random writes fare as the range of their addresses grows
+    /// How random writes fare as the range of their addresses grows (writes about 25G; 0.5G quick, 55G paper)
     Footprint(FootprintArgs),
 }
 
@@ -52,7 +52,7 @@ struct Every {
     /// The sizes and repetitions of the papers: up to hours on a phone's flash
     #[arg(long)]
     paper: bool,
-    /// Repetitions, interleaved
+    /// Repetitions, interleaved: 6 or more give intervals of 95 %, an even number balances the order
     #[arg(long, value_name = "N")]
     runs: Option<u32>,
     /// Size of a request
@@ -181,7 +181,7 @@ fn run_slowdown(args: &SlowdownArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let sizes = Degrees { quick: 2 * MIB, normal: 8 * MIB, paper: slowdown::PAPER_STREAM_BYTES };
     let options = slowdown::Options {
-        common: every.common(Degrees { quick: 6, normal: 7, paper: 10 }),
+        common: every.common(Degrees { quick: 6, normal: 8, paper: 10 }),
         stream_bytes: args.stream_size.unwrap_or_else(|| every.degree(sizes)),
         streams: args.streams.clone(),
     };
@@ -195,7 +195,7 @@ fn run_concurrency(args: &ConcurrencyArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let sizes = Degrees { quick: MIB / 2, normal: 2 * MIB, paper: concurrency::PAPER_STREAM_BYTES };
     let options = concurrency::Options {
-        common: every.common(Degrees { quick: 6, normal: 7, paper: 10 }),
+        common: every.common(Degrees { quick: 6, normal: 8, paper: 10 }),
         stream_bytes: args.stream_size.unwrap_or_else(|| every.degree(sizes)),
         streams: args.streams.clone(),
     };
@@ -209,7 +209,7 @@ fn run_schedulers(args: &SchedulersArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let sizes = Degrees { quick: 2 * MIB, normal: 8 * MIB, paper: schedulers::PAPER_MIX_BYTES };
     let options = schedulers::Options {
-        common: every.common(Degrees { quick: 3, normal: 5, paper: 5 }),
+        common: every.common(Degrees { quick: 3, normal: 6, paper: 5 }),
         mix_bytes: args.mix_size.unwrap_or_else(|| every.degree(sizes)),
         depth_requests: args.depth,
         queue_depths_requests: args.depths.clone(),

@@ -1,19 +1,19 @@
 //! How many streams at once serve best: dissertation 4.2.5.
 //!
 //! The same streams run one after the other and at the same time; the speed-up is serial time over the time of the
-//! slowest of the concurrent ones, taken within one repetition. The parameter that SmartIO is told is the number of
-//! streams with the largest speed-up, for each of the four kinds.
+//! slowest of the concurrent ones, taken within one repetition. The parameter that SmartIO is told is, for each of the
+//! four kinds, the fewest streams whose speed-up is within noise of the best.
 
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{check_streams, pattern_name};
-use super::{Bed, Common, KINDS, exactly, summary};
+use super::{Bed, Common, KINDS, room, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
-use crate::streams::{AfterQuota, Stream, run as run_streams, run_in_turn};
+use crate::streams::{AfterQuota, Stream};
 
 /// Bytes that the paper's streams move.
 pub const PAPER_STREAM_BYTES: u64 = 32 << 20;
@@ -39,7 +39,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Co
     let common = &options.common;
     let quota = common.requests("a stream", options.stream_bytes)?;
     let most = check_streams(&options.streams)?;
-    let bed = Bed::prepare(sense, common, exactly(options.stream_bytes * u64::from(most)), control)?;
+    let bed = Bed::prepare(sense, common, room("a stream", options.stream_bytes, most.into())?, control)?;
 
     let points: Vec<(Pattern, Direction, u32)> = KINDS
         .into_iter()
@@ -66,13 +66,12 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Co
                 .collect();
             for concurrent in [run % 2 == 1, run % 2 == 0] {
                 let wall_ns = if concurrent {
-                    let times = run_streams(bed.work.fd(), &streams, AfterQuota::End, control.stop)?;
+                    let times = bed.run_streams(&streams, AfterQuota::End, control)?;
                     times.iter().map(|t| t.wall_ns).max().unwrap_or(0)
                 } else {
-                    run_in_turn(bed.work.fd(), &streams, control.stop)?
+                    bed.run_in_turn(&streams, control)?
                 };
                 let time_s = wall_ns as f64 / 1e9;
-                bed.settle()?;
                 if concurrent { concurrent_s.push(time_s) } else { serial_s.push(time_s) }
             }
         }
@@ -98,7 +97,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Co
         stream_bytes: options.stream_bytes,
         points,
         parameters,
-        header: bed.run.end("calls (streams wait for each request)".to_owned()),
+        header: bed.end("calls (streams wait for each request)".to_owned()),
     })
 }
 

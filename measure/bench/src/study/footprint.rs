@@ -89,6 +89,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
             };
             let outcome = bed.engine.run(bed.work.fd(), &load, control.stop)?;
             control.check()?;
+            bed.wrote(outcome.requests() * common.block_bytes);
             bed.settle()?;
             rates[index].push(outcome.bytes_per_s());
             fewest = fewest.min(outcome.requests());
@@ -100,13 +101,14 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
         .zip(&rates)
         .map(|(range_bytes, rates)| Ok(FootprintPoint { range_bytes, bandwidth_bytes_per_s: summary(rates)? }))
         .collect::<Result<Vec<_>>>()?;
+    let engine = bed.engine.description();
     Ok(FootprintReport {
         block_bytes: common.block_bytes,
         requests: options.requests,
         precondition_bytes,
         drops: drops(&points),
         points,
-        header: bed.run.end(bed.engine.description()),
+        header: bed.end(engine),
     })
 }
 

@@ -10,14 +10,14 @@
 
 use std::sync::atomic::Ordering;
 
-use brisk_act::{BlockQueue, Journal, Paths};
+use brisk_act::{BlockQueue, Journal, Paths, Report};
 use brisk_sense::Sense;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::slowdown::pattern_name;
-use super::{Bed, Common, exactly, summary};
+use super::{Bed, Common, room, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     let disk = located.disk.name.clone();
     let offered = sense.block_queue(&disk)?.schedulers.available;
     let schedulers = chosen(&options.schedulers, &offered, &disk)?;
-    let bed = Bed::prepare(sense, common, exactly(options.mix_bytes * 2), control)?;
+    let bed = Bed::prepare(sense, common, room("a mix", options.mix_bytes, 2)?, control)?;
 
     let mut settings = settings(&schedulers, options);
     let mut queue = BlockQueue::new(&paths.sysfs, &disk);
@@ -96,20 +96,24 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
         for (step, &index) in order.iter().enumerate() {
             let done = (f64::from(run) * settings.len() as f64 + step as f64) / steps;
             let setting = &mut settings[index];
-            setting.apply(&mut queue, &mut journal, sense, &disk)?;
-            setting.measure(&bed, options, requests, run, control, (done, 1.0 / steps))?;
+            let measured = setting
+                .apply(&mut queue, &mut journal, sense, &disk)
+                .and_then(|()| setting.measure(&bed, options, requests, run, control, (done, 1.0 / steps)));
             // Put back between settings: a depth set under `none` resizes the driver's tags under all that follow.
-            let report = journal.restore().map_err(|e| act(&format!("put back the settings of {disk}"), e))?;
+            let undone = journal.restore();
+            measured.map_err(|error| with_what_is_left(error, &disk, &undone))?;
+            let report = undone.map_err(|e| act(&format!("put back the settings of {disk}"), e))?;
             restored &= report.left.is_empty();
         }
     }
+    let engine = bed.engine.description();
     let points = settings.iter().map(|setting| setting.points(options.depth_requests)).collect::<Result<Vec<_>>>()?;
     Ok(SchedulersReport {
         block_bytes: common.block_bytes,
         mix_bytes: options.mix_bytes,
         points: points.into_iter().flatten().collect(),
         restored,
-        header: bed.run.end(bed.engine.description()),
+        header: bed.end(engine),
     })
 }
 
@@ -173,6 +177,16 @@ fn act(doing: &str, error: brisk_act::Error) -> Error {
     Error::Act { doing: doing.to_owned(), source: Box::new(error) }
 }
 
+/// `error` as it is when all settings stand as before; otherwise with what does not.
+fn with_what_is_left(error: Error, disk: &str, undone: &std::result::Result<Report, brisk_act::Error>) -> Error {
+    let left = match undone {
+        Ok(report) if report.left.is_empty() => return error,
+        Ok(report) => report.left.iter().map(|l| format!("{}: {}", l.knob, l.reason)).collect::<Vec<_>>().join("; "),
+        Err(failed) => failed.to_string(),
+    };
+    Error::LeftBehind { disk: disk.to_owned(), left, ended_by: Box::new(error) }
+}
+
 impl Setting {
     fn apply(&mut self, queue: &mut BlockQueue, journal: &mut Journal, sense: &Sense, disk: &str) -> Result<()> {
         queue
@@ -215,6 +229,7 @@ impl Setting {
             if control.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
+            bed.wrote(outcome.writes.count() * options.common.block_bytes);
             bed.settle()?;
             mixed.response_s.push(outcome.wall_ns as f64 / 1e9);
             mixed.read_us.extend(outcome.reads.mean_us());
@@ -235,6 +250,7 @@ impl Setting {
                 let slowdown = |direction| Some(mix.of(direction)?.median / pure(mix.pattern, direction)?);
                 Ok(SchedulerPoint {
                     scheduler: self.scheduler.clone(),
+                    wanted_depth_requests: self.wanted_depth,
                     queue_depth_requests: self.found_depth,
                     depth_requests,
                     pattern: mix.pattern,
@@ -268,6 +284,16 @@ mod tests {
         let error = chosen(&["cfq".to_owned()], &offered, "sda").expect_err("unknown").to_string();
         assert!(error.contains("'cfq'") && error.contains("none, mq-deadline"), "{error}");
         assert!(chosen(&[], &[], "sda").is_err());
+    }
+
+    #[test]
+    fn what_could_not_be_put_back_is_said_with_what_ended_the_run() {
+        let whole = with_what_is_left(Error::Stopped, "sda", &Ok(Report::default()));
+        assert!(matches!(whole, Error::Stopped));
+        let failed = Err(brisk_act::Error::Restore(vec!["scheduler of sda: gone".to_owned()]));
+        let left = with_what_is_left(Error::Stopped, "sda", &failed);
+        assert!(left.to_string().contains("scheduler of sda: gone"), "{left}");
+        assert!(matches!(left, Error::LeftBehind { ended_by, .. } if matches!(*ended_by, Error::Stopped)));
     }
 
     #[test]

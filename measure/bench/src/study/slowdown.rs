@@ -7,12 +7,12 @@
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
-use super::{Bed, Common, exactly, summary};
+use super::{Bed, Common, room, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::results::{Direction, Pattern, SlowdownReport, SlowdownRow};
-use crate::streams::{AfterQuota, Stream, mean_us, run as run_streams};
+use crate::streams::{AfterQuota, Stream, mean_us};
 
 /// Bytes that the papers' streams move.
 pub const PAPER_STREAM_BYTES: u64 = 128 << 20;
@@ -49,7 +49,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Sl
     let common = &options.common;
     let quota = common.requests("a stream", options.stream_bytes)?;
     let most = check_streams(&options.streams)?;
-    let bed = Bed::prepare(sense, common, exactly(options.stream_bytes * u64::from(most) * 2), control)?;
+    let bed = Bed::prepare(sense, common, room("a stream", options.stream_bytes, u64::from(most) * 2)?, control)?;
 
     let rows: Vec<(Pattern, u32)> = [Pattern::Sequential, Pattern::Random]
         .into_iter()
@@ -78,7 +78,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Sl
         block_bytes: common.block_bytes,
         stream_bytes: options.stream_bytes,
         rows,
-        header: bed.run.end("calls (streams wait for each request)".to_owned()),
+        header: bed.end("calls (streams wait for each request)".to_owned()),
     })
 }
 
@@ -131,8 +131,7 @@ impl Row<'_> {
     /// Mean response time of streams of one direction.
     fn side(&self, direction: Direction, streams: u32) -> Result<f64> {
         let streams: Vec<Stream> = (0..streams).map(|number| self.stream(direction, number)).collect();
-        let times = run_streams(self.bed.work.fd(), &streams, AfterQuota::GoOn, self.control.stop)?;
-        self.bed.settle()?;
+        let times = self.bed.run_streams(&streams, AfterQuota::GoOn, self.control)?;
         Ok(mean_us(&times))
     }
 
@@ -142,8 +141,7 @@ impl Row<'_> {
             .into_iter()
             .flat_map(|direction| (0..streams).map(move |number| self.stream(direction, number)))
             .collect();
-        let times = run_streams(self.bed.work.fd(), &both, AfterQuota::GoOn, self.control.stop)?;
-        self.bed.settle()?;
+        let times = self.bed.run_streams(&both, AfterQuota::GoOn, self.control)?;
         let (reads, writes) = times.split_at(streams as usize);
         Ok((mean_us(reads), mean_us(writes)))
     }

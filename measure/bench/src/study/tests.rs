@@ -30,6 +30,8 @@ fn slowdown_reports_each_pattern_and_number_of_streams() {
         assert_eq!((row.read_slowdown.count, row.write_slowdown.count), (2, 2));
         assert_eq!(row.read_peers_us.is_some(), row.streams > 1);
     }
+    // The file, and per pattern and run what the quotas alone come to; streams go on beyond them.
+    assert!(report.header.written_bytes >= (4 + 2 * 2 * (2 + 1 + 2 + 2)) * (64 << 10), "{:?}", report.header);
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
 }
 
@@ -40,6 +42,8 @@ fn concurrency_reports_each_kind_and_four_parameters() {
     let report = measured(|sense, control| concurrency::run(sense, &options, control)).expect("measured");
     assert_eq!((report.points.len(), report.parameters.len()), (8, 4));
     assert!(report.points.iter().all(|point| point.speedup.count == 2));
+    // The file of 4 stretches, and per pattern, run and way (in turn, at once) 2 + 4 streams that write.
+    assert_eq!(report.header.written_bytes, (4 + 2 * 2 * 2 * 6) * (64 << 10));
 }
 
 #[test]
@@ -56,6 +60,7 @@ fn footprint_reports_each_range_up_to_the_whole() {
     let ranges: Vec<_> = report.points.iter().map(|point| point.range_bytes >> 20).collect();
     assert_eq!(ranges, [8, 16, 24]);
     assert_eq!(report.precondition_bytes, 1 << 20);
+    assert_eq!(report.header.written_bytes, (24 << 20) + 2 * 3 * ((1 << 20) + 16 * 4096));
     let cut = |report: &crate::results::FootprintReport| report.header.warnings.iter().any(|w| w.code == "cut_short");
     assert!(!cut(&report));
     let options =
@@ -71,6 +76,7 @@ fn impossible_studies_are_refused() {
     for (bad, word) in [
         (slowdown::Options { stream_bytes: 0, ..good.clone() }, "0 bytes"),
         (slowdown::Options { stream_bytes: 5000, ..good.clone() }, "multiple of the 4096"),
+        (slowdown::Options { stream_bytes: 1 << 63, ..good.clone() }, "larger than any device"),
         (slowdown::Options { streams: vec![], ..good.clone() }, "1 to 64"),
         (slowdown::Options { streams: vec![1, 0], ..good.clone() }, "1 to 64"),
         (slowdown::Options { streams: vec![65], ..good.clone() }, "1 to 64"),

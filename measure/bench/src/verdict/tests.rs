@@ -52,11 +52,11 @@ fn report(read_us: f64, write_us: f64, parallel: f64, fsync_us: f64) -> BenchRep
             },
             io_engine: String::new(),
             seed: 0,
+            written_bytes: 0,
             warnings: vec![],
         },
         budget: "quick".to_owned(),
         work_bytes: 0,
-        written_bytes: 0,
         cache: CacheCheck {
             verdict: CacheVerdict::Direct,
             asked_bytes: 1,

@@ -55,7 +55,8 @@ pub(crate) fn figure(documents: &[Document]) -> Option<Figure> {
     (!table.rows.is_empty()).then(|| Figure {
         title: "Side by side".to_owned(),
         caption:
-            "Every load that all these benchmarks have. A ratio in brackets is within noise: the intervals overlap."
+            "Every load that all these benchmarks have. A ratio in brackets may be noise: the intervals overlap, or come \
+             from fewer than six runs."
                 .to_owned(),
         keys: Vec::new(),
         panels: Vec::new(),

@@ -12,15 +12,38 @@ use crate::svg::scale::{Law, law_for};
 use crate::svg::{Marker, Tone};
 use crate::table::{Cell, Kind, Table};
 
+/// Depth of the queue that was asked for, `None` for what each scheduler brings, and depth of the load. What the kernel
+/// shows does not serve: by default it is another for `none` than for the rest, and nothing would be compared with it.
+type Depth = (Option<u32>, u32);
+
 /// What is compared: same depths, same order of addresses, same share of reads.
-type Mix = (u32, u32, Pattern, u32);
+type Mix = (Depth, Pattern, u32);
+
+fn depth_of(x: &SchedulerPoint) -> Depth {
+    (x.wanted_depth_requests, x.depth_requests)
+}
 
 fn mix_of(x: &SchedulerPoint) -> Mix {
-    (x.queue_depth_requests, x.depth_requests, x.pattern, x.read_percent)
+    (depth_of(x), x.pattern, x.read_percent)
+}
+
+/// Documents of before `wanted_depth_requests`: when a scheduler has several depths, they were asked for.
+fn with_wanted_depths(report: &SchedulersReport) -> SchedulersReport {
+    let mut report = report.clone();
+    let several = report.points.iter().any(|a| {
+        report.points.iter().any(|b| a.scheduler == b.scheduler && a.queue_depth_requests != b.queue_depth_requests)
+    });
+    if several && report.points.iter().all(|x| x.wanted_depth_requests.is_none()) {
+        for point in &mut report.points {
+            point.wanted_depth_requests = Some(point.queue_depth_requests);
+        }
+    }
+    report
 }
 
 /// The section of this document.
 pub(crate) fn section(report: &SchedulersReport) -> Section {
+    let report = &with_wanted_depths(report);
     let mut figures = Vec::new();
     if !report.points.is_empty() {
         figures.push(times(report));
@@ -48,9 +71,8 @@ fn schedulers(report: &SchedulersReport) -> Vec<&str> {
     names
 }
 
-fn depths(report: &SchedulersReport) -> Vec<(u32, u32)> {
-    let mut depths: Vec<(u32, u32)> =
-        report.points.iter().map(|x| (x.queue_depth_requests, x.depth_requests)).collect();
+fn depths(report: &SchedulersReport) -> Vec<Depth> {
+    let mut depths: Vec<Depth> = report.points.iter().map(depth_of).collect();
     depths.sort_unstable();
     depths.dedup();
     depths
@@ -76,7 +98,7 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
     let mixes = mixes(report);
     // Wins count only where the interval of the first leaves that of every other.
     let mut wins = vec![0usize; names.len()];
-    let mut widest: Option<(f64, &SchedulerPoint, &SchedulerPoint)> = None;
+    let mut widest: Option<(bool, f64, &SchedulerPoint, &SchedulerPoint)> = None;
     let mut contested = 0;
     for mix in &mixes {
         let mut points: Vec<&SchedulerPoint> = names.iter().filter_map(|n| at(report, n, *mix)).collect();
@@ -89,8 +111,12 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
             wins[i] += 1;
         }
         let factor = last.response_s.median / first.response_s.median;
-        if format::apart(&first.response_s, &last.response_s) && widest.is_none_or(|(w, ..)| factor > w) {
-            widest = Some((factor, first, last));
+        // A sure difference before any that only seems to be one.
+        let surely = format::apart(&first.response_s, &last.response_s);
+        if format::seem_apart(&first.response_s, &last.response_s)
+            && widest.is_none_or(|(sure, w, ..)| (surely, factor) > (sure, w))
+        {
+            widest = Some((surely, factor, first, last));
         }
     }
     match wins.iter().enumerate().max_by_key(|(_, wins)| **wins) {
@@ -113,19 +139,21 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
         _ if contested > 0 => {
             said.push(if report.points.iter().all(|x| x.response_s.count < 2) {
                 "One run of each mix cannot say which scheduler is first.".to_owned()
+            } else if report.points.iter().any(|x| !format::sure(&x.response_s)) {
+                "The runs are too few to say beyond doubt which scheduler is first in any mix.".to_owned()
             } else {
                 "No scheduler is first beyond doubt in any mix: their intervals overlap.".to_owned()
             });
         }
         _ => said.push(format!("Only {} was measured: there is nothing to compare it with.", names[0])),
     }
-    if let Some((factor, first, last)) = widest {
+    if let Some((surely, factor, first, last)) = widest {
         said.push(format!(
-            "The choice matters most with {} % {} reads at queue depth {}, load depth {}: {} with {}, {} with {} ({}).",
+            "{} with {} % {} reads at {}: {} with {}, {} with {} ({}).",
+            if surely { "The choice matters most" } else { "In these few runs the choice seems to matter most" },
             first.read_percent,
             format::pattern(first.pattern),
-            first.queue_depth_requests,
-            first.depth_requests,
+            depth_title(report, depth_of(first)),
             format::seconds(first.response_s.median),
             first.scheduler,
             format::seconds(last.response_s.median),
@@ -139,15 +167,29 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
     said
 }
 
-fn depth_title((queue, load): (u32, u32)) -> String {
-    format!("queue depth {queue}, load depth {load}")
+/// The depths, with what the kernel made of the one that was asked for.
+fn depth_title(report: &SchedulersReport, depth: Depth) -> String {
+    let mut found: Vec<(&str, u32)> = Vec::new();
+    for name in schedulers(report) {
+        let of = |x: &&SchedulerPoint| x.scheduler == name && depth_of(x) == depth;
+        found.extend(report.points.iter().find(of).map(|x| (name, x.queue_depth_requests)));
+    }
+    let each: Vec<String> = found.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    let same = |n: u32| found.iter().all(|(_, found)| *found == n);
+    let queue = match (depth.0, found.first()) {
+        (Some(n), _) if same(n) => n.to_string(),
+        (Some(n), _) => format!("{n} (found: {})", each.join(", ")),
+        (None, Some((_, n))) if same(*n) => n.to_string(),
+        (None, _) => format!("of each scheduler ({})", each.join(", ")),
+    };
+    format!("queue depth {queue}, load depth {}", depth.1)
 }
 
 fn times(report: &SchedulersReport) -> Figure {
     let panels = depths(report)
         .into_iter()
         .map(|depth| Panel {
-            title: format::sentence(&depth_title(depth)),
+            title: format::sentence(&depth_title(report, depth)),
             chart: Chart::Lines(times_chart(report, depth)),
         })
         .collect();
@@ -171,8 +213,8 @@ fn times(report: &SchedulersReport) -> Figure {
     }
 }
 
-fn times_chart(report: &SchedulersReport, depth: (u32, u32)) -> LineChart {
-    let here = || report.points.iter().filter(|x| (x.queue_depth_requests, x.depth_requests) == depth);
+fn times_chart(report: &SchedulersReport, depth: Depth) -> LineChart {
+    let here = || report.points.iter().filter(|x| depth_of(x) == depth);
     let mut series = Vec::new();
     let mut words = Vec::new();
     for (i, name) in schedulers(report).into_iter().enumerate() {
@@ -211,7 +253,7 @@ fn times_chart(report: &SchedulersReport, depth: (u32, u32)) -> LineChart {
     }
     let law = law_for(here().map(|x| x.response_s.median));
     LineChart {
-        title: format!("Time to complete a mix at {}", depth_title(depth)),
+        title: format!("Time to complete a mix at {}", depth_title(report, depth)),
         description: words.join(" "),
         x: share_axis(report),
         y: Axis::new("time for the mix, s", law, format::tick),
@@ -232,8 +274,8 @@ fn share_axis(report: &SchedulersReport) -> Axis {
     axis
 }
 
-fn groups(report: &SchedulersReport) -> Vec<(u32, u32, Pattern)> {
-    let mut groups: Vec<_> = mixes(report).into_iter().map(|(q, d, p, _)| (q, d, p)).collect();
+fn groups(report: &SchedulersReport) -> Vec<(Depth, Pattern)> {
+    let mut groups: Vec<_> = mixes(report).into_iter().map(|(d, p, _)| (d, p)).collect();
     groups.dedup();
     groups
 }
@@ -241,7 +283,7 @@ fn groups(report: &SchedulersReport) -> Vec<(u32, u32, Pattern)> {
 /// One row for each share of reads, one column for each scheduler.
 fn matrix(
     report: &SchedulersReport,
-    group: (u32, u32, Pattern),
+    group: (Depth, Pattern),
     title: String,
     cell: fn(&SchedulerPoint) -> Cell,
 ) -> Table {
@@ -249,20 +291,20 @@ fn matrix(
     let mut columns = vec![("reads", Kind::Numbers)];
     columns.extend(names.iter().map(|name| (*name, Kind::Numbers)));
     let mut table = Table::new(title, &columns);
-    for mix in mixes(report).into_iter().filter(|(q, d, p, _)| (*q, *d, *p) == group) {
-        let mut row = vec![Cell::Text(format!("{} %", mix.3))];
+    for mix in mixes(report).into_iter().filter(|(d, p, _)| (*d, *p) == group) {
+        let mut row = vec![Cell::Text(format!("{} %", mix.2))];
         row.extend(names.iter().map(|name| at(report, name, mix).map_or(Cell::Empty, cell)));
         table.rows.push(row);
     }
     table
 }
 
-fn group_title((queue, load, p): (u32, u32, Pattern)) -> String {
-    format!("{}, {}", format::pattern(p), depth_title((queue, load)))
+fn group_title(report: &SchedulersReport, (depth, p): (Depth, Pattern)) -> String {
+    format!("{}, {}", format::pattern(p), depth_title(report, depth))
 }
 
-fn times_table(report: &SchedulersReport, group: (u32, u32, Pattern)) -> Table {
-    let table = matrix(report, group, format!("Time for the mix, {}", group_title(group)), |x| {
+fn times_table(report: &SchedulersReport, group: (Depth, Pattern)) -> Table {
+    let table = matrix(report, group, format!("Time for the mix, {}", group_title(report, group)), |x| {
         Cell::measure(&x.response_s, format::seconds)
     });
     let last = groups(report).last() == Some(&group);
@@ -287,12 +329,16 @@ fn slowdowns(report: &SchedulersReport) -> Option<Figure> {
     }
     let mut tables = Vec::new();
     for group in groups(report) {
-        let slow = matrix(report, group, format!("Slowdown of reads / writes, {}", group_title(group)), |x| {
+        let slow = matrix(report, group, format!("Slowdown of reads / writes, {}", group_title(report, group)), |x| {
             pair(x.read_slowdown.map(format::times), x.write_slowdown.map(format::times))
         });
-        let mean = matrix(report, group, format!("Mean time of a read / a write, {}", group_title(group)), |x| {
-            pair(x.read_us.as_ref().map(|s| format::us(s.median)), x.write_us.as_ref().map(|s| format::us(s.median)))
-        });
+        let mean =
+            matrix(report, group, format!("Mean time of a read / a write, {}", group_title(report, group)), |x| {
+                pair(
+                    x.read_us.as_ref().map(|s| format::us(s.median)),
+                    x.write_us.as_ref().map(|s| format::us(s.median)),
+                )
+            });
         tables.push(slow.page_only());
         tables.push(mean.page_only());
     }
@@ -301,7 +347,7 @@ fn slowdowns(report: &SchedulersReport) -> Option<Figure> {
         .into_iter()
         .filter_map(|depth| {
             let chart = slowdown_chart(report, depth)?;
-            Some(Panel { title: format::sentence(&depth_title(depth)), chart: Chart::Lines(chart) })
+            Some(Panel { title: format::sentence(&depth_title(report, depth)), chart: Chart::Lines(chart) })
         })
         .collect();
     Some(Figure {
@@ -324,14 +370,9 @@ fn worst_table(report: &SchedulersReport) -> Table {
     columns.extend(names.iter().map(|name| (*name, Kind::Numbers)));
     let mut table = Table::new("Slowdown of reads / writes", &columns);
     for group in groups(report) {
-        let mut row = vec![Cell::Text(group_title(group))];
+        let mut row = vec![Cell::Text(group_title(report, group))];
         row.extend(names.iter().map(|name| {
-            let of = || {
-                report
-                    .points
-                    .iter()
-                    .filter(|x| x.scheduler == *name && (x.queue_depth_requests, x.depth_requests, x.pattern) == group)
-            };
+            let of = || report.points.iter().filter(|x| x.scheduler == *name && (depth_of(x), x.pattern) == group);
             let worst = |of: fn(&SchedulerPoint) -> Option<f64>, points: &mut dyn Iterator<Item = &SchedulerPoint>| {
                 points.filter_map(of).filter(|v| v.is_finite()).max_by(f64::total_cmp).map(format::times)
             };
@@ -342,16 +383,14 @@ fn worst_table(report: &SchedulersReport) -> Table {
     table
 }
 
-fn slowdown_chart(report: &SchedulersReport, depth: (u32, u32)) -> Option<LineChart> {
+fn slowdown_chart(report: &SchedulersReport, depth: Depth) -> Option<LineChart> {
     let mut series = Vec::new();
     for (i, name) in schedulers(report).into_iter().enumerate() {
         for p in [Pattern::Sequential, Pattern::Random] {
             let mut points: Vec<(u32, f64)> = report
                 .points
                 .iter()
-                .filter(|x| {
-                    (x.queue_depth_requests, x.depth_requests) == depth && x.scheduler == name && x.pattern == p
-                })
+                .filter(|x| depth_of(x) == depth && x.scheduler == name && x.pattern == p)
                 .filter_map(|x| x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0).map(|s| (x.read_percent, s)))
                 .collect();
             points.sort_by_key(|(percent, _)| *percent);
@@ -379,7 +418,7 @@ fn slowdown_chart(report: &SchedulersReport, depth: (u32, u32)) -> Option<LineCh
     }
     let law = law_for(series.iter().flat_map(|s| &s.points).map(|p| p.y));
     (!series.is_empty()).then(|| LineChart {
-        title: format!("Slowdown of reads at {}", depth_title(depth)),
+        title: format!("Slowdown of reads at {}", depth_title(report, depth)),
         description: "Slowdown of reads over the share of reads for each scheduler; the table has every value."
             .to_owned(),
         x: share_axis(report),
@@ -415,7 +454,7 @@ fn paper(report: &SchedulersReport, known: &'static Published) -> Figure {
     for mix in known.mixes {
         let ours = deepest
             .zip(mix.stands_in)
-            .and_then(|((queue, load), name)| at(report, name, (queue, load, mix.pattern, mix.read_percent)));
+            .and_then(|(depth, name)| at(report, name, (depth, mix.pattern, mix.read_percent)));
         table.rows.push(vec![
             mix.scheduler.into(),
             mix.stands_in.unwrap_or("").into(),

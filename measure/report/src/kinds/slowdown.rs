@@ -85,11 +85,13 @@ fn verdict(report: &SlowdownReport) -> Vec<String> {
         return vec!["Nothing was measured: the document has no rows.".to_owned()];
     }
     let mut said = Vec::new();
-    let worst = report.rows.iter().flat_map(sides).max_by(|a, b| a.slowdown.median.total_cmp(&b.slowdown.median));
+    // A ratio whose interval holds 1 is no slowdown that one could swear to, however large.
+    let slowed = |side: &Side<'_>| side.slowdown.median > 1.0 && (side.slowdown.count < 2 || side.slowdown.low > 1.0);
+    let by_median = |a: &Side<'_>, b: &Side<'_>| a.slowdown.median.total_cmp(&b.slowdown.median);
+    let all = || report.rows.iter().flat_map(sides);
+    let worst = all().filter(slowed).max_by(by_median).or_else(|| all().max_by(by_median));
     if let Some(worst) = worst {
-        // A ratio whose interval holds 1 is no slowdown that one could swear to.
-        let slowed = worst.slowdown.median > 1.0 && (worst.slowdown.count < 2 || worst.slowdown.low > 1.0);
-        said.push(if !slowed {
+        said.push(if !slowed(&worst) {
             format!(
                 "Neither kind measurably slows the other: a {} beside {} takes {} as long as alone.",
                 worst.load(),
@@ -111,14 +113,17 @@ fn verdict(report: &SlowdownReport) -> Vec<String> {
         let [read, write] = sides(row);
         let who = format!("{} {} + {}", format::pattern(row.pattern), row.streams, row.streams);
         let (r, w) = (read.slowdown.median, write.slowdown.median);
-        said.push(if format::apart(read.slowdown, write.slowdown) {
+        said.push(if format::seem_apart(read.slowdown, write.slowdown) {
             let (loser, ratio) = if r > w { ("reads", r / w) } else { ("writes", w / r) };
+            let sure = format::apart(read.slowdown, write.slowdown);
             format!(
-                "{}: reads {}, writes {}; {loser} lose {} times more.",
+                "{}: reads {}, writes {}; {loser} {} {} times more{}.",
                 format::sentence(&who),
                 format::times(r),
                 format::times(w),
-                format::number(ratio)
+                if sure { "lose" } else { "seem to lose" },
+                format::number(ratio),
+                if sure { "" } else { ", but the runs are few" }
             )
         } else {
             format!(
@@ -134,7 +139,8 @@ fn verdict(report: &SlowdownReport) -> Vec<String> {
 
 fn times_words(summary: &Summary) -> String {
     if summary.count > 1 {
-        format!("{} times ({})", format::number(summary.median), format::interval(summary, format::number))
+        let few = if format::sure(summary) { String::new() } else { format!(" in only {} runs", summary.count) };
+        format!("{} times ({}{few})", format::number(summary.median), format::interval(summary, format::number))
     } else {
         format!("{} times (one run)", format::number(summary.median))
     }

@@ -67,6 +67,7 @@ pub fn header(device: Option<BlockDevice>) -> Header {
         },
         io_engine: "io_uring".into(),
         seed: 42,
+        written_bytes: 3 << 30,
         warnings: Vec::new(),
     }
 }
@@ -118,7 +119,6 @@ pub fn bench() -> BenchReport {
         header: header(Some(s5_device())),
         budget: "normal".into(),
         work_bytes: 512 << 20,
-        written_bytes: 3 << 30,
         cache: CacheCheck {
             verdict: CacheVerdict::Direct,
             asked_bytes: 64 << 20,
@@ -236,6 +236,7 @@ pub fn schedulers() -> SchedulersReport {
                     let time = weight * (0.35 + 1.25 * writes * factor * if depth_requests > 8 { 1.2 } else { 1.0 });
                     points.push(SchedulerPoint {
                         scheduler: scheduler.into(),
+                        wanted_depth_requests: Some(queue_depth_requests),
                         queue_depth_requests,
                         depth_requests,
                         pattern,
@@ -314,9 +315,9 @@ pub fn ugly() -> Vec<Document> {
         Warning { code: "few_repeats".into(), text: "1 run of each load; give --full or more time.".into() },
         Warning {
             code: "cpu_pressure".into(),
-            text: "Other work waited for a CPU 38 % of the time; quiet the machine.".into(),
+            text: "Tasks waited for a CPU 38 % of the time; quiet the machine.".into(),
         },
-        Warning { code: "interrupted".into(), text: "Ended by Ctrl-C after 12 s.".into() },
+        Warning { code: "write_limit".into(), text: "Loads that write were repeated less often.".into() },
         Warning { code: "not_direct".into(), text: format!("O_DIRECT refused on {hostile}") },
         Warning { code: hostile.into(), text: "A code that no version knows.".into() },
     ];

@@ -88,11 +88,19 @@ impl Session {
             }
             Err(Error::Stopped) => {
                 eprintln!("brisk: stopped; nothing is left behind");
-                let signal = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default();
-                Ok(ExitCode::from(128 + signal))
+                Ok(self.stopped())
+            }
+            Err(error @ Error::LeftBehind { .. }) if is_stop(&error) => {
+                eprintln!("brisk: stopped; {error}");
+                Ok(self.stopped())
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The exit code after the signal that stopped it.
+    fn stopped(&self) -> ExitCode {
+        ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())
     }
 
     /// Adds what only the lab knows, when the device is one of its own.
@@ -110,6 +118,10 @@ impl Session {
                 .push(Warning { code: "lab_late".to_owned(), text: format!("{}.", fidelity.reasons.join("; ")) });
         }
     }
+}
+
+fn is_stop(error: &Error) -> bool {
+    matches!(error, Error::LeftBehind { ended_by, .. } if matches!(**ended_by, Error::Stopped))
 }
 
 fn header(document: &mut Document) -> &mut Header {
