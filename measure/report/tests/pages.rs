@@ -181,6 +181,7 @@ fn schedulers_are_compared_whatever_depth_each_brings() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("of 20 mixes"), "{text}");
     assert!(words.contains("queue depth of each scheduler (none 128, mq-deadline 256, kyber 256, bfq 256)"), "{text}");
+    assert!(words.contains(" sequential, load depth 128 "), "too wide for a terminal: {text}");
     assert!(words.contains("s with kyber, ") && words.contains("s with none ("), "none is not compared: {text}");
 
     // Documents of before the wanted depth was kept: several depths of one scheduler were asked for.

@@ -370,7 +370,11 @@ fn worst_table(report: &SchedulersReport) -> Table {
     columns.extend(names.iter().map(|name| (*name, Kind::Numbers)));
     let mut table = Table::new("Slowdown of reads / writes", &columns);
     for group in groups(report) {
-        let mut row = vec![Cell::Text(group_title(report, group))];
+        let ((wanted, load), p) = group;
+        // Without a wish there is one setting of the queue, and the titles above name what it came to.
+        let title =
+            wanted.map_or_else(|| format!("{}, load depth {load}", format::pattern(p)), |_| group_title(report, group));
+        let mut row = vec![Cell::Text(title)];
         row.extend(names.iter().map(|name| {
             let of = || report.points.iter().filter(|x| x.scheduler == *name && (depth_of(x), x.pattern) == group);
             let worst = |of: fn(&SchedulerPoint) -> Option<f64>, points: &mut dyn Iterator<Item = &SchedulerPoint>| {
