@@ -19,7 +19,9 @@ const LATENESS_US_P50_MAX: f64 = 10.0;
 const LATENESS_SHARE_MAX: f64 = 0.02;
 /// Too few replies for a percentile.
 const LATENESS_COUNT_MIN: u64 = 50;
-const CPU_PRESSURE_PERCENT_MAX: f64 = 10.0;
+/// On two processors a load that waits for each request shows 20 % by itself, since it shares them with the server; medians
+/// were within 2.5 % of the model then (187 and 410 us), and far off at 60 %.
+const CPU_PRESSURE_PERCENT_MAX: f64 = 25.0;
 /// Share of requests that may be faster than the lab.
 const FASTER_SHARE_MAX: f64 = 0.05;
 
