@@ -356,7 +356,8 @@ impl Bench<'_> {
             synced.map_err(|errno| Error::system("sync to", &self.place.path, errno))?;
             job.times.add_ns(clock.ns() - begun_ns);
             written_bytes += load.block_bytes;
-            let spent = limited && written_bytes >= left_bytes;
+            let enough_bytes = self.limits.slice_bytes_max.max(SLICE_REQUESTS_MIN * load.block_bytes);
+            let spent = written_bytes >= enough_bytes || limited && written_bytes >= left_bytes;
             if spent || clock.ns() >= self.limits.slice.as_nanos() as u64 || raised(self.control.stop) {
                 break;
             }
