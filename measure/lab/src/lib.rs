@@ -20,6 +20,7 @@
 //! and the way down.
 
 mod backend;
+mod bytes;
 mod calibrate;
 mod control;
 mod emulated;

@@ -3,6 +3,8 @@
 //! Parsing takes bytes and gives values; a message that is short, long or unknown is told apart and never panics
 //! (`arbitrary_bytes_never_panic_the_parser`). Numbers are in the byte order of this machine, as the kernel writes them.
 
+use crate::bytes::Bytes;
+
 /// Node of the root directory (fixed by the protocol).
 pub(crate) const ROOT: u64 = 1;
 /// Node of the one file.
@@ -186,26 +188,7 @@ fn parse_call(opcode: u32, body: &[u8]) -> Option<Call<'_>> {
     })
 }
 
-/// Little numbers after one another.
-#[derive(Default)]
-struct Bytes(Vec<u8>);
-
 impl Bytes {
-    fn u16(mut self, value: u16) -> Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    fn u32(mut self, value: u32) -> Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    fn u64(mut self, value: u64) -> Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
     /// `struct fuse_attr`.
     fn attr(self, node: u64, size_bytes: u64) -> Self {
         let (mode, links, size) = if node == ROOT { (0o040_500, 2, 0) } else { (0o100_600, 1, size_bytes) };

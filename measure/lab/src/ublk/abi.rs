@@ -3,6 +3,8 @@
 //! Values become bytes and bytes values; arbitrary bytes never panic the parser. Numbers are in the byte order of this
 //! machine, as the kernel writes them.
 
+use crate::bytes::Bytes;
+
 /// The one hardware queue.
 pub(super) const QUEUE: u16 = 0;
 /// Largest request that moves data.
@@ -50,39 +52,6 @@ const STATE_LIVE: u16 = 1;
 const ATTRIBUTE_VOLATILE_CACHE: u32 = 1 << 2;
 const PARAMETERS_BASIC: u32 = 1 << 0;
 const PARAMETERS_DISCARD: u32 = 1 << 1;
-
-/// Numbers after one another.
-#[derive(Default)]
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn u8(mut self, value: u8) -> Self {
-        self.0.push(value);
-        self
-    }
-
-    fn u16(mut self, value: u16) -> Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    fn u32(mut self, value: u32) -> Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    fn u64(mut self, value: u64) -> Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    /// All of them, and zeroes up to `N`.
-    fn padded<const N: usize>(self) -> [u8; N] {
-        let mut all = [0; N];
-        all[..self.0.len()].copy_from_slice(&self.0);
-        all
-    }
-}
 
 /// `struct ublksrv_ctrl_cmd`, with zeroes up to the end of a large submission entry.
 pub(super) fn control_command(device: u32, len: usize, address: u64, data: u64) -> [u8; 80] {

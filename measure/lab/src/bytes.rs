@@ -1,0 +1,34 @@
+//! Numbers after one another in the machine's order: how both of the kernel's protocols lay out their structures.
+
+/// A structure that is being written.
+#[derive(Default)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl Bytes {
+    pub(crate) fn u8(mut self, value: u8) -> Self {
+        self.0.push(value);
+        self
+    }
+
+    pub(crate) fn u16(mut self, value: u16) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    pub(crate) fn u32(mut self, value: u32) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    pub(crate) fn u64(mut self, value: u64) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    /// All of them, and zeroes up to `N`.
+    pub(crate) fn padded<const N: usize>(self) -> [u8; N] {
+        let mut all = [0; N];
+        all[..self.0.len()].copy_from_slice(&self.0);
+        all
+    }
+}
