@@ -10,7 +10,7 @@
 //!
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
-use crate::results::Pattern;
+use brisk_results::Pattern;
 
 /// A stretch of the work file or device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 use brisk_core::units::three_digits;
 use brisk_sense::{CpuTimes, Resource, Sense};
 
-use crate::results::Warning;
+use brisk_results::Warning;
 
 /// Share of the run in which something waited for a CPU from which on results carry a warning, in percent. Response
 /// times of a fast device grow by about the time that the measuring thread waits.

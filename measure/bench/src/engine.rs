@@ -19,7 +19,7 @@ use crate::cpu::process_cpu_ns;
 use crate::error::{Error, Result};
 use crate::latency::Times;
 use crate::load::Load;
-use crate::results::Warning;
+use brisk_results::Warning;
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

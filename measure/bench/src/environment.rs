@@ -8,7 +8,7 @@ use brisk_sense::Sense;
 use crate::cpu::PressureMeter;
 use crate::error::Result;
 use crate::place::Place;
-use crate::results::{BlockDevice, Environment, Header, SCHEMA_VERSION, Warning};
+use brisk_results::{BlockDevice, Environment, Header, SCHEMA_VERSION, Warning};
 
 /// Mount options by which a file system stores less than it is given.
 const COMPRESSING_OPTIONS: [&str; 2] = ["compress", "compress-force"];
@@ -58,7 +58,7 @@ impl Run {
             started: self.started.to_string(),
             duration_s: self.begun.elapsed().as_secs_f64(),
             environment: self.environment,
-            io_engine,
+            io_engine: Some(io_engine),
             seed: self.seed,
             written_bytes,
             warnings: self.warnings,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-use crate::results::Latency;
+use brisk_results::Latency;
 
 /// Digits that the histograms keep: each time is exact to 0.1 %.
 const DIGITS: u8 = 3;

@@ -1,7 +1,7 @@
 //! Storage benchmark and studies: what the storage of this machine costs the people who use it.
 //!
 //! The way of one measurement: a [`place`] is found under a path and a [`work_file`] prepared on it, an [`engine`] drives
-//! a [`load`] there, response times end in histograms ([`latency`]), repetitions in summaries, and those in [`results`].
+//! a [`load`] there, response times end in histograms ([`latency`]), repetitions in summaries, and those in `brisk_results`.
 
 pub mod address;
 pub mod buffer;
@@ -15,7 +15,6 @@ pub mod latency;
 pub mod load;
 pub mod place;
 pub mod repeats;
-pub mod results;
 pub mod storebench;
 pub mod streams;
 pub mod study;

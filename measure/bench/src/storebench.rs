@@ -26,9 +26,9 @@ use crate::latency::{Clock, Times};
 use crate::load::{End, Load, check_block, check_depth};
 use crate::place::Place;
 use crate::repeats::Rule;
-use crate::results::{BenchReport, Direction, JobResult, Pattern, SyncResult};
 use crate::verdict::verdict;
 use crate::work_file::{Access, Size, WorkFile, check_size};
+use brisk_results::{BenchReport, Direction, JobResult, Pattern, SyncResult};
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::engine::Caller;
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
-use crate::results::{Direction, Pattern};
+use brisk_results::{Direction, Pattern};
 
 /// One stream.
 #[derive(Debug, Clone, PartialEq, Eq)]

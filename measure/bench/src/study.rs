@@ -18,9 +18,9 @@ use crate::environment::Run;
 use crate::error::{Error, Result};
 use crate::load::check_block;
 use crate::place::Place;
-use crate::results::{Direction, Header, Pattern};
 use crate::streams::{AfterQuota, Stream, StreamTime, run as run_streams, run_in_turn};
 use crate::work_file::{Size, WorkFile, check_size};
+use brisk_results::{Direction, Header, Pattern};
 
 /// What all studies are told.
 #[derive(Debug, Clone)]

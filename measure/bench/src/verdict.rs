@@ -5,7 +5,7 @@
 
 use brisk_core::units::{format_bandwidth, format_bytes, format_duration_ns, three_digits};
 
-use crate::results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
+use brisk_results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
 
 /// What a middling app reads from storage when it starts cold (a text editor with its toolkit: 35 MB).
 pub const LAUNCH_READ_BYTES: f64 = 35e6;

@@ -1,15 +1,14 @@
 //! The head of a document: machine, device and circumstances, as pairs of a word and a value.
 
-use brisk_bench::results::{BlockDevice, Document, Header};
 use brisk_core::units::format_bytes;
+use brisk_results::{BlockDevice, Document, Header};
 
 use crate::format;
 use crate::papers;
-use crate::section::header;
 
 /// Pairs in the order in which a reader asks for them.
 pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
-    let header = header(document);
+    let header = document.header();
     let environment = &header.environment;
     let mut facts = vec![(
         "Device",
@@ -37,7 +36,9 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
             environment.kernel
         ),
     ));
-    facts.push(("I/O engine", header.io_engine.clone()));
+    if let Some(engine) = &header.io_engine {
+        facts.push(("I/O engine", engine.clone()));
+    }
     if let Document::Bench(bench) = document {
         facts.push(("Cache", bench.cache.text.clone()));
         if bench.work_bytes > 0 {
@@ -59,7 +60,7 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
 
 /// The device in a few words: for headings.
 pub(crate) fn device_name(document: &Document) -> String {
-    let environment = &header(document).environment;
+    let environment = &document.header().environment;
     let name = environment.device.as_ref().map_or_else(
         || environment.path.clone(),
         |d| match (&d.lab_preset, &d.model) {

@@ -2,9 +2,9 @@
 //!
 //! A value that is not a number prints as `-`; nothing prints `NaN`, and no number is longer than a table can bear.
 
-use brisk_bench::results::{Direction, Pattern};
 use brisk_core::stats::Summary;
 use brisk_core::units;
+use brisk_results::{Direction, Pattern};
 
 /// A duration given in microseconds.
 pub(crate) fn us(value_us: f64) -> String {

@@ -24,7 +24,7 @@ mod table;
 mod terminal;
 mod warnings;
 
-use brisk_bench::results::Document;
+use brisk_results::Document;
 pub use read::{ReadError, parse};
 
 /// What a person reads in a terminal: the verdict in words, then warnings, then tables. `width` is the number of columns;

@@ -5,8 +5,8 @@
 //!
 //! Figures that exist only as drawings are not read off with a ruler: what the text and the tables do not say is not here.
 
-use brisk_bench::results::Direction::{self, Read, Write};
-use brisk_bench::results::Pattern::{self, Random, Sequential};
+use brisk_results::Direction::{self, Read, Write};
+use brisk_results::Pattern::{self, Random, Sequential};
 
 /// Mean response time of a 4 KiB request alone on the device.
 #[derive(Debug, Clone, Copy, PartialEq)]

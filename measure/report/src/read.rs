@@ -1,6 +1,6 @@
 //! Documents from JSON: one, an array of them, or several one behind the other as `cat` makes them.
 
-use brisk_bench::results::{Document, SCHEMA_VERSION};
+use brisk_results::{Document, SCHEMA_VERSION};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -21,7 +21,7 @@ pub enum ReadError {
     NoKind,
     /// A kind that this version does not know.
     #[error(
-        "it is of kind \"{0}\", which this version does not know (bench, slowdown, concurrency, schedulers, footprint)"
+        "it is of kind \"{0}\", which this version does not know (bench, slowdown, concurrency, schedulers, footprint, launch, latency, suite, what_if)"
     )]
     UnknownKind(String),
     /// Written by a version whose fields mean something else.
@@ -74,7 +74,8 @@ pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
 }
 
 fn document(value: Value) -> Result<Document, ReadError> {
-    const KINDS: [&str; 5] = ["bench", "slowdown", "concurrency", "schedulers", "footprint"];
+    const KINDS: [&str; 9] =
+        ["bench", "slowdown", "concurrency", "schedulers", "footprint", "launch", "latency", "suite", "what_if"];
     let kind = match value.get("kind") {
         Some(Value::String(kind)) => kind.clone(),
         _ => return Err(ReadError::NoKind),

@@ -1,7 +1,7 @@
 //! What a document has to say, before it becomes text or a page: sentences, charts and tables.
 
-use brisk_bench::results::{Document, Header};
 use brisk_core::stats::Summary;
+use brisk_results::{Document, Header};
 use maud::Markup;
 
 use crate::kinds;
@@ -117,6 +117,10 @@ impl Section {
             Document::Concurrency(report) => kinds::concurrency::section(report),
             Document::Schedulers(report) => kinds::schedulers::section(report),
             Document::Footprint(report) => kinds::footprint::section(report),
+            Document::Launch(report) => kinds::launch::section(report),
+            Document::Latency(report) => kinds::latency::section(report),
+            Document::Suite(report) => kinds::suite::section(report),
+            Document::WhatIf(report) => kinds::whatif::section(report),
         }
     }
 }
@@ -125,17 +129,6 @@ impl Key {
     /// The entry for published figures.
     pub(crate) fn published(words: impl Into<String>) -> Self {
         Self { tone: Tone::Plain, glyph: Glyph::Published, words: words.into() }
-    }
-}
-
-/// The head that all documents have.
-pub(crate) fn header(document: &Document) -> &Header {
-    match document {
-        Document::Bench(report) => &report.header,
-        Document::Slowdown(report) => &report.header,
-        Document::Concurrency(report) => &report.header,
-        Document::Schedulers(report) => &report.header,
-        Document::Footprint(report) => &report.header,
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use brisk_bench::results::Document;
+use brisk_results::Document;
 
 use crate::facts::{device_name, facts};
 use crate::kinds::compare;
-use crate::section::{Section, header};
+use crate::section::Section;
 use crate::{format, warnings};
 
 /// Where lines end when nobody says how wide the terminal is.
@@ -25,7 +25,7 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
         out.push_str(&wrap(sentence, columns, if i == 0 { "" } else { "· " }));
     }
     out.push('\n');
-    let found = &header(document).warnings;
+    let found = &document.header().warnings;
     if !found.is_empty() {
         let _ = writeln!(out, "!! {} before you believe these numbers:", format::plural(found.len() as u64, "warning"));
         for warning in found {

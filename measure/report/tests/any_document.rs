@@ -2,8 +2,8 @@
 
 mod samples;
 
-use brisk_bench::results::Document;
 use brisk_core::stats::Summary;
+use brisk_results::Document;
 use proptest::prelude::*;
 use roxmltree::ParsingOptions;
 

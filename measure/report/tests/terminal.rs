@@ -2,7 +2,7 @@
 
 mod samples;
 
-use brisk_bench::results::Document;
+use brisk_results::Document;
 use snapbox::{assert_data_eq, file};
 
 #[test]

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use brisk_bench::engine::EngineKind;
 use brisk_bench::environment::data_home;
-use brisk_bench::results::Document;
 use brisk_bench::storebench::{self, Budget, Options};
 use brisk_core::units::parse_bytes;
+use brisk_results::Document;
 use clap::ValueEnum;
 
 use output::Outputs;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use brisk_bench::results::Document;
+use brisk_results::Document;
 
 /// Arguments of `brisk report`.
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use brisk_bench::results::Document;
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
+use brisk_results::Document;
 use clap::Subcommand;
 
 use crate::bench::session::Session;

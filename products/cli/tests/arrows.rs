@@ -25,8 +25,29 @@ const RULES: &[Rule] = &[
     Rule { folder: "platform/record", brisk: &["brisk-core"], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
     Rule { folder: "measure/lab", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-flash"], others: None },
-    Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act"], others: None },
-    Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-bench"], others: None },
+    Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
+    Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-results"], others: None },
+    Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },
+    Rule {
+        folder: "measure/launch",
+        brisk: &["brisk-core", "brisk-sense", "brisk-probes", "brisk-results", "brisk-screen"],
+        others: None,
+    },
+    Rule {
+        folder: "measure/phone",
+        brisk: &[
+            "brisk-core",
+            "brisk-sense",
+            "brisk-act",
+            "brisk-flash",
+            "brisk-lab",
+            "brisk-launch",
+            "brisk-results",
+            "brisk-screen",
+        ],
+        others: None,
+    },
+    Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     Rule {
         folder: "products/*",
         brisk: &[
@@ -39,7 +60,10 @@ const RULES: &[Rule] = &[
             "brisk-lab",
             "brisk-bench",
             "brisk-launch",
+            "brisk-phone",
             "brisk-report",
+            "brisk-results",
+            "brisk-screen",
             "brisk-smartstorage",
             "brisk-smartio",
             "brisk-iram",
@@ -50,7 +74,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Sources that read no file, clock or environment and start nothing.
-const PURE_SOURCES: &[&str] = &["core/src", "engines", "measure/flash/src"];
+const PURE_SOURCES: &[&str] = &["core/src", "engines", "measure/flash/src", "measure/results/src"];
 
 /// Paths that pure sources do not name, the glob of a module that holds one of them included.
 const IMPURE_PATHS: &[&str] = &[

@@ -11,7 +11,7 @@ use crate::buffer::Buffers;
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::{Load, Request, Requests};
-use crate::results::Direction;
+use brisk_results::Direction;
 
 /// A thread needs a few frames, not the megabytes that a library gives it.
 const STACK_BYTES: usize = 128 << 10;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::CacheVerdict;
+use brisk_results::CacheVerdict;
 
 fn options(path: PathBuf) -> Options {
     Options {

@@ -12,8 +12,8 @@ use super::{Bed, Common, KINDS, room, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
 use crate::streams::{AfterQuota, Stream};
+use brisk_results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
 
 /// Bytes that the paper's streams move.
 pub const PAPER_STREAM_BYTES: u64 = 32 << 20;

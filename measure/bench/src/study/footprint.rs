@@ -16,8 +16,8 @@ use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::load::{End, Load};
-use crate::results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
 use crate::work_file::Size;
+use brisk_results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
 
 /// The smallest range.
 pub const FIRST_RANGE_BYTES: u64 = 8 << 20;

@@ -23,7 +23,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::load::{End, Load, check_depth};
 use crate::place::Place;
-use crate::results::{Direction, Pattern, SchedulerPoint, SchedulersReport};
+use brisk_results::{Direction, Pattern, SchedulerPoint, SchedulersReport};
 
 /// Requests that the paper keeps in flight.
 pub const PAPER_DEPTH_REQUESTS: u32 = 128;

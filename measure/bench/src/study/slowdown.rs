@@ -11,8 +11,8 @@ use super::{Bed, Common, room, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::results::{Direction, Pattern, SlowdownReport, SlowdownRow};
 use crate::streams::{AfterQuota, Stream, mean_us};
+use brisk_results::{Direction, Pattern, SlowdownReport, SlowdownRow};
 
 /// Bytes that the papers' streams move.
 pub const PAPER_STREAM_BYTES: u64 = 128 << 20;

@@ -1,7 +1,7 @@
 use brisk_core::stats::Summary;
 
 use super::*;
-use crate::results::{CacheCheck, Environment, Header, Latency, SyncResult};
+use brisk_results::{CacheCheck, Environment, Header, Latency, SyncResult};
 
 fn latency(p50_us: f64) -> Latency {
     Latency {
@@ -50,7 +50,7 @@ fn report(read_us: f64, write_us: f64, parallel: f64, fsync_us: f64) -> BenchRep
                 mount_options: None,
                 device: None,
             },
-            io_engine: String::new(),
+            io_engine: None,
             seed: 0,
             written_bytes: 0,
             warnings: vec![],

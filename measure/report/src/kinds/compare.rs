@@ -1,7 +1,7 @@
 //! Benchmarks beside each other: the same load on two or more devices, kernels or settings.
 
-use brisk_bench::results::{BenchReport, Document, JobResult};
 use brisk_core::units::format_bytes;
+use brisk_results::{BenchReport, Document, JobResult};
 
 use crate::format;
 use crate::section::Figure;

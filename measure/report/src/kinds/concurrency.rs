@@ -1,7 +1,7 @@
 //! The concurrency study (dissertation 4.2.5, figure 4.6): how many streams at once gain most over one after the other.
 
-use brisk_bench::results::{ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
 use brisk_core::units::format_bytes;
+use brisk_results::{ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
 
 use crate::format;
 use crate::papers::Published;

@@ -1,7 +1,7 @@
 //! The footprint study (Revisiting storage, figure 15): random-write throughput over the range that the writes fall into.
 
-use brisk_bench::results::{FootprintPoint, FootprintReport};
 use brisk_core::units::format_bytes;
+use brisk_results::{FootprintPoint, FootprintReport};
 
 use crate::format;
 use crate::section::{Chart, Figure, Panel, Section, point, published};

@@ -1,7 +1,7 @@
 //! The scheduler study (dissertation 4.5.3, figure 4.11): how long a mix of reads and writes takes under each scheduler.
 
-use brisk_bench::results::{Pattern, SchedulerPoint, SchedulersReport};
 use brisk_core::units::format_bytes;
+use brisk_results::{Pattern, SchedulerPoint, SchedulersReport};
 
 use crate::format;
 use crate::papers::{self, Published, Topic};

@@ -1,8 +1,8 @@
 //! The slowdown study (dissertation 4.2.3, 4.2.4; figures 4.3 and 4.10): what a read pays for a write beside it.
 
-use brisk_bench::results::{Direction, SlowdownReport, SlowdownRow};
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
+use brisk_results::{Direction, SlowdownReport, SlowdownRow};
 
 use crate::format;
 use crate::papers::{Published, SlowdownRatio, Topic};

@@ -3,12 +3,12 @@
 //! It is written so that it is well-formed XML too: tests can parse it, and so can whoever collects results. Colours are
 //! variables of the stylesheet, set for light, dark and paper; words and numbers never depend on them.
 
-use brisk_bench::results::{Document, Warning};
+use brisk_results::{Document, Warning};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::{device_name, facts};
 use crate::kinds::compare;
-use crate::section::{Figure, Glyph, Key, Panel, Section, header};
+use crate::section::{Figure, Glyph, Key, Panel, Section};
 use crate::svg::{Marker, px};
 use crate::table::Table;
 use crate::{format, warnings};
@@ -70,7 +70,7 @@ fn contents(documents: &[Document], sections: &[Section]) -> Markup {
             li {
                 a href=(format!("#d{i}")) { (section.title) " · " (device_name(document)) }
                 @if let Some(first) = section.verdict.first() { ": " span { (first) } }
-                @let found = header(document).warnings.len() as u64;
+                @let found = document.header().warnings.len() as u64;
                 @if found > 0 { " " b.alert { (format::plural(found, "warning")) } }
             }
         } } }
@@ -79,7 +79,7 @@ fn contents(documents: &[Document], sections: &[Section]) -> Markup {
 
 fn article(document: &Document, section: &Section, index: usize, before: Option<&Document>) -> Markup {
     // Only the run differs between two documents of one session: say the rest once.
-    let same = before.is_some_and(|before| header(before).environment == header(document).environment);
+    let same = before.is_some_and(|before| before.header().environment == document.header().environment);
     html! {
         article id=(format!("d{index}")) {
             h1 { (section.title) " " span { (device_name(document)) } }
@@ -90,8 +90,8 @@ fn article(document: &Document, section: &Section, index: usize, before: Option<
                     @if !rest.is_empty() { ul { @for sentence in rest { li { (sentence) } } } }
                 }
             }
-            (banner(&header(document).warnings))
-            @if same { p.same { "Same machine, device and settings as above. " (format::instant(&header(document).started)) "." } }
+            (banner(&document.header().warnings))
+            @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
             @else { dl.facts { @for (word, value) in facts(document) { dt { (word) } dd { (value) } } } }
             @for (i, figure) in section.figures.iter().enumerate() {
                 section { h2 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }

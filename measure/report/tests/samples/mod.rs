@@ -2,12 +2,12 @@
 //! scatter, and one ugly case of everything that can go wrong.
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
-use brisk_bench::results::{
+use brisk_core::stats::Summary;
+use brisk_results::{
     BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
     Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, Header, JobResult, Latency,
     Pattern, SCHEMA_VERSION, SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow, SyncResult, Warning,
 };
-use brisk_core::stats::Summary;
 
 const LOADS: [(Pattern, Direction); 4] = [
     (Pattern::Sequential, Direction::Read),
@@ -65,7 +65,7 @@ pub fn header(device: Option<BlockDevice>) -> Header {
             mount_options: Some("rw,relatime".into()),
             device,
         },
-        io_engine: "io_uring".into(),
+        io_engine: Some("io_uring".into()),
         seed: 42,
         written_bytes: 3 << 30,
         warnings: Vec::new(),
@@ -309,7 +309,7 @@ pub fn ugly() -> Vec<Document> {
     head.environment.file_system = None;
     head.environment.mount_options = None;
     head.environment.kernel = "6.6.0-vendor-android15-8-g1234567890ab-ab12345678".into();
-    head.io_engine = "calls: io_uring is disabled by kernel.io_uring_disabled=2".into();
+    head.io_engine = Some("calls: io_uring is disabled by kernel.io_uring_disabled=2".into());
     head.started = "yesterday".into();
     head.warnings = vec![
         Warning { code: "few_repeats".into(), text: "1 run of each load; give --full or more time.".into() },

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use brisk_bench::results::Document;
+use brisk_results::Document;
 use rustix::fs::Access;
 
 /// Options for where results go.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Context;
-use brisk_bench::results::{Document, Header, Warning};
 use brisk_bench::{Control, Error, Sense};
 use brisk_lab::Lab;
+use brisk_results::{Document, Header, Warning};
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -82,7 +82,7 @@ impl Session {
     pub(crate) fn end(&self, outcome: brisk_bench::Result<Document>, outputs: &Outputs) -> anyhow::Result<ExitCode> {
         match outcome {
             Ok(mut document) => {
-                self.ask_the_lab(header(&mut document));
+                self.ask_the_lab(document.header_mut());
                 outputs.write(&document)?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -122,16 +122,6 @@ impl Session {
 
 fn is_stop(error: &Error) -> bool {
     matches!(error, Error::LeftBehind { ended_by, .. } if matches!(**ended_by, Error::Stopped))
-}
-
-fn header(document: &mut Document) -> &mut Header {
-    match document {
-        Document::Bench(report) => &mut report.header,
-        Document::Slowdown(report) => &mut report.header,
-        Document::Concurrency(report) => &mut report.header,
-        Document::Schedulers(report) => &mut report.header,
-        Document::Footprint(report) => &mut report.header,
-    }
 }
 
 /// A bar on a terminal, nothing elsewhere.

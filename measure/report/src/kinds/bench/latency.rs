@@ -1,7 +1,7 @@
 //! Response times: by percentile for the base loads, and for durable writes.
 
-use brisk_bench::results::{BenchReport, JobResult, Latency, Pattern};
 use brisk_core::units::format_bytes;
+use brisk_results::{BenchReport, JobResult, Latency, Pattern};
 
 use super::tone;
 use crate::format;

@@ -3,8 +3,8 @@
 mod latency;
 mod sweep;
 
-use brisk_bench::results::{BenchReport, CacheVerdict, Direction};
 use brisk_core::units::{KIB, format_bytes};
+use brisk_results::{BenchReport, CacheVerdict, Direction};
 
 use crate::format;
 use crate::papers::Topic;

@@ -1,8 +1,8 @@
 //! The same loads over sizes or depths: bandwidth and requests per second.
 
-use brisk_bench::results::{Direction, JobResult, Pattern};
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
+use brisk_results::{Direction, JobResult, Pattern};
 
 use super::tone;
 use crate::format;

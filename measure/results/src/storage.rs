@@ -1,13 +1,11 @@
-//! What a measurement found: the structs whose serde form is the public JSON.
+//! Storage: `brisk bench` and the studies.
 //!
-//! Names end in their unit (`_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change that would
-//! break a reader raises [`SCHEMA_VERSION`]. Times of single requests are microseconds, as in the papers' tables.
+//! Times of single requests are microseconds, as in the papers' tables.
 
 use brisk_core::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-/// Version of every document below.
-pub const SCHEMA_VERSION: u32 = 1;
+use crate::Header;
 
 /// Order of the addresses of a stream of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,87 +25,6 @@ pub enum Direction {
     Read,
     /// To the device.
     Write,
-}
-
-/// Something that the reader of a result has to know to judge it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `write_limit`, ...
-    pub code: String,
-    /// A sentence for people, with the value that was seen and what to do.
-    pub text: String,
-}
-
-/// The block device under a path, and its settings at the time of the measurement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlockDevice {
-    /// Kernel name, such as `mmcblk0` or `loop3`.
-    pub name: String,
-    /// The maker's name for it, where the kernel knows.
-    pub model: Option<String>,
-    /// Capacity.
-    pub size_bytes: u64,
-    /// Whether the kernel takes it for a rotating disk.
-    pub rotational: bool,
-    /// The I/O scheduler in use.
-    pub scheduler: Option<String>,
-    /// Those that this kernel offers for it.
-    pub schedulers_available: Vec<String>,
-    /// `nr_requests`.
-    pub queue_depth_requests: Option<u32>,
-    /// `read_ahead_kb`.
-    pub read_ahead_kib: Option<u32>,
-    /// `max_sectors_kb`.
-    pub max_request_kib: Option<u32>,
-    /// `write back` or `write through`.
-    pub write_cache: Option<String>,
-    /// Smallest unit that it addresses.
-    pub logical_block_bytes: u32,
-    /// The preset, when it is an emulated device of `brisk lab`.
-    pub lab_preset: Option<String>,
-}
-
-/// What was measured, on what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    /// Version of brisk.
-    pub brisk_version: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Machine architecture.
-    pub architecture: String,
-    /// Processors online.
-    pub cpus: u32,
-    /// The directory or device measured.
-    pub path: String,
-    /// File system type under it, such as `ext4`; absent for a raw device.
-    pub file_system: Option<String>,
-    /// Its mount options.
-    pub mount_options: Option<String>,
-    /// The device under the file system, where there is a single one.
-    pub device: Option<BlockDevice>,
-}
-
-/// Head of every document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Header {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// Start in RFC 3339, UTC.
-    pub started: String,
-    /// Wall time of the whole run.
-    pub duration_s: f64,
-    /// The machine and the target.
-    pub environment: Environment,
-    /// `io_uring` or `calls`, and why it is not io_uring.
-    pub io_engine: String,
-    /// Seed of all random choices.
-    pub seed: u64,
-    /// What the run wrote, preparation included: its share in the device's wear.
-    #[serde(default)]
-    pub written_bytes: u64,
-    /// What to know before believing the numbers.
-    pub warnings: Vec<Warning>,
 }
 
 /// Response times of single requests, from an HDR histogram with three digits.
@@ -392,20 +309,4 @@ pub struct FootprintReport {
     pub points: Vec<FootprintPoint>,
     /// Changes of regime.
     pub drops: Vec<FootprintDrop>,
-}
-
-/// Any document that brisk writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Document {
-    /// `brisk bench`.
-    Bench(Box<BenchReport>),
-    /// `brisk study slowdown`.
-    Slowdown(Box<SlowdownReport>),
-    /// `brisk study concurrency`.
-    Concurrency(Box<ConcurrencyReport>),
-    /// `brisk study schedulers`.
-    Schedulers(Box<SchedulersReport>),
-    /// `brisk study footprint`.
-    Footprint(Box<FootprintReport>),
 }

@@ -1,0 +1,1 @@
+//! Launch, run-time and user-perceived latency of any app, measured from outside.

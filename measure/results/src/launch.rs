@@ -1,0 +1,419 @@
+//! How long an app takes to launch and to answer an input, and what the time was spent on.
+//!
+//! Times are milliseconds since the launch or the input began, as a person would stop them.
+
+use brisk_core::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+use crate::Header;
+
+/// What a process tree's wall time went to. At each instant the first cause in this order that holds for any of its
+/// threads gets the time, so the parts exclude each other and add up to the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A thread ran, in its own code.
+    UserCpu,
+    /// A thread ran, in the kernel.
+    SystemCpu,
+    /// A thread was ready to run and no processor was free.
+    CpuWait,
+    /// A thread was freeing memory for itself (direct reclaim).
+    Reclaim,
+    /// A thread waited for a file to be read.
+    StorageRead,
+    /// A thread waited for a page to come back from swap.
+    SwapIn,
+    /// A thread waited for a write to finish (fsync, journal, throttled writer).
+    StorageWrite,
+    /// Where reads, swap and writes cannot be told apart.
+    Storage,
+    /// A thread waited for an answer or a connection from the network.
+    Network,
+    /// All slept: locks, timers, other processes such as the display server.
+    Sleep,
+    /// What the method cannot attribute.
+    Other,
+}
+
+/// How a [`Split`] was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitMethod {
+    /// Scheduler, block and socket events of the kernel, by eBPF: exclusive to the microsecond.
+    Bpf,
+    /// cpu.stat and io.pressure of the app's control group: user, system, storage and the rest.
+    Cgroup,
+    /// Formulas 4.1 and 4.2 of the dissertation: storage time as bytes over rates, network as the rest.
+    Paper,
+}
+
+/// Wall time by cause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Split {
+    /// How it was found.
+    pub method: SplitMethod,
+    /// The whole.
+    pub wall_ms: f64,
+    /// Its parts in the order of [`Cause`], those that the method knows; zero is a measured zero.
+    pub parts: Vec<Part>,
+    /// Kernel events that were lost on the way: with any, the parts are estimates.
+    #[serde(default)]
+    pub lost_events: u64,
+}
+
+/// One part of a [`Split`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// What the time went to.
+    pub cause: Cause,
+    /// How much.
+    pub time_ms: f64,
+}
+
+impl Split {
+    /// Time of one cause; `None` when the method does not know it.
+    #[must_use]
+    pub fn time_ms(&self, cause: Cause) -> Option<f64> {
+        self.parts.iter().find(|part| part.cause == cause).map(|part| part.time_ms)
+    }
+}
+
+/// A moment in the launch of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The program's own image runs (exec returned).
+    FirstProcess,
+    /// A window of the app is on the screen.
+    FirstWindow,
+    /// Something was drawn into it.
+    FirstFrame,
+    /// The last change of the screen that is not periodic: nothing more comes without input.
+    Settled,
+    /// The app's work is done: processor below the threshold and no storage or network outstanding.
+    Idle,
+}
+
+/// When a stage was reached, and what the time up to there went to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageTime {
+    /// Which one.
+    pub stage: Stage,
+    /// Since the launch began.
+    pub at_ms: f64,
+    /// From the beginning up to here; absent where no split was asked for or possible.
+    #[serde(default)]
+    pub split: Option<Split>,
+}
+
+/// How a launch or a step ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ending", rename_all = "snake_case")]
+pub enum Ending {
+    /// The screen settled and the work was done.
+    Settled,
+    /// The screen settled; the app still worked when the cap came.
+    StillWorking,
+    /// The screen still changed when the cap came: the time is that of the cap.
+    Animating,
+    /// No window came up before the cap.
+    NoWindow,
+    /// The app ended by itself.
+    Exited {
+        /// Exit status, absent after a signal.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
+    /// The display server went away.
+    DisplayLost,
+    /// A program without windows whose work is done, watched without a screen.
+    Headless,
+}
+
+/// Whether the app's pages were in memory when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Temperature {
+    /// Evicted, and verified.
+    Cold,
+    /// Launched once before, pages left where they were.
+    Warm,
+}
+
+/// The evidence that a launch was cold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ColdCheck {
+    /// Files that belong to the app, as far as known from earlier launches and its executable's libraries.
+    pub files: u64,
+    /// Their pages that were in memory before the eviction.
+    pub cached_before_bytes: u64,
+    /// Their pages that stayed.
+    pub cached_after_bytes: u64,
+    /// Whether all caches of the machine were dropped too (inodes and directories among them).
+    pub dropped_all: bool,
+    /// What stayed and why, largest first.
+    pub stayed: Vec<StayedCached>,
+}
+
+/// A file that could not be evicted whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StayedCached {
+    /// The file.
+    pub path: String,
+    /// Bytes of it still in memory.
+    pub cached_bytes: u64,
+    /// Why, such as `mapped by Xvfb (812)`.
+    pub reason: String,
+}
+
+/// What a process tree asked of the storage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StorageUse {
+    /// Reads of files.
+    pub read: StorageFlow,
+    /// Reads from swap.
+    pub swap_in: StorageFlow,
+    /// Writes of the app's own threads.
+    pub write: StorageFlow,
+    /// Time in which at least one of its requests was at the device.
+    pub in_flight_ms: f64,
+    /// Files by bytes read, largest first, at most 50.
+    pub files: Vec<FileRead>,
+    /// Files that were read, all of them.
+    pub files_count: u64,
+}
+
+/// Requests of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StorageFlow {
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Requests that began where the one before on that device ended.
+    pub sequential_requests: u64,
+    /// Requests by size: (largest size of the class in bytes, requests), classes that occurred, ascending.
+    pub by_size_bytes: Vec<(u64, u64)>,
+}
+
+/// What a launch read of one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileRead {
+    /// Its path, or device and inode where the path is not known.
+    pub path: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests.
+    pub requests: u64,
+    /// When the first of them was made.
+    pub first_ms: f64,
+}
+
+/// One launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchRun {
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// Stages that were reached, in order of time.
+    pub stages: Vec<StageTime>,
+    /// Settled less the time in which it waited for a processor: what a less busy machine would show.
+    pub settled_less_cpu_wait_ms: Option<f64>,
+    /// What was read and written; absent without eBPF.
+    pub storage: Option<StorageUse>,
+    /// For cold launches.
+    pub cold: Option<ColdCheck>,
+    /// Processes and threads of the tree, at most at once; absent without eBPF.
+    pub threads_max: Option<u32>,
+    /// Processor time of brisk itself while it watched, in percent of one core.
+    pub watch_cpu_percent: f64,
+    /// Far from the others of its set (beyond 1.5 times the quartiles' distance): shown, and part of the summaries.
+    pub outlier: bool,
+}
+
+impl LaunchRun {
+    /// When `stage` was reached.
+    #[must_use]
+    pub fn at_ms(&self, stage: Stage) -> Option<f64> {
+        self.stages.iter().find(|time| time.stage == stage).map(|time| time.at_ms)
+    }
+
+    /// The split of the time up to `stage`.
+    #[must_use]
+    pub fn split(&self, stage: Stage) -> Option<&Split> {
+        self.stages.iter().find(|time| time.stage == stage).and_then(|time| time.split.as_ref())
+    }
+}
+
+/// The launches of one set-up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchSet {
+    /// The set-up, such as `idle`, `writers`, or the command of `--vs`.
+    pub label: String,
+    /// Cold or warm.
+    pub temperature: Temperature,
+    /// Each launch, in the order in which they ran.
+    pub runs: Vec<LaunchRun>,
+    /// Stages over the runs that reached them.
+    pub stages: Vec<StageSummary>,
+    /// Median of each part of the time until settled, scaled to add up to the median of that time.
+    pub split: Option<Split>,
+    /// [`LaunchRun::settled_less_cpu_wait_ms`] over the runs.
+    pub settled_less_cpu_wait_ms: Option<Summary>,
+}
+
+impl LaunchSet {
+    /// Summary of when `stage` was reached.
+    #[must_use]
+    pub fn stage(&self, stage: Stage) -> Option<&Summary> {
+        self.stages.iter().find(|summary| summary.stage == stage).map(|summary| &summary.at_ms)
+    }
+}
+
+/// One stage over all runs of a set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageSummary {
+    /// Which one.
+    pub stage: Stage,
+    /// Over the runs that reached it.
+    pub at_ms: Summary,
+}
+
+/// Two sets against each other, pair by pair of interleaved runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchComparison {
+    /// Label of the set in the numerator.
+    pub label: String,
+    /// Label of the set in the denominator.
+    pub base: String,
+    /// Cold or warm.
+    pub temperature: Temperature,
+    /// Settled over settled.
+    pub settled_ratio: Summary,
+    /// The same after the wait for a processor was taken off both.
+    pub settled_less_cpu_wait_ratio: Option<Summary>,
+}
+
+/// What can be said of the screen that was watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenFacts {
+    /// `x11`, `wayland` or `none`.
+    pub protocol: String,
+    /// Such as `:99` or `wayland-1`.
+    pub display: String,
+    /// Width and height.
+    pub size_px: (u32, u32),
+}
+
+/// `brisk launch`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The app's name, or the program's.
+    pub app: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The screen that was watched.
+    pub screen: ScreenFacts,
+    /// One for each set-up and temperature.
+    pub sets: Vec<LaunchSet>,
+    /// With `--vs`, or cold against warm.
+    pub comparisons: Vec<LaunchComparison>,
+}
+
+/// How long a person minds (Nielsen's three limits, user-perceived latency paper, section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HciLimit {
+    /// Up to 0.1 s: feels immediate.
+    Instant,
+    /// Up to 1 s: noticed, the thread of thought stays.
+    Flow,
+    /// Up to 10 s: attention holds.
+    Attention,
+    /// Beyond 10 s: the person does something else.
+    Lost,
+}
+
+impl HciLimit {
+    /// The class of a latency.
+    #[must_use]
+    pub fn of_ms(latency_ms: f64) -> Self {
+        match latency_ms {
+            ms if ms <= 100.0 => Self::Instant,
+            ms if ms <= 1_000.0 => Self::Flow,
+            ms if ms <= 10_000.0 => Self::Attention,
+            _ => Self::Lost,
+        }
+    }
+}
+
+/// One step of a script, over all repetitions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyStep {
+    /// What the script calls it.
+    pub name: String,
+    /// The inputs, in words, such as `key Ctrl+O`.
+    pub input: String,
+    /// Each repetition.
+    pub runs: Vec<LatencyRun>,
+    /// From the input to the next stable state.
+    pub latency_ms: Option<Summary>,
+    /// Class of the median.
+    pub limit: Option<HciLimit>,
+    /// Median of each part, scaled to add up to the median.
+    pub split: Option<Split>,
+}
+
+/// One repetition of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyRun {
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// From the input to the first change of the screen; absent when nothing changed.
+    pub first_change_ms: Option<f64>,
+    /// From the input to the next stable state; zero when the input changed nothing.
+    pub latency_ms: f64,
+    /// What that time went to.
+    pub split: Option<Split>,
+    /// What was read and written meanwhile.
+    pub storage: Option<StorageUse>,
+}
+
+/// Time that a stream of pseudo-random events takes (dissertation 4.5.4, run-time delay).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeDelay {
+    /// Events sent.
+    pub events: u64,
+    /// Seed: the same seed gives the same events.
+    pub seed: u64,
+    /// From the first event until the app settled after the last.
+    pub total_ms: Summary,
+    /// Where the median repetition's time went.
+    pub split: Option<Split>,
+}
+
+/// `brisk latency`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The app's name.
+    pub app: String,
+    /// Program and arguments; empty for an app that ran already.
+    pub command: Vec<String>,
+    /// The script's name, or `monkey`.
+    pub script: String,
+    /// The screen that was watched.
+    pub screen: ScreenFacts,
+    /// The steps in order.
+    pub steps: Vec<LatencyStep>,
+    /// For pseudo-random events.
+    pub runtime_delay: Option<RuntimeDelay>,
+}

@@ -1,0 +1,160 @@
+//! What a measurement found: the structs whose serde form is the public JSON.
+//!
+//! Names end in their unit (`_ms`, `_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change that
+//! would break a reader raises [`SCHEMA_VERSION`]. Whoever measures fills these; whoever shows reads nothing else.
+//!
+//! - [`storage`]: the benchmark and the studies of block storage.
+//! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
+//! - [`suite`]: many apps under several conditions on an emulated phone.
+
+use serde::{Deserialize, Serialize};
+
+pub mod launch;
+pub mod storage;
+pub mod suite;
+
+pub use launch::*;
+pub use storage::*;
+pub use suite::*;
+
+/// Version of every document below.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Something that the reader of a result has to know to judge it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `write_limit`, ...
+    pub code: String,
+    /// A sentence for people, with the value that was seen and what to do.
+    pub text: String,
+}
+
+/// The block device under a path, and its settings at the time of the measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// Kernel name, such as `mmcblk0` or `loop3`.
+    pub name: String,
+    /// The maker's name for it, where the kernel knows.
+    pub model: Option<String>,
+    /// Capacity.
+    pub size_bytes: u64,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: bool,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// Those that this kernel offers for it.
+    pub schedulers_available: Vec<String>,
+    /// `nr_requests`.
+    pub queue_depth_requests: Option<u32>,
+    /// `read_ahead_kb`.
+    pub read_ahead_kib: Option<u32>,
+    /// `max_sectors_kb`.
+    pub max_request_kib: Option<u32>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Smallest unit that it addresses.
+    pub logical_block_bytes: u32,
+    /// The preset, when it is an emulated device of `brisk lab`.
+    pub lab_preset: Option<String>,
+}
+
+/// What was measured, on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of brisk.
+    pub brisk_version: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture.
+    pub architecture: String,
+    /// Processors online.
+    pub cpus: u32,
+    /// The directory or device measured.
+    pub path: String,
+    /// File system type under it, such as `ext4`; absent for a raw device.
+    pub file_system: Option<String>,
+    /// Its mount options.
+    pub mount_options: Option<String>,
+    /// The device under the file system, where there is a single one.
+    pub device: Option<BlockDevice>,
+}
+
+/// Head of every document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Start in RFC 3339, UTC.
+    pub started: String,
+    /// Wall time of the whole run.
+    pub duration_s: f64,
+    /// The machine and the target.
+    pub environment: Environment,
+    /// `io_uring` or `calls`, and why it is not io_uring; absent where nothing drives the storage itself.
+    #[serde(default)]
+    pub io_engine: Option<String>,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// What the run wrote, preparation included: its share in the device's wear.
+    #[serde(default)]
+    pub written_bytes: u64,
+    /// What to know before believing the numbers.
+    pub warnings: Vec<Warning>,
+}
+
+/// Any document that brisk writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Document {
+    /// `brisk bench`.
+    Bench(Box<BenchReport>),
+    /// `brisk study slowdown`.
+    Slowdown(Box<SlowdownReport>),
+    /// `brisk study concurrency`.
+    Concurrency(Box<ConcurrencyReport>),
+    /// `brisk study schedulers`.
+    Schedulers(Box<SchedulersReport>),
+    /// `brisk study footprint`.
+    Footprint(Box<FootprintReport>),
+    /// `brisk launch`.
+    Launch(Box<LaunchReport>),
+    /// `brisk latency`.
+    Latency(Box<LatencyReport>),
+    /// `brisk suite run`.
+    Suite(Box<SuiteReport>),
+    /// `brisk suite whatif`.
+    WhatIf(Box<WhatIfReport>),
+}
+
+impl Document {
+    /// The head that all documents have.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        match self {
+            Self::Bench(report) => &report.header,
+            Self::Slowdown(report) => &report.header,
+            Self::Concurrency(report) => &report.header,
+            Self::Schedulers(report) => &report.header,
+            Self::Footprint(report) => &report.header,
+            Self::Launch(report) => &report.header,
+            Self::Latency(report) => &report.header,
+            Self::Suite(report) => &report.header,
+            Self::WhatIf(report) => &report.header,
+        }
+    }
+
+    /// The same, to be completed by whoever knows more of the machine.
+    pub fn header_mut(&mut self) -> &mut Header {
+        match self {
+            Self::Bench(report) => &mut report.header,
+            Self::Slowdown(report) => &mut report.header,
+            Self::Concurrency(report) => &mut report.header,
+            Self::Schedulers(report) => &mut report.header,
+            Self::Footprint(report) => &mut report.header,
+            Self::Launch(report) => &mut report.header,
+            Self::Latency(report) => &mut report.header,
+            Self::Suite(report) => &mut report.header,
+            Self::WhatIf(report) => &mut report.header,
+        }
+    }
+}

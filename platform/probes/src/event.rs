@@ -1,0 +1,139 @@
+//! What the kernel said of a thread, in order of time.
+
+/// One event of a watched thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// The thread (kernel's pid, in the first pid namespace) that the event is about.
+    pub tid: u32,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// What happened to a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A new thread; it may be the first of a new process. It is runnable only when [`Kind::Runnable`] says so.
+    Born {
+        /// Its process.
+        pid: u32,
+        /// The thread that made it.
+        parent_tid: u32,
+    },
+    /// The process runs a new program.
+    Exec {
+        /// First 15 bytes of its name, as the kernel keeps them; may hold any byte but NUL.
+        name: Vec<u8>,
+    },
+    /// The thread ended.
+    Died,
+    /// It could run: woken, or put off the processor while it still wanted to run.
+    Runnable,
+    /// It got a processor.
+    Running,
+    /// It left the processor to wait.
+    Waiting(Wait),
+    /// It began to free memory for itself (direct reclaim).
+    ReclaimBegan,
+    /// It ended that.
+    ReclaimEnded,
+    /// It sent bytes to, or asked for a connection with, another machine or socket over IP.
+    Network(Connection),
+    /// It handed a request to the block layer.
+    Submitted(Request),
+    /// A request that was handed in as [`Kind::Submitted`] is done. `tid` is the submitter's.
+    Completed {
+        /// Device number, as the kernel encodes it.
+        device: u32,
+        /// First sector of 512 bytes.
+        sector: u64,
+    },
+}
+
+/// Why a thread waits: what the kernel was doing for it when it left the processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// Counted as waiting for I/O by the scheduler (`in_iowait`).
+    pub io: bool,
+    /// Sleep that no signal ends (state D).
+    pub uninterruptible: bool,
+    /// Number of the system call it is in, `None` in a page fault or in the kernel's own threads.
+    pub system_call: Option<u32>,
+}
+
+/// Something about a socket of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// A connection was asked for; `socket` tells sockets apart.
+    Opening {
+        /// Kernel's identity of the socket, opaque.
+        socket: u64,
+    },
+    /// It stands, or failed, or was closed: nothing is awaited from it any more.
+    Opened {
+        /// Kernel's identity of the socket, opaque.
+        socket: u64,
+    },
+    /// Bytes went out.
+    Sent {
+        /// Kernel's identity of the socket, opaque.
+        socket: u64,
+        /// How many.
+        bytes: u64,
+        /// Whether the other end is this machine itself.
+        loopback: bool,
+    },
+    /// Bytes came in and were taken.
+    Received {
+        /// Kernel's identity of the socket, opaque.
+        socket: u64,
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Reads a file, or a file system's own blocks.
+    Read,
+    /// Reads a page back from swap.
+    SwapIn,
+    /// Writes.
+    Write,
+    /// Writes a page to swap.
+    SwapOut,
+    /// Flush.
+    Flush,
+    /// Discard or write of zeroes.
+    Discard,
+}
+
+/// A request at the block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Device number, as the kernel encodes it.
+    pub device: u32,
+    /// First sector of 512 bytes.
+    pub sector: u64,
+    /// Length.
+    pub bytes: u32,
+    /// What it does.
+    pub operation: Operation,
+    /// Somebody waits for it (REQ_SYNC), as opposed to read-ahead and writeback.
+    pub sync: bool,
+    /// Reads ahead of what was asked for (REQ_RAHEAD).
+    pub read_ahead: bool,
+    /// The file it is for, and the place in it; `None` for metadata and direct I/O.
+    pub file: Option<(Inode, u64)>,
+}
+
+/// A file, by the numbers that the kernel knows it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Inode {
+    /// Device number of its file system, as the kernel encodes it.
+    pub device: u32,
+    /// Inode number.
+    pub number: u64,
+}

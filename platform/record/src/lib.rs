@@ -1,0 +1,1 @@
+//! Versioned record of sessions: what was sensed, decided and done.
