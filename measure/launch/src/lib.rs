@@ -1,1 +1,3 @@
 //! Launch, run-time and user-perceived latency of any app, measured from outside.
+
+pub mod split;

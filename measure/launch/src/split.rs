@@ -1,0 +1,243 @@
+//! What the wall time of a process tree went to.
+//!
+//! The kernel's events say for each thread when it ran, could run, waited and why. At each instant the first of these
+//! that holds for any thread gets the time: running, waiting for a processor, reclaim, storage read, swap-in, storage
+//! write, network, sleep. So the parts exclude each other and add up to the wall time, and a thread that idles beside a
+//! busy one costs nothing. The order is the one in which a person can do something about it: what a processor works on is
+//! not waited for, and a wait for storage beside a wait for an answer would be there without the answer too.
+//!
+//! Terms: *window* is the span of time that is split, in ns of CLOCK_MONOTONIC; a *wait* has the cause that
+//! [`Waits::cause`] finds from what the kernel did for the thread when it left the processor.
+//!
+//! Properties, each with a test of the same name:
+//! - the parts add up to the window;
+//! - splits of adjoining windows add up to the split of both;
+//! - no list of events makes it panic.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use brisk_probes::{Event, Kind};
+use brisk_results::{Cause, Part, Split, SplitMethod};
+
+mod network;
+mod system_call;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+use waits::Waits;
+
+/// Nanoseconds by cause, exclusive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exclusive {
+    /// Some thread ran.
+    pub running_ns: u64,
+    /// Some thread was ready, none ran.
+    pub cpu_wait_ns: u64,
+    /// Some thread freed memory and slept in it.
+    pub reclaim_ns: u64,
+    /// Some thread waited for a read of a file.
+    pub storage_read_ns: u64,
+    /// Some thread waited for a page from swap.
+    pub swap_in_ns: u64,
+    /// Some thread waited for a write.
+    pub storage_write_ns: u64,
+    /// Nothing but an answer over IP was awaited.
+    pub network_ns: u64,
+    /// All slept.
+    pub sleep_ns: u64,
+}
+
+impl Exclusive {
+    /// The whole.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.running_ns
+            + self.cpu_wait_ns
+            + self.reclaim_ns
+            + self.storage_read_ns
+            + self.swap_in_ns
+            + self.storage_write_ns
+            + self.network_ns
+            + self.sleep_ns
+    }
+
+    /// The public form. `user_share` (0 to 1) divides the running time into user and system time.
+    #[must_use]
+    pub fn to_split(&self, user_share: f64, lost_events: u64) -> Split {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let user_share = if user_share.is_finite() { user_share.clamp(0.0, 1.0) } else { 1.0 };
+        let parts = [
+            (Cause::UserCpu, ms(self.running_ns) * user_share),
+            (Cause::SystemCpu, ms(self.running_ns) * (1.0 - user_share)),
+            (Cause::CpuWait, ms(self.cpu_wait_ns)),
+            (Cause::Reclaim, ms(self.reclaim_ns)),
+            (Cause::StorageRead, ms(self.storage_read_ns)),
+            (Cause::SwapIn, ms(self.swap_in_ns)),
+            (Cause::StorageWrite, ms(self.storage_write_ns)),
+            (Cause::Network, ms(self.network_ns)),
+            (Cause::Sleep, ms(self.sleep_ns)),
+        ];
+        Split {
+            method: SplitMethod::Bpf,
+            wall_ms: ms(self.total_ns()),
+            parts: parts.into_iter().map(|(cause, time_ms)| Part { cause, time_ms }).collect(),
+            lost_events,
+        }
+    }
+}
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Runnable,
+    /// Sleeping, for this reason; `None` for a sleep of its own.
+    Waiting(Option<Cause>),
+}
+
+/// How many threads are in each state that counts.
+#[derive(Debug, Default)]
+struct Census {
+    running: u32,
+    runnable: u32,
+    reclaiming: u32,
+    reading: u32,
+    swapping_in: u32,
+    writing: u32,
+}
+
+impl Census {
+    fn count(&mut self, thread: &Thread, step: i32) {
+        let slot = match thread.state {
+            State::Running => Some(&mut self.running),
+            State::Runnable => Some(&mut self.runnable),
+            // A thread that waits inside of its own reclaim waits for memory, whatever else it waits for.
+            State::Waiting(_) if thread.reclaims => Some(&mut self.reclaiming),
+            State::Waiting(Some(Cause::StorageRead)) => Some(&mut self.reading),
+            State::Waiting(Some(Cause::SwapIn)) => Some(&mut self.swapping_in),
+            State::Waiting(Some(Cause::StorageWrite)) => Some(&mut self.writing),
+            State::Waiting(_) => None,
+        };
+        if let Some(slot) = slot {
+            *slot = slot.saturating_add_signed(step);
+        }
+    }
+
+    fn account(&self, ns: u64, network: bool, into: &mut Exclusive) {
+        let slot = match self {
+            Self { running: 1.., .. } => &mut into.running_ns,
+            Self { runnable: 1.., .. } => &mut into.cpu_wait_ns,
+            Self { reclaiming: 1.., .. } => &mut into.reclaim_ns,
+            Self { reading: 1.., .. } => &mut into.storage_read_ns,
+            Self { swapping_in: 1.., .. } => &mut into.swap_in_ns,
+            Self { writing: 1.., .. } => &mut into.storage_write_ns,
+            _ if network => &mut into.network_ns,
+            _ => &mut into.sleep_ns,
+        };
+        *slot += ns;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    state: State,
+    reclaims: bool,
+}
+
+/// Splits `window` of the threads that `events` tell of; events are in order of time and may reach beyond the window.
+///
+/// A thread whose first event shows that it ran before (it leaves the processor, or does something) is taken to have run
+/// since the list began; one whose first event wakes it is taken to have slept.
+#[must_use]
+pub fn split(events: &[Event], window: Range<u64>) -> Exclusive {
+    let mut result = Exclusive::default();
+    let mut census = Census::default();
+    let mut threads: HashMap<u32, Thread> = HashMap::new();
+    for (tid, state) in states_before(events) {
+        let thread = Thread { state, reclaims: false };
+        census.count(&thread, 1);
+        threads.insert(tid, thread);
+    }
+    let mut waits = Waits::default();
+    let mut network = network::Outstanding::of(events).into_iter().peekable();
+    let mut awaited: Option<Range<u64>> = None;
+    let mut now = window.start;
+
+    // Accounts [now, until) under the present census, split where a wait for the network begins or ends.
+    let mut advance = |census: &Census, now: &mut u64, until: u64| {
+        while *now < until {
+            while awaited.as_ref().is_none_or(|span| span.end <= *now) {
+                match network.next() {
+                    Some(span) => awaited = Some(span),
+                    None => break,
+                }
+            }
+            let (to, waits) = match &awaited {
+                Some(span) if span.end > *now && span.start <= *now => (span.end.min(until), true),
+                Some(span) if span.start > *now => (span.start.min(until), false),
+                _ => (until, false),
+            };
+            census.account(to - *now, waits, &mut result);
+            *now = to;
+        }
+    };
+
+    for event in events {
+        advance(&census, &mut now, event.at_ns.min(window.end));
+        if event.at_ns >= window.end {
+            break;
+        }
+        waits.note(event);
+        let before = threads.get(&event.tid).copied();
+        let after = match (&event.kind, before) {
+            (Kind::Died, _) => None,
+            // Not runnable before it is woken for the first time.
+            (Kind::Born { .. }, _) => Some(Thread { state: State::Waiting(None), reclaims: false }),
+            (Kind::Running, thread) => {
+                Some(Thread { state: State::Running, reclaims: thread.is_some_and(|t| t.reclaims) })
+            }
+            (Kind::Runnable, thread) => {
+                Some(Thread { state: State::Runnable, reclaims: thread.is_some_and(|t| t.reclaims) })
+            }
+            (Kind::Waiting(wait), thread) => Some(Thread {
+                state: State::Waiting(waits.cause(event.tid, wait)),
+                reclaims: thread.is_some_and(|t| t.reclaims),
+            }),
+            (Kind::ReclaimBegan, Some(thread)) => Some(Thread { reclaims: true, ..thread }),
+            (Kind::ReclaimEnded, Some(thread)) => Some(Thread { reclaims: false, ..thread }),
+            (_, thread) => thread,
+        };
+        if let Some(thread) = before {
+            census.count(&thread, -1);
+        }
+        match after {
+            Some(thread) => {
+                census.count(&thread, 1);
+                threads.insert(event.tid, thread);
+            }
+            None => {
+                threads.remove(&event.tid);
+            }
+        }
+    }
+    advance(&census, &mut now, window.end);
+    result
+}
+
+/// What each thread did before its first event, as far as that event tells.
+fn states_before(events: &[Event]) -> HashMap<u32, State> {
+    let mut states = HashMap::new();
+    for event in events {
+        states.entry(event.tid).or_insert_with(|| match event.kind {
+            Kind::Born { .. } | Kind::Runnable => None,
+            // Off a processor's queue without having been seen on it: it was ready.
+            Kind::Running => Some(State::Runnable),
+            // Its request ends; it may be anywhere.
+            Kind::Completed { .. } => None,
+            _ => Some(State::Running),
+        });
+    }
+    states.into_iter().filter_map(|(tid, state)| state.map(|state| (tid, state))).collect()
+}

@@ -1,0 +1,78 @@
+//! When an answer over IP is awaited.
+//!
+//! A socket is awaited from the first request (or the call for a connection) to the last part of the answer, that is the
+//! last bytes received before the next request on it. A request that is never answered (telemetry, a kept-open channel)
+//! is not waited for by anybody: it counts for [`UNANSWERED_NS`] at most, as does a pause between two parts of an answer.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use brisk_probes::{Connection, Event, Kind};
+
+/// Longest silence that counts as waiting.
+pub(crate) const UNANSWERED_NS: u64 = 10_000_000_000;
+
+/// Spans in which at least one socket is awaited.
+pub(crate) struct Outstanding;
+
+impl Outstanding {
+    /// Disjoint spans in order of time.
+    pub(crate) fn of(events: &[Event]) -> Vec<Range<u64>> {
+        let mut open: HashMap<u64, Range<u64>> = HashMap::new();
+        let mut spans = Vec::new();
+        for event in events {
+            let Kind::Network(connection) = event.kind else { continue };
+            let now = event.at_ns;
+            match connection {
+                Connection::Opening { socket } | Connection::Sent { socket, .. } => {
+                    let span = open.entry(socket).or_insert(now..now);
+                    if span.end > span.start {
+                        // An answer came to what was asked before: that wait is over, a new one begins.
+                        spans.push(span.clone());
+                        *span = now..now;
+                    }
+                }
+                Connection::Opened { socket } => {
+                    if let Some(span) = open.remove(&socket) {
+                        spans.push(span.start..answered(&span, now));
+                    }
+                }
+                Connection::Received { socket, .. } => {
+                    if let Some(span) = open.get_mut(&socket) {
+                        let end = answered(span, now);
+                        if end < now {
+                            // After a long silence: a new part that nobody asked for.
+                            spans.push(span.start..end);
+                            open.remove(&socket);
+                        } else {
+                            span.end = now;
+                        }
+                    }
+                }
+            }
+        }
+        for span in open.into_values() {
+            // Nothing came yet: it is awaited still. Something came: that was the answer.
+            let end = if span.end > span.start { span.end } else { span.start + UNANSWERED_NS };
+            spans.push(span.start..end);
+        }
+        merged(spans)
+    }
+}
+
+fn answered(span: &Range<u64>, now: u64) -> u64 {
+    now.min(span.end.max(span.start) + UNANSWERED_NS)
+}
+
+fn merged(mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    spans.retain(|span| span.start < span.end);
+    spans.sort_by_key(|span| span.start);
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
