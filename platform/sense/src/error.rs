@@ -83,15 +83,16 @@ impl Error {
         }
     }
 
-    /// Whether the kernel says that the machine has no such thing: the file is missing, or its driver answers that
-    /// this device has no such value (ENODEV, ENODATA, EOPNOTSUPP, and EINVAL, which wbt_lat_usec gives).
+    /// Whether the kernel says that the machine has no such thing: the file is missing, its process has ended (ESRCH),
+    /// or its driver answers that this device has no such value (ENODEV, ENODATA, EOPNOTSUPP, and EINVAL, which
+    /// wbt_lat_usec gives).
     #[must_use]
     pub fn is_absent(&self) -> bool {
         match self {
             Self::Missing { .. } => true,
             Self::Read { source, .. } => {
                 use rustix::io::Errno;
-                [Errno::NODEV, Errno::NODATA, Errno::OPNOTSUPP, Errno::INVAL, Errno::NXIO]
+                [Errno::NODEV, Errno::NODATA, Errno::OPNOTSUPP, Errno::INVAL, Errno::NXIO, Errno::SRCH]
                     .iter()
                     .any(|errno| source.raw_os_error() == Some(errno.raw_os_error()))
             }

@@ -11,6 +11,7 @@
 //! lack are `None`; a value that brisk cannot read is an error with path, line and field, never a zero.
 
 mod block;
+mod cgroup_stat;
 mod cgroups;
 mod cpu;
 mod diskstats;
@@ -22,8 +23,10 @@ mod loops;
 mod lru_gen;
 mod meminfo;
 mod mountinfo;
+mod net_dev;
 mod power_supply;
 mod powercap;
+mod process;
 mod psi;
 mod queue;
 mod status;
@@ -35,6 +38,7 @@ mod zram;
 use std::path::{Path, PathBuf};
 
 pub use block::{BlockDevice, DeviceNumber, Located, Mmc, Partition, WearTenths};
+pub use cgroup_stat::{CgroupCpu, CgroupMemory, CgroupStat, parse_cgroup_cpu, parse_cgroup_processes};
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
 pub use cpu::{CpuStat, CpuTimes, parse_cpu_list, parse_cpu_stat};
 pub use diskstats::{DiskStats, FlushCounters, IoCounters, SECTOR_BYTES, parse_disk_stats};
@@ -44,8 +48,13 @@ pub use limits::{Limit, Limits, parse_limits};
 pub use loops::LoopBacking;
 pub use meminfo::{MemInfo, parse_mem_info};
 pub use mountinfo::{Mount, parse_mounts};
+pub use net_dev::{NetCounters, NetDevice, parse_net_devices};
 pub use power_supply::PowerSupply;
 pub use powercap::PowercapZone;
+pub use process::{
+    MappedFile, ProcessCgroup, ProcessStat, parse_command_line, parse_mapped_files, parse_process_cgroups,
+    parse_process_stat,
+};
 pub use psi::{Pressure, Resource, Stall, parse_pressure};
 pub use queue::{BlockQueue, Schedulers, parse_schedulers};
 pub use status::{Capability, ProcessStatus, parse_process_status};

@@ -226,3 +226,51 @@ fn nonsense_is_an_error_with_path_and_line() {
     let source = std::error::Error::source(&error).expect("a cause").to_string();
     assert_eq!(source, "line 1: '\u{fffd}' is not a value of the field 'sectors'");
 }
+
+#[test]
+fn an_app_and_its_group_are_read() {
+    let sense = phone();
+    let dir = Path::new("/sys/fs/cgroup/uid_10100");
+    let stat = sense.cgroup_stat(dir).expect("written");
+    assert_eq!(stat.cpu.map(|cpu| (cpu.usage_us, cpu.user_us, cpu.system_us)), Some((5_120_033, 3_900_012, 1_220_021)));
+    assert_eq!(stat.cpu_pressure, None);
+    assert_eq!(stat.io_pressure.and_then(|pressure| pressure.full).map(|full| full.total_us), Some(640_118));
+    let memory = stat.memory.expect("the controller is there");
+    assert_eq!((memory.current_bytes, memory.anon_bytes, memory.swap_bytes), (187_695_104, 97_361_920, None));
+    assert_eq!((memory.major_faults, memory.refault_file_pages), (1893, 2044));
+    assert_eq!(sense.cgroup_processes(dir).expect("written"), Some(vec![4711, 4712]));
+    assert_eq!(sense.cgroup_processes(Path::new("/sys/fs/cgroup/gone")).expect("no error"), None);
+
+    let process = sense.process_stat(4711).expect("written").expect("runs");
+    assert_eq!((process.comm.to_str(), process.state, process.parent), (Some("ample) app (2)"), 'S', 310));
+    assert_eq!((process.major_faults, process.block_io_delay_ticks), (1893, Some(77)));
+    let files = sense.mapped_files(4711).expect("written").expect("runs");
+    let paths: Vec<_> = files.iter().map(|file| (file.path.to_str().expect("text"), file.mapped_bytes)).collect();
+    assert_eq!(
+        paths,
+        [
+            ("/system/framework/arm64/boot.art", 0x28_c000),
+            ("/data/app/com.example.app/base file.apk", 0x9000),
+            ("/memfd:jit-cache", 0x1000),
+        ]
+    );
+    assert_eq!(files[1].device, number(179, 3));
+    let groups = sense.process_cgroups(4711).expect("written").expect("runs");
+    assert_eq!((groups[2].hierarchy, groups[2].path.as_path()), (0, Path::new("/uid_10100")));
+    let arguments = sense.command_line(4711).expect("written").expect("runs");
+    assert_eq!(arguments, ["com.example.app", ""]);
+    assert_eq!(sense.process_ids().expect("written"), [4711]);
+    assert_eq!(sense.process_stat(4712).expect("no error"), None);
+}
+
+#[test]
+fn interfaces_are_read_and_loopback_is_told_apart() {
+    let devices = virtual_machine().net_devices().expect("captured");
+    assert!(devices.iter().any(|device| device.name == "eth0" && device.receive.bytes > 0), "{devices:?}");
+    let sense = phone();
+    let names: Vec<_> = sense.net_devices().expect("written").into_iter().map(|device| device.name).collect();
+    assert_eq!(names, ["lo", "rmnet_data0"]);
+    assert_eq!(sense.is_loopback("lo").expect("written"), Some(true));
+    assert_eq!(sense.is_loopback("rmnet_data0").expect("written"), Some(false));
+    assert_eq!(sense.is_loopback("wlan0").expect("no error"), None);
+}
