@@ -1,4 +1,15 @@
 //! Launch, run-time and user-perceived latency of any app, measured from outside.
 
+mod app;
+pub mod cold;
+mod error;
+mod opened;
+pub mod scope;
 pub mod settle;
 pub mod split;
+pub mod storage_use;
+pub mod work;
+
+pub use app::{App, User};
+pub use error::{Error, Result};
+pub use scope::Scope;

@@ -179,7 +179,8 @@ mod tests {
     fn a_spinner_of_many_frames_is_periodic() {
         let mut repaints = window(300);
         // Twelve frames a second, each of four tiles another picture.
-        repaints.extend((0..48).flat_map(|frame| (10..14).map(move |tile| paint(460 + frame * 83, tile, 50 + frame % 12))));
+        repaints
+            .extend((0..48).flat_map(|frame| (10..14).map(move |tile| paint(460 + frame * 83, tile, 50 + frame % 12))));
         let judgement = judge(&repaints, 0, 4_500 * MS, TILES);
         assert_eq!((judgement.last_change_ns, judgement.settled), (Some(450 * MS), true));
     }

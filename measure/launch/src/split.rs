@@ -20,7 +20,7 @@ use std::ops::Range;
 use brisk_probes::{Event, Kind};
 use brisk_results::{Cause, Part, Split, SplitMethod};
 
-mod network;
+pub(crate) mod network;
 mod system_call;
 #[cfg(test)]
 mod tests;
@@ -146,13 +146,28 @@ struct Thread {
     reclaims: bool,
 }
 
-/// Splits `window` of the threads that `events` tell of; events are in order of time and may reach beyond the window.
+/// Splits `window` (`start..end`) of the threads that `events` tell of; see [`split_between`].
+#[must_use]
+pub fn split(events: &[Event], window: Range<u64>) -> Exclusive {
+    split_between(events, &[window.start, window.end]).into_iter().next().unwrap_or_default()
+}
+
+/// Splits the windows between each two neighbours of `bounds` (ascending) in one pass; events are in order of time and may
+/// reach beyond the bounds.
 ///
 /// A thread whose first event shows that it ran before (it leaves the processor, or does something) is taken to have run
 /// since the list began; one whose first event wakes it is taken to have slept.
 #[must_use]
-pub fn split(events: &[Event], window: Range<u64>) -> Exclusive {
-    let mut result = Exclusive::default();
+pub fn split_between(events: &[Event], bounds: &[u64]) -> Vec<Exclusive> {
+    let Some((&start, &end)) = bounds.first().zip(bounds.last()) else { return Vec::new() };
+    let mut walk = Walk {
+        now: start,
+        bounds,
+        windows: vec![Exclusive::default(); bounds.len() - 1],
+        window: 0,
+        network: network::awaited(events),
+        span: 0,
+    };
     let mut census = Census::default();
     let mut threads: HashMap<u32, Thread> = HashMap::new();
     for (tid, state) in states_before(events) {
@@ -161,54 +176,14 @@ pub fn split(events: &[Event], window: Range<u64>) -> Exclusive {
         threads.insert(tid, thread);
     }
     let mut waits = Waits::default();
-    let mut network = network::Outstanding::of(events).into_iter().peekable();
-    let mut awaited: Option<Range<u64>> = None;
-    let mut now = window.start;
-
-    // Accounts [now, until) under the present census, split where a wait for the network begins or ends.
-    let mut advance = |census: &Census, now: &mut u64, until: u64| {
-        while *now < until {
-            while awaited.as_ref().is_none_or(|span| span.end <= *now) {
-                match network.next() {
-                    Some(span) => awaited = Some(span),
-                    None => break,
-                }
-            }
-            let (to, waits) = match &awaited {
-                Some(span) if span.end > *now && span.start <= *now => (span.end.min(until), true),
-                Some(span) if span.start > *now => (span.start.min(until), false),
-                _ => (until, false),
-            };
-            census.account(to - *now, waits, &mut result);
-            *now = to;
-        }
-    };
-
     for event in events {
-        advance(&census, &mut now, event.at_ns.min(window.end));
-        if event.at_ns >= window.end {
+        if event.at_ns >= end {
             break;
         }
+        walk.advance(&census, event.at_ns);
         waits.note(event);
         let before = threads.get(&event.tid).copied();
-        let after = match (&event.kind, before) {
-            (Kind::Died, _) => None,
-            // Not runnable before it is woken for the first time.
-            (Kind::Born { .. }, _) => Some(Thread { state: State::Waiting(None), reclaims: false }),
-            (Kind::Running, thread) => {
-                Some(Thread { state: State::Running, reclaims: thread.is_some_and(|t| t.reclaims) })
-            }
-            (Kind::Runnable, thread) => {
-                Some(Thread { state: State::Runnable, reclaims: thread.is_some_and(|t| t.reclaims) })
-            }
-            (Kind::Waiting(wait), thread) => Some(Thread {
-                state: State::Waiting(waits.cause(event.tid, wait)),
-                reclaims: thread.is_some_and(|t| t.reclaims),
-            }),
-            (Kind::ReclaimBegan, Some(thread)) => Some(Thread { reclaims: true, ..thread }),
-            (Kind::ReclaimEnded, Some(thread)) => Some(Thread { reclaims: false, ..thread }),
-            (_, thread) => thread,
-        };
+        let after = next(before, event, &waits);
         if let Some(thread) = before {
             census.count(&thread, -1);
         }
@@ -222,8 +197,59 @@ pub fn split(events: &[Event], window: Range<u64>) -> Exclusive {
             }
         }
     }
-    advance(&census, &mut now, window.end);
-    result
+    walk.advance(&census, end);
+    walk.windows
+}
+
+/// The state of a thread after one of its events; `None` when it is gone or nothing is known of it.
+fn next(before: Option<Thread>, event: &Event, waits: &Waits) -> Option<Thread> {
+    let reclaims = before.is_some_and(|thread| thread.reclaims);
+    match &event.kind {
+        Kind::Died => None,
+        // Not runnable before it is woken for the first time.
+        Kind::Born { .. } => Some(Thread { state: State::Waiting(None), reclaims: false }),
+        Kind::Running => Some(Thread { state: State::Running, reclaims }),
+        Kind::Runnable => Some(Thread { state: State::Runnable, reclaims }),
+        Kind::Waiting(wait) => Some(Thread { state: State::Waiting(waits.cause(event.tid, wait)), reclaims }),
+        Kind::ReclaimBegan => before.map(|thread| Thread { reclaims: true, ..thread }),
+        Kind::ReclaimEnded => before.map(|thread| Thread { reclaims: false, ..thread }),
+        Kind::Exec { .. } | Kind::Network(_) | Kind::Submitted(_) | Kind::Completed { .. } => before,
+    }
+}
+
+/// Accounts time as it passes: into the window that it falls in, as a wait for the network or not.
+struct Walk<'a> {
+    now: u64,
+    bounds: &'a [u64],
+    windows: Vec<Exclusive>,
+    window: usize,
+    network: Vec<Range<u64>>,
+    span: usize,
+}
+
+impl Walk<'_> {
+    /// Accounts the time until `until` under one census.
+    fn advance(&mut self, census: &Census, until: u64) {
+        while self.now < until && self.window < self.windows.len() {
+            let window_ends = self.bounds[self.window + 1];
+            if window_ends <= self.now {
+                self.window += 1;
+                continue;
+            }
+            let to = until.min(window_ends);
+            let (to, awaited) = match self.network.get(self.span) {
+                Some(span) if span.end <= self.now => {
+                    self.span += 1;
+                    continue;
+                }
+                Some(span) if span.start <= self.now => (to.min(span.end), true),
+                Some(span) => (to.min(span.start), false),
+                None => (to, false),
+            };
+            census.account(to - self.now, awaited, &mut self.windows[self.window]);
+            self.now = to;
+        }
+    }
 }
 
 /// What each thread did before its first event, as far as that event tells.

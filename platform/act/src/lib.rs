@@ -11,12 +11,14 @@
 //! Properties: `undo_after_apply_is_identity`; `a_knob_that_someone_else_changed_is_left` (and reported);
 //! `the_journal_is_on_disk_before_the_change`; `a_live_owner_keeps_its_changes`.
 
+mod caches;
 mod error;
 mod journal;
 mod owner;
 mod paths;
 mod queue;
 
+pub use caches::drop_caches;
 pub use error::Error;
 pub use journal::{Journal, Left, Report, restore_leftovers};
 pub use paths::Paths;

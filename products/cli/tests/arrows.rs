@@ -30,7 +30,7 @@ const RULES: &[Rule] = &[
     Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },
     Rule {
         folder: "measure/launch",
-        brisk: &["brisk-core", "brisk-sense", "brisk-probes", "brisk-results", "brisk-screen"],
+        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-probes", "brisk-results", "brisk-screen"],
         others: None,
     },
     Rule {

@@ -12,52 +12,55 @@ use brisk_probes::{Connection, Event, Kind};
 /// Longest silence that counts as waiting.
 pub(crate) const UNANSWERED_NS: u64 = 10_000_000_000;
 
-/// Spans in which at least one socket is awaited.
-pub(crate) struct Outstanding;
+/// Disjoint spans in order of time in which at least one socket is awaited.
+pub(crate) fn awaited(events: &[Event]) -> Vec<Range<u64>> {
+    let (mut spans, unanswered) = spans(events);
+    spans.extend(unanswered);
+    merged(spans)
+}
 
-impl Outstanding {
-    /// Disjoint spans in order of time.
-    pub(crate) fn of(events: &[Event]) -> Vec<Range<u64>> {
-        let mut open: HashMap<u64, Range<u64>> = HashMap::new();
-        let mut spans = Vec::new();
-        for event in events {
-            let Kind::Network(connection) = event.kind else { continue };
-            let now = event.at_ns;
-            match connection {
-                Connection::Opening { socket } | Connection::Sent { socket, .. } => {
-                    let span = open.entry(socket).or_insert(now..now);
-                    if span.end > span.start {
-                        // An answer came to what was asked before: that wait is over, a new one begins.
-                        spans.push(span.clone());
-                        *span = now..now;
-                    }
+/// The same without requests that nobody answered in all of `events`.
+pub(crate) fn answered_spans(events: &[Event]) -> Vec<Range<u64>> {
+    merged(spans(events).0)
+}
+
+/// Spans that ended with an answer, and those that did not.
+fn spans(events: &[Event]) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+    let mut open: HashMap<u64, Range<u64>> = HashMap::new();
+    let mut spans = Vec::new();
+    for event in events {
+        let Kind::Network(connection) = event.kind else { continue };
+        let now = event.at_ns;
+        match connection {
+            Connection::Opening { socket } | Connection::Sent { socket, .. } => {
+                let span = open.entry(socket).or_insert(now..now);
+                if span.end > span.start {
+                    // An answer came to what was asked before: that wait is over, a new one begins.
+                    spans.push(span.clone());
+                    *span = now..now;
                 }
-                Connection::Opened { socket } => {
-                    if let Some(span) = open.remove(&socket) {
-                        spans.push(span.start..answered(&span, now));
-                    }
+            }
+            Connection::Opened { socket } => {
+                if let Some(span) = open.remove(&socket) {
+                    spans.push(span.start..answered(&span, now));
                 }
-                Connection::Received { socket, .. } => {
-                    if let Some(span) = open.get_mut(&socket) {
-                        let end = answered(span, now);
-                        if end < now {
-                            // After a long silence: a new part that nobody asked for.
-                            spans.push(span.start..end);
-                            open.remove(&socket);
-                        } else {
-                            span.end = now;
-                        }
-                    }
+            }
+            Connection::Received { socket, .. } => {
+                let Some(span) = open.get_mut(&socket) else { continue };
+                let end = answered(span, now);
+                if end < now {
+                    // After a long silence: a part that nobody waited for.
+                    spans.push(span.start..end);
+                    open.remove(&socket);
+                } else {
+                    span.end = now;
                 }
             }
         }
-        for span in open.into_values() {
-            // Nothing came yet: it is awaited still. Something came: that was the answer.
-            let end = if span.end > span.start { span.end } else { span.start + UNANSWERED_NS };
-            spans.push(span.start..end);
-        }
-        merged(spans)
     }
+    let (answered, unanswered): (Vec<_>, Vec<_>) = open.into_values().partition(|span| span.end > span.start);
+    spans.extend(answered);
+    (spans, unanswered.into_iter().map(|span| span.start..span.start + UNANSWERED_NS).collect())
 }
 
 fn answered(span: &Range<u64>, now: u64) -> u64 {

@@ -23,8 +23,14 @@ pub(crate) fn family(number: u32) -> Family {
     }
 }
 
-const SYNC: &[i64] =
-    &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync, libc::SYS_syncfs, libc::SYS_sync_file_range, libc::SYS_msync];
+const SYNC: &[i64] = &[
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_sync,
+    libc::SYS_syncfs,
+    libc::SYS_sync_file_range,
+    libc::SYS_msync,
+];
 
 const CHANGE: &[i64] = &[
     libc::SYS_write,

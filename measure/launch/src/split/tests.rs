@@ -1,4 +1,4 @@
-use super::network::{Outstanding, UNANSWERED_NS};
+use super::network::{UNANSWERED_NS, answered_spans, awaited};
 use super::*;
 use brisk_probes::{Connection, Operation, Request, Wait};
 use proptest::prelude::*;
@@ -133,11 +133,12 @@ fn an_answer_is_awaited_from_the_request_to_its_last_part() {
 fn what_is_never_answered_is_not_awaited_for_ever() {
     let socket = 7;
     let asks = |at_ns| at(at_ns, 1, Kind::Network(Connection::Sent { socket, bytes: 1, loopback: false }));
-    assert_eq!(Outstanding::of(&[asks(5)]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(awaited(&[asks(5)]), [5..5 + UNANSWERED_NS]);
     // Asked again without an answer: still one wait.
-    assert_eq!(Outstanding::of(&[asks(5), asks(9)]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(awaited(&[asks(5), asks(9)]), [5..5 + UNANSWERED_NS]);
     let late = at(3 * UNANSWERED_NS, 1, Kind::Network(Connection::Received { socket, bytes: 1 }));
-    assert_eq!(Outstanding::of(&[asks(5), late]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(awaited(&[asks(5), late]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(answered_spans(&[asks(5)]), []);
 }
 
 #[test]
@@ -151,15 +152,10 @@ fn the_public_form_divides_running_time() {
 }
 
 fn any_kind() -> impl Strategy<Value = Kind> {
-    let wait = (any::<bool>(), any::<bool>(), proptest::option::of(0u32..500)).prop_map(|(io, uninterruptible, system_call)| {
-        Kind::Waiting(Wait { io, uninterruptible, system_call })
-    });
-    let operation = prop_oneof![
-        Just(Operation::Read),
-        Just(Operation::SwapIn),
-        Just(Operation::Write),
-        Just(Operation::Flush),
-    ];
+    let wait = (any::<bool>(), any::<bool>(), proptest::option::of(0u32..500))
+        .prop_map(|(io, uninterruptible, system_call)| Kind::Waiting(Wait { io, uninterruptible, system_call }));
+    let operation =
+        prop_oneof![Just(Operation::Read), Just(Operation::SwapIn), Just(Operation::Write), Just(Operation::Flush),];
     let connection = (0u64..3, 0u8..4).prop_map(|(socket, kind)| match kind {
         0 => Connection::Opening { socket },
         1 => Connection::Opened { socket },
@@ -211,6 +207,13 @@ proptest! {
         cuts.sort_unstable();
         let [from, between, to] = cuts;
         prop_assert_eq!(sum(split(&events, from..between), split(&events, between..to)), split(&events, from..to));
+    }
+
+    #[test]
+    fn windows_of_one_pass_are_those_of_many(events in any_events(), mut bounds in prop::collection::vec(0u64..1_100, 2..6)) {
+        bounds.sort_unstable();
+        let many: Vec<Exclusive> = bounds.windows(2).map(|pair| split(&events, pair[0]..pair[1])).collect();
+        prop_assert_eq!(split_between(&events, &bounds), many);
     }
 
     #[test]

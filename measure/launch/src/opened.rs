@@ -1,0 +1,80 @@
+//! Which files an app opens, from fanotify.
+//!
+//! A cold start is only cold when every file of the app was evicted, those among them that were in memory during all
+//! earlier launches and so were never read from the storage. So the first launch of a series is watched for opens.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+
+use brisk_sense::Sense;
+use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
+
+use crate::error::{Error, Result};
+
+/// Files that anybody but this process opens on file systems of block devices.
+#[derive(Debug)]
+pub struct Opened {
+    group: Fanotify,
+}
+
+impl Opened {
+    /// Watches from now on. The kernel keeps the list; it has no bound, so a watch should be short.
+    ///
+    /// # Errors
+    /// Without CAP_SYS_ADMIN, or when the kernel has no fanotify.
+    pub fn watch(sense: &Sense) -> Result<Self> {
+        let flags = InitFlags::FAN_CLASS_NOTIF
+            | InitFlags::FAN_CLOEXEC
+            | InitFlags::FAN_NONBLOCK
+            | InitFlags::FAN_UNLIMITED_QUEUE;
+        let events = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC | EventFFlags::O_NOATIME;
+        let group = Fanotify::init(flags, events).map_err(|errno| Error::system("fanotify_init", errno))?;
+        let mut marked = BTreeSet::new();
+        for mount in sense.mounts()? {
+            if !mount.source.starts_with("/dev/") || !marked.insert(mount.device) {
+                continue;
+            }
+            let mark = group.mark(
+                MarkFlags::FAN_MARK_ADD | MarkFlags::FAN_MARK_FILESYSTEM,
+                MaskFlags::FAN_OPEN,
+                rustix::fs::CWD,
+                Some(&mount.mount_point),
+            );
+            // One that cannot be marked (a mount point below a private folder, a file system without fsid) is not watched.
+            if mark.is_err() {
+                marked.remove(&mount.device);
+            }
+        }
+        Ok(Self { group })
+    }
+
+    /// Ends the watch and gives the regular files, by the names that they have now.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn finish(self) -> Result<BTreeSet<PathBuf>> {
+        let own = i32::try_from(std::process::id()).unwrap_or_default();
+        let mut found = BTreeSet::new();
+        loop {
+            let events = match self.group.read_events() {
+                Ok(events) if events.is_empty() => return Ok(found),
+                Ok(events) => events,
+                Err(nix::errno::Errno::EAGAIN) => return Ok(found),
+                Err(errno) => return Err(Error::system("reading fanotify's events", errno)),
+            };
+            for event in events.iter().filter(|event| event.pid() != own) {
+                let Some(fd) = event.fd() else { continue };
+                let is_file = rustix::fs::fstat(fd.as_fd())
+                    .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());
+                let name = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+                // A file that was removed has no name to evict it by.
+                if let (true, Ok(path)) = (is_file, name)
+                    && !path.as_os_str().as_encoded_bytes().ends_with(b" (deleted)")
+                {
+                    found.insert(path);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A control group of its own for each app that is launched.
+//!
+//! Whatever the app starts, forks away from or leaves behind stays in the group; so it can be watched as one, and ended as
+//! one. The name follows systemd's for apps, `app-brisk-ID-RANDOM.scope`, and its random part begins with the process id
+//! of the brisk that made it: scopes of a brisk that is no more are found and ended by the next one.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brisk_sense::Sense;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::error::{Error, Result};
+
+const PREFIX: &str = "app-brisk-";
+const SUFFIX: &str = ".scope";
+/// How long the kernel may take to end a group's processes; those in uninterruptible sleep can take that long.
+const END_WITHIN: Duration = Duration::from_secs(30);
+
+/// The control group of one launch. Dropping it ends every process in it and removes it.
+#[derive(Debug)]
+pub struct Scope {
+    dir: PathBuf,
+    /// `cgroup.procs`, for a child that puts itself in.
+    processes: OwnedFd,
+}
+
+impl Scope {
+    /// Makes a group for the app `id`.
+    ///
+    /// # Errors
+    /// When no cgroup2 is mounted, or no folder in it may be written.
+    pub fn create(sense: &Sense, id: &str) -> Result<Self> {
+        let parents = parents(sense)?;
+        let name = format!("{PREFIX}{}-{:08x}{:08x}{SUFFIX}", escape(id), std::process::id(), fresh_number());
+        let mut refused = None;
+        for parent in &parents {
+            let dir = parent.join(&name);
+            match fs::create_dir(&dir) {
+                Ok(()) => {
+                    let opened = fs::OpenOptions::new().write(true).open(dir.join("cgroup.procs"));
+                    return match opened {
+                        Ok(file) => Ok(Self { dir, processes: file.into() }),
+                        Err(source) => {
+                            // It was made a moment ago and is empty.
+                            let _ = fs::remove_dir(&dir);
+                            Err(Error::Scope { action: "use", path: dir, source })
+                        }
+                    };
+                }
+                Err(source) => refused = Some(Error::Scope { action: "make", path: dir, source }),
+            }
+        }
+        Err(refused.unwrap_or(Error::NoCgroup2))
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where a child writes `0` to put itself in.
+    pub(crate) fn processes(&self) -> BorrowedFd<'_> {
+        self.processes.as_fd()
+    }
+
+    /// Whether any process is left in it.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn is_populated(&self) -> Result<bool> {
+        let file = self.dir.join("cgroup.events");
+        let text = fs::read(&file).map_err(|source| Error::Scope { action: "read", path: self.dir.clone(), source })?;
+        Ok(populated(&text))
+    }
+
+    /// Ends every process in it, and waits until they are gone.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or a process does not end within half a minute.
+    pub fn end(&self) -> Result<()> {
+        end_group(&self.dir).map_err(|source| Error::Scope { action: "end", path: self.dir.clone(), source })
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // Errors leave a group behind, which the next brisk finds by its name.
+        let _ = self.end();
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+/// Ends and removes scopes whose brisk is no more; gives their names.
+///
+/// # Errors
+/// When the groups cannot be listed.
+pub fn end_leftovers(sense: &Sense) -> Result<Vec<String>> {
+    let mut ended = Vec::new();
+    for parent in parents(sense)? {
+        let Ok(entries) = fs::read_dir(&parent) else { continue };
+        for name in entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+            let Some(owner) = owner(&name) else { continue };
+            if is_alive(sense, owner) {
+                continue;
+            }
+            let dir = parent.join(&name);
+            if end_group(&dir).and_then(|()| fs::remove_dir(&dir)).is_ok() {
+                ended.push(name);
+            }
+        }
+    }
+    Ok(ended)
+}
+
+/// A pid that was given to something else since is not a brisk: its program has another name.
+fn is_alive(sense: &Sense, pid: u32) -> bool {
+    let name = |pid| sense.process_stat(pid).ok().flatten().map(|stat| stat.comm);
+    name(pid).is_some_and(|comm| Some(comm) == name(std::process::id()))
+}
+
+/// The folders in which a scope may be made, best first.
+fn parents(sense: &Sense) -> Result<Vec<PathBuf>> {
+    let root = sense.cgroups()?.v2.ok_or(Error::NoCgroup2)?.mount_point;
+    let mut found = Vec::new();
+    if rustix::process::geteuid().is_root() {
+        found.push(root.clone());
+    }
+    let own = sense.process_cgroups(std::process::id())?.unwrap_or_default();
+    if let Some(own) = own.iter().find(|group| group.hierarchy == 0) {
+        let dir = root.join(own.path.strip_prefix("/").unwrap_or(&own.path));
+        // Beside the own group as systemd does, or below it.
+        found.extend(dir.parent().filter(|parent| parent.starts_with(&root)).map(Path::to_path_buf));
+        found.push(dir);
+    }
+    Ok(found)
+}
+
+/// The id as one part of a systemd unit's name: what is not a letter, digit, `:`, `_` or `.` becomes `\xHH`.
+fn escape(id: &str) -> String {
+    let mut out = String::new();
+    for byte in id.bytes().take(100) {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'.') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
+}
+
+/// The process that made the scope of this name.
+fn owner(name: &str) -> Option<u32> {
+    let random = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.rsplit_once('-')?.1;
+    (random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit()))
+        .then(|| u32::from_str_radix(&random[..8], 16).ok())?
+}
+
+fn populated(events: &[u8]) -> bool {
+    events.split(|byte| *byte == b'\n').any(|line| line == b"populated 1")
+}
+
+fn end_group(dir: &Path) -> io::Result<()> {
+    let mut events = fs::File::open(dir.join("cgroup.events"))?;
+    let mut text = Vec::new();
+    let deadline = Instant::now() + END_WITHIN;
+    loop {
+        text.clear();
+        events.seek(SeekFrom::Start(0))?;
+        events.read_to_end(&mut text)?;
+        if !populated(&text) {
+            return Ok(());
+        }
+        kill_all(dir)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "its processes do not end"));
+        }
+        // The kernel says when the file changed; a second look every now and then covers processes that forked meanwhile.
+        let wait = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(left.min(Duration::from_millis(200)).subsec_nanos()),
+        };
+        poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&wait))?;
+    }
+}
+
+fn kill_all(dir: &Path) -> io::Result<()> {
+    match fs::write(dir.join("cgroup.kill"), "1") {
+        // Before Linux 5.14.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            for pid in fs::read_to_string(dir.join("cgroup.procs"))?.lines().filter_map(|line| line.parse::<i32>().ok())
+            {
+                if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+                    // Gone already is what is wanted.
+                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+                }
+            }
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// A number that no other scope of this process has, nor one of a process that had its id before.
+fn fresh_number() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    (now.tv_nsec as u32).rotate_left(13) ^ (now.tv_sec as u32) ^ count.wrapping_mul(0x9e37_79b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_systemd() {
+        assert_eq!(escape("org.gnome.Evince"), "org.gnome.Evince");
+        assert_eq!(escape("libre-office/writer ü"), "libre\\x2doffice\\x2fwriter\\x20\\xc3\\xbc");
+    }
+
+    #[test]
+    fn the_owner_stands_in_the_name() {
+        assert_eq!(owner("app-brisk-xterm-000004d2deadbeef.scope"), Some(1234));
+        for other in ["app-brisk-xterm-1234.scope", "app-gnome-xterm-000004d2deadbeef.scope", "app-brisk-.scope", ""] {
+            assert_eq!(owner(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_empty_group_is_told_from_a_populated_one() {
+        assert!(populated(b"populated 1\nfrozen 0\n"));
+        assert!(!populated(b"populated 0\nfrozen 0\n"));
+        assert!(!populated(b""));
+    }
+}

@@ -1,0 +1,99 @@
+//! When an app's work is done: the `UntilIdle` of Revisiting storage, section 3.2.
+//!
+//! The paper watches the processor time of the whole phone against a low threshold for a minimum time, and gives neither.
+//! Here an app works while its processes run, wait for a processor, for memory, for the storage or for an answer from the
+//! network in [`BUSY_PERCENT`] of a tenth of a second or more; what blinks or polls stays below that.
+
+use std::ops::Range;
+
+use brisk_probes::Event;
+
+use crate::split::{self, Exclusive, network};
+
+/// Share of [`SPAN_NS`] from which on an app works.
+pub const BUSY_PERCENT: u64 = 10;
+/// The time over which that share is taken.
+pub const SPAN_NS: u64 = STEP_NS * STEPS as u64;
+
+const STEP_NS: u64 = 20_000_000;
+const STEPS: usize = 5;
+
+/// The end of the last work within `window`, precise to 20 ms; `None` when there was none.
+///
+/// Requests to the network that were never answered in all of `events` do not count as work.
+#[must_use]
+pub fn last_work_ns(events: &[Event], window: Range<u64>) -> Option<u64> {
+    let count = window.end.saturating_sub(window.start) / STEP_NS;
+    let bounds: Vec<u64> = (0..=count).map(|step| window.start + step * STEP_NS).collect();
+    let answers = network::answered_spans(events);
+    let busy: Vec<u64> = split::split_between(events, &bounds)
+        .iter()
+        .zip(&bounds)
+        .map(|(part, from)| busy_ns(part, &answers, *from..from + STEP_NS))
+        .collect();
+    let threshold = SPAN_NS * BUSY_PERCENT / 100;
+    let last = (0..busy.len()).rev().find(|at| {
+        let span = &busy[at.saturating_sub(STEPS - 1)..=*at];
+        busy[*at] > 0 && span.iter().sum::<u64>() >= threshold
+    })?;
+    Some(bounds[last + 1])
+}
+
+fn busy_ns(part: &Exclusive, answers: &[Range<u64>], step: Range<u64>) -> u64 {
+    let local = part.total_ns() - part.sleep_ns - part.network_ns;
+    // Only as far as the network was the cause, and only for an answer that came.
+    let from = answers.partition_point(|span| span.end <= step.start);
+    let awaited: u64 = answers[from..]
+        .iter()
+        .take_while(|span| span.start < step.end)
+        .map(|span| span.end.min(step.end) - span.start.max(step.start))
+        .sum();
+    local + awaited.min(part.network_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_probes::{Connection, Kind, Wait};
+
+    const MS: u64 = 1_000_000;
+    const SLEEP: Kind = Kind::Waiting(Wait { io: false, uninterruptible: false, system_call: None });
+    const FAULT: Kind = Kind::Waiting(Wait { io: true, uninterruptible: true, system_call: None });
+
+    fn at(ms: u64, kind: Kind) -> Event {
+        Event { at_ns: ms * MS, tid: 1, kind }
+    }
+
+    #[test]
+    fn work_ends_with_the_last_busy_tenth_of_a_second() {
+        let events = [at(0, Kind::Running), at(300, SLEEP)];
+        assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(300 * MS));
+        assert_eq!(last_work_ns(&events, 1_000 * MS..2_000 * MS), None);
+        assert_eq!(last_work_ns(&[], 0..2_000 * MS), None);
+    }
+
+    #[test]
+    fn a_blink_is_no_work_and_a_read_is() {
+        let mut events = vec![at(0, Kind::Running), at(300, SLEEP)];
+        for blink in [800, 1_400] {
+            events.extend([at(blink, Kind::Running), at(blink + 3, SLEEP)]);
+        }
+        assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(300 * MS));
+        events.extend([at(1_500, Kind::Running), at(1_500, FAULT), at(1_620, Kind::Runnable)]);
+        events.extend([at(1_620, Kind::Running), at(1_620, SLEEP)]);
+        assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(1_620 * MS));
+    }
+
+    #[test]
+    fn an_answer_that_comes_is_waited_for() {
+        let socket = 1;
+        let mut events = vec![
+            at(0, Kind::Running),
+            at(100, Kind::Network(Connection::Sent { socket, bytes: 1, loopback: false })),
+            at(100, SLEEP),
+        ];
+        assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(100 * MS));
+        events.push(at(900, Kind::Network(Connection::Received { socket, bytes: 1 })));
+        assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(900 * MS));
+    }
+}
