@@ -1,10 +1,13 @@
 //! Launch, run-time and user-perceived latency of any app, measured from outside.
 
 mod app;
+pub mod clock;
 pub mod cold;
 mod error;
 mod opened;
+pub mod samples;
 pub mod scope;
+pub mod series;
 pub mod settle;
 pub mod split;
 pub mod storage_use;
