@@ -3,10 +3,13 @@
 mod app;
 pub mod clock;
 pub mod cold;
+pub mod desktop;
 mod error;
+pub mod monkey;
 mod opened;
 pub mod samples;
 pub mod scope;
+pub mod script;
 pub mod series;
 pub mod settle;
 pub mod split;
