@@ -6,6 +6,7 @@ pub mod cold;
 pub mod desktop;
 mod error;
 pub mod monkey;
+pub mod observation;
 mod opened;
 pub mod samples;
 pub mod scope;

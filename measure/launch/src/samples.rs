@@ -52,6 +52,21 @@ impl Sample {
     }
 }
 
+/// The end of the last work within `window`, as precise as the samples: the last interval between two of them in which the
+/// group computed, or all that had work waited for the storage, for [`crate::work::BUSY_PERCENT`] or more.
+#[must_use]
+pub fn last_work_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<u64> {
+    let busy = |pair: &[Sample]| {
+        let [a, b] = pair else { return false };
+        let io_us = b.io_full_us.unwrap_or_default().saturating_sub(a.io_full_us.unwrap_or_default());
+        let busy_us = (b.user_us + b.system_us).saturating_sub(a.user_us + a.system_us) + io_us;
+        busy_us * 100_000 >= crate::work::BUSY_PERCENT * (b.at_ns - a.at_ns).max(1)
+    };
+    let last =
+        samples.windows(2).rfind(|pair| pair[1].at_ns > window.start && pair[0].at_ns < window.end && busy(pair))?;
+    Some(last[1].at_ns.clamp(window.start, window.end))
+}
+
 /// What the counters grew by from `from_ns` to `to_ns`, straight lines between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Growth {
@@ -170,6 +185,16 @@ mod tests {
         assert_eq!(split.time_ms(Cause::Storage), Some(450.0));
         assert_eq!(split.time_ms(Cause::Network), Some(150.0));
         assert_eq!(growth.cgroup_split().time_ms(Cause::Storage), None);
+    }
+
+    #[test]
+    fn work_ends_with_the_last_busy_interval() {
+        let samples = [sample(0, 0, 0, 0, 0), sample(100, 40_000, 0, 0, 0), sample(200, 41_000, 0, 0, 0)];
+        assert_eq!(last_work_ns(&samples, 0..300_000_000), Some(100_000_000));
+        assert_eq!(last_work_ns(&samples, 110_000_000..300_000_000), None);
+        // The storage was waited for.
+        let waits = [sample(0, 0, 0, 0, 0), sample(100, 0, 0, 0, 0), sample(200, 0, 0, 50_000, 0)];
+        assert_eq!(last_work_ns(&waits, 0..300_000_000), Some(200_000_000));
     }
 
     proptest! {

@@ -7,7 +7,7 @@
 //! Properties: every set-up has as many launches as any other; nothing is thrown away, outliers are marked.
 
 use brisk_core::stats::{Summary, paired_ratio};
-use brisk_results::{Cause, LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, StageSummary, Temperature};
+use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, StageSummary, Temperature};
 
 /// One launch of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,16 +117,10 @@ fn mark_outliers(runs: &mut [LaunchRun]) {
     }
 }
 
-/// Time of one cause in a split; zero where the split does not know it.
-#[must_use]
-pub(crate) fn cause_ms(split: &Split, cause: Cause) -> f64 {
-    split.time_ms(cause).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_results::{Ending, SplitMethod, StageTime};
+    use brisk_results::{Cause, Ending, SplitMethod, StageTime};
 
     fn run(settled_ms: f64, storage_ms: f64) -> LaunchRun {
         let parts = vec![

@@ -1,0 +1,294 @@
+//! What was seen of one launch or one answer, and what it means.
+//!
+//! While an app is watched nothing is judged beyond "is it over"; an [`Observation`] holds the raw lists, and the functions
+//! here make the public results of it. Time of the judgement is not time of the app.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use brisk_probes::{Event, Inode, Kind};
+use brisk_results::{
+    Cause, ColdCheck, Ending, LatencyRun, LaunchRun, Split, SplitMethod, Stage, StageTime, StorageUse,
+};
+
+use crate::samples::{Sample, growth};
+use crate::settle::{Repaint, judge};
+use crate::{split, storage_use, work};
+
+/// What eBPF saw.
+#[derive(Debug, Clone, Default)]
+pub struct Traced {
+    /// In order of time.
+    pub events: Vec<Event>,
+    /// Names of the files that were read or written.
+    pub files: HashMap<Inode, PathBuf>,
+    /// Events that did not fit into the kernel's buffer.
+    pub lost: u64,
+}
+
+/// One launch or one answer, as it was seen.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// When the launch or the input began, CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// When watching ended.
+    pub end_ns: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// The app's program ran; `None` for an app that ran before.
+    pub started_ns: Option<u64>,
+    /// Its first window came up.
+    pub window_ns: Option<u64>,
+    /// Something was drawn into that window.
+    pub frame_ns: Option<u64>,
+    /// All visible changes; empty without a screen.
+    pub repaints: Vec<Repaint>,
+    /// Tiles of the screen; zero without one.
+    pub tiles: u32,
+    /// Counters of the app's control group.
+    pub samples: Vec<Sample>,
+    /// What eBPF saw; `None` without it.
+    pub traced: Option<Traced>,
+    /// Processor time that watching cost.
+    pub watch_cpu_ns: u64,
+}
+
+impl Observation {
+    /// The last change of the screen that is not periodic, not before the window that it belongs to.
+    #[must_use]
+    pub fn settled_ns(&self) -> Option<u64> {
+        if !matches!(self.ending, Ending::Settled | Ending::StillWorking) {
+            return None;
+        }
+        let last = judge(&self.repaints, self.begin_ns, self.end_ns, self.tiles).last_change_ns;
+        last.into_iter().chain(self.window_ns).max()
+    }
+
+    /// When the work was done, as far as it was watched.
+    #[must_use]
+    pub fn idle_ns(&self) -> Option<u64> {
+        if matches!(self.ending, Ending::StillWorking | Ending::NoWindow | Ending::DisplayLost) {
+            return None;
+        }
+        let window = self.begin_ns..self.end_ns;
+        let last = match &self.traced {
+            Some(traced) => work::last_work_ns(&traced.events, window),
+            None => crate::samples::last_work_ns(&self.samples, window),
+        };
+        Some(last.unwrap_or(self.begin_ns))
+    }
+
+    /// What the time from the beginning until `until_ns` went to.
+    #[must_use]
+    pub fn split(&self, until_ns: u64, method: SplitMethod) -> Option<Split> {
+        let growth = growth(&self.samples, self.begin_ns, until_ns);
+        match (method, &self.traced) {
+            (SplitMethod::Bpf, Some(traced)) => {
+                let exclusive = split::split(&traced.events, self.begin_ns..until_ns);
+                Some(exclusive.to_split(growth.user_share(), traced.lost))
+            }
+            (SplitMethod::Bpf, None) => None,
+            (SplitMethod::Cgroup, _) => Some(growth.cgroup_split()),
+            (SplitMethod::Paper, _) => Some(growth.paper_split()),
+        }
+    }
+
+    /// What was read and written until `until_ns`.
+    #[must_use]
+    pub fn storage(&self, until_ns: u64) -> Option<StorageUse> {
+        let traced = self.traced.as_ref()?;
+        Some(storage_use::storage_use(&traced.events, &traced.files, &(self.begin_ns..until_ns)))
+    }
+
+    fn ms(&self, at_ns: u64) -> f64 {
+        at_ns.saturating_sub(self.begin_ns) as f64 / 1e6
+    }
+
+    /// Processor time that watching cost, in percent of one core.
+    #[must_use]
+    pub fn watch_cpu_percent(&self) -> f64 {
+        100.0 * self.watch_cpu_ns as f64 / (self.end_ns.saturating_sub(self.begin_ns)).max(1) as f64
+    }
+
+    /// The public form of a launch.
+    #[must_use]
+    pub fn launch_run(&self, method: SplitMethod, cold: Option<ColdCheck>) -> LaunchRun {
+        let settled = self.settled_ns();
+        let mut times = vec![
+            (Stage::FirstProcess, self.program_ns()),
+            (Stage::FirstWindow, self.window_ns),
+            (Stage::FirstFrame, self.frame_ns),
+            (Stage::Settled, settled),
+            (Stage::Idle, self.idle_ns()),
+        ];
+        times.sort_by_key(|(stage, at_ns)| (*at_ns, *stage));
+        let stages = times
+            .into_iter()
+            .filter_map(|(stage, at_ns)| {
+                let at_ns = at_ns?;
+                Some(StageTime { stage, at_ms: self.ms(at_ns), split: self.split(at_ns, method) })
+            })
+            .collect();
+        let end = settled.or_else(|| self.idle_ns()).unwrap_or(self.end_ns);
+        let mut run = LaunchRun {
+            ending: self.ending.clone(),
+            stages,
+            settled_less_cpu_wait_ms: None,
+            storage: self.storage(end),
+            cold,
+            threads_max: self.traced.as_ref().map(|traced| threads_max(&traced.events)),
+            watch_cpu_percent: self.watch_cpu_percent(),
+            outlier: false,
+        };
+        let last = if settled.is_some() { Stage::Settled } else { Stage::Idle };
+        run.settled_less_cpu_wait_ms = run
+            .split(last)
+            .and_then(|split| split.time_ms(Cause::CpuWait))
+            .and_then(|wait_ms| Some(run.at_ms(last)? - wait_ms));
+        run
+    }
+
+    /// The public form of an answer.
+    #[must_use]
+    pub fn latency_run(&self, method: SplitMethod) -> LatencyRun {
+        let settled = self.settled_ns().unwrap_or(match self.ending {
+            // The input changed nothing that lasts.
+            Ending::Settled => self.begin_ns,
+            _ => self.end_ns,
+        });
+        let first = self.repaints.iter().map(|repaint| repaint.at_ns).filter(|at_ns| *at_ns >= self.begin_ns).min();
+        LatencyRun {
+            ending: self.ending.clone(),
+            first_change_ms: first.map(|at_ns| self.ms(at_ns)),
+            latency_ms: self.ms(settled),
+            split: self.split(settled, method),
+            storage: self.storage(settled),
+        }
+    }
+
+    /// The first program of the tree: as the kernel saw it, else when its start was reported here.
+    fn program_ns(&self) -> Option<u64> {
+        let started = self.started_ns?;
+        let exec = self.traced.as_ref().and_then(|traced| {
+            traced.events.iter().find(|event| matches!(event.kind, Kind::Exec { .. })).map(|event| event.at_ns)
+        });
+        Some(exec.unwrap_or(started))
+    }
+}
+
+/// Most threads that lived at once, as far as they showed.
+fn threads_max(events: &[Event]) -> u32 {
+    let mut alive = std::collections::HashSet::new();
+    let mut most = 0;
+    for event in events {
+        match event.kind {
+            Kind::Died => {
+                alive.remove(&event.tid);
+            }
+            // Its request may end after it did.
+            Kind::Completed { .. } => {}
+            _ => {
+                alive.insert(event.tid);
+            }
+        }
+        most = most.max(alive.len());
+    }
+    u32::try_from(most).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_probes::Wait;
+
+    const MS: u64 = 1_000_000;
+    const SLEEP: Kind = Kind::Waiting(Wait { io: false, uninterruptible: false, system_call: None });
+    const FAULT: Kind = Kind::Waiting(Wait { io: true, uninterruptible: true, system_call: None });
+
+    fn at(ms: u64, kind: Kind) -> Event {
+        Event { at_ns: ms * MS, tid: 1, kind }
+    }
+
+    /// Runs until 300 ms, reads until 500, waits for a processor until 550, runs until 800; its window shows at 400, it
+    /// draws at 420 and 700.
+    fn observation() -> Observation {
+        let events = vec![
+            at(2, Kind::Exec { name: b"app".to_vec() }),
+            at(300, FAULT),
+            at(500, Kind::Runnable),
+            at(550, Kind::Running),
+            at(800, SLEEP),
+        ];
+        let sample = |ms: u64, user_us| Sample { at_ns: ms * MS, user_us, ..Sample::default() };
+        let paint = |ms: u64, hash| (0..200).map(move |tile| Repaint { at_ns: ms * MS, tile, hash });
+        Observation {
+            begin_ns: 0,
+            end_ns: 1_400 * MS,
+            ending: Ending::Settled,
+            started_ns: Some(3 * MS),
+            window_ns: Some(400 * MS),
+            frame_ns: Some(420 * MS),
+            repaints: paint(420, 1).chain(paint(700, 2)).collect(),
+            tiles: 1_000,
+            samples: vec![sample(0, 0), sample(1_400, 500_000)],
+            traced: Some(Traced { events, ..Traced::default() }),
+            watch_cpu_ns: 7 * MS,
+        }
+    }
+
+    #[test]
+    fn a_launch_has_its_stages_in_order_of_time() {
+        let run = observation().launch_run(SplitMethod::Bpf, None);
+        let stages: Vec<_> = run.stages.iter().map(|time| (time.stage, time.at_ms)).collect();
+        assert_eq!(
+            stages,
+            [
+                (Stage::FirstProcess, 2.0),
+                (Stage::FirstWindow, 400.0),
+                (Stage::FirstFrame, 420.0),
+                (Stage::Settled, 700.0),
+                (Stage::Idle, 800.0)
+            ]
+        );
+        let split = run.split(Stage::Settled).expect("a split");
+        assert_eq!((split.time_ms(Cause::StorageRead), split.time_ms(Cause::CpuWait)), (Some(200.0), Some(50.0)));
+        assert_eq!(run.settled_less_cpu_wait_ms, Some(650.0));
+        assert_eq!((run.threads_max, run.watch_cpu_percent), (Some(1), 0.5));
+    }
+
+    #[test]
+    fn the_parts_of_every_stage_add_up_to_its_time() {
+        for method in [SplitMethod::Bpf, SplitMethod::Cgroup, SplitMethod::Paper] {
+            for time in &observation().launch_run(method, None).stages {
+                let split = time.split.as_ref().expect("a split");
+                let sum: f64 = split.parts.iter().map(|part| part.time_ms).sum();
+                assert!((sum - time.at_ms).abs() < 1e-6, "{method:?} {:?}: {sum} of {}", time.stage, time.at_ms);
+            }
+        }
+    }
+
+    #[test]
+    fn what_never_settled_has_no_settled_time() {
+        for ending in [Ending::Animating, Ending::NoWindow, Ending::DisplayLost] {
+            let run = Observation { ending, ..observation() }.launch_run(SplitMethod::Bpf, None);
+            assert_eq!(run.at_ms(Stage::Settled), None);
+        }
+    }
+
+    #[test]
+    fn without_ebpf_the_split_is_coarse_and_the_stages_are_the_same() {
+        let run = Observation { traced: None, ..observation() }.launch_run(SplitMethod::Cgroup, None);
+        assert_eq!(run.at_ms(Stage::Settled), Some(700.0));
+        assert_eq!(run.at_ms(Stage::FirstProcess), Some(3.0));
+        assert_eq!((run.storage, run.threads_max, run.settled_less_cpu_wait_ms), (None, None, None));
+    }
+
+    #[test]
+    fn an_input_without_effect_takes_no_time() {
+        let nothing = Observation { repaints: Vec::new(), window_ns: None, ..observation() };
+        let run = nothing.latency_run(SplitMethod::Bpf);
+        assert_eq!((run.first_change_ms, run.latency_ms), (None, 0.0));
+        let answer = Observation { window_ns: None, ..observation() }.latency_run(SplitMethod::Bpf);
+        assert_eq!((answer.first_change_ms, answer.latency_ms), (Some(420.0), 700.0));
+    }
+}
