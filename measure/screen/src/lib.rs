@@ -1,7 +1,18 @@
 //! What a person sees and does: damage, windows, pictures and input, of X11 and Wayland behind one interface.
 //!
-//! A [`Screen`] reports what the display server says, with the monotonic time at which it came in; it judges nothing.
+//! A [`Screen`] reports what the display server says, with the monotonic time at which it came in; it judges nothing. [`X11`]
+//! is one.
 
+mod clock;
+mod keys;
+mod pace;
 mod screen;
+mod shared_memory;
+mod virtual_display;
+mod wait;
+mod x11;
 
+pub use clock::{monotonic_ns, thread_cpu_ns};
 pub use screen::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, WindowInfo};
+pub use virtual_display::{VirtualSway, VirtualX};
+pub use x11::X11;

@@ -65,6 +65,28 @@ pub struct Rect {
     pub height: u32,
 }
 
+impl Rect {
+    /// The part of it on a screen of `size`; without pixels when there is none.
+    #[must_use]
+    pub fn clipped_to(self, size: (u32, u32)) -> Self {
+        let span = |start: i32, length: u32, limit: u32| {
+            let end = (i64::from(start) + i64::from(length)).clamp(0, limit.into());
+            let start = i64::from(start).clamp(0, limit.into());
+            (start, (end - start).max(0))
+        };
+        let (x, width) = span(self.x, self.width, size.0.min(i32::MAX as u32));
+        let (y, height) = span(self.y, self.height, size.1.min(i32::MAX as u32));
+        // All within 0 and the limits, which fit.
+        Self { x: x as i32, y: y as i32, width: width as u32, height: height as u32 }
+    }
+
+    /// Its pixels.
+    #[must_use]
+    pub fn area(self) -> u64 {
+        u64::from(self.width) * u64::from(self.height)
+    }
+}
+
 /// Something that happened on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -181,4 +203,40 @@ pub trait Screen: Send {
     /// # Errors
     /// When the input cannot be expressed, or the server went away.
     fn send(&mut self, input: &Input) -> Result<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rect(x: i32, y: i32, width: u32, height: u32) -> Rect {
+        Rect { x, y, width, height }
+    }
+
+    #[test]
+    fn what_is_outside_of_the_screen_is_cut_off() {
+        for (given, inside) in [
+            (rect(0, 0, 10, 10), rect(0, 0, 10, 10)),
+            (rect(-5, -5, 10, 10), rect(0, 0, 5, 5)),
+            (rect(95, 45, 10, 10), rect(95, 45, 5, 5)),
+            (rect(100, 0, 10, 10), rect(100, 0, 0, 10)),
+            (rect(-20, 0, 10, 10), rect(0, 0, 0, 10)),
+            (rect(i32::MIN, i32::MIN, u32::MAX, u32::MAX), rect(0, 0, 100, 50)),
+        ] {
+            assert_eq!(given.clipped_to((100, 50)), inside, "{given:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_clipped_rectangle_stays_on_the_screen(x: i32, y: i32, width: u32, height: u32, size: (u32, u32)) {
+            let inside = rect(x, y, width, height).clipped_to(size);
+            prop_assert!(inside.x >= 0 && inside.y >= 0);
+            prop_assert!(u64::from(inside.x.unsigned_abs()) + u64::from(inside.width) <= size.0.into());
+            prop_assert!(u64::from(inside.y.unsigned_abs()) + u64::from(inside.height) <= size.1.into());
+            prop_assert_eq!(inside.clipped_to(size), inside);
+        }
+    }
 }

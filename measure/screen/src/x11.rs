@@ -1,0 +1,334 @@
+//! X11: what is drawn, which windows there are, pixels, and input.
+//!
+//! *Damage* comes from one DAMAGE object on the root, which covers what windows draw. The server reports an area once
+//! until it is told to forget it (`DamageSubtract`), so an app that draws without a pause costs one report for each look and
+//! not one for each stroke. An area is forgotten before the next picture is asked for, hence a stroke is either in the
+//! picture or reported after it, never neither. While much is drawn there is one look in 12 ms, and changes are dated that much
+//! too late at most.
+//!
+//! *Input* goes through XTEST. Keys go to the window that has the focus. Where no window manager gives it to anyone, the
+//! newest window gets it before a key is sent, once, as a window manager would do; an app that moves the focus then is let be.
+//!
+//! Nothing here grabs anything. An app's grab of keyboard or pointer does not hold up what is sent or asked here; its grab of the
+//! whole server does, and then calls fail after 5 s, saying so.
+
+mod keyboard;
+mod link;
+mod pixels;
+mod stream;
+mod windows;
+
+use std::time::Duration;
+
+use x11rb::connection::{Connection as _, RequestConnection as _};
+use x11rb::protocol::Event;
+use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
+use x11rb::protocol::xproto::{
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
+    MOTION_NOTIFY_EVENT, Window,
+};
+use x11rb::protocol::xtest::{self, ConnectionExt as _};
+use xkeysym::Keysym;
+
+use self::keyboard::{Key, Keyboard};
+use self::link::Link;
+use self::pixels::Pixels;
+use self::windows::Windows;
+use crate::clock::monotonic_ns;
+use crate::keys;
+use crate::pace::Pace;
+use crate::screen::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, WindowInfo};
+
+/// Steps of the pointer while it drags.
+const DRAG_STEPS: i32 = 8;
+/// Time between them.
+const DRAG_STEP_MS: u32 = 8;
+
+/// A connection to an X11 server.
+#[derive(Debug)]
+pub struct X11 {
+    link: Link,
+    root: Window,
+    damage: damage::Damage,
+    size: (u32, u32),
+    windows: Windows,
+    pixels: Pixels,
+    keyboard: Keyboard,
+    pace: Pace,
+    /// Came in while an answer was waited for.
+    pending: Vec<Change>,
+    /// The window that was given the focus here.
+    focused: Option<Window>,
+}
+
+impl X11 {
+    /// Connects to `display`, such as `:99`, or to the one that `DISPLAY` names.
+    ///
+    /// # Errors
+    /// When no server answers, it lacks DAMAGE or XTEST, or its screen does not have 24 bits of colour.
+    pub fn connect(display: Option<&str>) -> Result<Self> {
+        let link = Link::connect(display)?;
+        for (name, extension) in [("DAMAGE", damage::X11_EXTENSION_NAME), ("XTEST", xtest::X11_EXTENSION_NAME)] {
+            if link.sent(name, link.conn.extension_information(extension))?.is_none() {
+                return Err(Error::Lacks {
+                    display: link.display.clone(),
+                    what: format!("the {name} extension"),
+                    remedy: "switch it on in the server's configuration; Xvfb and Xorg have it by default".into(),
+                });
+            }
+        }
+        let pixels = Pixels::new(&link)?;
+        let windows = Windows::new(&link)?;
+        let (root, size) = (link.screen().root, (link.screen().width_in_pixels, link.screen().height_in_pixels));
+        let damage = link.new_id()?;
+        let version = link.sent("DAMAGE", link.conn.damage_query_version(1, 1))?;
+        link.answer("DAMAGE", version.reply())?;
+        let created = link.sent("DAMAGE", link.conn.damage_create(damage, root, ReportLevel::DELTA_RECTANGLES))?;
+        link.answer("damage of the screen", created.check())?;
+        let mut x11 = Self {
+            link,
+            root,
+            damage,
+            size: (size.0.into(), size.1.into()),
+            windows,
+            pixels,
+            keyboard: Keyboard::default(),
+            pace: Pace::new(),
+            pending: Vec::new(),
+            focused: None,
+        };
+        // A new damage object reports the whole screen first; that is no change.
+        x11.collect()?;
+        x11.pending.retain(|change| !matches!(change.kind, Kind::Damage(_)));
+        Ok(x11)
+    }
+
+    /// Takes in what the server sent, without waiting for more.
+    fn collect(&mut self) -> Result<()> {
+        loop {
+            let at_ns = monotonic_ns();
+            self.take_events(at_ns)?;
+            if !self.windows.due() {
+                break;
+            }
+            // Events may come in while answers are waited for, so they are taken again.
+            let found = self.windows.changes(&self.link)?;
+            self.pending.extend(found.into_iter().map(|kind| Change { at_ns, kind }));
+        }
+        self.link.sent("requests", self.link.conn.flush())
+    }
+
+    fn take_events(&mut self, at_ns: u64) -> Result<()> {
+        let mut damaged = false;
+        while let Some(event) = self.link.sent("events", self.link.conn.poll_for_event())? {
+            match event {
+                Event::DamageNotify(event) if event.damage == self.damage => {
+                    damaged = true;
+                    let area = event.area;
+                    let rect = Rect {
+                        x: area.x.into(),
+                        y: area.y.into(),
+                        width: area.width.into(),
+                        height: area.height.into(),
+                    };
+                    self.pending.push(Change { at_ns, kind: Kind::Damage(rect) });
+                }
+                Event::ConfigureNotify(event) if event.window == self.root => {
+                    self.size = (event.width.into(), event.height.into());
+                }
+                Event::MappingNotify(_) => self.keyboard.outdated(),
+                event => self.windows.note(&event),
+            }
+        }
+        if damaged {
+            let forget = self.link.conn.damage_subtract(self.damage, x11rb::NONE, x11rb::NONE);
+            self.link.sent("damage of the screen", forget)?.ignore_error();
+        }
+        Ok(())
+    }
+
+    /// Sees to it that keys go somewhere.
+    fn focus(&mut self) -> Result<()> {
+        let what = "the focus";
+        let now = self.link.answer(what, self.link.sent(what, self.link.conn.get_input_focus())?.reply())?;
+        let nowhere = [x11rb::NONE, InputFocus::POINTER_ROOT.into(), self.root].contains(&now.focus);
+        let Some(newest) = self.windows.newest() else { return Ok(()) };
+        if nowhere || !self.windows.managed() && self.focused != Some(newest) {
+            let set = self.link.conn.set_input_focus(InputFocus::POINTER_ROOT, newest, x11rb::CURRENT_TIME);
+            // The window may have gone meanwhile.
+            self.link.answer_if_there(what, self.link.sent(what, set)?.check())?;
+            self.focused = Some(newest);
+        }
+        Ok(())
+    }
+
+    fn fake(&self, kind: u8, detail: u8, place: (i16, i16), delay_ms: u32) -> Result<()> {
+        let sent = self.link.conn.xtest_fake_input(kind, detail, delay_ms, self.root, place.0, place.1, 0);
+        self.link.sent("an input", sent)?.ignore_error();
+        Ok(())
+    }
+
+    /// Presses and releases `key` while `held` are pressed.
+    fn press(&self, held: &[Key], key: Key) -> Result<()> {
+        held.iter().try_for_each(|key| self.fake(KEY_PRESS_EVENT, key.keycode, (0, 0), 0))?;
+        self.fake(KEY_PRESS_EVENT, key.keycode, (0, 0), 0)?;
+        self.fake(KEY_RELEASE_EVENT, key.keycode, (0, 0), 0)?;
+        held.iter().rev().try_for_each(|key| self.fake(KEY_RELEASE_EVENT, key.keycode, (0, 0), 0))
+    }
+
+    fn click(&self, button: u8) -> Result<()> {
+        self.fake(BUTTON_PRESS_EVENT, button, (0, 0), 0)?;
+        self.fake(BUTTON_RELEASE_EVENT, button, (0, 0), 0)
+    }
+
+    fn send_key(&mut self, text: &str) -> Result<u64> {
+        let chord = keys::chord(text)?;
+        self.focus()?;
+        let key = self.keyboard.keys(&self.link, &[chord.keysym])?[0];
+        let mut held: Vec<Keysym> = chord.modifiers.iter().map(|modifier| modifier.keysym()).collect();
+        if key.shift && !held.contains(&Keysym::Shift_L) {
+            held.push(Keysym::Shift_L);
+        }
+        let held = self.keyboard.keys(&self.link, &held)?;
+        let at_ns = monotonic_ns();
+        self.press(&held, key)?;
+        Ok(at_ns)
+    }
+
+    fn send_text(&mut self, text: &str) -> Result<u64> {
+        let keysyms = keys::typed(text)?;
+        self.focus()?;
+        let shift = self.keyboard.keys(&self.link, &[Keysym::Shift_L])?;
+        let mut first_ns = None;
+        // Key by key: a spare key may change hands within a long text.
+        for keysym in keysyms {
+            let key = self.keyboard.keys(&self.link, &[keysym])?[0];
+            first_ns.get_or_insert_with(monotonic_ns);
+            self.press(if key.shift { &shift } else { &[] }, key)?;
+        }
+        Ok(first_ns.unwrap_or_else(monotonic_ns))
+    }
+
+    fn send_drag(&self, from: (i32, i32), to: (i32, i32)) -> Result<u64> {
+        let (start, end) = (self.place(from)?, self.place(to)?);
+        let at_ns = monotonic_ns();
+        self.fake(MOTION_NOTIFY_EVENT, 0, start, 0)?;
+        self.fake(BUTTON_PRESS_EVENT, 1, (0, 0), 0)?;
+        for step in 1..=DRAG_STEPS {
+            let between = |start: i16, end: i16| {
+                let way = i32::from(end) - i32::from(start);
+                // Between two i16.
+                (i32::from(start) + way * step / DRAG_STEPS) as i16
+            };
+            let place = (between(start.0, end.0), between(start.1, end.1));
+            self.fake(MOTION_NOTIFY_EVENT, 0, place, DRAG_STEP_MS)?;
+        }
+        self.fake(BUTTON_RELEASE_EVENT, 1, (0, 0), DRAG_STEP_MS)?;
+        Ok(at_ns)
+    }
+
+    /// A place of the screen as the protocol has it.
+    fn place(&self, (x, y): (i32, i32)) -> Result<(i16, i16)> {
+        let inside = |at: i32, size: u32| i16::try_from(at).ok().filter(|_| at >= 0 && at.unsigned_abs() < size);
+        inside(x, self.size.0).zip(inside(y, self.size.1)).ok_or_else(|| Error::Input {
+            input: format!("the pointer at {x},{y}"),
+            reason: format!("the screen has {} x {} pixels", self.size.0, self.size.1),
+        })
+    }
+}
+
+impl Screen for X11 {
+    fn protocol(&self) -> &'static str {
+        "x11"
+    }
+
+    fn display(&self) -> &str {
+        &self.link.display
+    }
+
+    fn size(&self) -> (u32, u32) {
+        self.size
+    }
+
+    fn changes(&mut self, timeout: Duration) -> Result<Vec<Change>> {
+        let until_ns = monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            self.link.begin();
+            let now_ns = monotonic_ns();
+            let rest_ns = self.pace.wait_ns(now_ns).min(until_ns.saturating_sub(now_ns));
+            if rest_ns > 0 {
+                std::thread::sleep(Duration::from_nanos(rest_ns));
+            }
+            self.collect()?;
+            if !self.pending.is_empty() {
+                self.pace.looked(monotonic_ns());
+                return Ok(std::mem::take(&mut self.pending));
+            }
+            let left_ns = until_ns.saturating_sub(monotonic_ns());
+            let waited = self.link.conn.stream().wait_readable(left_ns);
+            if !waited.map_err(|error| self.link.io_error("events", error))? {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    fn windows(&mut self) -> Result<Vec<WindowInfo>> {
+        self.link.begin();
+        self.collect()?;
+        let found = self.windows.refresh(&self.link)?;
+        let at_ns = monotonic_ns();
+        self.pending.extend(found.into_iter().map(|kind| Change { at_ns, kind }));
+        Ok(self.windows.known().cloned().collect())
+    }
+
+    fn picture(&mut self, rect: Rect) -> Result<Picture> {
+        self.link.begin();
+        let inside = rect.clipped_to(self.size);
+        self.pixels.picture(&self.link, inside, self.size)
+    }
+
+    fn send(&mut self, input: &Input) -> Result<u64> {
+        self.link.begin();
+        // Windows that came up since, and new maps of keys.
+        self.collect()?;
+        let at_ns = match input {
+            Input::Key(text) => self.send_key(text)?,
+            Input::Text(text) => self.send_text(text)?,
+            Input::Move { x, y } => {
+                let place = self.place((*x, *y))?;
+                let at_ns = monotonic_ns();
+                self.fake(MOTION_NOTIFY_EVENT, 0, place, 0)?;
+                at_ns
+            }
+            Input::Click { button: button @ 1..=3 } => {
+                let at_ns = monotonic_ns();
+                self.click(*button)?;
+                at_ns
+            }
+            Input::Click { button } => {
+                return Err(Error::Input {
+                    input: format!("a click of button {button}"),
+                    reason: "there are 1 (left), 2 (middle) and 3 (right)".into(),
+                });
+            }
+            Input::Scroll { clicks } => {
+                let at_ns = monotonic_ns();
+                // Buttons 4 and 5 are the wheel, up and down.
+                let button = if *clicks < 0 { 4 } else { 5 };
+                (0..clicks.unsigned_abs()).try_for_each(|_| self.click(button))?;
+                at_ns
+            }
+            Input::Drag { from, to } => self.send_drag(*from, *to)?,
+        };
+        self.link.sent("an input", self.link.conn.flush())?;
+        Ok(at_ns)
+    }
+}
+
+impl Drop for X11 {
+    fn drop(&mut self) {
+        self.link.begin();
+        // A server that is gone has no map to restore.
+        let _ = self.keyboard.give_back(&self.link);
+    }
+}
