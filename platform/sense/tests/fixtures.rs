@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use brisk_sense::{
-    Capability, DeviceNumber, Error, FlushCounters, KernelVersion, Limit, LoopBacking, Mmc, Resource, Sense, WearTenths,
+    Capability, DeviceNumber, Error, FlushCounters, KernelVersion, Limit, LoopBacking, Mmc, Resource, SampleChoice,
+    Sampler, Sense, WearTenths,
 };
 
 fn tree(name: &str) -> Sense {
@@ -273,4 +274,42 @@ fn interfaces_are_read_and_loopback_is_told_apart() {
     assert_eq!(sense.is_loopback("lo").expect("written"), Some(true));
     assert_eq!(sense.is_loopback("rmnet_data0").expect("written"), Some(false));
     assert_eq!(sense.is_loopback("wlan0").expect("no error"), None);
+}
+
+#[test]
+fn a_sample_of_a_phone_has_its_disks_interfaces_and_groups() {
+    let group = PathBuf::from("/sys/fs/cgroup/uid_10100");
+    let choice = SampleChoice { groups: vec![group.clone()], ..SampleChoice::default() };
+    let mut sampler = Sampler::new(phone(), choice).expect("written");
+    let snapshot = sampler.snapshot().expect("written");
+    let disks: Vec<_> = snapshot.disks.iter().map(|disk| disk.name.as_str()).collect();
+    assert_eq!(disks, ["mmcblk0", "mmcblk0boot0", "dm-0", "zram0"]);
+    let stats = phone().disk_stats_of("mmcblk0").expect("written").expect("a line");
+    let mmc = &snapshot.disks[0];
+    assert_eq!(
+        (mmc.read.bytes, mmc.write.requests, mmc.busy_ms),
+        (stats.read.bytes(), stats.write.requests, stats.busy_ms)
+    );
+    assert_eq!(snapshot.nets.iter().map(|net| net.name.as_str()).collect::<Vec<_>>(), ["rmnet_data0"]);
+    assert_eq!(snapshot.pressure.cpu.map(|stall| stall.full_us), Some(None));
+    assert_eq!(snapshot.memory.swap_free_bytes, 1_048_572 << 10);
+    let app = &snapshot.apps[0];
+    assert_eq!((app.name.as_str(), app.cpu_us, app.memory_bytes), ("uid_10100", Some(5_120_033), Some(187_695_104)));
+    assert_eq!(app.rss_bytes, None);
+
+    // Without the memory controller the processes are asked.
+    let root = tempfile::tempdir().expect("a directory");
+    for part in ["proc", "sys"] {
+        std::os::unix::fs::symlink(phone().path(part), root.path().join(part)).expect("a link");
+    }
+    std::fs::create_dir_all(root.path().join("groups/a/app-x.scope/below")).expect("a directory");
+    std::fs::write(root.path().join("groups/a/app-x.scope/cpu.stat"), "usage_usec 9\nuser_usec 4\nsystem_usec 5\n")
+        .expect("a file");
+    std::fs::write(root.path().join("groups/a/app-x.scope/below/cgroup.procs"), "4711\n4712\n").expect("a file");
+    let choice = SampleChoice { devices: vec!["mmcblk0p3".into()], groups: vec!["/groups/a/app-x.scope".into()] };
+    let snapshot = Sampler::new(Sense::new(root.path()), choice).and_then(|mut one| one.snapshot()).expect("written");
+    assert_eq!(snapshot.disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>(), ["mmcblk0p3"]);
+    let page_bytes = rustix::param::page_size() as u64;
+    assert_eq!(snapshot.apps[0].rss_bytes, Some(38_911 * page_bytes));
+    assert_eq!((snapshot.apps[0].cpu_us, snapshot.apps[0].memory_bytes), (Some(9), None));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use brisk_sense::{DeviceNumber, Error, Resource, Sense};
+use brisk_sense::{DeviceNumber, Error, Resource, SampleChoice, Sampler, Sense};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -61,6 +61,18 @@ fn read_all(sense: &Sense) -> Vec<Error> {
     for (major, minor) in [(179, 0), (179, 3), (253, 0), (254, 0)] {
         errors.extend(sense.block_device_of(DeviceNumber { major, minor }).err());
     }
+    let group = Path::new("/sys/fs/cgroup/uid_10100");
+    errors.extend(sense.cgroup_stat(group).err());
+    errors.extend(sense.cgroup_processes(group).err());
+    errors.extend(sense.process_ids().err());
+    errors.extend(sense.process_stat(4711).err());
+    errors.extend(sense.mapped_files(4711).err());
+    errors.extend(sense.process_cgroups(4711).err());
+    errors.extend(sense.command_line(4711).err());
+    errors.extend(sense.net_devices().err());
+    errors.extend(sense.is_loopback("rmnet_data0").err());
+    let choice = SampleChoice { groups: vec![group.to_owned()], ..SampleChoice::default() };
+    errors.extend(Sampler::new(sense.clone(), choice).and_then(|mut sampler| sampler.snapshot()).err());
     errors
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use brisk_sense::{DeviceNumber, Error, Resource, Sense};
+use brisk_sense::{DeviceNumber, Error, Resource, SampleChoice, Sampler, Sense};
 
 /// Passes values and honest absences on, fails on anything that brisk did not understand.
 fn understood<T>(what: &str, outcome: Result<T, Error>) -> Option<T> {
@@ -31,6 +31,19 @@ fn every_source_is_understood() {
     understood("power_supplies", sense.power_supplies());
     understood("powercap_zones", sense.powercap_zones());
     understood("zrams", sense.zrams());
+    understood("net_devices", sense.net_devices());
+    let sampler = Sampler::new(sense.clone(), SampleChoice::default());
+    understood("sampler", sampler.and_then(|mut sampler| sampler.snapshot()));
+    for pid in understood("process_ids", sense.process_ids()).unwrap_or_default() {
+        understood("process_stat", sense.process_stat(pid));
+        understood("mapped_files", sense.mapped_files(pid));
+        understood("process_cgroups", sense.process_cgroups(pid));
+        understood("command_line", sense.command_line(pid));
+    }
+    if let Some(v2) = understood("cgroups", sense.cgroups()).and_then(|groups| groups.v2) {
+        understood("cgroup_stat", sense.cgroup_stat(&v2.mount_point));
+        understood("cgroup_processes", sense.cgroup_processes(&v2.mount_point));
+    }
     understood("sysctl", sense.sysctl("vm.swappiness"));
     for resource in [Resource::Cpu, Resource::Io, Resource::Memory] {
         understood("pressure", sense.pressure(resource));
