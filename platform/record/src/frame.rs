@@ -1,0 +1,119 @@
+//! Frames: where one ends, and whether it is whole.
+
+use crate::error::{Error, Result};
+
+/// Version of the format.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What a record begins with, before its version.
+pub(crate) const MAGIC: &[u8] = b"brisk record ";
+
+/// The largest payload of a frame, and the largest chunk that a reader holds in memory.
+pub(crate) const FRAME_BYTES_MAX: usize = 1 << 20;
+
+const CRC_BYTES: usize = 4;
+
+/// What a frame holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Session = 1,
+    Key = 2,
+    Delta = 3,
+    End = 4,
+}
+
+impl Kind {
+    pub(crate) fn of(byte: u8) -> Option<Self> {
+        [Self::Session, Self::Key, Self::Delta, Self::End].into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// The first bytes of a file.
+pub(crate) fn head() -> Vec<u8> {
+    let mut head = MAGIC.to_vec();
+    head.extend(FORMAT.to_string().bytes());
+    head.push(0);
+    head
+}
+
+/// The version that the first chunk of a file names; `None` when that is no head.
+pub(crate) fn format_of(chunk: &[u8]) -> Option<u32> {
+    std::str::from_utf8(chunk.strip_prefix(MAGIC)?).ok()?.parse().ok()
+}
+
+/// A frame with its zero byte.
+pub(crate) fn encode(kind: u8, payload: &[u8]) -> Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(1 + payload.len() + CRC_BYTES);
+    plain.push(kind);
+    plain.extend(payload);
+    plain.extend(crc32fast::hash(&plain).to_le_bytes());
+    if cobs::max_encoding_length(plain.len()) >= FRAME_BYTES_MAX {
+        return Err(Error::TooLarge { size_bytes: payload.len() });
+    }
+    let mut frame = cobs::encode_vec(&plain);
+    frame.push(0);
+    Ok(frame)
+}
+
+/// The kind and payload of a chunk without its zero byte; `None` when it is damaged.
+pub(crate) fn decode(chunk: &[u8]) -> Option<(u8, Vec<u8>)> {
+    let mut plain = cobs::decode_vec(chunk).ok()?;
+    let crc = plain.split_off(plain.len().checked_sub(CRC_BYTES)?);
+    if crc != crc32fast::hash(&plain).to_le_bytes() || plain.is_empty() {
+        return None;
+    }
+    let kind = plain.remove(0);
+    Some((kind, plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_head_names_the_format() {
+        let head = head();
+        assert_eq!(head, b"brisk record 1\0");
+        assert_eq!(format_of(&head[..head.len() - 1]), Some(FORMAT));
+        assert_eq!(format_of(b"brisk record 12"), Some(12));
+        assert_eq!(format_of(b"brisk record "), None);
+        assert_eq!(format_of(b"brisk"), None);
+    }
+
+    #[test]
+    fn what_is_too_large_for_a_reader_is_not_written() {
+        assert!(matches!(encode(2, &vec![1; FRAME_BYTES_MAX]), Err(Error::TooLarge { .. })));
+        let most = encode(2, &vec![1; FRAME_BYTES_MAX - 8192]).expect("fits");
+        assert!(most.len() <= FRAME_BYTES_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back_and_hold_no_zero(kind in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..600)) {
+            let frame = encode(kind, &payload).expect("small");
+            let (last, chunk) = frame.split_last().expect("not empty");
+            prop_assert_eq!(*last, 0);
+            prop_assert!(!chunk.contains(&0));
+            prop_assert_eq!(decode(chunk), Some((kind, payload)));
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic(chunk in prop::collection::vec(any::<u8>(), 0..600)) {
+            let _ = decode(&chunk);
+        }
+
+        #[test]
+        fn one_bit_is_enough_to_refuse(
+            payload in prop::collection::vec(any::<u8>(), 0..100),
+            place in any::<prop::sample::Index>(),
+            bit in 0u32..8,
+        ) {
+            let mut frame = encode(3, &payload).expect("small");
+            frame.pop();
+            let at = place.index(frame.len());
+            frame[at] ^= 1 << bit;
+            prop_assert_eq!(decode(&frame), None);
+        }
+    }
+}
