@@ -1,10 +1,9 @@
 //! X11: what is drawn, which windows there are, pixels, and input.
 //!
 //! *Damage* comes from one DAMAGE object on the root, which covers what windows draw. The server reports an area once
-//! until it is told to forget it (`DamageSubtract`), so an app that draws without a pause costs one report for each look and
-//! not one for each stroke. An area is forgotten before the next picture is asked for, hence a stroke is either in the
-//! picture or reported after it, never neither. While much is drawn there is one look in 12 ms, and changes are dated that much
-//! too late at most.
+//! until it is told to forget it (`DamageSubtract`), so an app that draws without a pause costs one report for each call of
+//! [`Screen::changes`] and not one for each stroke. An area is forgotten before the next picture is asked for, hence a
+//! stroke is either in the picture or reported after it, never neither.
 //!
 //! *Input* goes through XTEST. Keys go to the window that has the focus. Where no window manager gives it to anyone, the
 //! newest window gets it before a key is sent, once, as a window manager would do; an app that moves the focus then is let be.
@@ -36,7 +35,6 @@ use self::pixels::Pixels;
 use self::windows::Windows;
 use crate::clock::monotonic_ns;
 use crate::keys;
-use crate::pace::Pace;
 use crate::screen::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, WindowInfo};
 
 /// Steps of the pointer while it drags.
@@ -54,7 +52,6 @@ pub struct X11 {
     windows: Windows,
     pixels: Pixels,
     keyboard: Keyboard,
-    pace: Pace,
     /// Came in while an answer was waited for.
     pending: Vec<Change>,
     /// The window that was given the focus here.
@@ -93,7 +90,6 @@ impl X11 {
             windows,
             pixels,
             keyboard: Keyboard::default(),
-            pace: Pace::new(),
             pending: Vec::new(),
             focused: None,
         };
@@ -254,14 +250,8 @@ impl Screen for X11 {
         let until_ns = monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         loop {
             self.link.begin();
-            let now_ns = monotonic_ns();
-            let rest_ns = self.pace.wait_ns(now_ns).min(until_ns.saturating_sub(now_ns));
-            if rest_ns > 0 {
-                std::thread::sleep(Duration::from_nanos(rest_ns));
-            }
             self.collect()?;
             if !self.pending.is_empty() {
-                self.pace.looked(monotonic_ns());
                 return Ok(std::mem::take(&mut self.pending));
             }
             let left_ns = until_ns.saturating_sub(monotonic_ns());
