@@ -15,6 +15,16 @@ fn main() -> std::io::Result<()> {
         std::fs::write(folder.join(format!("{name}.html")), brisk_report::html(&documents))?;
         std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&documents)?)?;
     }
+    let kinds = [
+        ("launch", Document::Launch(Box::new(samples::apps::launch()))),
+        ("launch-vs", Document::Launch(Box::new(samples::apps::launch_vs()))),
+        ("latency", Document::Latency(Box::new(samples::apps::latency()))),
+        ("suite", Document::Suite(Box::new(samples::apps::suite()))),
+        ("what-if", Document::WhatIf(Box::new(samples::apps::what_if()))),
+    ];
+    for (name, document) in kinds {
+        std::fs::write(folder.join(format!("{name}.html")), brisk_report::html(&[document]))?;
+    }
     for document in samples::all() {
         println!("{}", brisk_report::terminal(&document, Some(100)));
     }

@@ -1,10 +1,10 @@
 //! The head of a document: machine, device and circumstances, as pairs of a word and a value.
 
+use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
-use brisk_results::{BlockDevice, Document, Header};
+use brisk_results::{BlockDevice, Document, Header, LaunchSet, PhoneFacts, ScreenFacts};
 
-use crate::format;
-use crate::papers;
+use crate::{format, papers, sets};
 
 /// Pairs in the order in which a reader asks for them.
 pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
@@ -50,12 +50,83 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
     } else if header.written_bytes > 0 {
         facts.push(("Work", format!("{} written", format_bytes(header.written_bytes))));
     }
+    facts.extend(own(document));
     facts.push(("Run", run(header)));
     for (_, value) in &mut facts {
         *value = value.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// What differs between documents of one machine: the command, the screen, the phone, and what watching cost. Only
+/// documents about apps have any of it.
+pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    match document {
+        Document::Launch(report) => {
+            facts.push(("Command", shorten(&report.command.join(" "), 120)));
+            let long = report.sets.iter().filter(|set| set.label.chars().count() > sets::LABEL);
+            let labels: Vec<String> = long.map(|set| shorten(&set.label, 120)).collect();
+            if !labels.is_empty() {
+                facts.push(("Set-ups", labels.join("; ")));
+            }
+            facts.push(("Screen", screen(&report.screen)));
+            facts.extend(watching(&report.sets));
+        }
+        Document::Latency(report) => {
+            facts.push((
+                "Command",
+                match report.command.as_slice() {
+                    [] => "none: the app ran already".to_owned(),
+                    command => shorten(&command.join(" "), 120),
+                },
+            ));
+            facts.push(("Script", shorten(&report.script, 80)));
+            facts.push(("Screen", screen(&report.screen)));
+        }
+        Document::Suite(report) => {
+            facts.push(("Phone", phone(&report.phone)));
+            facts.extend(watching(report.apps.iter().flat_map(|app| &app.sets)));
+        }
+        Document::WhatIf(report) => {
+            facts.push(("Phone", phone(&report.phone)));
+            facts.extend(watching(report.apps.iter().flat_map(|app| &app.sets)));
+        }
+        _ => {}
+    }
+    facts
+}
+
+fn screen(screen: &ScreenFacts) -> String {
+    let (width, height) = screen.size_px;
+    let size = if width == 0 || height == 0 { String::new() } else { format!("{width} x {height}") };
+    let parts = [screen.protocol.clone(), shorten(&screen.display, 40), size];
+    parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn phone(phone: &PhoneFacts) -> String {
+    let preset = match papers::for_preset(&phone.preset) {
+        Some(published) => format!("{}, emulated after {}", phone.preset, published.device),
+        None => format!("{}, emulated", shorten(&phone.preset, 60)),
+    };
+    let parts = [
+        Some(preset),
+        Some(shorten(&phone.device, 60)),
+        Some(format_bytes(phone.size_bytes)),
+        Some(shorten(&phone.file_system, 80)),
+        phone.scheduler.clone(),
+        phone.driver_tags.map(|tags| format!("{} at once", format::plural(tags.into(), "request"))),
+    ];
+    parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Processor time of brisk itself over all launches.
+fn watching<'a>(sets: impl IntoIterator<Item = &'a LaunchSet>) -> Option<(&'static str, String)> {
+    let percents: Vec<f64> = sets.into_iter().flat_map(|s| &s.runs).map(|r| r.watch_cpu_percent).collect();
+    let all = Summary::of(&percents)?;
+    let most = if all.count > 1 { format!(", at most {}", format::percent(all.max)) } else { String::new() };
+    Some(("Watching", format!("{} of one core{most}", format::percent(all.median))))
 }
 
 /// The device in a few words: for headings.

@@ -22,6 +22,25 @@ pub(crate) fn seconds(value_s: f64) -> String {
     us(value_s * 1e6)
 }
 
+/// A duration given in milliseconds.
+pub(crate) fn ms(value_ms: f64) -> String {
+    if value_ms == 0.0 { "0 ms".to_owned() } else { us(value_ms * 1e3) }
+}
+
+/// A duration in milliseconds as a tick.
+pub(crate) fn ms_tick(value_ms: f64) -> String {
+    trim(&ms(value_ms))
+}
+
+/// A size given as a number, as a median of sizes is one.
+pub(crate) fn bytes(value_bytes: f64) -> String {
+    if value_bytes.is_finite() && value_bytes >= 0.0 {
+        units::format_bytes(value_bytes.round() as u64)
+    } else {
+        "-".to_owned()
+    }
+}
+
 /// A rate in MB/s, without the unit.
 pub(crate) fn mb_per_s(bytes_per_s: f64) -> String {
     number(bytes_per_s / 1e6)
@@ -46,6 +65,11 @@ pub(crate) fn count(value: f64) -> String {
         out.push(digit);
     }
     if value < 0.0 { format!("-{out}") } else { out }
+}
+
+/// A count of whole things: `7`, `1,471`.
+pub(crate) fn tally(value: f64) -> String {
+    if value.is_finite() && value.abs() < 1_000.0 { format!("{:.0}", value.round() + 0.0) } else { count(value) }
 }
 
 /// About three digits, whatever the magnitude.
@@ -110,9 +134,58 @@ pub(crate) fn spread(summary: &Summary) -> String {
     }
 }
 
-/// `low to high` with the summary's own formatter: for sentences and full tables.
+/// `low to high` with the summary's own formatter, a common unit once: for sentences and full tables.
 pub(crate) fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
-    if summary.count < 2 { "one run".to_owned() } else { format!("{} to {}", show(summary.low), show(summary.high)) }
+    if summary.count < 2 {
+        return "one run".to_owned();
+    }
+    let (low, high) = (show(summary.low), show(summary.high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same && !unit.contains(' ') => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// A summary in a sentence: `2.31 s (2.25 to 2.40 s, 6 runs)`; few runs are called so.
+pub(crate) fn measured(summary: &Summary, show: fn(f64) -> String) -> String {
+    let median = show(summary.median);
+    match summary.count {
+        0 => median,
+        1 => format!("{median} (one run)"),
+        n if sure(summary) => format!("{median} ({}, {n} runs)", interval(summary, show)),
+        n => format!("{median} ({}, only {n} runs)", interval(summary, show)),
+    }
+}
+
+/// What part of `whole` this is: `48 %`; whole percent, because parts of a time scatter more than their decimals.
+pub(crate) fn share(part: f64, whole: f64) -> String {
+    let percent = part / whole * 100.0;
+    if !percent.is_finite() {
+        "-".to_owned()
+    } else if percent > 0.0 && percent < 0.5 {
+        "<1 %".to_owned()
+    } else if percent.abs() < 1e6 {
+        // Adding zero takes the sign from a negative zero.
+        format!("{:.0} %", percent.round() + 0.0)
+    } else {
+        format!("{} %", number(percent))
+    }
+}
+
+/// Standard deviation over mean, in percent; `±?`'s counterpart `?` for a single run.
+pub(crate) fn variation(summary: &Summary) -> String {
+    let percent = summary.variation * 100.0;
+    if summary.count < 2 {
+        "?".to_owned()
+    } else if !percent.is_finite() {
+        "-".to_owned()
+    } else if percent < 9.95 {
+        format!("{percent:.1} %")
+    } else if percent < 1e6 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{} %", number(percent))
+    }
 }
 
 /// What the intervals of these summaries promise, in a sentence; `None` without any.
@@ -198,6 +271,22 @@ pub(crate) fn list(items: &[String]) -> String {
     }
 }
 
+/// The same text with no-break spaces between numbers and their units, so that no line ends between them.
+pub(crate) fn tight(text: &str) -> String {
+    const UNITS: [&str; 13] = ["%", "s", "ms", "us", "ns", "min", "B", "KiB", "MiB", "GiB", "TiB", "MB/s", "times"];
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        if let Some(next) = words.peek() {
+            let unit = next.trim_end_matches([',', '.', ';', ':', ')', '?']);
+            let number = word.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit);
+            out.push(if number { '\u{a0}' } else { ' ' });
+        }
+    }
+    out
+}
+
 /// An instant in RFC 3339 as `2026-10-05 20:28 UTC`; anything else as it is.
 pub(crate) fn instant(rfc3339: &str) -> String {
     let bytes = rfc3339.as_bytes();
@@ -242,6 +331,13 @@ mod tests {
         assert_eq!([us_tick(30.0), us_tick(1500.0)], ["30 us", "1.5 ms"]);
         assert_eq!([printed(28.03), printed(1.6), printed(8.0), printed(1.896_6)], ["28.03x", "1.6x", "8x", "1.9x"]);
         assert_eq!(us(-1.0), "-");
+        assert_eq!([ms(0.0), ms(187.4), ms(2_310.0), ms(75_000.0)], ["0 ms", "187 ms", "2.31 s", "1 min 15 s"]);
+        assert_eq!([ms_tick(500.0), ms_tick(1_500.0), ms_tick(0.0)], ["500 ms", "1.5 s", "0 ms"]);
+        assert_eq!(
+            [share(48.0, 100.0), share(0.1, 100.0), share(0.0, 1.0), share(1.0, 0.0)],
+            ["48 %", "<1 %", "0 %", "-"]
+        );
+        assert_eq!([bytes(4096.4), bytes(f64::NAN)], ["4 KiB", "-"]);
         assert_eq!(instant("2026-10-05T20:28:59Z"), "2026-10-05 20:28 UTC");
         assert_eq!(instant("yesterday"), "yesterday");
     }
@@ -255,6 +351,24 @@ mod tests {
         let note = interval_note([&of(&[98.0, 100.0, 102.0])]).expect("one summary");
         assert!(note.contains("75 %"), "{note}");
         assert!(interval_note([&of(&[1.0; 8])]).expect("one").contains("95 %"));
+    }
+
+    #[test]
+    fn a_measured_value_says_how_many_runs_it_is_worth() {
+        let of = |values: &[f64]| Summary::of(values).expect("finite");
+        assert_eq!(measured(&of(&[2310.0]), ms), "2.31 s (one run)");
+        assert_eq!(measured(&of(&[980.0, 990.0, 1000.0]), ms), "990 ms (980 ms to 1.00 s, only 3 runs)");
+        assert_eq!(measured(&of(&[98.0, 99.0, 100.0, 101.0, 102.0, 103.0]), ms), "100 ms (98.0 to 103 ms, 6 runs)");
+        assert_eq!([variation(&of(&[1.0])), variation(&of(&[98.0, 100.0, 102.0]))], ["?", "2.0 %"]);
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        assert_eq!(
+            tight("2.31 s (2 s to 3 s): 48 % of 6 runs"),
+            "2.31\u{a0}s (2\u{a0}s to 3\u{a0}s): 48\u{a0}% of 6 runs"
+        );
+        assert_eq!(tight("a  b"), "a  b");
     }
 
     #[test]
@@ -281,7 +395,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_number_is_longer_than_a_table_bears(value in any::<f64>()) {
-            for text in [us(value), seconds(value), bandwidth(value), count(value), number(value), times(value)] {
+            for text in [us(value), ms(value), seconds(value), bandwidth(value), bytes(value), count(value), tally(value), number(value), times(value), share(value, 3.0), share(3.0, value)] {
                 prop_assert!(text.chars().count() <= 20, "{}", text);
                 prop_assert!(!text.to_lowercase().contains("nan") && !text.contains("inf"), "{}", text);
             }

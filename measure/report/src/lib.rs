@@ -12,13 +12,17 @@
 //! - the page needs nothing from outside;
 //! - text from the machine (a device's model) can neither become markup nor move the cursor of a terminal.
 
+mod causes;
+mod endings;
 mod facts;
 mod format;
 mod kinds;
 mod page;
 pub mod papers;
+mod ratio;
 mod read;
 mod section;
+mod sets;
 mod svg;
 mod table;
 mod terminal;

@@ -9,6 +9,7 @@ use crate::papers::{self, Published};
 use crate::svg::bars::{BarChart, Fill};
 use crate::svg::dots::DotChart;
 use crate::svg::lines::{LineChart, Point};
+use crate::svg::stacks::{StackChart, Texture};
 use crate::svg::{Marker, Tone};
 use crate::table::Table;
 
@@ -16,7 +17,7 @@ use crate::table::Table;
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
     /// What was done, in a few words.
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     /// What it asked, in a sentence.
     pub(crate) question: String,
     /// What came out, most important first.
@@ -66,6 +67,12 @@ pub(crate) enum Glyph {
     Dashed,
     /// A bar.
     Bar(Fill),
+    /// A part of a bar.
+    Part(Texture),
+    /// One run.
+    Run,
+    /// A run far from the others.
+    Outlier,
 }
 
 /// A chart with a heading.
@@ -77,7 +84,7 @@ pub(crate) struct Panel {
     pub(crate) chart: Chart,
 }
 
-/// A chart of one of three kinds.
+/// A chart of one of four kinds.
 #[derive(Debug, Clone)]
 pub(crate) enum Chart {
     /// Lines over two axes.
@@ -86,6 +93,8 @@ pub(crate) enum Chart {
     Bars(BarChart),
     /// Dots on lying lines.
     Dots(DotChart),
+    /// Lying bars of parts.
+    Stacks(StackChart),
 }
 
 impl Chart {
@@ -95,6 +104,7 @@ impl Chart {
             Self::Lines(chart) => chart.has_shape(),
             Self::Bars(chart) => !chart.groups.is_empty(),
             Self::Dots(chart) => !chart.rows.is_empty(),
+            Self::Stacks(chart) => chart.groups.iter().any(|group| !group.rows.is_empty()),
         }
     }
 
@@ -104,6 +114,7 @@ impl Chart {
             Self::Lines(chart) => chart.draw(id),
             Self::Bars(chart) => chart.draw(id),
             Self::Dots(chart) => chart.draw(id),
+            Self::Stacks(chart) => chart.draw(id),
         }
     }
 }

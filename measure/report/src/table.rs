@@ -6,6 +6,8 @@
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, TableStyle};
 use maud::{Markup, html};
 
+use crate::terminal;
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -26,6 +28,8 @@ pub(crate) enum Cell {
     Measure(String, String),
     /// The value of a bar, relative to the largest in its column.
     Bar(f64),
+    /// The parts of a bar, each with its letter, and the value that a bar of full length stands for. Terminal only.
+    Stack(Vec<(char, f64)>, f64),
     /// The shape of the column above as a line of text: terminal only, and only in a last row.
     Shape(String),
     /// Nothing to say.
@@ -64,6 +68,10 @@ pub(crate) struct Table {
     pub(crate) note: Option<String>,
     /// Whether it is short enough for a terminal.
     pub(crate) in_terminal: bool,
+    /// Whether a page shows it; it does not where a chart says the same.
+    pub(crate) in_page: bool,
+    /// Rows that a terminal shows; a page shows all.
+    pub(crate) terminal_rows: usize,
     /// Columns that a narrow terminal can do without, the most dispensable first; bars go before them.
     pub(crate) dispensable: Vec<usize>,
 }
@@ -77,6 +85,8 @@ impl Table {
             rows: Vec::new(),
             note: None,
             in_terminal: true,
+            in_page: true,
+            terminal_rows: usize::MAX,
             dispensable: Vec::new(),
         }
     }
@@ -90,6 +100,18 @@ impl Table {
     /// The same for pages only.
     pub(crate) fn page_only(mut self) -> Self {
         self.in_terminal = false;
+        self
+    }
+
+    /// The same for terminals only.
+    pub(crate) fn terminal_only(mut self) -> Self {
+        self.in_page = false;
+        self
+    }
+
+    /// The same with no more than `rows` rows in a terminal.
+    pub(crate) fn first_in_terminal(mut self, rows: usize) -> Self {
+        self.terminal_rows = rows;
         self
     }
 
@@ -111,7 +133,7 @@ impl Table {
             table.set_width(width.max(least)).set_content_arrangement(ContentArrangement::Dynamic);
         }
         table.set_header(kept.iter().map(|i| &self.columns[*i].0));
-        for (row, _) in self.rows.iter().enumerate() {
+        for (row, _) in self.rows.iter().enumerate().take(self.terminal_rows) {
             table.add_row(kept.iter().map(|i| columns[*i][row].as_str()));
         }
         for (column, i) in table.column_iter_mut().zip(&kept) {
@@ -121,8 +143,12 @@ impl Table {
         }
         let mut text: String =
             table.lines().map(|line| line.replace('\u{a0}', " ").trim_end().to_owned() + "\n").collect();
+        if self.rows.len() > self.terminal_rows {
+            text.push_str(&format!(" (and {} more)\n", self.rows.len() - self.terminal_rows));
+        }
         if !left_out.is_empty() {
-            text.push_str(&format!(" (too narrow for: {})\n", left_out.join(", ")));
+            let columns = width.map_or(terminal::DEFAULT_WIDTH, usize::from).max(20);
+            text.push_str(&terminal::wrap(&format!("(too narrow for: {})", left_out.join(", ")), columns, " "));
         }
         text
     }
@@ -154,7 +180,8 @@ impl Table {
     }
 
     fn column_text(&self, index: usize) -> Vec<String> {
-        let cells: Vec<&Cell> = self.rows.iter().map(|row| row.get(index).unwrap_or(&Cell::Empty)).collect();
+        let cells: Vec<&Cell> =
+            self.rows.iter().take(self.terminal_rows).map(|row| row.get(index).unwrap_or(&Cell::Empty)).collect();
         let widest = |part: fn(&Cell) -> usize| cells.iter().map(|c| part(c)).max().unwrap_or(0);
         let value_width = widest(|c| if let Cell::Measure(value, _) = c { value.chars().count() } else { 0 });
         let spread_width = widest(|c| if let Cell::Measure(_, spread) = c { spread.chars().count() } else { 0 });
@@ -166,8 +193,10 @@ impl Table {
                 Cell::Measure(value, spread) => {
                     format!("{value:>value_width$} {spread:<spread_width$}").replace(' ', "\u{a0}")
                 }
-                Cell::Text(text) | Cell::Shape(text) => text.clone(),
+                // Before widths are counted: an escape sequence would have none, and what replaces it has one.
+                Cell::Text(text) | Cell::Shape(text) => crate::format::harmless(text),
                 Cell::Bar(value) => bar(value / largest),
+                Cell::Stack(parts, full) => stack(parts, *full),
                 Cell::Empty => String::new(),
             })
             .collect()
@@ -186,7 +215,7 @@ impl Table {
                         th scope="col" class=[(*kind == Kind::Numbers).then_some("n")] { (head) }
                     } } }
                     tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(), Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
-                        td class=[(*kind == Kind::Numbers).then_some("n")] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                        td class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
                     } } } }
                 }
             }
@@ -195,12 +224,21 @@ impl Table {
     }
 }
 
+/// Numbers stand on the right; sentences may take several lines.
+fn cell_class(kind: Kind, cell: Option<&Cell>) -> Option<&'static str> {
+    match (kind, cell) {
+        (Kind::Numbers, _) => Some("n"),
+        (Kind::Words, Some(Cell::Text(text))) if text.contains(' ') && text.chars().count() > 36 => Some("long"),
+        _ => None,
+    }
+}
+
 fn cell_markup(cell: &Cell) -> Markup {
     html! {
         @match cell {
             Cell::Text(text) => (text),
             Cell::Measure(value, spread) => { (value) span.spread { " " (spread) } },
-            Cell::Bar(_) | Cell::Shape(_) | Cell::Empty => {},
+            Cell::Bar(_) | Cell::Stack(..) | Cell::Shape(_) | Cell::Empty => {},
         }
     }
 }
@@ -223,6 +261,29 @@ pub(crate) fn bar(share: f64) -> String {
         text.push(EIGHTHS[eighths % 8 - 1]);
     }
     text
+}
+
+/// Width of the longest bar of parts.
+const STACK: f64 = 36.0;
+
+/// A bar of letters, one for each part, at most [`STACK`] characters long. A part too short for a letter of its own adds to
+/// where the next one begins, so that the whole is right.
+fn stack(parts: &[(char, f64)], full: f64) -> String {
+    let (mut end, mut text) = (0.0, String::new());
+    let mut drawn = 0;
+    for (letter, value) in parts {
+        end += length(*value);
+        let until = (end / full * STACK).round();
+        let until = if until.is_finite() { until.clamp(0.0, STACK) as usize } else { 0 };
+        text.extend(std::iter::repeat_n(*letter, until.saturating_sub(drawn)));
+        drawn = drawn.max(until);
+    }
+    text
+}
+
+/// What a value takes of a bar: nothing, where it is none.
+fn length(value: f64) -> f64 {
+    if value.is_finite() { value.max(0.0) } else { 0.0 }
 }
 
 /// A curve in one line of text, from the smallest to the largest value.
@@ -271,7 +332,8 @@ mod tests {
         assert!(table.text(Some(80)).contains('█'));
         assert!(!table.text(Some(28)).contains('█'));
         assert!(table.text(Some(28)).contains("us"));
-        assert!(table.text(Some(16)).contains("too narrow for: time"));
+        let narrow = table.text(Some(16)).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(narrow.contains("too narrow for: time"), "{narrow}");
     }
 
     #[test]
@@ -287,6 +349,9 @@ mod tests {
         assert_eq!(bar(0.5 + 1.0 / 96.0), "██████▏");
         assert_eq!(bar(f64::NAN), "");
         assert_eq!(bar(-1.0), "");
+        assert_eq!(stack(&[('u', 1.0), ('R', 3.0)], 4.0), format!("{}{}", "u".repeat(9), "R".repeat(27)));
+        assert_eq!(stack(&[('u', f64::NAN), ('R', -3.0), ('w', f64::INFINITY)], 0.0), "");
+        assert_eq!(stack(&[('u', f64::MAX), ('R', f64::MAX)], f64::MAX).len(), 36);
         assert_eq!(sparkline(&[0.0, 0.5, 1.0]), "▁▅█");
         assert_eq!(sparkline(&[1.0, 1.0]), "▁▁");
         assert_eq!(sparkline(&[f64::MAX, f64::MIN, f64::NAN]), "█▁▁");

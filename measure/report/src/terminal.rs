@@ -10,7 +10,7 @@ use crate::section::Section;
 use crate::{format, warnings};
 
 /// Where lines end when nobody says how wide the terminal is.
-const DEFAULT_WIDTH: usize = 100;
+pub(crate) const DEFAULT_WIDTH: usize = 100;
 
 /// See [`crate::terminal`].
 pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
@@ -62,12 +62,13 @@ pub(crate) fn comparison(documents: &[Document], width: Option<u16>) -> Option<S
 }
 
 /// `text` in lines of at most `columns`, the first behind `lead`, the others indented as far.
-fn wrap(text: &str, columns: usize, lead: &str) -> String {
+pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
     let indent = lead.chars().count();
     let room = columns.saturating_sub(indent).max(12);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    let text = format::tight(text);
+    for word in text.split(|c: char| c.is_whitespace() && c != '\u{a0}').filter(|word| !word.is_empty()) {
         let mut word: Vec<char> = word.chars().collect();
         if !line.is_empty() && line.chars().count() + 1 + word.len() > room {
             lines.push(std::mem::take(&mut line));
@@ -87,7 +88,7 @@ fn wrap(text: &str, columns: usize, lead: &str) -> String {
     let mut out = String::new();
     for (i, line) in lines.iter().enumerate() {
         let front = if i == 0 { lead.to_owned() } else { " ".repeat(indent) };
-        out.push_str(format!("{front}{line}").trim_end());
+        out.push_str(format!("{front}{line}").replace('\u{a0}', " ").trim_end());
         out.push('\n');
     }
     out

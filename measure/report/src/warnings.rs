@@ -14,6 +14,9 @@ pub(crate) fn meaning(code: &str) -> Option<&'static str> {
         "unverified" => "no counter confirms that requests reached the device",
         "compressing_file_system" => "the file system compresses, so the kind of data matters",
         "no_io_uring" => "plain calls cost more CPU time than io_uring would",
+        "no_bpf" => "the causes of waiting are sums only, and what was read is not known",
+        "probes_missing" => "some causes of waiting were not seen and count as others",
+        "opens_unknown" => "cold launches may have found some of their files in memory",
         "not_restored" => "a setting of the device could not be put back",
         _ => return None,
     })

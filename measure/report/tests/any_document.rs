@@ -3,7 +3,7 @@
 mod samples;
 
 use brisk_core::stats::Summary;
-use brisk_results::Document;
+use brisk_results::{Document, LaunchComparison, LaunchSet, Split, StorageUse, SuiteApp};
 use proptest::prelude::*;
 use roxmltree::ParsingOptions;
 
@@ -52,6 +52,134 @@ impl Noise {
 
     fn count(&self, i: usize) -> u64 {
         self.counts[i % self.counts.len()]
+    }
+
+    fn split(&self, split: &mut Split, i: usize) {
+        split.wall_ms = self.number(i);
+        split.lost_events = self.count(i);
+        split.parts.truncate(self.kept);
+        for (j, part) in split.parts.iter_mut().enumerate() {
+            part.time_ms = self.number(i + j + 1);
+        }
+    }
+
+    fn storage(&self, storage: &mut StorageUse, i: usize) {
+        storage.in_flight_ms = self.number(i);
+        storage.files_count = self.count(i);
+        for (j, flow) in [&mut storage.read, &mut storage.swap_in, &mut storage.write].into_iter().enumerate() {
+            (flow.bytes, flow.requests, flow.sequential_requests) =
+                (self.count(i + j), self.count(i * j), self.count(j));
+            for (k, class) in flow.by_size_bytes.iter_mut().enumerate() {
+                *class = (self.count(i + k), self.count(k));
+            }
+        }
+        for (j, file) in storage.files.iter_mut().enumerate() {
+            (file.bytes, file.requests, file.first_ms) = (self.count(j), self.count(i + j), self.number(i + j));
+            file.path.clone_from(&self.text);
+        }
+    }
+
+    fn sets(&self, sets: &mut [LaunchSet]) {
+        for (i, set) in sets.iter_mut().enumerate() {
+            if i % 2 == 1 {
+                set.label.clone_from(&self.text);
+            }
+            set.stages.truncate(self.kept);
+            for (j, stage) in set.stages.iter_mut().enumerate() {
+                stage.at_ms = self.summary(i + j);
+            }
+            set.settled_less_cpu_wait_ms = (i % 3 < 2).then(|| self.summary(i));
+            if let Some(split) = &mut set.split {
+                self.split(split, i);
+            }
+            set.runs.truncate(self.kept);
+            for (j, run) in set.runs.iter_mut().enumerate() {
+                run.watch_cpu_percent = self.number(i + j);
+                run.settled_less_cpu_wait_ms = Some(self.number(i * j));
+                for (k, stage) in run.stages.iter_mut().enumerate() {
+                    stage.at_ms = self.number(j + k);
+                    if let Some(split) = &mut stage.split {
+                        self.split(split, i + j + k);
+                    }
+                }
+                if let Some(storage) = &mut run.storage {
+                    self.storage(storage, i + j);
+                }
+                if let Some(cold) = &mut run.cold {
+                    (cold.files, cold.cached_before_bytes, cold.cached_after_bytes) =
+                        (self.count(j), self.count(j + 1), self.count(i));
+                    cold.stayed[0].reason.clone_from(&self.text);
+                }
+            }
+        }
+    }
+
+    fn comparisons(&self, comparisons: &mut [LaunchComparison]) {
+        for (i, comparison) in comparisons.iter_mut().enumerate() {
+            comparison.settled_ratio = self.summary(i);
+            comparison.settled_less_cpu_wait_ratio = Some(self.summary(i + 1));
+        }
+    }
+
+    fn apps(&self, apps: &mut Vec<SuiteApp>) {
+        apps.truncate(self.kept);
+        for (i, app) in apps.iter_mut().enumerate() {
+            app.group.clone_from(&self.text);
+            if i % 3 == 1 {
+                app.name.clone_from(&self.text);
+                app.failure = Some(self.text.clone());
+            }
+            self.sets(&mut app.sets);
+            self.comparisons(&mut app.comparisons);
+        }
+    }
+
+    /// The samples about apps with this noise.
+    fn documents_of_apps(&self) -> Vec<Document> {
+        let mut launch = samples::apps::launch_vs();
+        launch.app.clone_from(&self.text);
+        launch.command = vec![self.text.clone()];
+        self.sets(&mut launch.sets);
+        self.comparisons(&mut launch.comparisons);
+        let mut latency = samples::apps::latency();
+        latency.script.clone_from(&self.text);
+        latency.steps.truncate(self.kept);
+        for (i, step) in latency.steps.iter_mut().enumerate() {
+            step.name.clone_from(&self.text);
+            step.latency_ms = (i % 4 > 0).then(|| self.summary(i));
+            if let Some(split) = &mut step.split {
+                self.split(split, i);
+            }
+            for (j, run) in step.runs.iter_mut().enumerate() {
+                (run.latency_ms, run.first_change_ms) = (self.number(i + j), Some(self.number(j)));
+                if let Some(storage) = &mut run.storage {
+                    self.storage(storage, i + j);
+                }
+            }
+        }
+        if let Some(delay) = &mut latency.runtime_delay {
+            (delay.events, delay.total_ms) = (self.count(0), self.summary(0));
+        }
+        let mut suite = samples::apps::suite();
+        self.apps(&mut suite.apps);
+        suite.conditions.truncate(self.kept);
+        if let Some(writer) = suite.conditions.get_mut(1).and_then(|c| c.writer.as_mut()) {
+            writer.target_bytes_per_s = self.number(0);
+            writer.reached_bytes_per_s = Some(self.summary(1));
+        }
+        let mut what_if = samples::apps::what_if();
+        self.apps(&mut what_if.apps);
+        what_if.conditions.truncate(self.kept);
+        what_if.sqlite.truncate(self.kept);
+        for (i, result) in what_if.sqlite.iter_mut().enumerate() {
+            (result.insert_per_s, result.delete_per_s) = (self.summary(i), self.summary(i + 2));
+        }
+        vec![
+            Document::Launch(Box::new(launch)),
+            Document::Latency(Box::new(latency)),
+            Document::Suite(Box::new(suite)),
+            Document::WhatIf(Box::new(what_if)),
+        ]
     }
 
     /// The samples with this noise in all numbers and names.
@@ -121,14 +249,16 @@ impl Noise {
         for (i, drop) in footprint.drops.iter_mut().enumerate() {
             (drop.after_range_bytes, drop.factor) = (self.count(i), self.number(i));
         }
-        vec![
+        let mut documents = vec![
             Document::Bench(Box::new(bench.clone())),
             Document::Slowdown(Box::new(slowdown)),
             Document::Concurrency(Box::new(concurrency)),
             Document::Schedulers(Box::new(schedulers)),
             Document::Footprint(Box::new(footprint)),
             Document::Bench(Box::new(bench)),
-        ]
+        ];
+        documents.extend(self.documents_of_apps());
+        documents
     }
 }
 

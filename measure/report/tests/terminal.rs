@@ -36,6 +36,57 @@ fn a_footprint_study_reads_well() {
 }
 
 #[test]
+fn a_launch_reads_well() {
+    let text = brisk_report::terminal(&Document::Launch(Box::new(samples::apps::launch())), Some(110));
+    assert_data_eq!(text, file!["snapshots/launch.txt"]);
+}
+
+#[test]
+fn two_set_ups_of_a_launch_read_well() {
+    let text = brisk_report::terminal(&Document::Launch(Box::new(samples::apps::launch_vs())), Some(110));
+    assert_data_eq!(text, file!["snapshots/launch-vs.txt"]);
+}
+
+#[test]
+fn latencies_read_well() {
+    let text = brisk_report::terminal(&Document::Latency(Box::new(samples::apps::latency())), Some(110));
+    assert_data_eq!(text, file!["snapshots/latency.txt"]);
+}
+
+#[test]
+fn a_suite_reads_well() {
+    let text = brisk_report::terminal(&Document::Suite(Box::new(samples::apps::suite())), Some(110));
+    assert_data_eq!(text, file!["snapshots/suite.txt"]);
+}
+
+#[test]
+fn a_what_if_study_reads_well() {
+    let text = brisk_report::terminal(&Document::WhatIf(Box::new(samples::apps::what_if())), Some(110));
+    assert_data_eq!(text, file!["snapshots/what-if.txt"]);
+}
+
+#[test]
+fn an_ugly_launch_reads_well_on_a_narrow_terminal() {
+    let ugly = samples::ugly();
+    let launch = ugly.iter().find(|d| matches!(d, Document::Launch(_))).expect("a sample");
+    assert_data_eq!(brisk_report::terminal(launch, Some(72)), file!["snapshots/ugly-launch.txt"]);
+}
+
+#[test]
+fn no_line_about_apps_is_wider_than_the_terminal() {
+    let about_apps = |d: &Document| {
+        matches!(d, Document::Launch(_) | Document::Latency(_) | Document::Suite(_) | Document::WhatIf(_))
+    };
+    for width in [60, 72, 80, 100, 132, 200] {
+        for document in samples::all().iter().chain(&samples::ugly()).filter(|d| about_apps(d)) {
+            let text = brisk_report::terminal(document, Some(width));
+            let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > usize::from(width)).collect();
+            assert!(wide.is_empty(), "wider than {width}: {wide:#?}");
+        }
+    }
+}
+
+#[test]
 fn an_ugly_benchmark_reads_well_on_a_narrow_terminal() {
     let text = brisk_report::terminal(&samples::ugly()[0], Some(72));
     assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");

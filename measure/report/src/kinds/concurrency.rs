@@ -23,7 +23,7 @@ const KINDS: [(Pattern, Direction); 4] = [
 pub(crate) fn section(report: &ConcurrencyReport) -> Section {
     let known = published(&report.header);
     Section {
-        title: "Concurrency",
+        title: "Concurrency".to_owned(),
         question: format!(
             "How many streams of {} in {} requests finish soonest when they run at once?",
             format_bytes(report.stream_bytes),

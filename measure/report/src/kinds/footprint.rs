@@ -14,7 +14,7 @@ use crate::table::{Cell, Kind, Table};
 /// The section of this document.
 pub(crate) fn section(report: &FootprintReport) -> Section {
     Section {
-        title: "Footprint",
+        title: "Footprint".to_owned(),
         question: format!(
             "Does the throughput of random {} writes depend on how large a range they fall into?",
             format_bytes(report.block_bytes)

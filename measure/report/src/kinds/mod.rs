@@ -1,5 +1,6 @@
 //! One file per kind of document: its verdict, its charts, its tables.
 
+mod apps;
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod concurrency;

@@ -51,7 +51,7 @@ pub(crate) fn section(report: &SchedulersReport) -> Section {
         figures.extend(published(&report.header).filter(|p| !p.mixes.is_empty()).map(|p| paper(report, p)));
     }
     Section {
-        title: "Schedulers",
+        title: "Schedulers".to_owned(),
         question: format!(
             "How long does a mix of {} in {} requests take under each I/O scheduler of this kernel?",
             format_bytes(report.mix_bytes),

@@ -19,7 +19,7 @@ pub(crate) fn section(report: &SlowdownReport) -> Section {
     let mut figures = vec![times(report), ratios(report)];
     figures.retain(|f| !f.tables.is_empty());
     Section {
-        title: "Slowdown",
+        title: "Slowdown".to_owned(),
         question: format!(
             "How much longer does a {} request take when the other kind runs beside it?",
             format_bytes(report.block_bytes)
@@ -267,8 +267,9 @@ fn ratios(report: &SlowdownReport) -> Figure {
                     below: paper.map_or_else(String::new, |p| format!("paper {}", format::printed(p.stock))),
                     tone: side.tone(),
                     marker: if side.direction == Direction::Read { Marker::Circle } else { Marker::Square },
-                    published: paper.map(|p| p.stock),
+                    published: paper.map(|p| p.stock).into_iter().collect(),
                     strokes: Vec::new(),
+                    runs: Vec::new(),
                 }
             })
             .collect();
@@ -282,7 +283,8 @@ fn ratios(report: &SlowdownReport) -> Figure {
                     .collect::<Vec<_>>()
                     .join(" "),
                 x: Axis::new("time beside over time alone", Law::Log10, format::tick),
-                level: Some((1.0, "as alone".to_owned())),
+                levels: vec![(1.0, "as alone".to_owned())],
+                holds: Vec::new(),
                 rows,
             }),
         });

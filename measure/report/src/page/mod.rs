@@ -6,9 +6,10 @@
 use brisk_results::{Document, Warning};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::facts::{device_name, facts};
+use crate::facts::{self, device_name};
 use crate::kinds::compare;
 use crate::section::{Figure, Glyph, Key, Panel, Section};
+use crate::svg::dots::run_mark;
 use crate::svg::{Marker, px};
 use crate::table::Table;
 use crate::{format, warnings};
@@ -83,21 +84,25 @@ fn article(document: &Document, section: &Section, index: usize, before: Option<
     html! {
         article id=(format!("d{index}")) {
             h1 { (section.title) " " span { (device_name(document)) } }
-            p.question { (section.question) }
+            p.question { (format::tight(&section.question)) }
             div.verdict {
                 @if let Some((lead, rest)) = section.verdict.split_first() {
-                    p.lead { (lead) }
-                    @if !rest.is_empty() { ul { @for sentence in rest { li { (sentence) } } } }
+                    p.lead { (format::tight(lead)) }
+                    @if !rest.is_empty() { ul { @for sentence in rest { li { (format::tight(sentence)) } } } }
                 }
             }
             (banner(&document.header().warnings))
             @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
-            @else { dl.facts { @for (word, value) in facts(document) { dt { (word) } dd { (value) } } } }
+            (fact_list(&if same { facts::own(document) } else { facts::facts(document) }))
             @for (i, figure) in section.figures.iter().enumerate() {
                 section { h2 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
             }
         }
     }
+}
+
+fn fact_list(facts: &[(&'static str, String)]) -> Markup {
+    html! { @if !facts.is_empty() { dl.facts { @for (word, value) in facts { dt { (word) } dd { (value) } } } } }
 }
 
 fn banner(found: &[Warning]) -> Markup {
@@ -114,9 +119,9 @@ fn banner(found: &[Warning]) -> Markup {
 
 fn figure_body(figure: &Figure, id: &str) -> Markup {
     let panels: Vec<&Panel> = figure.panels.iter().filter(|panel| panel.chart.has_shape()).collect();
-    let tables: Vec<&Table> = figure.tables.iter().filter(|table| !table.rows.is_empty()).collect();
+    let tables: Vec<&Table> = figure.tables.iter().filter(|table| table.in_page && !table.rows.is_empty()).collect();
     html! {
-        p.caption { (figure.caption) }
+        p.caption { (format::tight(&figure.caption)) }
         @if !panels.is_empty() {
             @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) (key.words) } } } }
             div.panels { @for (i, panel) in panels.iter().enumerate() {
@@ -144,6 +149,9 @@ fn glyph(key: &Key) -> Markup {
                 Glyph::Published => path class=(format!("point published {class}")) d=(Marker::Diamond.path(15.0, 8.0, 4.4)) {},
                 Glyph::Solid => path class=(format!("line {class}")) d="M2 8H28" {},
                 Glyph::Dashed => path class=(format!("line dashed {class}")) d="M2 8H28" {},
+                Glyph::Part(texture) => (texture.face(key.tone, [3.0, 1.5, 24.0, 13.0], "")),
+                Glyph::Run => (run_mark(15.0, 8.0, false, &class)),
+                Glyph::Outlier => (run_mark(15.0, 8.0, true, &class)),
                 Glyph::Bar(fill) => path class=(format!("bar {class} {}", fill.class())) d=(format!("M{} 2h12v12h-12z", px(9.0))) {},
             }
         }

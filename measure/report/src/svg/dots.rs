@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::frame::{Axis, legible};
+use super::frame::{Axis, readable};
 use super::scale::{Law, Scale};
 use super::{LINE, Marker, Tone, WIDTH, drawing, fit, px, text_width};
 
@@ -24,9 +24,20 @@ pub(crate) struct Row {
     /// Shape.
     pub(crate) marker: Marker,
     /// What a paper published.
-    pub(crate) published: Option<f64>,
+    pub(crate) published: Vec<f64>,
     /// Further places of the same quantity, drawn as small strokes: percentiles.
     pub(crate) strokes: Vec<f64>,
+    /// The runs behind the value, each as a small dot below it.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Run {
+    /// Its value.
+    pub(crate) value: f64,
+    /// Whether it is far from the others: drawn larger and hollow, never left out.
+    pub(crate) outlier: bool,
 }
 
 /// A chart of dots.
@@ -38,8 +49,10 @@ pub(crate) struct DotChart {
     pub(crate) description: String,
     /// The common axis.
     pub(crate) x: Axis,
-    /// A value that matters, with a word: "as alone" at 1.
-    pub(crate) level: Option<(f64, String)>,
+    /// Values that matter, with a word: "as alone" at 1.
+    pub(crate) levels: Vec<(f64, String)>,
+    /// Values that the axis has to hold besides: so that charts side by side share one.
+    pub(crate) holds: Vec<f64>,
     /// Lines from top to bottom.
     pub(crate) rows: Vec<Row>,
 }
@@ -57,25 +70,24 @@ impl DotChart {
             .fold(20.0, f64::max)
             .min(WIDTH * 0.3);
         let (left, right) = (names + 12.0, WIDTH - labels - 14.0);
-        let top = if self.level.is_some() { 26.0 } else { 6.0 };
+        let top = if self.levels.is_empty() { 6.0 } else { 26.0 };
         let bottom = top + ROW * self.rows.len().max(1) as f64;
         let values = self.rows.iter().flat_map(|r| {
-            [Some(r.value), r.range.map(|x| x.0), r.range.map(|x| x.1), r.published]
+            [Some(r.value), r.range.map(|x| x.0), r.range.map(|x| x.1)]
                 .into_iter()
                 .flatten()
-                .chain(r.strokes.iter().copied())
+                .chain(r.published.iter().chain(&r.strokes).copied())
+                .chain(r.runs.iter().map(|run| run.value))
         });
         let scale =
-            Scale::around(self.x.law, values.chain(self.level.iter().map(|l| l.0))).over(left + 6.0, right - 6.0);
+            Scale::around(self.x.law, values.chain(self.levels.iter().map(|l| l.0)).chain(self.holds.iter().copied()))
+                .over(left + 6.0, right - 6.0);
         let content = html! {
-            @for tick in scale.ticks(6) {
-                @let x = scale.at(tick);
+            @for (x, text) in readable(&scale, 6, self.x.show) {
                 path.rule d=(format!("M{} {}V{}", px(x), px(top), px(bottom))) {}
-            }
-            @for (x, text) in legible(&scale, scale.ticks(6).into_iter().map(|t| (t, (self.x.show)(t))).collect()) {
                 text.tick.mid x=(px(x)) y=(px(bottom + LINE + 1.0)) { (text) }
             }
-            @if let Some((value, word)) = &self.level {
+            @for (value, word) in &self.levels {
                 path.level d=(format!("M{} {}V{}", px(scale.at(*value)), px(top - 6.0), px(bottom))) {}
                 text.note x=(px(scale.at(*value) + 3.0)) y=(px(top - 10.0)) { (word) }
             }
@@ -102,15 +114,24 @@ fn draw_row(row: &Row, scale: &Scale, y: f64, left: f64, right: f64) -> Markup {
         @for stroke in row.strokes.iter().filter(|s| scale.shows(**s)) {
             path class=(format!("whisker {class}")) d=(format!("M{} {}v10", px(scale.at(*stroke)), px(y - 5.0))) {}
         }
-        @if let Some(published) = row.published.filter(|p| scale.shows(*p)) {
-            path.point.published.plain d=(Marker::Diamond.path(scale.at(published), y, 4.6)) {}
+        @for published in row.published.iter().filter(|p| scale.shows(**p)) {
+            path.point.published.plain d=(Marker::Diamond.path(scale.at(*published), y, 4.6)) {}
         }
         @if scale.shows(row.value) {
             path class=(format!("point {class}")) d=(row.marker.path(scale.at(row.value), y, 4.2)) {
                 title { (row.name) ": " (row.label) }
             }
         }
+        @for run in row.runs.iter().filter(|run| scale.shows(run.value)) {
+            (run_mark(scale.at(run.value), y + 9.0, run.outlier, &class))
+        }
         text class=(format!("name {class}")) x=(px(right + 6.0)) y=(px(if row.below.is_empty() { y + 4.0 } else { y - 2.0 })) { (row.label) }
         @if !row.below.is_empty() { text.note x=(px(right + 6.0)) y=(px(y + 12.0)) { (row.below) } }
     }
+}
+
+/// The mark of one run.
+pub(crate) fn run_mark(x: f64, y: f64, outlier: bool, class: &str) -> Markup {
+    let (kind, r) = if outlier { ("run outlier", 3.2) } else { ("run", 2.0) };
+    html! { path class=(format!("{kind} {class}")) d=(Marker::Circle.path(x, y, r)) {} }
 }

@@ -59,6 +59,19 @@ pub(crate) fn legible(scale: &Scale, ticks: Vec<(f64, String)>) -> Vec<(f64, Str
     kept
 }
 
+/// As many computed ticks as can be read, with their places and words.
+pub(crate) fn readable(scale: &Scale, most: usize, show: fn(f64) -> String) -> Vec<(f64, String)> {
+    for wanted in (3..=most).rev() {
+        let ticks: Vec<(f64, String)> = scale.ticks(wanted).into_iter().map(|t| (t, show(t))).collect();
+        let all = ticks.len();
+        let kept = legible(scale, ticks);
+        if kept.len() == all {
+            return kept;
+        }
+    }
+    legible(scale, scale.ticks(2).into_iter().map(|t| (t, show(t))).collect())
+}
+
 /// Scales laid out in the drawing, with room for labels.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {

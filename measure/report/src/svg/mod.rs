@@ -13,6 +13,7 @@ pub(crate) mod dots;
 pub(crate) mod frame;
 pub(crate) mod lines;
 pub(crate) mod scale;
+pub(crate) mod stacks;
 
 use maud::{Markup, html};
 

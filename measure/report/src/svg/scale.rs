@@ -93,6 +93,11 @@ impl Scale {
         self.low
     }
 
+    /// Its upper end.
+    pub(crate) fn high(&self) -> f64 {
+        self.high
+    }
+
     /// Whether `value` can be drawn at its true place.
     pub(crate) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.law.even() || value > 0.0)

@@ -2,6 +2,8 @@
 //! scatter, and one ugly case of everything that can go wrong.
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
+pub mod apps;
+
 use brisk_core::stats::Summary;
 use brisk_results::{
     BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
@@ -298,6 +300,11 @@ pub fn all() -> Vec<Document> {
         Document::Concurrency(Box::new(concurrency())),
         Document::Schedulers(Box::new(schedulers())),
         Document::Footprint(Box::new(footprint())),
+        Document::Launch(Box::new(apps::launch())),
+        Document::Launch(Box::new(apps::launch_vs())),
+        Document::Latency(Box::new(apps::latency())),
+        Document::Suite(Box::new(apps::suite())),
+        Document::WhatIf(Box::new(apps::what_if())),
     ]
 }
 
@@ -366,6 +373,7 @@ pub fn ugly() -> Vec<Document> {
         points: Vec::new(),
         drops: Vec::new(),
     };
+    let (launch, latency, suite, what_if) = apps::ugly(&head, hostile);
     let mut few = concurrency();
     few.header = head;
     few.points.truncate(1);
@@ -376,5 +384,9 @@ pub fn ugly() -> Vec<Document> {
         Document::Concurrency(Box::new(few)),
         Document::Schedulers(Box::new(schedulers)),
         Document::Footprint(Box::new(empty)),
+        Document::Launch(Box::new(launch)),
+        Document::Latency(Box::new(latency)),
+        Document::Suite(Box::new(suite)),
+        Document::WhatIf(Box::new(what_if)),
     ]
 }

@@ -176,8 +176,9 @@ pub(super) fn syncs(report: &BenchReport) -> Option<Figure> {
                 below: format!("p99 {}", format::us(sync.latency.p99_us)),
                 tone: Tone::Write,
                 marker: Marker::Square,
-                published: None,
+                published: Vec::new(),
                 strokes: vec![sync.latency.p95_us, sync.latency.max_us],
+                runs: Vec::new(),
             }
         })
         .collect();
@@ -189,7 +190,8 @@ pub(super) fn syncs(report: &BenchReport) -> Option<Figure> {
             .collect::<Vec<_>>()
             .join(" "),
         x: Axis::new("time of write and call", Law::Log10, format::us_tick),
-        level: None,
+        levels: Vec::new(),
+        holds: Vec::new(),
         rows,
     };
     Some(Figure {

@@ -37,7 +37,7 @@ pub(crate) fn section(report: &BenchReport) -> Section {
         verdict.insert(0, report.cache.text.clone());
     }
     Section {
-        title: "Storage benchmark",
+        title: "Storage benchmark".to_owned(),
         question: format!("What does the storage under this path deliver? ({} run)", report.budget),
         verdict,
         figures: figures.into_iter().flatten().collect(),

@@ -1,0 +1,233 @@
+//! What a launch comes to, in sentences: the time and its parts, then whatever makes one doubt them.
+
+use brisk_results::{Cause, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
+
+use super::reads;
+use crate::ratio::Judgement;
+use crate::{causes, endings, facts, format, ratio, sets};
+
+/// Waiting for a processor is worth a sentence from this share of the time on.
+const CPU_WAIT_SHARE: f64 = 0.05;
+/// Of what was in memory, so much may stay for a launch to count as cold.
+const STAYED_SHARE: f64 = 0.05;
+/// What watching may cost before one has to know, in percent of one core.
+const WATCH_PERCENT: f64 = 1.0;
+
+/// The sentences, most important first.
+pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
+    let app = facts::shorten(report.app.trim(), 40);
+    let mut said = Vec::new();
+    let mut first: Option<&LaunchSet> = None;
+    for set in &report.sets {
+        let Some((stage, at)) = sets::end(set) else { continue };
+        let name = format::sentence(&sets::name(set, &report.sets));
+        let parts = set.split.as_ref().and_then(causes::sentence).map_or_else(String::new, |p| format!(": {p}"));
+        said.push(match first {
+            None => format!("{name}, {app} {} {}{parts}.", words(stage), format::measured(at, format::ms)),
+            Some(first) => {
+                let less = against(report, first, set).map_or_else(String::new, |less| format!(", {less}"));
+                let it = if name.contains(',') { ": it" } else { ", it" };
+                format!("{name}{it} {} {}{less}{parts}.", words(stage), format::measured(at, format::ms))
+            }
+        });
+        first = first.or(Some(set));
+    }
+    if said.is_empty() {
+        let runs: usize = report.sets.iter().map(|s| s.runs.len()).sum();
+        said.push(if runs == 0 {
+            format!("Nothing was measured: there is no launch of {app} in the document.")
+        } else {
+            format!("No launch of {app} got as far as running its program.")
+        });
+    }
+    let told: Vec<&LaunchComparison> = first.map_or_else(Vec::new, |first| {
+        report.sets.iter().filter_map(|set| of_temperatures(report, first, set)).collect()
+    });
+    for comparison in report.comparisons.iter().filter(|c| !told.contains(c)) {
+        let (who, base) = sets::sides(comparison);
+        said.push(format!("{}.", format::sentence(&ratio::sentence(&who, &base, &comparison.settled_ratio))));
+    }
+    said.extend(report.sets.iter().flat_map(|set| doubts(report, set)));
+    said.extend(first.and_then(window));
+    said.extend(cpu_wait(report));
+    said.extend(first.and_then(|set| read(report, set)));
+    said.extend(cold(report));
+    let mut methods: Vec<String> =
+        report.sets.iter().filter_map(|s| s.split.as_ref()).filter_map(causes::lost).collect();
+    if first.is_some() && report.sets.iter().all(|set| set.split.is_none()) {
+        methods.push("There is no split of the time into its causes.".to_owned());
+    }
+    methods.dedup();
+    said.extend(methods);
+    said.extend(watching(report));
+    said
+}
+
+/// What an app has done at the moment that counts.
+fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Settled => "settles after",
+        Stage::Idle => "has done its work after",
+        Stage::FirstFrame => "never settles; it draws first after",
+        Stage::FirstWindow => "never draws; it shows a window after",
+        Stage::FirstProcess => "shows no window; its program runs after",
+    }
+}
+
+/// The comparison of a set with the same set-up at another temperature, where there is one.
+fn of_temperatures<'a>(report: &'a LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<&'a LaunchComparison> {
+    let (word, base) = (sets::temperature(set.temperature), sets::temperature(first.temperature));
+    report.comparisons.iter().find(|c| first.label == set.label && c.label == word && c.base == base)
+}
+
+/// How much less, or more, the same set-up takes at another temperature: by pairs of launches where the document has
+/// them, else by the medians.
+fn against(report: &LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<String> {
+    let ((stage, base), (same, at)) = (sets::end(first)?, sets::end(set)?);
+    if stage != same || first.label != set.label || first.temperature == set.temperature {
+        return None;
+    }
+    let cold = sets::temperature(first.temperature);
+    let (saved, seen, range) = match of_temperatures(report, first, set) {
+        Some(comparison) => {
+            let saved = ratio::saved_percent(&comparison.settled_ratio);
+            let seen = matches!(ratio::judge(&comparison.settled_ratio), Judgement::Shorter | Judgement::Longer);
+            (saved.median, seen, Some(saved).filter(|s| s.count > 1 && s.median > 0.0))
+        }
+        None => ((1.0 - at.median / base.median) * 100.0, format::seem_apart(base, at), None),
+    };
+    if !seen {
+        return Some(format!("which the runs do not tell from {cold}"));
+    }
+    let range = range.map_or_else(String::new, |saved| {
+        format!(" ({})", format::interval(&saved, |percent| format::share(percent, 100.0)))
+    });
+    let word = if saved > 0.0 { "less" } else { "more" };
+    Some(format!("{}{range} {word} than {cold}", format::share(saved.abs(), 100.0)))
+}
+
+/// Endings that are not settled, and runs far from the others.
+fn doubts(report: &LaunchReport, set: &LaunchSet) -> Vec<String> {
+    let name = sets::name(set, &report.sets);
+    let mut said = endings::sentences("launch", &format!("({name})"), set.runs.iter().map(|run| &run.ending));
+    let far: Vec<String> = set
+        .runs
+        .iter()
+        .filter(|run| run.outlier)
+        .map(|run| run.at_ms(Stage::Settled).map_or_else(|| "no time".to_owned(), format::ms))
+        .collect();
+    if !far.is_empty() {
+        said.push(format!(
+            "{} of {} launches ({name}) {} far from the others ({}): shown, and part of all figures.",
+            far.len(),
+            set.runs.len(),
+            if far.len() == 1 { "lies" } else { "lie" },
+            format::list(&far)
+        ));
+    }
+    said
+}
+
+/// What a first window is worth.
+fn window(set: &LaunchSet) -> Option<String> {
+    let (window, settled) = (set.stage(Stage::FirstWindow)?, set.stage(Stage::Settled)?);
+    (settled.median > window.median * 1.1).then(|| {
+        format!(
+            "A window is there after {}, but the screen is final {} later.",
+            format::ms(window.median),
+            format::ms(settled.median - window.median)
+        )
+    })
+}
+
+/// What the times are without the wait for a processor, where that wait is long.
+fn cpu_wait(report: &LaunchReport) -> Option<String> {
+    let parts: Vec<String> = report
+        .sets
+        .iter()
+        .filter_map(|set| {
+            let split = set.split.as_ref()?;
+            let (less, settled) = (set.settled_less_cpu_wait_ms.as_ref()?, set.stage(Stage::Settled)?);
+            (split.time_ms(Cause::CpuWait)? / split.wall_ms >= CPU_WAIT_SHARE).then(|| {
+                format!(
+                    "{} {}, spread {} instead of {}",
+                    sets::name(set, &report.sets),
+                    format::ms(less.median),
+                    format::variation(less),
+                    format::variation(settled)
+                )
+            })
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("Less the time in which no processor was free: {}.", parts.join("; ")))
+}
+
+fn read(report: &LaunchReport, set: &LaunchSet) -> Option<String> {
+    let storage = reads::middle(set)?;
+    let name = format::sentence(&sets::name(set, &report.sets));
+    if storage.read.requests == 0 {
+        return Some(format!("{name}, it reads nothing from the storage."));
+    }
+    Some(format!(
+        "{name}, it reads {} in {} requests, {} of them in sequence, of {}.",
+        format::bytes(storage.read.bytes as f64),
+        format::tally(storage.read.requests as f64),
+        reads::sequential(&storage.read),
+        format::plural(storage.files_count, "file")
+    ))
+}
+
+/// How cold the cold launches were; sets of which the same is to be said share a sentence.
+fn cold(report: &LaunchReport) -> Vec<String> {
+    let mut found: Vec<(&str, String, Vec<String>)> = Vec::new();
+    for set in report.sets.iter().filter(|set| set.temperature == Temperature::Cold) {
+        let Some((how, evidence)) = coldness(set) else { continue };
+        let name = sets::name(set, &report.sets);
+        match found.iter_mut().find(|(same, text, _)| *same == how && *text == evidence) {
+            Some((_, _, names)) => names.push(name),
+            None => found.push((how, evidence, vec![name])),
+        }
+    }
+    found
+        .into_iter()
+        .map(|(how, evidence, names)| match names.as_slice() {
+            [only] if !only.contains(',') => format!("{how}: {evidence}."),
+            names => format!("{how} ({}): {evidence}.", names.join("; ")),
+        })
+        .collect()
+}
+
+/// A judgement and its evidence.
+fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
+    let unchecked = set.runs.iter().filter(|run| run.cold.is_none()).count();
+    if unchecked > 0 {
+        return Some((
+            "Cold is not verified",
+            format!("of {unchecked} of {} launches nothing says what was in memory", set.runs.len()),
+        ));
+    }
+    let check = reads::worst(set)?;
+    let (before, stayed) = (check.cached_before_bytes as f64, check.cached_after_bytes as f64);
+    let files = format::plural(check.files, "file");
+    if stayed == 0.0 {
+        return Some(("Cold is verified", format!("nothing of the app's {files} stayed in memory")));
+    }
+    let why = check.stayed.first().map_or_else(String::new, |file| {
+        format!(", most of {} ({})", facts::shorten(&file.path, 60), facts::shorten(&file.reason, 60))
+    });
+    let evidence = format!(
+        "of {} in memory of the app's {files}, {} stayed there{why}",
+        format::bytes(before),
+        format::bytes(stayed)
+    );
+    Some((if stayed <= STAYED_SHARE * before { "Cold is verified" } else { "Not wholly cold" }, evidence))
+}
+
+/// What watching cost, when it is not negligible.
+fn watching(report: &LaunchReport) -> Option<String> {
+    let all = || report.sets.iter().flat_map(|s| &s.runs).map(|r| r.watch_cpu_percent).filter(|p| p.is_finite());
+    let most = all().fold(0.0, f64::max);
+    (most > WATCH_PERCENT).then(|| {
+        format!("Watching took up to {} of one core, which is part of what was measured.", format::percent(most))
+    })
+}

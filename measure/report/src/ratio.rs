@@ -1,0 +1,126 @@
+//! A measured ratio in words that claim no more than its interval does.
+
+use brisk_core::stats::Summary;
+
+use crate::format;
+
+/// What a ratio of two times lets one say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// Its interval lies above 1.
+    Longer,
+    /// Its interval lies below 1.
+    Shorter,
+    /// Its interval holds 1.
+    NoDifference,
+    /// One pair of runs has no interval.
+    OnePair,
+    /// Not a ratio.
+    Nothing,
+}
+
+/// What `ratio` lets one say.
+pub(crate) fn judge(ratio: &Summary) -> Judgement {
+    let usable = [ratio.median, ratio.low, ratio.high].into_iter().all(|v| v.is_finite() && v >= 0.0);
+    match ratio.count {
+        0 => Judgement::Nothing,
+        _ if !usable => Judgement::Nothing,
+        1 => Judgement::OnePair,
+        _ if ratio.low > 1.0 => Judgement::Longer,
+        _ if ratio.high < 1.0 => Judgement::Shorter,
+        _ => Judgement::NoDifference,
+    }
+}
+
+/// `1.42 times (1.31 to 1.55, 6 pairs)`.
+pub(crate) fn words(ratio: &Summary) -> String {
+    let median = format!("{} times", format::number(ratio.median));
+    match ratio.count {
+        0 => median,
+        1 => format!("{median} (one pair of runs)"),
+        n => {
+            let few = if format::sure(ratio) { "" } else { "only " };
+            format!("{median} ({}, {few}{n} pairs)", format::interval(ratio, format::number))
+        }
+    }
+}
+
+/// Whether `who` takes longer than `base`, in a sentence without its full stop.
+pub(crate) fn sentence(who: &str, base: &str, ratio: &Summary) -> String {
+    let seems = if format::sure(ratio) { "takes" } else { "seems to take" };
+    match judge(ratio) {
+        Judgement::Longer | Judgement::Shorter => format!("{who} {seems} {} as long as {base}", words(ratio)),
+        Judgement::NoDifference => {
+            format!("{who} against {base}: no difference can be seen, {}", words(ratio))
+        }
+        Judgement::OnePair => format!("{who} took {} as long as {base}, which proves nothing", words(ratio)),
+        Judgement::Nothing => format!("{who} and {base} cannot be compared: no run of one has its pair"),
+    }
+}
+
+/// The time that a ratio saves, in percent: a ratio of 0.8 saves 20 %. The ends of the interval change places.
+pub(crate) fn saved_percent(ratio: &Summary) -> Summary {
+    let saved = |ratio: f64| (1.0 - ratio) * 100.0;
+    Summary {
+        median: saved(ratio.median),
+        low: saved(ratio.high),
+        high: saved(ratio.low),
+        min: saved(ratio.max),
+        max: saved(ratio.min),
+        ..*ratio
+    }
+}
+
+/// The geometric mean of those ratios that are positive numbers, and how many they are.
+pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<(f64, u64)> {
+    let (mut sum, mut count) = (0.0, 0u64);
+    for ratio in ratios {
+        if ratio.is_finite() && ratio > 0.0 {
+            sum += ratio.ln();
+            count += 1;
+        }
+    }
+    (count > 0).then(|| ((sum / count as f64).exp(), count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64]) -> Summary {
+        Summary::of(values).expect("finite")
+    }
+
+    #[test]
+    fn an_interval_that_holds_1_is_no_difference() {
+        let same = of(&[0.98, 1.01, 1.02, 0.97, 1.05, 1.04]);
+        assert_eq!(judge(&same), Judgement::NoDifference);
+        assert!(sentence("Cold with writers", "idle", &same).contains("no difference can be seen"));
+        let slower = of(&[1.3, 1.31, 1.42, 1.45, 1.5, 1.55]);
+        assert_eq!(sentence("A", "B", &slower), "A takes 1.44 times (1.30 to 1.55, 6 pairs) as long as B");
+    }
+
+    #[test]
+    fn few_pairs_are_told_in_weaker_words() {
+        assert_eq!(
+            sentence("A", "B", &of(&[1.3, 1.4])),
+            "A seems to take 1.35 times (1.30 to 1.40, only 2 pairs) as long as B"
+        );
+        assert!(sentence("A", "B", &of(&[1.3])).ends_with("which proves nothing"));
+        assert!(sentence("A", "B", &Summary { low: f64::NAN, ..of(&[1.3, 1.4]) }).contains("cannot be compared"));
+    }
+
+    #[test]
+    fn what_is_saved_keeps_low_below_high() {
+        let saved = saved_percent(&of(&[0.7, 0.8, 0.9]));
+        assert!(
+            (saved.low - 10.0).abs() < 1e-9 && (saved.median - 20.0).abs() < 1e-9 && (saved.high - 30.0).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn the_geometric_mean_leaves_out_what_is_no_ratio() {
+        assert_eq!(geometric_mean([2.0, 8.0, f64::NAN, 0.0]).map(|(mean, n)| (mean.round(), n)), Some((4.0, 2)));
+        assert_eq!(geometric_mean([]), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! What has to be true of documents about apps, on the page and in the terminal.
+
+mod samples;
+
+use brisk_core::stats::Summary;
+use brisk_results::{Cause, Document, Ending, LaunchReport, LaunchSet, Part, Split, SplitMethod, Stage, Temperature};
+use roxmltree::{Document as Xml, Node, ParsingOptions};
+use samples::apps::{self, comparison, parts, set};
+
+fn parsed(page: &str) -> Xml<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Xml::parse_with_options(page, options).unwrap_or_else(|error| panic!("{error}\n{page}"))
+}
+
+fn classed<'a>(xml: &'a Xml<'a>, class: &'static str) -> Vec<Node<'a, 'a>> {
+    let has = move |n: &Node<'_, '_>| n.attribute("class").is_some_and(|c| c.split(' ').any(|one| one == class));
+    xml.descendants().filter(|n| n.has_tag_name("path") && has(n)).collect()
+}
+
+fn launch(report: &LaunchReport) -> Document {
+    Document::Launch(Box::new(report.clone()))
+}
+
+/// The text of a terminal in one line.
+fn said(document: &Document) -> String {
+    brisk_report::terminal(document, Some(160)).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_run_is_a_dot_and_those_far_from_the_others_are_marked() {
+    let report = apps::launch();
+    let page = brisk_report::html(&[launch(&report)]);
+    let xml = parsed(&page);
+    let runs: usize = report.sets.iter().map(|s| s.runs.len()).sum();
+    // Five stages, and settled less the wait for a processor; the legend shows one of each kind.
+    assert_eq!(classed(&xml, "run").len(), runs * 6 + 2);
+    assert_eq!(classed(&xml, "outlier").len(), 6 + 1);
+    assert!(said(&launch(&report)).contains("1 of 6 launches (cold) lies far from the others (2.75 s)"));
+}
+
+#[test]
+fn the_parts_of_a_bar_are_as_long_as_their_shares() {
+    let report = apps::launch();
+    let page = brisk_report::html(&[launch(&report)]);
+    let xml = parsed(&page);
+    let chart = xml
+        .descendants()
+        .find(|n| {
+            n.has_tag_name("svg") && n.descendants().any(|t| t.text() == Some("What the time until settled went to"))
+        })
+        .expect("the chart of causes");
+    let width = |part: &Node<'_, '_>| -> f64 {
+        let path = part.attribute("d").expect("drawn");
+        path.split(['h', 'v']).nth(1).expect("a width").parse().expect("a number")
+    };
+    let bars: Vec<(String, f64)> = chart
+        .descendants()
+        .filter(|n| n.attribute("class").is_some_and(|c| c.starts_with("part ")))
+        .map(|n| {
+            (
+                n.descendants().find(|t| t.has_tag_name("title")).and_then(|t| t.text()).unwrap_or("").to_owned(),
+                width(&n),
+            )
+        })
+        .collect();
+    let of =
+        |phrase: &str, nth: usize| bars.iter().filter(|(words, _)| words.starts_with(phrase)).nth(nth).expect(phrase).1;
+    let split = report.sets[0].split.as_ref().expect("a split");
+    let wanted = split.time_ms(Cause::StorageRead).expect("known") / split.time_ms(Cause::UserCpu).expect("known");
+    let drawn = (of("waiting for storage reads", 0) + 1.0) / (of("running its own code", 0) + 1.0);
+    assert!((drawn / wanted - 1.0).abs() < 0.02, "{drawn} instead of {wanted}");
+    // The second bar is of the same scale.
+    let warm = report.sets[1].split.as_ref().expect("a split");
+    let wanted = split.time_ms(Cause::UserCpu).expect("known") / warm.time_ms(Cause::UserCpu).expect("known");
+    let drawn = (of("running its own code", 0) + 1.0) / (of("running its own code", 1) + 1.0);
+    assert!((drawn / wanted - 1.0).abs() < 0.02, "{drawn} instead of {wanted}");
+}
+
+#[test]
+fn causes_that_took_no_time_are_in_no_legend() {
+    let legend = |report: &LaunchReport| {
+        let page = brisk_report::html(&[launch(report)]);
+        let xml = parsed(&page);
+        let list = xml.descendants().find(|n| n.attribute("class") == Some("keys")).expect("a legend");
+        list.descendants().filter_map(|n| n.text()).collect::<Vec<_>>().join("|")
+    };
+    let quiet = legend(&apps::launch());
+    assert!(
+        quiet.contains("waiting for storage reads") && !quiet.contains("swap") && !quiet.contains("network"),
+        "{quiet}"
+    );
+    let busy = legend(&apps::launch_vs());
+    for cause in
+        ["freeing memory", "waiting for pages from swap", "waiting for the network", "waiting for storage writes"]
+    {
+        assert!(busy.contains(cause), "{cause} is missing in {busy}");
+    }
+}
+
+#[test]
+fn an_interval_that_holds_1_is_no_difference() {
+    let text = said(&launch(&apps::launch_vs()));
+    assert!(text.contains("Cold, writers takes 1.90 times (1.80 to 2.01, 7 pairs) as long as idle."), "{text}");
+    assert!(text.contains("Warm, writers against idle: no difference can be seen"), "{text}");
+}
+
+#[test]
+fn warm_is_only_less_than_cold_when_the_runs_say_so() {
+    let mut report = apps::launch();
+    // Pair by pair where the document has pairs, and then not twice; else by the medians.
+    let text = said(&launch(&report));
+    assert!(text.contains("60 % (57 to 67 %) less than cold") && !text.contains("as long as cold"), "{text}");
+    report.comparisons[0].settled_ratio.high = 1.2;
+    assert!(said(&launch(&report)).contains("which the runs do not tell from cold"));
+    report.comparisons.clear();
+    assert!(said(&launch(&report)).contains("59 % less than cold"));
+    report.sets[1] = set("evince", Temperature::Warm, &parts(820.0, 1_100.0, 30.0), 6, None);
+    assert!(said(&launch(&report)).contains("which the runs do not tell from cold"));
+}
+
+#[test]
+fn endings_other_than_settled_are_said_before_all_other_doubts() {
+    let mut report = apps::launch();
+    for run in report.sets[0].runs.iter_mut().take(2) {
+        run.ending = Ending::Animating;
+    }
+    report.sets[1].runs[0].ending = Ending::Exited { code: None, signal: Some(11) };
+    let text = said(&launch(&report));
+    assert!(text.contains("2 of 6 launches (cold) never settled"), "{text}");
+    assert!(text.contains("1 of 6 launches (warm) ended without being asked to (ended by signal 11)"), "{text}");
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing in {text}"));
+    assert!(at("never settled") < at("A window is there"));
+}
+
+#[test]
+fn a_launch_that_never_settles_has_no_settled_time() {
+    let mut report = apps::launch();
+    report.sets.truncate(1);
+    let set: &mut LaunchSet = &mut report.sets[0];
+    set.stages.retain(|s| s.stage <= Stage::FirstFrame);
+    for run in &mut set.runs {
+        run.ending = Ending::Animating;
+        run.stages.retain(|s| s.stage <= Stage::FirstFrame);
+        run.outlier = false;
+    }
+    (set.split, set.settled_less_cpu_wait_ms) = (None, None);
+    let text = said(&launch(&report));
+    assert!(text.contains("never settles; it draws first after") && !text.contains("evince settles"), "{text}");
+    assert!(text.contains("All 6 launches (cold) never settled"), "{text}");
+    assert!(text.contains("no split of the time"), "{text}");
+}
+
+#[test]
+fn a_split_without_ebpf_says_what_is_lost_and_shows_the_storage_as_one() {
+    let mut report = apps::launch();
+    report.sets.truncate(1);
+    report.sets[0].split = Some(Split {
+        method: SplitMethod::Cgroup,
+        wall_ms: 2_200.0,
+        parts: [(Cause::UserCpu, 600.0), (Cause::SystemCpu, 260.0), (Cause::Storage, 1_100.0), (Cause::Other, 240.0)]
+            .map(|(cause, time_ms)| Part { cause, time_ms })
+            .into(),
+        lost_events: 0,
+    });
+    let text = said(&launch(&report));
+    assert!(text.contains("50 % waiting for storage, 39 % running"), "{text}");
+    assert!(text.contains("without eBPF: it cannot tell reads, swap-in and writes of the storage apart"), "{text}");
+}
+
+#[test]
+fn one_launch_or_none_is_never_more_than_that() {
+    let mut report = apps::launch();
+    report.sets = vec![set("evince", Temperature::Cold, &parts(400.0, 500.0, 0.0), 1, None)];
+    report.comparisons = vec![comparison(&report.sets[0], &report.sets[0])];
+    let text = said(&launch(&report));
+    assert!(text.contains("settles after 987 ms (one run)") && text.contains("±?"), "{text}");
+    assert!(text.contains("which proves nothing"), "{text}");
+    report.sets[0] = set("evince", Temperature::Cold, &parts(400.0, 500.0, 0.0), 0, None);
+    report.comparisons.clear();
+    assert!(said(&launch(&report)).contains("Nothing was measured"));
+    report.sets.clear();
+    assert!(said(&launch(&report)).contains("Nothing was measured"));
+}
+
+#[test]
+fn what_stayed_in_memory_is_named_with_its_reason() {
+    let mut report = apps::launch();
+    let text = said(&launch(&report));
+    assert!(text.contains("Cold is verified: of 61 MiB") && text.contains("mapped by Xvfb (812)"), "{text}");
+    for run in &mut report.sets[0].runs {
+        run.cold.as_mut().expect("cold").cached_after_bytes = 20 << 20;
+    }
+    assert!(said(&launch(&report)).contains("Not wholly cold: of 61 MiB"));
+    report.sets[0].runs[3].cold = None;
+    assert!(
+        said(&launch(&report)).contains("Cold is not verified: of 1 of 6 launches nothing says what was in memory")
+    );
+}
+
+#[test]
+fn steps_stand_against_the_three_limits() {
+    let document = Document::Latency(Box::new(apps::latency()));
+    let text = said(&document);
+    for words in [
+        "The slowest of 6 steps, play, is not stable within 11.0 s",
+        "2 immediate (within 0.1 s), 2 within the flow of thought (1 s), 1 slow, but hold attention (10 s) and 1 beyond",
+        "1 step changed nothing on the screen: press a dead key.",
+        "500 pseudo-random events with seed 10 take 41.1 s",
+        "All 6 repetitions of play never settled",
+    ] {
+        assert!(text.contains(words), "{words} is missing in {text}");
+    }
+    let page = brisk_report::html(&[document]);
+    let xml = parsed(&page);
+    let chart = xml.descendants().find(|n| n.has_tag_name("svg") && n.attribute("role").is_some()).expect("a chart");
+    let limits: Vec<&str> =
+        chart.descendants().filter(|n| n.attribute("class") == Some("note")).filter_map(|n| n.text()).collect();
+    assert_eq!(limits, ["100 ms", "1 s", "10 s"]);
+    assert_eq!(chart.descendants().filter(|n| n.attribute("class") == Some("level")).count(), 3);
+}
+
+#[test]
+fn a_suite_names_the_mean_the_worst_and_what_failed() {
+    let report = apps::suite();
+    let text = said(&Document::Suite(Box::new(report.clone())));
+    let mut log = 0.0;
+    let cold: Vec<&Summary> = report
+        .apps
+        .iter()
+        .flat_map(|a| &a.comparisons)
+        .filter(|c| c.temperature == Temperature::Cold)
+        .map(|c| &c.settled_ratio)
+        .collect();
+    for ratio in &cold {
+        log += ratio.median.ln();
+    }
+    let mean = brisk_core::units::three_digits((log / cold.len() as f64).exp());
+    for words in [
+        format!("Cold launches take {mean} times as long with writers as idle: geometric mean of 10 apps").as_str(),
+        "Worst is chromium with 1.86 times",
+        "galculator could not be measured: galculator is not in the phone's root",
+        "Writers (app install and mail sync) wrote only 3.12 MB/s of the 4.00 MB/s aimed at, 10.8 fsyncs/s.",
+        "spread by at most 10 % in 10 of 10 apps",
+        "published for 40 Android apps on this phone: 65.0 %",
+    ] {
+        assert!(text.contains(words), "{words} is missing in {text}");
+    }
+    let mut same = report;
+    for comparison in same.apps.iter_mut().flat_map(|a| &mut a.comparisons) {
+        comparison.settled_ratio = Summary { low: 0.9, high: 1.2, ..comparison.settled_ratio };
+    }
+    let text = said(&Document::Suite(Box::new(same)));
+    assert!(
+        text.contains("Cold launches with writers show no difference to idle that can be seen in any of 10 apps"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_if_gives_a_bound_and_stands_beside_the_papers() {
+    let report = apps::what_if();
+    let document = Document::WhatIf(Box::new(report.clone()));
+    let text = said(&document);
+    for words in [
+        "Cold, all in RAM could give at most 58 % of the time at the median of 4 apps",
+        "SQLite with sync off: 14.3 times as many inserts",
+        "15x",
+        "17.6x",
+        "16.8x",
+        "2.15x",
+        "2.32x",
+        "2.22x",
+    ] {
+        assert!(text.contains(words), "{words} is missing in {text}");
+    }
+    let page = brisk_report::html(&[document]);
+    for words in ["3 times as fast", "11.8 %", "user-perceived latency", "figure 13", "do not change significantly"] {
+        assert!(page.replace('\u{a0}', " ").contains(words), "{words} is missing");
+    }
+    let xml = parsed(&page);
+    // Two phones for each of two conditions and three operations; the legend has one.
+    assert_eq!(classed(&xml, "published").len(), 2 * 2 * 3 + 1);
+
+    let mut none = report;
+    for comparison in none.apps.iter_mut().flat_map(|a| &mut a.comparisons) {
+        comparison.settled_ratio = Summary { median: 0.98, low: 0.93, high: 1.04, ..comparison.settled_ratio };
+    }
+    let text = said(&Document::WhatIf(Box::new(none)));
+    assert!(
+        text.contains("no gain can be seen in any of 4 apps; if there is one, it is below 7 % of the time"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_watching_cost_is_shown_and_called_when_it_is_much() {
+    let mut report = apps::launch();
+    let text = said(&launch(&report));
+    assert!(
+        text.contains("Watching 0.430 % of one core, at most 0.499 %") && !text.contains("Watching took"),
+        "{text}"
+    );
+    report.sets[0].runs[0].watch_cpu_percent = 2.5;
+    assert!(said(&launch(&report)).contains("Watching took up to 2.50 % of one core"));
+}
