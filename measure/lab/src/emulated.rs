@@ -91,6 +91,8 @@ pub(crate) struct Emulated {
     ahead_ns: u64,
     /// The model cannot hear of anything before this.
     last_event_ns: u64,
+    /// When the requests that are in the model now began to be, on the model's clock.
+    busy_since_ns: u64,
     in_model: HashMap<u64, Pending>,
     parked: VecDeque<Pending>,
     fixed: VecDeque<(u64, Pending)>,
@@ -112,6 +114,7 @@ impl Emulated {
             overhead_ns: 0,
             ahead_ns: 0,
             last_event_ns: 0,
+            busy_since_ns: 0,
             in_model: HashMap::new(),
             parked: VecDeque::new(),
             fixed: VecDeque::new(),
@@ -305,6 +308,9 @@ impl Emulated {
         self.last_event_ns = self.last_event_ns.max(event_ns);
         for completion in finished.drain(..) {
             let Some(pending) = self.in_model.remove(&completion.tag) else { continue };
+            if self.in_model.is_empty() && self.parked.is_empty() {
+                self.requests.busy_ns += completion.at_ns.saturating_sub(self.busy_since_ns);
+            }
             let due_ns = completion.at_ns.saturating_sub(self.ahead_ns);
             if completion.at_ns.saturating_sub(pending.stamp_ns) < self.overhead_ns {
                 self.requests.faster_than_lab += 1;
@@ -344,6 +350,9 @@ impl Emulated {
             let dated_back_ns = now_ns.saturating_sub(self.overhead_ns);
             self.catch_up(dated_back_ns);
             pending.stamp_ns = self.model_ns(dated_back_ns).max(self.last_event_ns);
+            if self.in_model.is_empty() && self.parked.is_empty() {
+                self.busy_since_ns = pending.stamp_ns;
+            }
             if !self.parked.is_empty() || !self.hand_over(pending, pending.stamp_ns) {
                 self.requests.parked += 1;
                 self.parked.push_back(pending);

@@ -42,6 +42,8 @@ pub struct Requests {
     pub failed: u64,
     /// Most requests that the server held at once: the queue depth that the device showed.
     pub in_flight_max: u64,
+    /// Time of the model in which it had at least one request.
+    pub busy_ns: u64,
     /// Requests whose time in the model is shorter than the lab's own overhead, so that they came late for certain.
     pub faster_than_lab: u64,
 }

@@ -72,6 +72,19 @@ fn what_is_faster_than_the_lab_is_counted() {
 }
 
 #[test]
+fn busy_time_counts_overlapping_requests_once_and_gaps_not_at_all() {
+    let mut device = device(Timing::Model, &[]);
+    let last = |found: &[(u64, Reply)]| found.iter().map(|(at_ns, _)| *at_ns).max().expect("a reply");
+    device.read(0, 1, 0, 4096);
+    device.read(1_000, 2, 1 << 20, 4096);
+    let first_ns = last(&run_dry(&mut device, 1_000));
+    assert_eq!(device.requests.busy_ns, first_ns);
+    device.read(50_000_000, 3, 2 << 20, 4096);
+    let second_ns = last(&run_dry(&mut device, 50_000_000));
+    assert_eq!(device.requests.busy_ns, first_ns + second_ns - 50_000_000);
+}
+
+#[test]
 fn parked_requests_keep_their_order() {
     let mut device = device(Timing::Model, &[("queue_depth_requests", "1")]);
     (0..20).for_each(|n| device.read(n, n, (n * 7919 % 4096) * 4096, 4096));

@@ -158,8 +158,9 @@ fn requests(status: &Status) -> String {
         table.add_row([name, &kind.requests.to_string(), &format_bytes(kind.bytes), &sizes(kind)]);
     }
     format!(
-        "{}in flight at most {}, waited for the device's queue {}, failed {}\n",
+        "{}busy {:.1} ms, in flight at most {}, waited for the device's queue {}, failed {}\n",
         lines(&table),
+        all.busy_ns as f64 / 1e6,
         all.in_flight_max,
         all.parked,
         all.failed
