@@ -16,7 +16,8 @@ const COMPRESSING_OPTIONS: [&str; 2] = ["compress", "compress-force"];
 const COMPRESSING_FILE_SYSTEMS: [&str; 3] = ["bcachefs", "zfs", "squashfs"];
 
 /// A run from its start on: what its [`Header`] will say.
-pub(crate) struct Run {
+#[derive(Debug)]
+pub struct Run {
     sense: Sense,
     started: jiff::Timestamp,
     begun: std::time::Instant,
@@ -28,7 +29,10 @@ pub(crate) struct Run {
 
 impl Run {
     /// Begins at `place`.
-    pub(crate) fn begin(sense: &Sense, place: &Place, seed: u64) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When /proc or /sys cannot be read.
+    pub fn begin(sense: &Sense, place: &Place, seed: u64) -> Result<Self> {
         let environment = environment(sense, place)?;
         let warnings = compression_warning(&environment).into_iter().collect();
         Ok(Self {
@@ -42,7 +46,8 @@ impl Run {
         })
     }
 
-    pub(crate) fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
+    /// Adds what the reader has to know.
+    pub fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
         self.warnings.extend(warnings);
     }
 
@@ -50,15 +55,16 @@ impl Run {
         self.begun.elapsed()
     }
 
-    /// Ends it.
-    pub(crate) fn end(mut self, io_engine: String, written_bytes: u64) -> Header {
+    /// Ends it. `io_engine` is how requests were made, where this process made them; `written_bytes` is what it wrote.
+    #[must_use]
+    pub fn end(mut self, io_engine: Option<String>, written_bytes: u64) -> Header {
         self.warnings.extend(self.pressure.warning(&self.sense));
         Header {
             schema_version: SCHEMA_VERSION,
             started: self.started.to_string(),
             duration_s: self.begun.elapsed().as_secs_f64(),
             environment: self.environment,
-            io_engine: Some(io_engine),
+            io_engine,
             seed: self.seed,
             written_bytes,
             warnings: self.warnings,

@@ -187,7 +187,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
         depth_sweep: of(&|job| job.block_bytes == base),
         syncs: syncs.iter().filter_map(|job| job.result(base)).collect(),
         verdict: Vec::new(),
-        header: run.end(engine.description(), work.written_bytes),
+        header: run.end(Some(engine.description()), work.written_bytes),
     };
     report.verdict = verdict(&report);
     Ok(report)

@@ -96,7 +96,7 @@ impl Bed {
 
     /// Ends the run.
     pub(crate) fn end(self, io_engine: String) -> Header {
-        self.run.end(io_engine, self.work.written_bytes + self.measured_bytes.get())
+        self.run.end(Some(io_engine), self.work.written_bytes + self.measured_bytes.get())
     }
 
     /// What the next measurement must not inherit: unwritten buffers, and pages in memory.
