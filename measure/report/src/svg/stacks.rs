@@ -227,6 +227,8 @@ fn draw_row(row: &StackRow, scale: &Scale, y: f64, [left, right]: [f64; 2]) -> M
     let ends = ends_of(&row.parts);
     let sum = ends.last().map_or(0.0, |end| end.1);
     let middle = y + BAR / 2.0;
+    // Words stand before the whisker: neither may hide the other.
+    let whisker_begins = row.range.map_or(f64::INFINITY, |(low, _)| scale.at(low) - 2.0);
     html! {
         text.tick.strong.end x=(px(left - 6.0)) y=(px(middle + 4.0)) { (fit(&row.name, left - 8.0)) }
         @if sum <= 0.0 && scale.at(row.total) - left > 0.5 {
@@ -236,8 +238,9 @@ fn draw_row(row: &StackRow, scale: &Scale, y: f64, [left, right]: [f64; 2]) -> M
             @let (x, width) = (scale.at(*start), scale.at(*end) - scale.at(*start));
             @if width > 0.02 {
                 (part.texture.face(part.tone, [x, y, width, BAR], &part.words))
-                @if let Some(word) = word_within(part, sum, width) {
-                    text class=(format!("share mid {}", part.texture.class())) x=(px(x + width / 2.0)) y=(px(middle + 3.9)) { (word) }
+                @let room = width.min(whisker_begins - x);
+                @if let Some(word) = word_within(part, sum, room) {
+                    text class=(format!("share mid {}", part.texture.class())) x=(px(x + room / 2.0)) y=(px(middle + 3.9)) { (word) }
                 }
             }
         }
