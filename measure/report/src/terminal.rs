@@ -67,8 +67,7 @@ pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
     let room = columns.saturating_sub(indent).max(12);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    let text = format::tight(text);
-    for word in text.split(|c: char| c.is_whitespace() && c != '\u{a0}').filter(|word| !word.is_empty()) {
+    for word in text.split_whitespace() {
         let mut word: Vec<char> = word.chars().collect();
         if !line.is_empty() && line.chars().count() + 1 + word.len() > room {
             lines.push(std::mem::take(&mut line));
@@ -88,7 +87,7 @@ pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
     let mut out = String::new();
     for (i, line) in lines.iter().enumerate() {
         let front = if i == 0 { lead.to_owned() } else { " ".repeat(indent) };
-        out.push_str(format!("{front}{line}").replace('\u{a0}', " ").trim_end());
+        out.push_str(format!("{front}{line}").trim_end());
         out.push('\n');
     }
     out
