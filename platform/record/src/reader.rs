@@ -34,6 +34,18 @@ impl Lost {
         let Self { damaged_frames, damaged_bytes: _, orphaned_samples, cut_off_bytes, unknown_frames: _ } = self;
         *damaged_frames > 0 || *orphaned_samples > 0 || *cut_off_bytes > 0
     }
+
+    /// Of two records together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            damaged_frames: self.damaged_frames + other.damaged_frames,
+            damaged_bytes: self.damaged_bytes + other.damaged_bytes,
+            orphaned_samples: self.orphaned_samples + other.orphaned_samples,
+            cut_off_bytes: self.cut_off_bytes + other.cut_off_bytes,
+            unknown_frames: self.unknown_frames + other.unknown_frames,
+        }
+    }
 }
 
 /// Gives the items of a record one after the other.
@@ -42,6 +54,8 @@ pub struct Reader<R> {
     input: R,
     path: PathBuf,
     lost: Lost,
+    /// Whether the last byte was a zero that ended nothing.
+    in_zeros: bool,
     /// The last snapshot and its number, if deltas may follow.
     last: Option<(u16, Snapshot)>,
     /// The item that was found while looking for the first.
@@ -56,7 +70,8 @@ impl Reader<BufReader<File>> {
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
         match file.metadata() {
-            Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned() }),
+            // A device may have no end.
+            Ok(metadata) if !metadata.is_file() => Err(Error::NotAFile { path: path.to_owned() }),
             _ => Self::new(BufReader::new(file), path),
         }
     }
@@ -68,7 +83,8 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// When not one frame of it is whole, its format is later, or it cannot be read.
     pub fn new(input: R, path: &Path) -> Result<Self> {
-        let mut reader = Self { input, path: path.to_owned(), lost: Lost::default(), last: None, first: None };
+        let mut reader =
+            Self { input, path: path.to_owned(), lost: Lost::default(), in_zeros: false, last: None, first: None };
         let head = reader.chunk()?;
         let format = head.as_deref().and_then(frame::format_of);
         match format {
@@ -93,8 +109,13 @@ impl<R: BufRead> Reader<R> {
     /// The next item; `None` at the end.
     fn next_item(&mut self) -> Result<Option<Item>> {
         while let Some(chunk) = self.chunk()? {
+            if std::mem::replace(&mut self.in_zeros, chunk.is_empty()) && chunk.is_empty() {
+                // What a power cut left of a block that never reached the disk: zeros, one after the other.
+                self.lost.damaged_bytes += 1;
+                continue;
+            }
             let Some((kind, payload)) = frame::decode(&chunk) else {
-                self.damaged(chunk.len());
+                self.damaged(chunk.len().max(1));
                 continue;
             };
             let Some(kind) = Kind::of(kind) else {
@@ -102,7 +123,10 @@ impl<R: BufRead> Reader<R> {
                 continue;
             };
             let item = match kind {
-                Kind::Session => serde_json::from_slice(&payload).ok().map(Item::Session),
+                Kind::Session => {
+                    self.last = None;
+                    serde_json::from_slice(&payload).ok().map(Item::Session)
+                }
                 Kind::End => serde_json::from_slice(&payload).ok().map(Item::End),
                 Kind::Key | Kind::Delta => match self.snapshot(kind, &payload) {
                     Sample::Whole(snapshot) => Some(Item::Snapshot(snapshot)),

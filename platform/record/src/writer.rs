@@ -67,8 +67,9 @@ impl Writer {
             file,
             length_bytes,
             size_bytes_max,
+            // A delta of one session hardly ever follows the number of another, should what is between them be lost.
+            number: (session.started_unix_ms ^ session.started_unix_ms >> 16) as u16,
             session,
-            number: 0,
             last: None,
             written: Written { dropped_bytes, ..Written::default() },
         };

@@ -144,7 +144,9 @@ fn a_stranger_is_neither_overwritten_nor_read() {
         assert_eq!(fs::read(&path).expect("a file"), stranger.as_bytes());
     }
     assert!(matches!(Writer::begin(dir.path(), session("x"), None), Err(Error::NotAFile { .. })));
-    assert!(matches!(Reader::open(dir.path()), Err(Error::NotAFile { .. })));
+    for endless in [dir.path(), Path::new("/dev/zero")] {
+        assert!(matches!(Reader::open(endless), Err(Error::NotAFile { .. })));
+    }
     assert!(matches!(Writer::begin(&dir.path().join("no/such"), session("x"), None), Err(Error::Open { .. })));
 
     // The older part of a long session must be a record too.
@@ -231,6 +233,31 @@ fn a_lost_sample_is_never_made_up() {
         let missing = (to - from) as u64 + reader.lost().orphaned_samples;
         assert_eq!(kept.len() as u64 + missing, 130, "{from}..{to}: {:?}", reader.lost());
     }
+}
+
+#[test]
+fn a_session_whose_key_is_lost_does_not_go_on_with_the_one_before() {
+    let (_dir, path) = place();
+    drop(write(&path, "first", 0..1));
+    drop(write(&path, "second", 50..60));
+    let bytes = fs::read(&path).expect("a file");
+    let frames: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == 0).collect();
+    // Head, session, key; session, key, deltas.
+    let rest = [&frames[..4], &frames[5..]].concat().concat();
+    fs::write(&path, rest).expect("a file");
+    let (items, lost) = read(&path);
+    assert_eq!((seconds(&items), lost.orphaned_samples), (vec![0], 9));
+}
+
+#[test]
+fn zeros_of_a_power_cut_are_one_damage() {
+    let (_dir, path) = place();
+    drop(write(&path, "x", 0..5));
+    OpenOptions::new().append(true).open(&path).expect("a file").write_all(&[0; 4096]).expect("zeros");
+    drop(write(&path, "y", 5..9));
+    let (items, lost) = read(&path);
+    assert_eq!(seconds(&items), (0..9).collect::<Vec<_>>());
+    assert_eq!(lost, Lost { damaged_frames: 1, damaged_bytes: 4096, ..Lost::default() });
 }
 
 #[test]
