@@ -4,6 +4,7 @@ mod bench;
 mod doctor;
 mod generate;
 mod lab;
+mod monitor;
 mod report;
 mod study;
 
@@ -31,6 +32,8 @@ enum Command {
     Report(report::Args),
     /// Make, list, change and remove emulated flash devices
     Lab(lab::Args),
+    /// Watch processors, memory, storage, network and apps; record them; show and export records
+    Monitor(monitor::Args),
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man(generate::ManArgs),
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Command::Study(args) => study::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Monitor(args) => monitor::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),
         Command::Completions(args) => generate::completions(&args, Cli::command()),
     };

@@ -6,7 +6,7 @@ fn brisk() -> Command {
     Command::new(env!("CARGO_BIN_EXE_brisk"))
 }
 
-const SUBCOMMANDS: [&str; 5] = ["doctor", "bench", "study", "report", "lab"];
+const SUBCOMMANDS: [&str; 6] = ["doctor", "bench", "study", "report", "lab", "monitor"];
 
 #[test]
 fn every_subcommand_has_a_man_page() {

@@ -1,0 +1,230 @@
+//! `brisk monitor`: what the machine does, second by second, on the terminal and in a record; and what is in a record.
+
+mod export;
+mod metrics;
+mod pace;
+mod session;
+mod show;
+mod summary;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use brisk_core::units::parse_bytes;
+use brisk_record::{Item, Lost, Reader, Session, older_part};
+use clap::{Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk monitor                                   # until Ctrl-C
+  brisk monitor --interval 500ms --duration 1m --device mmcblk0
+  brisk monitor --output day.brisk --max-size 64M --quiet
+  brisk monitor --cgroup /sys/fs/cgroup/user.slice --json --duration 10s
+  brisk monitor show day.brisk
+  brisk monitor export day.brisk --format perfetto --output day.pftrace   # opens in ui.perfetto.dev
+
+Without --device all disks are watched that have ever done anything, without --cgroup the apps that the desktop put into \
+control groups of their own (app-*.scope, app-*.service). Rates of the first line are over the first interval. A record \
+that exists is continued. It reaches the disk like any file, so put it elsewhere than on the disk that you watch.
+
+The end is a summary: least, median, most, totals, and what monitoring itself cost. Exit codes: 0 done, 2 not possible, 130 \
+stopped by Ctrl-C.";
+
+const AFTER_HELP_SHOW: &str = "\
+Example:
+  brisk monitor show day.brisk
+
+The kernel's counters of a disk give the number of its requests and their bytes, so there are mean sizes and no histogram \
+of sizes. Exit codes: 0 shown, 1 shown and a part of the record is lost, 2 not possible.";
+
+const AFTER_HELP_EXPORT: &str = "\
+Examples:
+  brisk monitor export day.brisk --format csv --output day.csv
+  brisk monitor export day.brisk --format csv --output - | head -3
+  brisk monitor export day.brisk --format perfetto --output day.pftrace
+
+One row, or one value of each counter, for each interval between two samples. A value that the machine did not have is empty. \
+Exit codes: 0 exported, 1 exported and a part of the record is lost, 2 not possible.";
+
+/// The shortest interval: the kernel counts processor time in steps of it.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// The longest interval and duration.
+const SPAN_MAX: Duration = Duration::from_secs(366 * 86_400);
+/// The least size of a record.
+const SIZE_BYTES_MIN: u64 = 64 << 10;
+
+/// Arguments of `brisk monitor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    watch: Watch,
+}
+
+/// What to watch, and where it goes.
+#[derive(Debug, clap::Args)]
+struct Watch {
+    /// Time from one sample to the next, such as 1s, 500ms or 2m; at least 10ms
+    #[arg(long, value_name = "TIME", value_parser = interval, default_value = "1s", allow_hyphen_values = true)]
+    interval: Duration,
+    /// End after this time, such as 90s or 5m [default: on Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
+    duration: Option<Duration>,
+    /// Record the samples in FILE, behind what is there
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Let the record and its older part, FILE.1, take no more than this; the latest half at least is kept
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "output")]
+    max_size: Option<u64>,
+    /// Watch this disk or partition only, such as mmcblk0 or /dev/sda2; more than one may be given
+    #[arg(long = "device", value_name = "DEVICE")]
+    devices: Vec<PathBuf>,
+    /// Watch this control group (of the second version) as an app; more than one may be given
+    #[arg(long = "cgroup", value_name = "DIR")]
+    cgroups: Vec<PathBuf>,
+    /// Print one JSON object a line for programs: each sample, then the summary
+    #[arg(long)]
+    json: bool,
+    /// Print the summary only
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Summarise a record
+    #[command(after_help = AFTER_HELP_SHOW)]
+    Show {
+        /// The record
+        file: PathBuf,
+        /// Print one JSON object a line for programs: one for each session, then what is lost
+        #[arg(long)]
+        json: bool,
+    },
+    /// Turn a record into a table or a trace
+    #[command(after_help = AFTER_HELP_EXPORT)]
+    Export {
+        /// The record
+        file: PathBuf,
+        /// What to make
+        #[arg(long, value_enum)]
+        format: Format,
+        /// Where it goes; - is standard output
+        #[arg(long, value_name = "OUT")]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Comma-separated values, one row for each interval
+    Csv,
+    /// A trace with one counter track for each value, for ui.perfetto.dev
+    Perfetto,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        None => session::run(&args.watch),
+        Some(Command::Show { file, json }) => show::run(file, *json),
+        Some(Command::Export { file, format, output }) => export::run(file, *format, output),
+    }
+}
+
+/// Gives every item of the record at `path`, and before them those of its older part where a long session filled one, to
+/// `use_item`; what is lost of both.
+fn read(path: &Path, use_item: &mut dyn FnMut(Item) -> anyhow::Result<()>) -> anyhow::Result<Lost> {
+    let mut reader = Reader::open(path)?;
+    let Some(first) = reader.next().transpose()? else {
+        bail!("{} holds no session: nothing was recorded, or nothing of it is left", path.display());
+    };
+    let mut lost = Lost::default();
+    if let Item::Session(session) = &first
+        && session.part > 0
+        && is_older(&older_part(path), session)
+    {
+        let mut older = Reader::open(&older_part(path))?;
+        older.by_ref().try_for_each(|item| use_item(item?))?;
+        lost = older.lost();
+    }
+    use_item(first)?;
+    reader.by_ref().try_for_each(|item| use_item(item?))?;
+    Ok(lost.and(reader.lost()))
+}
+
+/// Whether the record at `path` holds the part before the one that begins with `session`.
+fn is_older(path: &Path, session: &Session) -> bool {
+    let Ok(mut reader) = Reader::open(path) else { return false };
+    reader.any(|item| match item {
+        Ok(Item::Session(older)) => {
+            older.started_unix_ms == session.started_unix_ms && older.part.checked_add(1) == Some(session.part)
+        }
+        _ => false,
+    })
+}
+
+/// Says what of a record is lost, and gives the exit code for it.
+fn report(path: &Path, lost: Lost) -> ExitCode {
+    if lost.unknown_frames > 0 {
+        eprintln!(
+            "brisk: {} holds {} items that only a newer brisk knows; they are left out",
+            path.display(),
+            lost.unknown_frames
+        );
+    }
+    if !lost.is_damage() {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!(
+        "brisk: a part of {} is lost: {} frames ({} bytes) are damaged, {} samples depend on a lost one, {} bytes at the end \
+         are cut off; all else is there",
+        path.display(),
+        lost.damaged_frames,
+        lost.damaged_bytes,
+        lost.orphaned_samples,
+        lost.cut_off_bytes,
+    );
+    ExitCode::from(1)
+}
+
+fn size(text: &str) -> anyhow::Result<u64> {
+    let size_bytes = parse_bytes(text)?;
+    if size_bytes < SIZE_BYTES_MIN {
+        bail!("a record of {size_bytes} bytes holds next to nothing: give at least 64K");
+    }
+    Ok(size_bytes)
+}
+
+fn interval(text: &str) -> anyhow::Result<Duration> {
+    let interval = span(text)?;
+    if interval < INTERVAL_MIN {
+        bail!(
+            "an interval of {text} is too short: the kernel counts processor time in steps of 10ms, so give at least 10ms"
+        );
+    }
+    Ok(interval)
+}
+
+/// Reads a time such as `500ms`, `2m` or `1.5` (seconds).
+fn span(text: &str) -> anyhow::Result<Duration> {
+    let trimmed = text.trim();
+    let plain = trimmed.parse::<f64>().ok().filter(|seconds| seconds.is_finite());
+    let signed = match plain {
+        Some(seconds) => jiff::SignedDuration::try_from_secs_f64(seconds).ok(),
+        None => trimmed.parse::<jiff::SignedDuration>().ok(),
+    };
+    let signed = signed
+        .with_context(|| format!("'{text}' is not a time: write a number and a unit, such as 500ms, 1s or 2m"))?;
+    match Duration::try_from(signed) {
+        Ok(span) if span.is_zero() => bail!("a time of zero is none: give more, such as 1s"),
+        Ok(span) if span > SPAN_MAX => bail!("{text} is more than a year: give less"),
+        Ok(span) => Ok(span),
+        Err(_) => bail!("a time cannot be negative: give one such as 1s"),
+    }
+}

@@ -1,0 +1,156 @@
+//! `brisk monitor export`: a record as a table or a trace for other programs.
+
+mod perfetto;
+mod table;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use brisk_core::snapshot::Snapshot;
+use brisk_record::{Item, Lost};
+
+use super::metrics::{self, Metric};
+use super::{Format, read, report};
+
+/// What happened between two samples.
+struct Row {
+    /// Which session of the record, the first is 1.
+    session: u64,
+    /// When the interval began: since 1970, by the wall clock at the begin of the session and the monotonic one since,
+    /// so that a clock that was set meanwhile makes no jump.
+    start_unix_ns: u64,
+    /// When it ended, likewise.
+    end_unix_ns: u64,
+    metrics: Vec<Metric>,
+}
+
+/// Exports the record at `path`.
+pub(super) fn run(path: &Path, format: Format, output: &Path) -> anyhow::Result<ExitCode> {
+    if fs::canonicalize(path).is_ok_and(|path| fs::canonicalize(output).is_ok_and(|output| output == path)) {
+        bail!("--output {} is the record itself: name another file", output.display());
+    }
+    // Which columns or tracks there are is known at the end only, so the record is read twice. The first time comes before
+    // anything is made at the output.
+    let mut columns = table::Columns::default();
+    let lost = rows(path, &mut |row| {
+        columns.add(&row);
+        Ok(())
+    })?;
+    if columns.is_empty() {
+        bail!("{} holds no two samples of one session, so there is no interval to export", path.display());
+    }
+    let mut target = Target::open(output)?;
+    let written = match format {
+        Format::Csv => table::csv(&columns, path, &mut target),
+        Format::Perfetto => perfetto::trace(&columns, path, &mut target),
+    };
+    match target.close(written) {
+        Err(error) if is_closed_pipe(&error) => {}
+        outcome => outcome.with_context(|| format!("cannot write {}", output.display()))?,
+    }
+    Ok(report(path, lost))
+}
+
+/// Gives every interval of the record at `path` to `use_row`.
+fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyhow::Result<Lost> {
+    let mut session = 0;
+    let mut started_unix_ms = None;
+    let mut previous: Option<Snapshot> = None;
+    // Unix time of monotonic time zero.
+    let mut offset_ns = 0;
+    read(path, &mut |item| {
+        match item {
+            Item::Session(next) => {
+                // The next file of one session goes on with it.
+                if next.part == 0 || started_unix_ms != Some(next.started_unix_ms) {
+                    session += 1;
+                    previous = None;
+                }
+                started_unix_ms = Some(next.started_unix_ms);
+            }
+            Item::Snapshot(now) => {
+                let unix_ns = i128::from(now.wall_unix_ms) * 1_000_000;
+                let interval =
+                    previous.as_ref().and_then(|previous| now.since(previous).map(|made| (made, previous.at_ns)));
+                if let Some((interval, previous_at_ns)) = interval {
+                    let moment = |at_ns: u64| u64::try_from(i128::from(at_ns) + offset_ns).unwrap_or(0);
+                    let (start_unix_ns, end_unix_ns) = (moment(previous_at_ns), moment(now.at_ns));
+                    use_row(Row { session, start_unix_ns, end_unix_ns, metrics: metrics::of(&now, &interval) })?;
+                } else {
+                    offset_ns = unix_ns - i128::from(now.at_ns);
+                }
+                previous = Some(*now);
+            }
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+/// A file under another name until it is whole, or a device, pipe or standard output.
+enum Target {
+    Stream(Box<dyn Write>),
+    File { writer: BufWriter<File>, new: PathBuf, file: PathBuf },
+}
+
+impl Target {
+    fn open(output: &Path) -> anyhow::Result<Self> {
+        if output.as_os_str() == "-" {
+            return Ok(Self::Stream(Box::new(BufWriter::new(io::stdout()))));
+        }
+        let open = || -> io::Result<Self> {
+            match fs::metadata(output) {
+                Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
+                Ok(metadata) if !metadata.is_file() => {
+                    Ok(Self::Stream(Box::new(BufWriter::new(File::options().write(true).open(output)?))))
+                }
+                _ => {
+                    // A link is followed: what it points to is replaced.
+                    let file = fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
+                    let mut new = file.clone().into_os_string();
+                    new.push(format!(".{}.new", std::process::id()));
+                    let writer = BufWriter::new(File::create(&new)?);
+                    Ok(Self::File { writer, new: new.into(), file })
+                }
+            }
+        };
+        open().with_context(|| format!("cannot write {}", output.display()))
+    }
+
+    /// Puts what was written in its place, or takes it away when it is not whole.
+    fn close(self, written: anyhow::Result<()>) -> anyhow::Result<()> {
+        match self {
+            Self::Stream(mut stream) => written.and_then(|()| Ok(stream.flush()?)),
+            Self::File { mut writer, new, file } => {
+                let renamed = written.and_then(|()| Ok(writer.flush()?)).and_then(|()| Ok(fs::rename(&new, &file)?));
+                renamed.inspect_err(|_| {
+                    let _ = fs::remove_file(&new);
+                })
+            }
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stream(stream) => stream.write(bytes),
+            Self::File { writer, .. } => writer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => stream.flush(),
+            Self::File { writer, .. } => writer.flush(),
+        }
+    }
+}
+
+/// Whoever closed the pipe has read enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe))
+}
