@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Requests at the block layer.
+ *
+ * A request is a bio as its first submitter made it. What a driver that stacks on others (dm, md, zoned) makes of it
+ * is handed in while that driver runs, and is left out, else the same bytes would count twice. Of a bio that the block
+ * layer cuts to what the device takes, the end of the last part in order of sectors counts. Device and sector are the
+ * whole disk's, not the partition's.
+ */
+#ifndef BRISK_PROBES_REQUESTS_H
+#define BRISK_PROBES_REQUESTS_H
+
+#include "files.h"
+
+/* enum req_op (include/linux/blk_types.h), in the low 8 bits. */
+#define REQ_OP_MASK 0xffu
+#define REQ_OP_READ 0u
+#define REQ_OP_WRITE 1u
+#define REQ_OP_FLUSH 2u
+#define REQ_OP_DISCARD 3u
+#define REQ_OP_SECURE_ERASE 5u
+#define REQ_OP_ZONE_APPEND 7u
+#define REQ_OP_WRITE_ZEROES 9u
+
+#define S_IFMT 0170000u
+#define S_IFBLK 0060000u
+#define PAGE_MAPPING_FLAGS 3ul
+
+/* Set by the loader. */
+const volatile u64 page_bytes;
+
+/* More than any device takes at once. */
+#define BIOS_IN_REQUEST 1024
+
+struct in_flight {
+	u64 sector;
+	u32 device;
+	u32 tid;
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_NUMBER(max_entries, 16384);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct in_flight);
+} in_flight SEC(".maps");
+
+struct target {
+	struct inode *inode;	/* NULL: not a file */
+	u64 offset_bytes;
+	bool swap;
+};
+
+/* Whose page a request's first one is. */
+INLINE struct target target_of(struct bio *bio)
+{
+	struct target target = {};
+	struct bio_vec *first = bio->bi_io_vec;
+	struct address_space *mapping;
+	struct page *page, *head;
+	unsigned long compound, flags, index;
+	struct inode *host;
+
+	if (!first)
+		return target;
+	first = (struct bio_vec *)((u8 *)first + (u64)bio->bi_iter.bi_idx * type_size(struct bio_vec));
+	page = read(first, bv_page);
+	if (!page)
+		return target;
+	compound = read(page, compound_head);
+	head = compound & 1 ? (struct page *)(compound - 1) : page;
+	/* The first field of every page; a number here, a structure of one number elsewhere. */
+	flags = 0;
+	bpf_probe_read_kernel(&flags, sizeof(flags), head);
+	if (field_exists(struct folio, mapping)) {
+		struct folio *folio = (struct folio *)head;
+
+		mapping = read(folio, mapping);
+		index = read(folio, index);
+	} else {
+		mapping = read(head, mapping);
+		index = read(head, index);
+	}
+	if (flags & (1ul << enum_value(enum pageflags, PG_swapbacked))) {
+		/* A page on its way in from swap belongs to no one yet; one with an owner is the buffer of direct I/O. */
+		target.swap = !mapping;
+		return target;
+	}
+	if (!mapping || (unsigned long)mapping & PAGE_MAPPING_FLAGS)
+		return target;
+	host = read(mapping, host);
+	/* The block device's own cache: the file system's metadata. */
+	if (!host || (read(host, i_mode) & S_IFMT) == S_IFBLK)
+		return target;
+	target.inode = host;
+	target.offset_bytes = (u64)index * page_bytes;
+	target.offset_bytes += ((u64)page - (u64)head) / type_size(struct page) * page_bytes;
+	target.offset_bytes += read(first, bv_offset);
+	return target;
+}
+
+#define has_flag(opf, name) ((opf) & (1u << enum_value(enum req_flag_bits, name)))
+
+INLINE int operation_of(u32 opf, u32 bytes, bool swap_page)
+{
+	bool swap = has_flag(opf, __REQ_SWAP);
+
+	switch (opf & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		return swap || swap_page ? OPERATION_SWAP_IN : OPERATION_READ;
+	case REQ_OP_WRITE:
+		if (!bytes && has_flag(opf, __REQ_PREFLUSH))
+			return OPERATION_FLUSH;
+		return swap ? OPERATION_SWAP_OUT : OPERATION_WRITE;
+	case REQ_OP_ZONE_APPEND:
+		return OPERATION_WRITE;
+	case REQ_OP_FLUSH:
+		return OPERATION_FLUSH;
+	case REQ_OP_DISCARD:
+	case REQ_OP_SECURE_ERASE:
+	case REQ_OP_WRITE_ZEROES:
+		return OPERATION_DISCARD;
+	default:
+		return -1;
+	}
+}
+
+/* Not inlined, so that the verifier goes through it once and not for every bio of a request. */
+__attribute__((noinline)) int ends(u64 key, u16 flags)
+{
+	struct in_flight *entry = bpf_map_lookup_elem(&in_flight, &key);
+	struct completed *record;
+
+	if (!entry)
+		return 0;
+	record = new_record(struct completed, bpf_ktime_get_ns(), entry->tid, KIND_COMPLETED, flags);
+	if (record) {
+		record->sector = entry->sector;
+		record->device = entry->device;
+		record->zero = 0;
+		submit(record);
+	}
+	bpf_map_delete_elem(&in_flight, &key);
+	return 0;
+}
+
+/* An argument of a tracepoint as a number: the verifier lets no pointer into a function of its own. */
+INLINE u64 as_number(u64 *argument)
+{
+	u64 number = 0;
+
+	bpf_probe_read_kernel(&number, sizeof(number), argument);
+	return number;
+}
+
+SEC("tp_btf/block_bio_queue")
+int queued(u64 *ctx)
+{
+	struct bio *bio = (struct bio *)ctx[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct in_flight entry = {};
+	struct target target = {};
+	struct submitted *record;
+	u64 key = as_number(&ctx[0]), now;
+	u32 opf, op, bytes, file_device = 0;
+	int operation;
+	u16 flags;
+
+	/* With a list of bios the thread is inside of a driver that stacks on others. */
+	if (!watched(task) || task->bio_list)
+		return 0;
+	opf = bio->bi_opf;
+	op = opf & REQ_OP_MASK;
+	bytes = bio->bi_iter.bi_size;
+	if (bytes && (op == REQ_OP_READ || op == REQ_OP_WRITE || op == REQ_OP_ZONE_APPEND))
+		target = target_of(bio);
+	operation = operation_of(opf, bytes, target.swap);
+	if (operation < 0)
+		return 0;
+	now = bpf_ktime_get_ns();
+	flags = operation;
+	if (has_flag(opf, __REQ_SYNC))
+		flags |= SUBMITTED_SYNC;
+	if (has_flag(opf, __REQ_RAHEAD))
+		flags |= SUBMITTED_READ_AHEAD;
+	if (target.inode) {
+		struct super_block *super = read(target.inode, i_sb);
+
+		flags |= SUBMITTED_FILE;
+		file_device = read(super, s_dev);
+		tell_path(now, target.inode, file_device);
+	}
+	entry.sector = bio->bi_iter.bi_sector;
+	entry.device = bio->bi_bdev->bd_disk->part0->bd_dev;
+	entry.tid = task->pid;
+	/* The memory of a request that ended unseen may be that of the next. */
+	ends(key, COMPLETED_LATE);
+	if (bpf_map_update_elem(&in_flight, &key, &entry, BPF_ANY)) {
+		count_lost();
+		return 0;
+	}
+	record = new_record(struct submitted, now, entry.tid, KIND_SUBMITTED, flags);
+	if (!record) {
+		bpf_map_delete_elem(&in_flight, &key);
+		return 0;
+	}
+	record->sector = entry.sector;
+	record->device = entry.device;
+	record->bytes = bytes;
+	record->inode = target.inode ? read(target.inode, i_ino) : 0;
+	record->offset_bytes = target.offset_bytes;
+	record->file_device = file_device;
+	record->zero = 0;
+	submit(record);
+	return 0;
+}
+
+/* Drivers that take bios as they are: zram, dm, md. */
+SEC("tp_btf/block_bio_complete")
+int bio_completed(u64 *ctx)
+{
+	return ends(as_number(&ctx[1]), 0);
+}
+
+/* All others: a queue's request, to which bios of neighbouring sectors were joined, is done up to some byte. */
+SEC("tp_btf/block_rq_complete")
+int request_completed(u64 *ctx)
+{
+	struct request *request = (struct request *)ctx[0];
+	struct bio *bio = read(request, bio);
+	u64 left_bytes = (u32)ctx[2];
+
+	for (int i = 0; i < BIOS_IN_REQUEST && bio; i++) {
+		u32 bytes = read(bio, bi_iter.bi_size);
+
+		if (bytes > left_bytes)
+			break;
+		left_bytes -= bytes;
+		ends((u64)bio, 0);
+		bio = read(bio, bi_next);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,35 @@
+//! The control group that is watched, by the numbers that the programs know it by.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Magic number of cgroup2 (include/uapi/linux/magic.h).
+const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
+
+/// A control group of the second version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Its id: the inode number of its directory (Documentation/admin-guide/cgroup-v2.rst).
+    pub(crate) id: u64,
+    /// How deep it is below the root of groups that is mounted here, which may itself be below the kernel's.
+    pub(crate) level: u32,
+}
+
+impl Group {
+    /// The group of this directory.
+    pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Group { path: directory.to_owned(), source };
+        let path = directory.canonicalize().map_err(failed)?;
+        let system = rustix::fs::statfs(&path).map_err(|error| failed(error.into()))?;
+        #[allow(clippy::unnecessary_cast, reason = "the type of f_type differs between processors")]
+        if system.f_type as i64 != CGROUP2_SUPER_MAGIC {
+            return Err(Error::NotAGroup { path });
+        }
+        let own = path.metadata().map_err(failed)?;
+        let same = |parent: &&Path| parent.metadata().is_ok_and(|parent| parent.dev() == own.dev());
+        let level = path.ancestors().skip(1).take_while(same).count();
+        Ok(Self { id: own.ino(), level: u32::try_from(level).unwrap_or(u32::MAX) })
+    }
+}

@@ -1,0 +1,126 @@
+//! Real processes do something, and the events say so.
+//!
+//! Everything here needs root, eBPF and control groups of the second version, and is skipped with the reason elsewhere.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should, in its functions too")]
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use brisk_probes::{Event, Kind, Options, Recording, Support, Trace, Wait};
+
+mod memory;
+mod network;
+mod order;
+mod role;
+mod scratch;
+mod storage;
+mod threads;
+
+use order::check_order;
+use role::Player;
+use scratch::ScratchGroup;
+
+#[test]
+#[ignore = "what the other tests watch"]
+fn a_process_in_its_role() {
+    role::play();
+}
+
+/// What can be seen here, found out once.
+fn support() -> Result<&'static Support, &'static str> {
+    static SUPPORT: OnceLock<Result<Support, String>> = OnceLock::new();
+    SUPPORT.get_or_init(|| Support::check().map_err(|error| error.to_string())).as_ref().map_err(String::as_str)
+}
+
+/// A group to watch in, `None` with the reason printed where that cannot be.
+fn group() -> Option<ScratchGroup> {
+    let made = match support() {
+        Ok(_) => scratch::mounted().and_then(|root| ScratchGroup::below(&root)).map_err(|error| error.to_string()),
+        Err(reason) => Err(reason.to_owned()),
+    };
+    made.inspect_err(|reason| eprintln!("skipped: {reason}")).ok()
+}
+
+/// Whether this kernel does not show `part`; then the reason is printed.
+fn lacks(part: &str) -> bool {
+    let missing = support().map(|support| support.missing.as_slice()).unwrap_or_default();
+    let reason = missing.iter().find(|reason| reason.starts_with(part));
+    if let Some(reason) = reason {
+        eprintln!("skipped: this kernel does not show {reason}");
+    }
+    reason.is_some()
+}
+
+fn start(group: &ScratchGroup) -> Trace {
+    Trace::start(group.path(), &Options::default()).unwrap()
+}
+
+/// Watches one process in its role to its end. Gives its recording and what it says of itself.
+///
+/// Once more, and once more, when events had to be mended: some virtual machines keep programs from running now and then.
+fn watch(
+    group: &ScratchGroup,
+    role: &str,
+    argument: impl AsRef<OsStr>,
+    prepare: impl Fn(),
+) -> (Recording, HashMap<String, u64>) {
+    let once = || {
+        prepare();
+        let trace = start(group);
+        let facts = Player::start(Some(group), role, argument.as_ref()).facts();
+        let recording = trace.stop();
+        assert_eq!(recording.lost, 0);
+        check_order(&recording.events);
+        (recording, facts)
+    };
+    let mut result = once();
+    for _ in 0..2 {
+        if result.0.mended > 0 {
+            eprintln!("{} events were not seen; once more", result.0.mended);
+            result = once();
+        }
+    }
+    result
+}
+
+fn tid(facts: &HashMap<String, u64>, who: &str) -> u32 {
+    u32::try_from(facts[who]).unwrap()
+}
+
+fn of(events: &[Event], tid: u32) -> Vec<&Event> {
+    events.iter().filter(|event| event.tid == tid).collect()
+}
+
+fn waits(events: &[&Event]) -> Vec<Wait> {
+    let wait = |event: &&Event| if let Kind::Waiting(wait) = event.kind { Some(wait) } else { None };
+    events.iter().filter_map(wait).collect()
+}
+
+fn call(number: libc::c_long) -> Option<u32> {
+    Some(u32::try_from(number).unwrap())
+}
+
+/// A folder on a file system on a disk, `None` with the reason printed where there is none.
+fn disk() -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // A file system without a device has the major number 0, and brings forth no requests.
+    let device = folder.path().metadata().unwrap().dev();
+    if rustix::fs::major(device) == 0 {
+        eprintln!("skipped: {} is not on a disk", folder.path().display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// Makes a file that is on the disk and nowhere else.
+fn evicted(path: &Path, bytes: usize) {
+    let mut file = File::create(path).unwrap();
+    file.write_all(&vec![7; bytes]).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+}

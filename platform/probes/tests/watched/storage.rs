@@ -1,0 +1,65 @@
+//! Requests of files, read and written.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use brisk_probes::{Event, Kind, Operation, Wait, major_minor};
+
+use crate::{call, disk, evicted, group, lacks, of, tid, waits, watch};
+
+#[test]
+fn a_read_of_a_file_that_is_not_cached_is_a_request_with_file_place_and_path() {
+    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    if lacks("requests") {
+        return;
+    }
+    let path = folder.path().join(OsStr::from_bytes(b"odd \xff\n(name"));
+    let (recording, facts) = watch(&group, "reads", &path, || evicted(&path, 4 << 20));
+    let own = of(&recording.events, tid(&facts, "tid"));
+    let metadata = path.metadata().unwrap();
+    let mut offsets = Vec::new();
+    for (at, event) in own.iter().enumerate() {
+        let Kind::Submitted(request) = event.kind else { continue };
+        let Some((inode, offset)) = request.file else { continue };
+        if inode.number != metadata.ino() {
+            continue;
+        }
+        let numbers = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+        assert_eq!(major_minor(inode.device), numbers);
+        assert_eq!(request.operation, Operation::Read);
+        assert!(request.bytes >= 4096);
+        let told = Path::new(OsStr::from_bytes(&recording.files[&inode]));
+        assert!(path.canonicalize().unwrap().ends_with(told.strip_prefix("/").unwrap()), "{told:?}");
+        let rest = &own[at..];
+        let done = Kind::Completed { device: request.device, sector: request.sector };
+        let done = rest.iter().find(|event| event.kind == done).expect("it was done");
+        let wait = waits(rest)[0];
+        assert!(wait.io && wait.uninterruptible, "{wait:?}");
+        assert!(done.at_ns > event.at_ns);
+        offsets.push((offset, wait.system_call));
+    }
+    assert_eq!(offsets, [(1 << 20, call(libc::SYS_pread64)), (2 << 20, None)]);
+}
+
+#[test]
+fn a_write_that_is_made_durable_is_a_request_and_a_wait_in_fsync() {
+    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    if lacks("requests") {
+        return;
+    }
+    let path = folder.path().join("written");
+    let (recording, facts) = watch(&group, "writes", &path, || ());
+    let own = of(&recording.events, tid(&facts, "tid"));
+    let inode = path.metadata().unwrap().ino();
+    let written = |event: &&Event| match event.kind {
+        Kind::Submitted(request) if request.operation == Operation::Write => {
+            request.file.filter(|(file, _)| file.number == inode).map(|(_, offset)| (offset, request.bytes))
+        }
+        _ => None,
+    };
+    assert_eq!(own.iter().filter_map(written).collect::<Vec<_>>(), [(0, 8192)]);
+    let in_fsync = |wait: &Wait| wait.system_call == call(libc::SYS_fsync) && wait.uninterruptible;
+    assert!(waits(&own).iter().any(in_fsync), "{:?}", waits(&own));
+}
