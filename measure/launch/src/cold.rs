@@ -166,10 +166,18 @@ fn reason(mappers: &Mappers, fd: &OwnedFd, after: Cached) -> String {
     }
 }
 
-/// The files that `file`'s process group maps now: programs and libraries.
-pub(crate) fn mapped_by(sense: &Sense, pids: &[u32]) -> BTreeSet<PathBuf> {
+/// The files that processes map now, programs and libraries among them, as they are named outside of `root`.
+pub(crate) fn mapped_by(sense: &Sense, pids: &[u32], root: Option<&Path>) -> BTreeSet<PathBuf> {
     let files = pids.iter().filter_map(|pid| sense.mapped_files(*pid).ok().flatten()).flatten();
-    files.filter(|file| !file.deleted).map(|file| file.path).collect()
+    let outside = |path: PathBuf| match root {
+        // The kernel names files from the root of the one who asks, where it can.
+        Some(root) if !path.starts_with(root) => {
+            let inside = root.join(path.strip_prefix("/").unwrap_or(&path));
+            if inside.exists() { inside } else { path }
+        }
+        _ => path,
+    };
+    files.filter(|file| !file.deleted && file.inode != 0).map(|file| outside(file.path)).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use brisk_probes::{Event, Inode, Kind};
 use brisk_results::{
@@ -48,7 +49,7 @@ pub struct Observation {
     /// Counters of the app's control group.
     pub samples: Vec<Sample>,
     /// What eBPF saw; `None` without it.
-    pub traced: Option<Traced>,
+    pub traced: Option<Arc<Traced>>,
     /// Processor time that watching cost.
     pub watch_cpu_ns: u64,
 }
@@ -231,7 +232,7 @@ mod tests {
             repaints: paint(420, 1).chain(paint(700, 2)).collect(),
             tiles: 1_000,
             samples: vec![sample(0, 0), sample(1_400, 500_000)],
-            traced: Some(Traced { events, ..Traced::default() }),
+            traced: Some(Arc::new(Traced { events, ..Traced::default() })),
             watch_cpu_ns: 7 * MS,
         }
     }

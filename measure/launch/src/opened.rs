@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// Files that anybody but this process opens on file systems of block devices.
 #[derive(Debug)]
-pub struct Opened {
+pub(crate) struct Opened {
     group: Fanotify,
 }
 
@@ -23,7 +23,7 @@ impl Opened {
     ///
     /// # Errors
     /// Without CAP_SYS_ADMIN, or when the kernel has no fanotify.
-    pub fn watch(sense: &Sense) -> Result<Self> {
+    pub(crate) fn watch(sense: &Sense) -> Result<Self> {
         let flags = InitFlags::FAN_CLASS_NOTIF
             | InitFlags::FAN_CLOEXEC
             | InitFlags::FAN_NONBLOCK
@@ -49,12 +49,12 @@ impl Opened {
         Ok(Self { group })
     }
 
-    /// Ends the watch and gives the regular files, by the names that they have now.
+    /// Ends the watch and gives the regular files that processes of the app opened, by the names that they have now.
     ///
     /// # Errors
     /// When the list cannot be read.
-    pub fn finish(self) -> Result<BTreeSet<PathBuf>> {
-        let own = i32::try_from(std::process::id()).unwrap_or_default();
+    pub(crate) fn finish(self, is_of_app: impl Fn(u32) -> bool) -> Result<BTreeSet<PathBuf>> {
+        let own = std::process::id();
         let mut found = BTreeSet::new();
         loop {
             let events = match self.group.read_events() {
@@ -63,7 +63,8 @@ impl Opened {
                 Err(nix::errno::Errno::EAGAIN) => return Ok(found),
                 Err(errno) => return Err(Error::system("reading fanotify's events", errno)),
             };
-            for event in events.iter().filter(|event| event.pid() != own) {
+            let theirs = |pid: u32| pid != own && is_of_app(pid);
+            for event in events.iter().filter(|event| u32::try_from(event.pid()).is_ok_and(theirs)) {
                 let Some(fd) = event.fd() else { continue };
                 let is_file = rustix::fs::fstat(fd.as_fd())
                     .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());

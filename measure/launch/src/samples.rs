@@ -56,14 +56,27 @@ impl Sample {
 /// group computed, or all that had work waited for the storage, for [`crate::work::BUSY_PERCENT`] or more.
 #[must_use]
 pub fn last_work_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<u64> {
-    let busy = |pair: &[Sample]| {
-        let [a, b] = pair else { return false };
-        let io_us = b.io_full_us.unwrap_or_default().saturating_sub(a.io_full_us.unwrap_or_default());
-        let busy_us = (b.user_us + b.system_us).saturating_sub(a.user_us + a.system_us) + io_us;
-        busy_us * 100_000 >= crate::work::BUSY_PERCENT * (b.at_ns - a.at_ns).max(1)
-    };
-    let last =
-        samples.windows(2).rfind(|pair| pair[1].at_ns > window.start && pair[0].at_ns < window.end && busy(pair))?;
+    last_busy_ns(samples, window, |a, b| {
+        (b.user_us + b.system_us).saturating_sub(a.user_us + a.system_us) + io_us(a, b)
+    })
+}
+
+/// The same for waits for the storage alone.
+#[must_use]
+pub fn last_storage_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<u64> {
+    last_busy_ns(samples, window, io_us)
+}
+
+fn io_us(a: &Sample, b: &Sample) -> u64 {
+    b.io_full_us.unwrap_or_default().saturating_sub(a.io_full_us.unwrap_or_default())
+}
+
+fn last_busy_ns(samples: &[Sample], window: std::ops::Range<u64>, busy_us: fn(&Sample, &Sample) -> u64) -> Option<u64> {
+    let last = samples.windows(2).rfind(|pair| {
+        let (a, b) = (&pair[0], &pair[1]);
+        let inside = b.at_ns > window.start && a.at_ns < window.end;
+        inside && busy_us(a, b) * 100_000 >= crate::work::BUSY_PERCENT * (b.at_ns - a.at_ns).max(1)
+    })?;
     Some(last[1].at_ns.clamp(window.start, window.end))
 }
 

@@ -17,6 +17,8 @@ use crate::error::{Error, Result};
 
 const PREFIX: &str = "app-brisk-";
 const SUFFIX: &str = ".scope";
+/// How long an app may take to end by itself.
+pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 /// How long the kernel may take to end a group's processes; those in uninterruptible sleep can take that long.
 const END_WITHIN: Duration = Duration::from_secs(30);
 
@@ -76,6 +78,20 @@ impl Scope {
         let file = self.dir.join("cgroup.events");
         let text = fs::read(&file).map_err(|source| Error::Scope { action: "read", path: self.dir.clone(), source })?;
         Ok(populated(&text))
+    }
+
+    /// Asks every process in it to end, so that an app can leave its files in order, and ends those that do not within
+    /// [`CLOSE_WITHIN`].
+    ///
+    /// # Errors
+    /// As [`Scope::end`].
+    pub fn close(&self) -> Result<()> {
+        let outcome = signal_all(&self.dir, rustix::process::Signal::TERM)
+            .and_then(|()| wait_until_empty(&self.dir, CLOSE_WITHIN, || Ok(())));
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(_) => self.end(),
+        }
     }
 
     /// Ends every process in it, and waits until they are gone.
@@ -165,9 +181,14 @@ fn populated(events: &[u8]) -> bool {
 }
 
 fn end_group(dir: &Path) -> io::Result<()> {
+    wait_until_empty(dir, END_WITHIN, || kill_all(dir))
+}
+
+/// Waits until no process is left in the group, and does `again` before each look that found one.
+fn wait_until_empty(dir: &Path, within: Duration, again: impl Fn() -> io::Result<()>) -> io::Result<()> {
     let mut events = fs::File::open(dir.join("cgroup.events"))?;
     let mut text = Vec::new();
-    let deadline = Instant::now() + END_WITHIN;
+    let deadline = Instant::now() + within;
     loop {
         text.clear();
         events.seek(SeekFrom::Start(0))?;
@@ -175,16 +196,14 @@ fn end_group(dir: &Path) -> io::Result<()> {
         if !populated(&text) {
             return Ok(());
         }
-        kill_all(dir)?;
+        again()?;
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its processes do not end"));
         }
         // The kernel says when the file changed; a second look every now and then covers processes that forked meanwhile.
-        let wait = rustix::time::Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::from(left.min(Duration::from_millis(200)).subsec_nanos()),
-        };
+        let wait = left.min(Duration::from_millis(200));
+        let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&wait))?;
     }
 }
@@ -192,18 +211,19 @@ fn end_group(dir: &Path) -> io::Result<()> {
 fn kill_all(dir: &Path) -> io::Result<()> {
     match fs::write(dir.join("cgroup.kill"), "1") {
         // Before Linux 5.14.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            for pid in fs::read_to_string(dir.join("cgroup.procs"))?.lines().filter_map(|line| line.parse::<i32>().ok())
-            {
-                if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-                    // Gone already is what is wanted.
-                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-                }
-            }
-            Ok(())
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => signal_all(dir, rustix::process::Signal::KILL),
         other => other,
     }
+}
+
+fn signal_all(dir: &Path, signal: rustix::process::Signal) -> io::Result<()> {
+    for pid in fs::read_to_string(dir.join("cgroup.procs"))?.lines().filter_map(|line| line.parse::<i32>().ok()) {
+        if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+            // Gone already is what is wanted.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+    Ok(())
 }
 
 /// A number that no other scope of this process has, nor one of a process that had its id before.

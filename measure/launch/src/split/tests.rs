@@ -133,11 +133,11 @@ fn an_answer_is_awaited_from_the_request_to_its_last_part() {
 fn what_is_never_answered_is_not_awaited_for_ever() {
     let socket = 7;
     let asks = |at_ns| at(at_ns, 1, Kind::Network(Connection::Sent { socket, bytes: 1, loopback: false }));
-    assert_eq!(awaited(&[asks(5)]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(awaited(&[asks(5)]), vec![5..5 + UNANSWERED_NS]);
     // Asked again without an answer: still one wait.
-    assert_eq!(awaited(&[asks(5), asks(9)]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(awaited(&[asks(5), asks(9)]), vec![5..5 + UNANSWERED_NS]);
     let late = at(3 * UNANSWERED_NS, 1, Kind::Network(Connection::Received { socket, bytes: 1 }));
-    assert_eq!(awaited(&[asks(5), late]), [5..5 + UNANSWERED_NS]);
+    assert_eq!(awaited(&[asks(5), late]), vec![5..5 + UNANSWERED_NS]);
     assert_eq!(answered_spans(&[asks(5)]), []);
 }
 

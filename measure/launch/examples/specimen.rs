@@ -1,0 +1,148 @@
+//! An app that does what it is told, for tests: each argument is something that apps do, done in order.
+//!
+//! ```text
+//! specimen window draw wait=300 draw caret=500 stay
+//! ```
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{
+    AtomEnum, ChangeGCAux, ConnectionExt, CreateGCAux, CreateWindowAux, EventMask, PropMode, Rectangle, WindowClass,
+};
+use x11rb::rust_connection::RustConnection;
+use x11rb::wrapper::ConnectionExt as _;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+struct Window {
+    display: RustConnection,
+    id: u32,
+    gc: u32,
+    drawn: u32,
+}
+
+fn main() -> Outcome<()> {
+    let mut window = None;
+    for word in std::env::args().skip(1) {
+        let (action, value) = word.split_once('=').unwrap_or((&word, ""));
+        match action {
+            "window" => window = Some(Window::open()?),
+            "draw" => need(&mut window)?.draw(200)?,
+            // A thing in motion that never repeats.
+            "animate" => {
+                let (window, until) = (need(&mut window)?, Instant::now() + milliseconds(value)?);
+                while Instant::now() < until {
+                    window.draw(60)?;
+                    std::thread::sleep(Duration::from_millis(40));
+                }
+            }
+            "caret" => {
+                let (window, half) = (need(&mut window)?, milliseconds(value)?);
+                for blink in 0.. {
+                    window.fill(300, 40, 2, 16, if blink % 2 == 0 { 0 } else { 0x00ff_ffff })?;
+                    std::thread::sleep(half);
+                }
+            }
+            "answer-keys" => need(&mut window)?.answer_keys(milliseconds(value)?)?,
+            "wait" => std::thread::sleep(milliseconds(value)?),
+            "spin" => {
+                let until = Instant::now() + milliseconds(value)?;
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+            }
+            "read" => {
+                let mut bytes = Vec::new();
+                File::open(value)?.read_to_end(&mut bytes)?;
+            }
+            "write" => {
+                let mut file = File::create(value)?;
+                file.write_all(&[1; 65_536])?;
+                file.sync_all()?;
+            }
+            // Asks a server, and waits for its answer.
+            "ask" => {
+                let mut server = TcpStream::connect(value)?;
+                server.write_all(b"?")?;
+                server.read_exact(&mut [0])?;
+            }
+            "say" => println!("{value}"),
+            "exit" => std::process::exit(value.parse()?),
+            "abort" => std::process::abort(),
+            // The rest is done by a process that this one does not wait for.
+            "leave" => {
+                let rest: Vec<String> = std::env::args().skip_while(|word| word != "leave").skip(1).collect();
+                std::process::Command::new(std::env::current_exe()?).args(rest).spawn()?;
+                return Ok(());
+            }
+            "stay" => loop {
+                std::thread::park();
+            },
+            _ => return Err(format!("specimen knows no {action}").into()),
+        }
+    }
+    Ok(())
+}
+
+fn milliseconds(value: &str) -> Outcome<Duration> {
+    Ok(Duration::from_millis(value.parse()?))
+}
+
+fn need(window: &mut Option<Window>) -> Outcome<&mut Window> {
+    window.as_mut().ok_or_else(|| "there is no window yet".into())
+}
+
+impl Window {
+    fn open() -> Outcome<Self> {
+        let (display, screen) = x11rb::connect(None)?;
+        let root = display.setup().roots[screen].root;
+        let (id, gc) = (display.generate_id()?, display.generate_id()?);
+        let options = CreateWindowAux::new().background_pixel(0x00ff_ffff).event_mask(EventMask::KEY_PRESS);
+        display.create_window(0, id, root, 40, 40, 400, 300, 0, WindowClass::INPUT_OUTPUT, 0, &options)?;
+        display.create_gc(gc, id, &CreateGCAux::new())?;
+        display.change_property8(PropMode::REPLACE, id, AtomEnum::WM_NAME, AtomEnum::STRING, b"a specimen")?;
+        display.change_property8(
+            PropMode::REPLACE,
+            id,
+            AtomEnum::WM_CLASS,
+            AtomEnum::STRING,
+            b"specimen\0Specimen\0",
+        )?;
+        display.map_window(id)?;
+        let window = Self { display, id, gc, drawn: 0 };
+        window.done()?;
+        Ok(window)
+    }
+
+    /// Waits until the server did all that was asked.
+    fn done(&self) -> Outcome<()> {
+        self.display.sync()?;
+        Ok(())
+    }
+
+    fn fill(&self, x: i16, y: i16, width: u16, height: u16, colour: u32) -> Outcome<()> {
+        self.display.change_gc(self.gc, &ChangeGCAux::new().foreground(colour))?;
+        self.display.poly_fill_rectangle(self.id, self.gc, &[Rectangle { x, y, width, height }])?;
+        self.done()
+    }
+
+    /// Draws what was never there before.
+    fn draw(&mut self, side: u16) -> Outcome<()> {
+        self.drawn += 1;
+        self.fill(10, 80, side, side, self.drawn.wrapping_mul(0x0012_3457) & 0x00ff_ffff)
+    }
+
+    /// Draws, so long after each key.
+    fn answer_keys(&mut self, after: Duration) -> Outcome<()> {
+        loop {
+            if let x11rb::protocol::Event::KeyPress(_) = self.display.wait_for_event()? {
+                std::thread::sleep(after);
+                self.draw(150)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Launches an app once, and watches it until it is done.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use brisk_probes::{Event, Inode, Kind, Trace};
+use brisk_results::{ColdCheck, LaunchRun, SplitMethod, Warning};
+use brisk_screen::Screen;
+use brisk_sense::{DeviceNumber, Sense};
+
+use crate::app::App;
+use crate::clock::now_ns;
+use crate::cold;
+use crate::error::{Error, Result};
+use crate::observation::Traced;
+use crate::opened::Opened;
+use crate::over::Limits;
+use crate::scope::Scope;
+use crate::storage_use::{ReadStep, reads_in_order};
+use crate::view::View;
+use crate::watch::{Subject, Watch};
+
+/// Bytes that are kept of what an app prints.
+const OUTPUT_MAX: u64 = 4_096;
+
+/// How launches are made and watched.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How the time is split; eBPF is given up for the control group, with a warning, where the kernel refuses it.
+    pub method: SplitMethod,
+    /// How long to wait for what.
+    pub limits: Limits,
+    /// Whether a cold launch also drops all caches of the machine.
+    pub drop_caches: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { method: SplitMethod::Bpf, limits: Limits::default(), drop_caches: false }
+    }
+}
+
+/// What an app finds in memory when it is launched.
+#[derive(Debug, Clone, Copy)]
+pub enum Start<'a> {
+    /// Whatever is there.
+    AsItIs,
+    /// None of these files.
+    Without(&'a BTreeSet<PathBuf>),
+}
+
+/// What came of a launch.
+#[derive(Debug, Clone)]
+pub struct Launched {
+    /// Stages, split and storage.
+    pub run: LaunchRun,
+    /// What was read, in order.
+    pub reads: Vec<ReadStep>,
+    /// The end of what the app printed.
+    pub output: String,
+    /// What to know before believing it.
+    pub warnings: Vec<Warning>,
+}
+
+/// Launches apps.
+#[derive(Debug)]
+pub struct Launcher<'a> {
+    /// The machine.
+    pub sense: &'a Sense,
+    /// How.
+    pub settings: Settings,
+    /// Set when the person wants it to end.
+    pub stop: &'a AtomicBool,
+}
+
+/// An app that was launched and runs.
+pub(crate) struct Running {
+    pub(crate) scope: Scope,
+    pub(crate) child: std::process::Child,
+    pub(crate) trace: Option<Trace>,
+    pub(crate) disk: Option<String>,
+    pub(crate) begin_ns: u64,
+    pub(crate) started_ns: u64,
+    pub(crate) warnings: Vec<Warning>,
+    output: File,
+}
+
+impl Launcher<'_> {
+    /// Launches `app`, watches it until it is done or a limit is reached, and ends it.
+    ///
+    /// # Errors
+    /// When it cannot be started or watched; an app that ends, hangs or shows nothing is a result.
+    pub fn launch(&self, app: &App, screen: Option<&mut dyn Screen>, start: Start<'_>) -> Result<Launched> {
+        self.launch_and(app, screen, start, |_| ()).map(|(launched, ..)| launched)
+    }
+
+    /// Launches `app` once to learn which files it uses: those that it opens, and those that it has mapped in the end. Without
+    /// eBPF, files that other processes open meanwhile are among them.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`]. Without the right to watch opens, mapped files are all.
+    pub fn learn(&self, app: &App, screen: Option<&mut dyn Screen>) -> Result<(Launched, BTreeSet<PathBuf>)> {
+        let opened = Opened::watch(self.sense);
+        let mapped = |running: &Running| {
+            let pids = self.sense.cgroup_processes(running.scope.dir()).ok().flatten().unwrap_or_default();
+            cold::mapped_by(self.sense, &pids, app.root.as_deref())
+        };
+        let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, mapped)?;
+        let processes = traced.map(|traced| processes(&traced.events));
+        let is_of_app = |pid: u32| processes.as_ref().is_none_or(|processes| processes.contains(&pid));
+        match opened.and_then(|opened| opened.finish(is_of_app)) {
+            Ok(opened) => files.extend(opened),
+            Err(error) => launched.warnings.push(Warning {
+                code: "opens_unknown".to_owned(),
+                text: format!(
+                    "Files that the app reads without mapping them are not known ({error}), so a cold launch may find them \
+                     in memory; run as root to have them evicted too."
+                ),
+            }),
+        }
+        Ok((launched, files))
+    }
+
+    fn launch_and<T>(
+        &self,
+        app: &App,
+        screen: Option<&mut dyn Screen>,
+        start: Start<'_>,
+        before_the_end: impl FnOnce(&Running) -> T,
+    ) -> Result<(Launched, T, Option<Arc<Traced>>)> {
+        let cold = match start {
+            Start::AsItIs => None,
+            Start::Without(files) => Some(self.evict(app, files)?),
+        };
+        let mut view = screen.map(View::open).transpose()?;
+        let mut running = self.start(app)?;
+        let mut watch = Watch::begin(self.subject(&running), running.begin_ns, false)?;
+        let ending = watch.until_over(view.as_mut(), Some(&mut running.child), running.trace.as_ref())?;
+        let extra = before_the_end(&running);
+        let (traced, trace_cpu_ns) = self.traced(app, &mut running);
+        let tiles = view.as_ref().map_or(0, View::tiles);
+        let seen = watch.finish(ending, Some(running.started_ns), tiles, traced, trace_cpu_ns);
+        running.scope.close()?;
+        let _ = running.child.wait();
+        let method = self.method(&running);
+        let run = seen.launch_run(method, cold);
+        let reads = seen.traced.as_ref().map_or_else(Vec::new, |traced| {
+            reads_in_order(&traced.events, &traced.files, &(seen.begin_ns..seen.end_ns))
+        });
+        let launched = Launched { run, reads, output: running.printed(), warnings: running.warnings };
+        Ok((launched, extra, seen.traced))
+    }
+
+    /// Takes `files` out of memory; what the app before left to be written is written first.
+    fn evict(&self, app: &App, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
+        let root = app.root.as_deref().unwrap_or(Path::new("/"));
+        if let Ok(dir) = File::open(root) {
+            // Where this fails, dirty pages stay and are counted.
+            let _ = rustix::fs::syncfs(&dir);
+        }
+        cold::evict(self.sense, files, self.settings.drop_caches)
+    }
+
+    /// Starts the app in a scope of its own, with eBPF on it.
+    pub(crate) fn start(&self, app: &App) -> Result<Running> {
+        let scope = Scope::create(self.sense, &app.id)?;
+        let mut warnings = Vec::new();
+        let trace = match self.settings.method {
+            SplitMethod::Bpf => match Trace::start(scope.dir(), &brisk_probes::Options::default()) {
+                Ok(trace) => Some(trace),
+                Err(error) => {
+                    warnings.push(Warning { code: "no_bpf".to_owned(), text: without_bpf(&error) });
+                    None
+                }
+            },
+            SplitMethod::Cgroup | SplitMethod::Paper => None,
+        };
+        let memory = rustix::fs::memfd_create("app-output", rustix::fs::MemfdFlags::CLOEXEC);
+        let output = File::from(memory.map_err(|errno| Error::system("making room for the app's output", errno))?);
+        let disk = self.disk_of(app.root.as_deref().unwrap_or(Path::new("/")));
+        let begin_ns = now_ns();
+        let child = app.spawn(&scope, &output)?;
+        Ok(Running { scope, child, trace, disk, begin_ns, started_ns: now_ns(), warnings, output })
+    }
+
+    pub(crate) fn subject(&self, running: &Running) -> Subject<'_> {
+        Subject {
+            sense: self.sense,
+            group: running.scope.dir().to_owned(),
+            disk: running.disk.clone(),
+            limits: self.settings.limits,
+            stop: self.stop,
+        }
+    }
+
+    /// The method that is left after what the kernel allowed.
+    pub(crate) fn method(&self, running: &Running) -> SplitMethod {
+        match self.settings.method {
+            SplitMethod::Bpf if running.warnings.iter().any(|warning| warning.code == "no_bpf") => SplitMethod::Cgroup,
+            method => method,
+        }
+    }
+
+    /// Ends the trace; gives what it saw, with files by the names that they have outside of the app's root, and what it cost
+    /// in ns.
+    pub(crate) fn traced(&self, app: &App, running: &mut Running) -> (Option<Arc<Traced>>, u64) {
+        let Some(trace) = running.trace.take() else { return (None, 0) };
+        let recording = trace.stop();
+        if !recording.missing.is_empty() {
+            let text = format!(
+                "This kernel does not show {}: the part of the split that comes from it is in others.",
+                recording.missing.join(", ")
+            );
+            running.warnings.push(Warning { code: "probes_missing".to_owned(), text });
+        }
+        let files = self.named(recording.files, app.root.as_deref());
+        let traced = Traced { events: recording.events, files, lost: recording.lost };
+        (Some(Arc::new(traced)), recording.cost.total_ns())
+    }
+
+    /// Paths from the root of a file system become paths from the root of the machine: where that file system is mounted,
+    /// the app's own root before others.
+    fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
+        let mounts = self.sense.mounts().unwrap_or_default();
+        let mount_of = |inode: &Inode| {
+            // The kernel's own encoding: 12 bits major, 20 bits minor.
+            let device = DeviceNumber { major: inode.device >> 20, minor: inode.device & 0xf_ffff };
+            let whole = mounts.iter().filter(|mount| mount.device == device && mount.root == Path::new("/"));
+            whole.max_by_key(|mount| root.is_some_and(|root| mount.mount_point.starts_with(root)))
+        };
+        let outside = |inode: &Inode, path: Vec<u8>| {
+            let path = PathBuf::from(OsString::from_vec(path));
+            let below = path.strip_prefix("/").unwrap_or(&path).to_owned();
+            mount_of(inode).map_or(path, |mount| mount.mount_point.join(below))
+        };
+        files.into_iter().map(|(inode, path)| (inode, outside(&inode, path))).collect()
+    }
+
+    /// The single disk that the files below `path` are on.
+    fn disk_of(&self, path: &Path) -> Option<String> {
+        let mount = self.sense.mount_of(path).ok().flatten()?;
+        let located = self.sense.block_device_of(mount.device).ok().flatten()?;
+        Some(located.disk.name)
+    }
+}
+
+impl Running {
+    /// The end of what the app printed so far.
+    pub(crate) fn printed(&mut self) -> String {
+        let mut text = Vec::new();
+        let length = self.output.metadata().map_or(0, |metadata| metadata.len());
+        let from = length.saturating_sub(OUTPUT_MAX);
+        // A memory file; when it cannot be read there is nothing to show.
+        let _ = self.output.seek(SeekFrom::Start(from)).and_then(|_| self.output.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+/// All processes that were seen; among them numbers of threads, which are no process's.
+fn processes(events: &[Event]) -> HashSet<u32> {
+    let born = |event: &Event| match event.kind {
+        Kind::Born { pid, .. } => Some(pid),
+        _ => None,
+    };
+    events.iter().flat_map(|event| [Some(event.tid), born(event)]).flatten().collect()
+}
+
+fn without_bpf(error: &dyn std::error::Error) -> String {
+    format!(
+        "The kernel's events cannot be had ({error}), so the split comes from the control group: reads, swap and writes are \
+         one part, and waits for a processor, the network and locks another; what was read of which file is not known."
+    )
+}

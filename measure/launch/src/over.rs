@@ -1,0 +1,190 @@
+//! When a launch or an answer is over.
+//!
+//! It is over when the screen is settled and the app's work was done for [`QUIET_NS`], or when one of the limits says that no
+//! more is to be had: the app ended, no window came, the screen never stands still, the work never ends. Pure: the watcher asks
+//! with what it knows, and is told the ending, or when to ask again at the latest.
+
+use brisk_results::Ending;
+
+use crate::settle::{Judgement, QUIET_NS};
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// For a window, without anything that the app works on.
+    pub window_ns: u64,
+    /// For a screen that never stands still, or work that never ends, counted from the window or the last wait for storage.
+    pub unsettled_ns: u64,
+    /// For everything.
+    pub total_ns: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { window_ns: 15_000_000_000, unsettled_ns: 10_000_000_000, total_ns: 120_000_000_000 }
+    }
+}
+
+/// What is known at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The moment.
+    pub now_ns: u64,
+    /// When the launch or the input began.
+    pub begin_ns: u64,
+    /// Whether a screen is watched at all.
+    pub has_screen: bool,
+    /// When the app's window came up; the beginning, for an app that had one before.
+    pub window_ns: Option<u64>,
+    /// Of the screen's changes.
+    pub screen: Judgement,
+    /// End of the last work.
+    pub last_work_ns: Option<u64>,
+    /// End of the last time in which the app waited for its storage.
+    pub last_storage_ns: Option<u64>,
+    /// No process is left: its status and signal.
+    pub exited: Option<(Option<i32>, Option<i32>)>,
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is over.
+    Over(Ending),
+    /// Ask again then, if nothing happens before.
+    AskAgain(u64),
+}
+
+/// Judges.
+#[must_use]
+pub fn verdict(known: &Known, limits: &Limits) -> Verdict {
+    use Verdict::{AskAgain, Over};
+    let Known { now_ns, begin_ns, .. } = *known;
+    if let Some((code, signal)) = known.exited {
+        return Over(Ending::Exited { code, signal });
+    }
+    let work_until = known.last_work_ns.unwrap_or(begin_ns) + QUIET_NS;
+    let works = now_ns < work_until;
+    let timed_out = now_ns >= begin_ns + limits.total_ns;
+    if !known.has_screen {
+        return if !works {
+            Over(Ending::Headless)
+        } else if timed_out {
+            Over(Ending::StillWorking)
+        } else {
+            AskAgain(work_until)
+        };
+    }
+    let Some(window_ns) = known.window_ns else {
+        let until = (begin_ns + limits.window_ns).max(work_until);
+        return if now_ns >= until || timed_out { Over(Ending::NoWindow) } else { AskAgain(until) };
+    };
+    // A window that has drawn nothing yet is given the same time as one that has.
+    let settled = known.screen.settled && now_ns >= window_ns + QUIET_NS;
+    let limit = window_ns.max(known.last_storage_ns.unwrap_or(begin_ns)) + limits.unsettled_ns;
+    match (settled, works) {
+        (true, false) => Over(Ending::Settled),
+        (true, true) if now_ns >= limit || timed_out => Over(Ending::StillWorking),
+        (false, _) if now_ns >= limit || timed_out => Over(Ending::Animating),
+        (true, true) => AskAgain(work_until.min(limit)),
+        (false, _) => AskAgain(known.screen.ask_again_ns.max(window_ns + QUIET_NS).min(limit)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn known() -> Known {
+        Known {
+            now_ns: 5 * S,
+            begin_ns: 0,
+            has_screen: true,
+            window_ns: Some(S),
+            screen: Judgement { last_change_ns: Some(2 * S), settled: true, ask_again_ns: 3 * S, periodic: false },
+            last_work_ns: Some(2 * S),
+            last_storage_ns: Some(S),
+            exited: None,
+        }
+    }
+
+    #[test]
+    fn each_ending_has_its_reason() {
+        let unsettled = Judgement { settled: false, ask_again_ns: 100 * S, ..known().screen };
+        for (known, ending) in [
+            (known(), Ending::Settled),
+            (Known { exited: Some((Some(3), None)), ..known() }, Ending::Exited { code: Some(3), signal: None }),
+            (Known { window_ns: None, now_ns: 15 * S, ..known() }, Ending::NoWindow),
+            (Known { has_screen: false, window_ns: None, ..known() }, Ending::Headless),
+            (Known { screen: unsettled, now_ns: 11 * S, last_work_ns: Some(11 * S), ..known() }, Ending::Animating),
+            (Known { now_ns: 12 * S, last_work_ns: Some(12 * S), ..known() }, Ending::StillWorking),
+            (
+                Known { has_screen: false, now_ns: 120 * S, last_work_ns: Some(120 * S), ..known() },
+                Ending::StillWorking,
+            ),
+        ] {
+            assert_eq!(verdict(&known, &Limits::default()), Verdict::Over(ending), "{known:?}");
+        }
+    }
+
+    #[test]
+    fn waiting_for_the_storage_is_not_animating() {
+        let screen = Judgement { settled: false, ask_again_ns: 100 * S, ..known().screen };
+        let known =
+            Known { screen, now_ns: 40 * S, last_work_ns: Some(40 * S), last_storage_ns: Some(39 * S), ..known() };
+        assert_eq!(verdict(&known, &Limits::default()), Verdict::AskAgain(49 * S));
+    }
+
+    #[test]
+    fn an_app_that_still_works_on_its_window_is_waited_for() {
+        let known = Known { window_ns: None, now_ns: 30 * S, last_work_ns: Some(30 * S), ..known() };
+        assert_eq!(verdict(&known, &Limits::default()), Verdict::AskAgain(30 * S + QUIET_NS));
+    }
+
+    #[test]
+    fn work_that_just_ended_may_go_on() {
+        let known = Known { last_work_ns: Some(5 * S - 1), ..known() };
+        assert_eq!(verdict(&known, &Limits::default()), Verdict::AskAgain(5 * S - 1 + QUIET_NS));
+    }
+
+    proptest! {
+        #[test]
+        fn it_always_ends(
+            now in 120u64..200, window in proptest::option::of(0u64..120), works in any::<bool>(),
+            settled in any::<bool>(), has_screen in any::<bool>(),
+        ) {
+            let known = Known {
+                now_ns: now * S,
+                has_screen,
+                window_ns: window.map(|s| s * S),
+                screen: Judgement { settled, ..known().screen },
+                last_work_ns: works.then_some(now * S),
+                last_storage_ns: works.then_some(now * S),
+                ..known()
+            };
+            prop_assert!(matches!(verdict(&known, &Limits::default()), Verdict::Over(_)));
+        }
+
+        #[test]
+        fn it_never_asks_in_the_past(
+            now in 0u64..200, window in proptest::option::of(0u64..200), work in 0u64..200, ask in 0u64..200,
+            settled in any::<bool>(), has_screen in any::<bool>(),
+        ) {
+            let screen = Judgement { settled, ask_again_ns: (now + ask) * S, ..known().screen };
+            let known = Known {
+                now_ns: now * S,
+                has_screen,
+                window_ns: window.map(|s| s.min(now) * S),
+                screen,
+                last_work_ns: Some(work.min(now) * S),
+                ..known()
+            };
+            if let Verdict::AskAgain(at_ns) = verdict(&known, &Limits::default()) {
+                prop_assert!(at_ns >= now * S);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Watches an app's control group and screen until a launch or an answer is over.
+
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brisk_probes::Trace;
+use brisk_results::Ending;
+use brisk_screen::{Rect, WindowInfo};
+use brisk_sense::Sense;
+
+use crate::clock::now_ns;
+use crate::error::{Error, Result};
+use crate::observation::{Observation, Traced};
+use crate::over::{Known, Limits, Verdict, verdict};
+use crate::samples::{self, Sample};
+use crate::settle::{Judgement, Repaint, judge};
+use crate::split::network;
+use crate::view::View;
+
+/// How often the group's counters are read.
+const SAMPLE_NS: u64 = 100_000_000;
+
+/// What is watched, and for how long at most.
+pub(crate) struct Subject<'a> {
+    pub(crate) sense: &'a Sense,
+    /// The app's control group.
+    pub(crate) group: PathBuf,
+    /// The disk that its files are on, where there is a single one.
+    pub(crate) disk: Option<String>,
+    pub(crate) limits: Limits,
+    /// Set when the person wants it to end.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// What is gathered while watching.
+pub(crate) struct Watch<'a> {
+    subject: Subject<'a>,
+    begin_ns: u64,
+    begin_cpu_ns: u64,
+    window: Option<(u64, Option<Rect>)>,
+    frame_ns: Option<u64>,
+    repaints: Vec<Repaint>,
+    samples: Vec<Sample>,
+    exited: Option<(Option<i32>, Option<i32>)>,
+    handed_over: bool,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins at `begin_ns`; an app that has a window already is watched from there on.
+    pub(crate) fn begin(subject: Subject<'a>, begin_ns: u64, has_window: bool) -> Result<Self> {
+        let first = Sample::take(subject.sense, &subject.group, subject.disk.as_deref())?;
+        Ok(Self {
+            subject,
+            begin_ns,
+            begin_cpu_ns: own_cpu_ns(),
+            window: has_window.then_some((begin_ns, None)),
+            frame_ns: None,
+            repaints: Vec::new(),
+            samples: vec![first],
+            exited: None,
+            handed_over: false,
+        })
+    }
+
+    /// Watches until it is over. `child` is the first process of a launch.
+    pub(crate) fn until_over(
+        &mut self,
+        mut view: Option<&mut View<'_>>,
+        mut child: Option<&mut Child>,
+        trace: Option<&Trace>,
+    ) -> Result<Ending> {
+        let mut ask_ns = 0;
+        loop {
+            if self.subject.stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            let next_sample = self.samples.last().map_or(0, |sample| sample.at_ns) + SAMPLE_NS;
+            let wait = Duration::from_nanos(next_sample.min(ask_ns).saturating_sub(now_ns()));
+            let changed = match &mut view {
+                Some(view) => match self.look(view, wait) {
+                    Ok(changed) => changed,
+                    Err(Error::Screen(brisk_screen::Error::Lost { .. })) => return Ok(Ending::DisplayLost),
+                    Err(error) => return Err(error),
+                },
+                None => {
+                    crate::clock::wait(wait);
+                    false
+                }
+            };
+            let now = now_ns();
+            let sampled = now >= next_sample;
+            if sampled {
+                let Subject { sense, group, disk, .. } = &self.subject;
+                self.samples.push(Sample::take(sense, group, disk.as_deref())?);
+                self.look_after(child.as_deref_mut())?;
+            }
+            if !(changed || sampled || now >= ask_ns) {
+                continue;
+            }
+            let known = self.known(now, view.as_deref());
+            match verdict(&known, &self.subject.limits) {
+                Verdict::Over(Ending::Settled) if self.awaits_an_answer(trace, now) => ask_ns = now + SAMPLE_NS,
+                Verdict::Over(ending) => return Ok(ending),
+                Verdict::AskAgain(at_ns) => ask_ns = at_ns.max(now + 1_000_000),
+            }
+        }
+    }
+
+    /// Takes what the screen shows; gives whether that was anything.
+    fn look(&mut self, view: &mut View<'_>, wait: Duration) -> Result<bool> {
+        let seen = view.look(wait)?;
+        let changed = !(seen.repaints.is_empty() && seen.shown.is_empty());
+        for (at_ns, window) in seen.shown {
+            if self.window.is_none() && self.is_ours(&window)? {
+                self.window = Some((at_ns, window.rect));
+            }
+        }
+        if let (Some((window_ns, rect)), None) = (self.window, self.frame_ns) {
+            let inside = |drawn: &Rect| rect.is_none_or(|rect| overlap(&rect, drawn));
+            self.frame_ns =
+                seen.drawn.iter().find(|(at_ns, drawn)| *at_ns >= window_ns && inside(drawn)).map(|(at_ns, _)| *at_ns);
+        }
+        self.repaints.extend(seen.repaints);
+        Ok(changed)
+    }
+
+    /// A window is the app's when its process is in the group. Where the display does not know the process, or the app
+    /// handed over to one that ran before, any new window is.
+    fn is_ours(&self, window: &WindowInfo) -> Result<bool> {
+        let Some(pid) = window.pid.filter(|_| !self.handed_over) else { return Ok(true) };
+        let group = self.subject.sense.cgroup_processes(&self.subject.group)?.unwrap_or_default();
+        Ok(group.contains(&pid))
+    }
+
+    /// Whether the first process ended, and any other is left.
+    fn look_after(&mut self, child: Option<&mut Child>) -> Result<()> {
+        use std::os::unix::process::ExitStatusExt;
+        let Some(child) = child else { return Ok(()) };
+        let status = child.try_wait().map_err(|source| Error::system("waiting for the app", source))?;
+        let Some(status) = status else { return Ok(()) };
+        let left = self.subject.sense.cgroup_processes(&self.subject.group)?.unwrap_or_default();
+        if left.is_empty() {
+            self.exited = Some((status.code(), status.signal()));
+        }
+        self.handed_over = status.success();
+        Ok(())
+    }
+
+    fn known(&self, now_ns: u64, view: Option<&View<'_>>) -> Known {
+        let window = self.begin_ns..now_ns;
+        let nothing = Judgement { last_change_ns: None, settled: true, ask_again_ns: now_ns, periodic: false };
+        Known {
+            now_ns,
+            begin_ns: self.begin_ns,
+            has_screen: view.is_some(),
+            window_ns: self.window.map(|(at_ns, _)| at_ns),
+            // What was damaged and not yet looked at may be a change.
+            screen: view.map_or(nothing, |view| {
+                judge(&self.repaints, self.begin_ns, now_ns.min(view.sure_until_ns()), view.tiles())
+            }),
+            last_work_ns: samples::last_work_ns(&self.samples, window.clone()),
+            last_storage_ns: samples::last_storage_ns(&self.samples, window),
+            exited: self.exited,
+        }
+    }
+
+    /// Whether an answer over the network is awaited; looked at only when all else is over, since it costs a pass over all
+    /// events.
+    fn awaits_an_answer(&self, trace: Option<&Trace>, now: u64) -> bool {
+        let Some(trace) = trace else { return false };
+        if now >= self.begin_ns + self.subject.limits.total_ns {
+            return false;
+        }
+        trace.with_events(|events| network::awaited(events).iter().any(|span| span.contains(&now)))
+    }
+
+    /// The raw lists, for the judgement.
+    pub(crate) fn finish(
+        self,
+        ending: Ending,
+        started_ns: Option<u64>,
+        tiles: u32,
+        traced: Option<Arc<Traced>>,
+        trace_cpu_ns: u64,
+    ) -> Observation {
+        Observation {
+            begin_ns: self.begin_ns,
+            end_ns: now_ns(),
+            ending,
+            started_ns,
+            window_ns: started_ns.and(self.window).map(|(at_ns, _)| at_ns),
+            frame_ns: started_ns.and(self.frame_ns),
+            repaints: self.repaints,
+            tiles,
+            samples: self.samples,
+            traced,
+            watch_cpu_ns: own_cpu_ns().saturating_sub(self.begin_cpu_ns) + trace_cpu_ns,
+        }
+    }
+}
+
+fn overlap(a: &Rect, b: &Rect) -> bool {
+    let spans = |a: i32, a_size: u32, b: i32, b_size: u32| {
+        i64::from(a) < i64::from(b) + i64::from(b_size) && i64::from(b) < i64::from(a) + i64::from(a_size)
+    };
+    spans(a.x, a.width, b.x, b.width) && spans(a.y, a.height, b.y, b.height)
+}
+
+/// Processor time of this thread.
+fn own_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rectangles_overlap_when_they_share_a_pixel() {
+        let rect = |x, y, width, height| Rect { x, y, width, height };
+        assert!(overlap(&rect(0, 0, 10, 10), &rect(9, 9, 5, 5)));
+        assert!(!overlap(&rect(0, 0, 10, 10), &rect(10, 0, 5, 5)));
+        assert!(!overlap(&rect(0, 0, 0, 10), &rect(0, 0, 5, 5)));
+        assert!(overlap(&rect(-5, -5, 10, 10), &rect(0, 0, u32::MAX, 1)));
+    }
+}
