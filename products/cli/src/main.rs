@@ -1,9 +1,12 @@
 //! `brisk`: wiring of the command. Each subcommand has its file.
 
 mod bench;
+mod display;
 mod doctor;
 mod generate;
 mod lab;
+mod latency;
+mod launch;
 mod monitor;
 mod report;
 mod study;
@@ -28,7 +31,11 @@ enum Command {
     Bench(bench::Args),
     /// Run a study of the papers on a device: slowdown, concurrency, schedulers, footprint
     Study(study::Args),
-    /// Show results that `bench` and `study` wrote: in the terminal, or as a page with charts
+    /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
+    Launch(launch::Args),
+    /// Measure how long an app takes to answer keys, clicks and scrolling
+    Latency(latency::Args),
+    /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
     /// Make, list, change and remove emulated flash devices
     Lab(lab::Args),
@@ -47,6 +54,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
+        Command::Launch(args) => launch::run(&args),
+        Command::Latency(args) => latency::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Monitor(args) => monitor::run(&args),

@@ -64,32 +64,55 @@ impl Session {
         }
     }
 
+    /// The machine.
+    pub(crate) fn sense(&self) -> Sense {
+        Sense::default()
+    }
+
+    /// Set when the person wants it to end.
+    pub(crate) fn stop_flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Moves the bar: `done` is 0 to 1.
+    pub(crate) fn show(&self, done: f64, doing: &str) {
+        self.bar.set_position((done * STEPS as f64) as u64);
+        self.bar.set_message(doing.to_owned());
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Shows a result.
+    pub(crate) fn finish(&self, mut document: Document, outputs: &Outputs) -> anyhow::Result<()> {
+        self.ask_the_lab(document.header_mut());
+        outputs.write(&document)
+    }
+
+    /// Says that it was stopped, and gives the exit code for that.
+    pub(crate) fn was_stopped(&self) -> ExitCode {
+        eprintln!("brisk: stopped; nothing is left behind");
+        self.stopped()
+    }
+
     /// Runs `measure` under this session's flag and bar.
     pub(crate) fn measure<T>(
         &self,
         measure: impl FnOnce(&Sense, &Control<'_>) -> brisk_bench::Result<T>,
     ) -> brisk_bench::Result<T> {
-        let progress = |done: f64, doing: &str| {
-            self.bar.set_position((done * STEPS as f64) as u64);
-            self.bar.set_message(doing.to_owned());
-        };
-        let outcome = measure(&Sense::default(), &Control { stop: &self.stop, progress: &progress });
-        self.bar.finish_and_clear();
+        let progress = |done: f64, doing: &str| self.show(done, doing);
+        let outcome = measure(&self.sense(), &Control { stop: &self.stop, progress: &progress });
+        self.clear();
         outcome
     }
 
     /// Shows the result, or says that it was stopped.
     pub(crate) fn end(&self, outcome: brisk_bench::Result<Document>, outputs: &Outputs) -> anyhow::Result<ExitCode> {
         match outcome {
-            Ok(mut document) => {
-                self.ask_the_lab(document.header_mut());
-                outputs.write(&document)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Err(Error::Stopped) => {
-                eprintln!("brisk: stopped; nothing is left behind");
-                Ok(self.stopped())
-            }
+            Ok(document) => self.finish(document, outputs).map(|()| ExitCode::SUCCESS),
+            Err(Error::Stopped) => Ok(self.was_stopped()),
             Err(error @ Error::LeftBehind { .. }) if is_stop(&error) => {
                 eprintln!("brisk: stopped; {error}");
                 Ok(self.stopped())

@@ -1,4 +1,4 @@
-//! What tracing the start of an app needs: BPF programs, or at least the counters of control groups.
+//! What tracing the start of an app needs: control groups to keep it together, and BPF programs for the whole picture.
 
 use super::{Need, Needs, REFUSED_TO_ROOT, State};
 use crate::doctor::facts::Facts;
@@ -6,12 +6,10 @@ use crate::doctor::facts::Facts;
 /// Where the time of an app's start goes.
 pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
     let groups = facts.cgroups.as_ref().ok().and_then(|groups| groups.v2.as_ref());
-    // Either way of tracing will do; without both there is none.
-    let state = if groups.is_some() { State::Degraded } else { State::Missing };
     let need = Need {
         works: "tracing programs can be loaded",
         lacking: "not in this kernel",
-        state,
+        state: State::Degraded,
         reason: "a start cannot be split into running, waiting and reading; only sums of groups are left",
         remedy: "use a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS",
         refused_to_root: REFUSED_TO_ROOT,
@@ -31,10 +29,10 @@ pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
     match groups {
         Some(v2) => needs.ok("group counters", format!("version 2 at {}", v2.mount_point.display())),
         None => needs.lacks(
-            State::Degraded,
+            State::Missing,
             "group counters",
             "no control groups of version 2",
-            "their processor time and pressure are the fallback where BPF is refused",
+            "an app's processes cannot be kept together and told from others",
             "mount -t cgroup2 none /sys/fs/cgroup/unified",
         ),
     }

@@ -231,7 +231,7 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
     ),
     ("no groups", |f| f.cgroups = Ok(Cgroups::default()), Part::Iram, "memory groups", State::Degraded),
     ("no groups", |f| f.cgroups = Ok(Cgroups::default()), Part::Iram, "freezing", State::Degraded),
-    ("no groups", |f| f.cgroups = Ok(Cgroups::default()), Part::Launch, "group counters", State::Degraded),
+    ("no groups", |f| f.cgroups = Ok(Cgroups::default()), Part::Launch, "group counters", State::Missing),
     ("root group, 6.12", |f| root_group(f, "6.12.1"), Part::Iram, "killing", State::Ok),
     ("root group, 5.10", |f| root_group(f, "5.10.1"), Part::Iram, "killing", State::Degraded),
     ("root group, 5.10", |f| root_group(f, "5.10.1"), Part::Iram, "freezing", State::Ok),
@@ -248,7 +248,7 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
     ("no swap", |f| f.swaps = Ok(vec![]), Part::Mars, "swap", State::Missing),
     ("kernel without swap", |f| f.swaps = Err("x".to_owned()), Part::Mars, "swap", State::Missing),
     ("no BPF", |f| f.bpf_tracing = Answer::Unknown, Part::Launch, "bpf", State::Degraded),
-    ("neither BPF nor groups", blind, Part::Launch, "bpf", State::Missing),
+    ("neither BPF nor groups", blind, Part::Launch, "group counters", State::Missing),
     ("no BTF", |f| f.btf = false, Part::Launch, "btf", State::Degraded),
     ("no meter", |f| f.powercap = Ok(vec![]), Part::Energy, "meter", State::Missing),
     (

@@ -1,0 +1,141 @@
+//! The screen that apps are watched on: the session's own, another, a virtual one, or none.
+
+use std::ffi::OsString;
+
+use anyhow::{Context as _, bail};
+use brisk_launch::Plan;
+use brisk_results::ScreenFacts;
+use brisk_screen::{Screen, VirtualX, X11};
+
+/// Options for the screen.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Watch this X11 display, such as :0 [default: DISPLAY, else --virtual]
+    #[arg(long, value_name = "DISPLAY", conflicts_with_all = ["virtual_screen", "no_screen"])]
+    display: Option<String>,
+    /// Watch a screen of its own that nobody sees (Xvfb)
+    #[arg(long = "virtual", value_name = "WIDTHxHEIGHT", num_args = 0..=1, default_missing_value = DEFAULT_SIZE, value_parser = size)]
+    virtual_screen: Option<(u16, u16)>,
+    /// Watch no screen: a program without windows, until its work is done
+    #[arg(long, conflicts_with = "virtual_screen")]
+    no_screen: bool,
+}
+
+/// A phone's screen on its side.
+const DEFAULT_SIZE: &str = "1280x720";
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let parsed = text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    match parsed {
+        Some((width @ 64..=8192, height @ 64..=8192)) => Ok((width, height)),
+        Some(_) => Err("width and height are 64 to 8192 pixels".to_owned()),
+        None => Err(format!("\"{text}\" is no size: write it as {DEFAULT_SIZE}")),
+    }
+}
+
+/// A screen that is open.
+pub(crate) struct Display {
+    screen: Option<Box<dyn Screen>>,
+    environment: Vec<(OsString, OsString)>,
+    /// Ends when it is dropped, after the connection to it.
+    _server: Option<VirtualX>,
+}
+
+impl Options {
+    /// Opens it.
+    pub(crate) fn open(&self) -> anyhow::Result<Display> {
+        if self.no_screen {
+            return Ok(Display { screen: None, environment: Vec::new(), _server: None });
+        }
+        if let Some(size) = self.virtual_screen {
+            return own(size);
+        }
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        match self.display.clone().or_else(|| variable("DISPLAY")) {
+            Some(display) => x11(&display),
+            None => {
+                eprintln!(
+                    "brisk: there is no display in this session, so the app gets a virtual screen ({DEFAULT_SIZE})"
+                );
+                own(size(DEFAULT_SIZE).map_err(anyhow::Error::msg)?)
+            }
+        }
+    }
+}
+
+fn x11(display: &str) -> anyhow::Result<Display> {
+    let screen = X11::connect(Some(display)).context("cannot watch the screen")?;
+    let environment = vec![("DISPLAY".into(), display.into())];
+    Ok(Display { screen: Some(Box::new(screen)), environment, _server: None })
+}
+
+fn own((width, height): (u16, u16)) -> anyhow::Result<Display> {
+    let server = VirtualX::start((width.into(), height.into()), 24).context("cannot make a virtual screen")?;
+    let display = server.display().to_owned();
+    Ok(Display { _server: Some(server), ..x11(&display)? })
+}
+
+impl Display {
+    /// Whether nothing is watched.
+    pub(crate) fn is_none(&self) -> bool {
+        self.screen.is_none()
+    }
+
+    /// The screen itself.
+    pub(crate) fn screen(&mut self) -> Option<&mut dyn Screen> {
+        match &mut self.screen {
+            Some(screen) => Some(screen.as_mut()),
+            None => None,
+        }
+    }
+
+    /// The screen, for what cannot do without.
+    pub(crate) fn needed(&mut self) -> anyhow::Result<&mut dyn Screen> {
+        match self.screen() {
+            Some(screen) => Ok(screen),
+            None => bail!("this needs a screen: leave --no-screen out"),
+        }
+    }
+
+    /// Variables by which apps find it. A virtual screen is X11, so what leads to another is taken away.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut environment = self.environment.clone();
+        if self._server.is_some() {
+            environment.extend([("WAYLAND_DISPLAY".into(), "".into()), ("GDK_BACKEND".into(), "x11".into())]);
+        }
+        environment
+    }
+
+    /// `plan` with apps that find this screen.
+    pub(crate) fn with_environment(&self, mut plan: Plan) -> Plan {
+        for setup in &mut plan.setups {
+            setup.app.env.extend(self.environment());
+        }
+        plan
+    }
+
+    /// For the report.
+    pub(crate) fn facts(&self) -> ScreenFacts {
+        match &self.screen {
+            Some(screen) => ScreenFacts {
+                protocol: screen.protocol().to_owned(),
+                display: screen.display().to_owned(),
+                size_px: screen.size(),
+            },
+            None => ScreenFacts { protocol: "none".to_owned(), display: String::new(), size_px: (0, 0) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_bounded() {
+        assert_eq!(size("1280x720"), Ok((1280, 720)));
+        for bad in ["1280", "0x10", "10x10", "1280x", "x", "1280x720x24", "99999x720", "-1x5"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}
