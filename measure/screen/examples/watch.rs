@@ -1,17 +1,21 @@
-//! Prints what can be seen on a display, live: `cargo run -p brisk-screen --example watch -- [DISPLAY] [SECONDS]`.
+//! Prints what can be seen on a display, live: `cargo run -p brisk-screen --example watch -- DISPLAY [SECONDS]`, where the
+//! display is one of X11 such as `:99`, or one of Wayland such as `wayland-1` or the path of its socket.
 //!
 //! A blinking caret shows as one tile with two hashes in turn. The last line says what watching cost.
 
 use std::time::Duration;
 
-use brisk_screen::{Kind, Result, Seen, Watcher, X11, monotonic_ns};
+use brisk_screen::{Kind, Result, Screen, Seen, Watcher, Wayland, X11, monotonic_ns};
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let display = arguments.next();
+    let display = arguments.next().unwrap_or_default();
     let seconds: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10.0);
-    let mut screen = X11::connect(display.as_deref())?;
-    let mut watcher = Watcher::new(&mut screen)?;
+    let mut screen: Box<dyn Screen> = match display.starts_with('/') || display.starts_with("wayland") {
+        true => Box::new(Wayland::connect(Some(&display))?),
+        false => Box::new(X11::connect(Some(&display))?),
+    };
+    let mut watcher = Watcher::new(&mut *screen)?;
     let (begin_ns, begin_cpu_ns) = (monotonic_ns(), watcher.own_cpu_ns());
     let at = |ns: u64| ns.saturating_sub(begin_ns) as f64 / 1e6;
     for window in watcher.windows()? {

@@ -140,7 +140,7 @@ impl<'a> Watcher<'a> {
     /// When the display server went away or refuses a picture.
     pub fn new(screen: &'a mut dyn Screen) -> Result<Self> {
         let begin_ns = thread_cpu_ns();
-        while !screen.changes(Duration::ZERO)?.is_empty() {}
+        screen.changes(Duration::ZERO)?;
         let grid = Grid { size: screen.size() };
         let mut watcher = Self {
             screen,

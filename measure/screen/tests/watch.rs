@@ -212,6 +212,18 @@ fn what_the_server_refuses_to_show_is_said_to_be_unverified() {
 }
 
 #[test]
+fn a_screen_of_another_size_is_seen_anew() {
+    let Some((_server, mut screen, painter)) = set_up() else { return };
+    let mut watcher = Watcher::new(&mut screen).unwrap();
+    painter.resize(500, 300);
+    let tiles = 500u32.div_ceil(TILE_SIDE) * 300u32.div_ceil(TILE_SIDE);
+    let visible = next_visible(&mut watcher);
+    assert_eq!((watcher.tiles(), visible.tiles.len()), (tiles, tiles as usize));
+    assert!(visible.verified());
+    assert_eq!(watcher.picture(rect(0, 0, 9999, 9999)).unwrap().rect, rect(0, 0, 500, 300));
+}
+
+#[test]
 fn a_server_that_goes_away_ends_the_watch() {
     let Some((server, mut screen, _painter)) = set_up() else { return };
     let mut watcher = Watcher::new(&mut screen).unwrap();

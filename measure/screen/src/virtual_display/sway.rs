@@ -42,7 +42,7 @@ impl VirtualSway {
         }
     }
 
-    /// Absolute path of the socket, for `WAYLAND_DISPLAY`.
+    /// Absolute path of the socket, for [`crate::Wayland::connect`] or `WAYLAND_DISPLAY`.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket

@@ -9,8 +9,8 @@
 /// saved up, the busiest 20 s cost 0.5 %.
 const WALL_PER_CPU: i64 = 250;
 const WALL_PER_REPORTS_CPU: i64 = 400;
-/// Most that is saved up: some ten pictures of a whole screen, some thirty reports.
-const SAVED_MAX_NS: i64 = 20_000_000;
+/// Most that is saved up: a few pictures of a whole screen, some thirty reports.
+const SAVED_MAX_NS: i64 = 10_000_000;
 const REPORTS_SAVED_MAX_NS: i64 = 2_000_000;
 /// Deepest debt that is counted; one dear picture does not stop watching for long.
 const DEBT_MAX_NS: i64 = 20_000_000;

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
+use x11rb::protocol::randr::{ConnectionExt as _, Rotation, SetConfig};
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeGCAux, ConnectionExt as _, CreateGCAux, CreateWindowAux, EventMask, GcontextWrapper, InputFocus,
     KeyButMask, PropMode, Rectangle, Window, WindowClass,
@@ -125,6 +126,20 @@ impl Painter {
     pub(crate) fn set_focus(&self, window: Window) {
         self.conn.set_input_focus(InputFocus::POINTER_ROOT, window, x11rb::CURRENT_TIME).unwrap();
         self.sync();
+    }
+
+    /// Gives the screen another size.
+    pub(crate) fn resize(&self, width: u16, height: u16) {
+        // The server speaks the oldest version until it is asked for its own.
+        self.conn.randr_query_version(1, 5).unwrap().reply().unwrap();
+        let resources = self.conn.randr_get_screen_resources(self.root).unwrap().reply().unwrap();
+        // A monitor would have to fit, so there is none from now on.
+        for crtc in resources.crtcs {
+            let (now, config) = (x11rb::CURRENT_TIME, resources.config_timestamp);
+            let off = self.conn.randr_set_crtc_config(crtc, now, config, 0, 0, 0, Rotation::ROTATE0, &[]).unwrap();
+            assert_eq!(off.reply().unwrap().status, SetConfig::SUCCESS);
+        }
+        self.conn.randr_set_screen_size(self.root, width, height, 100, 100).unwrap().check().unwrap();
     }
 
     /// Symbols of all keys.
