@@ -23,11 +23,12 @@ struct {
 INLINE bool tell_name(u64 now, struct dentry *entry, struct dentry *parent, const struct file *file)
 {
 	struct file_name *record = new_record(struct file_name, now, 0, KIND_FILE_NAME, 0);
-	struct inode *parent_inode = read(parent, d_inode);
+	struct inode *parent_inode;
 	u32 length;
 
 	if (!record)
 		return false;
+	parent_inode = read(parent, d_inode);
 	record->inode = file->inode;
 	record->parent_inode = read(parent_inode, i_ino);
 	record->device = file->device;

@@ -5,7 +5,8 @@
  * A request is a bio as its first submitter made it. What a driver that stacks on others (dm, md, zoned) makes of it
  * is handed in while that driver runs, and is left out, else the same bytes would count twice. Of a bio that the block
  * layer cuts to what the device takes, the end of the last part in order of sectors counts. Device and sector are the
- * whole disk's, not the partition's.
+ * whole disk's, not the partition's. Before Linux 6.3, zram and pmem take single pages of swap past the block layer; those
+ * are not seen.
  */
 #ifndef BRISK_PROBES_REQUESTS_H
 #define BRISK_PROBES_REQUESTS_H
@@ -55,7 +56,8 @@ struct target {
 INLINE struct target target_of(struct bio *bio)
 {
 	struct target target = {};
-	struct bio_vec *first = bio->bi_io_vec;
+	/* Not bio->bi_io_vec: a pointer that the verifier knows is one that may not be added to. */
+	struct bio_vec *first = read(bio, bi_io_vec);
 	struct address_space *mapping;
 	struct page *page, *head;
 	unsigned long compound, flags, index;

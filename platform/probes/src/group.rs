@@ -33,3 +33,19 @@ impl Group {
         Ok(Self { id: own.ino(), level: u32::try_from(level).unwrap_or(u32::MAX) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_control_group_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Group::open(folder.path()).unwrap_err();
+        assert!(matches!(error, Error::NotAGroup { .. }));
+        assert!(error.to_string().contains(folder.path().file_name().unwrap().to_str().unwrap()), "{error}");
+        let missing = folder.path().join("missing");
+        let error = Group::open(&missing).unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot use the control group {}", missing.display()));
+    }
+}

@@ -268,3 +268,17 @@ fn now_ns(clock: ClockId) -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
     u64::try_from(tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(tv_nsec).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_a_power_of_two_within_limits() {
+        assert_eq!(ring_bytes(16 << 20).unwrap(), 16 << 20);
+        assert_eq!(ring_bytes((1 << 20) + 1).unwrap(), 2 << 20);
+        for bytes in [0, 4096, (512 << 20) + 1, u32::MAX] {
+            assert!(matches!(ring_bytes(bytes), Err(Error::Buffer { .. })), "{bytes}");
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! Reclaim and swap.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use brisk_probes::{Event, Kind, Operation, major_minor};
+use brisk_probes::{Kind, Operation};
 
 use crate::order::check_order;
 use crate::role::Player;
@@ -23,15 +23,18 @@ struct MemoryLimit {
 impl MemoryLimit {
     /// Sets one on `group`, or where the memory controller is. `None` with the reason printed where there is none.
     fn set(group: &ScratchGroup, bytes: u64) -> Option<Self> {
-        if fs::write(group.path().join("memory.max"), bytes.to_string()).is_ok() {
+        if group.path().join("memory.max").exists() {
+            fs::write(group.path().join("memory.max"), bytes.to_string()).unwrap();
             let reclaim = group.path().join("memory.reclaim");
             return Some(Self { group: group.path().to_owned(), reclaim, made: false });
         }
-        let own = Path::new("/sys/fs/cgroup/memory").join(group.path().file_name()?);
-        if let Err(error) = fs::create_dir(&own) {
-            eprintln!("skipped: no limit of memory can be set: {}: {error}", own.display());
+        let root = Path::new("/sys/fs/cgroup/memory");
+        if !root.join("memory.limit_in_bytes").exists() {
+            eprintln!("skipped: neither {} nor {} has the memory controller", group.path().display(), root.display());
             return None;
         }
+        let own = root.join(group.path().file_name()?);
+        fs::create_dir(&own).unwrap();
         fs::write(own.join("memory.limit_in_bytes"), bytes.to_string()).unwrap();
         let reclaim = own.join("memory.force_empty");
         Some(Self { group: own, reclaim, made: true })
@@ -71,51 +74,48 @@ fn a_process_at_the_limit_of_its_memory_reclaims() {
     assert!(own.iter().any(|event| event.kind == Kind::ReclaimEnded));
 }
 
-/// Compressed memory as swap, of which this test is the only user; gone in the end.
+/// A file as swap, of which this test is the only user; off in the end.
 struct Swap {
-    number: String,
+    file: PathBuf,
 }
 
 impl Swap {
-    fn on() -> Option<Self> {
-        let number = match fs::read_to_string("/sys/class/zram-control/hot_add") {
-            Ok(number) => number.trim().to_owned(),
-            Err(error) => {
-                eprintln!("skipped: no zram can be made: /sys/class/zram-control/hot_add: {error}");
-                return None;
-            }
-        };
-        let swap = Self { number };
-        fs::write(format!("/sys/block/zram{}/disksize", swap.number), "64M").unwrap();
-        swap.run("mkswap", &[]);
-        swap.run("swapon", &["-p", "32767"]);
-        Some(swap)
-    }
-
-    fn run(&self, tool: &str, arguments: &[&str]) {
-        let mut command = Command::new(tool);
-        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-        command.env("PATH", path).args(arguments).arg(format!("/dev/zram{}", self.number));
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
+    /// `None` where the file system does not do that; then the tool said why.
+    fn on(file: PathBuf) -> Option<Self> {
+        fs::write(&file, vec![0; 64 << 20]).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        File::open(&file).unwrap().sync_all().unwrap();
+        assert!(run("mkswap", &[], &file));
+        if !run("swapon", &["-p", "32767"], &file) {
+            eprintln!("skipped: {} cannot be swap", file.display());
+            return None;
+        }
+        Some(Self { file })
     }
 }
 
 impl Drop for Swap {
     fn drop(&mut self) {
-        self.run("swapoff", &[]);
-        fs::write("/sys/class/zram-control/hot_remove", &self.number).unwrap();
+        run("swapoff", &[], &self.file);
     }
+}
+
+/// Whether `tool` did it; if not, it said why.
+fn run(tool: &str, arguments: &[&str], file: &Path) -> bool {
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new(tool);
+    command.env("PATH", path).args(arguments).arg(file).stdout(Stdio::null());
+    command.status().unwrap().success()
 }
 
 #[test]
 fn pages_that_go_to_swap_and_come_back_belong_to_no_file() {
-    let Some(group) = group() else { return };
+    let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("requests") {
         return;
     }
     let Some(limit) = MemoryLimit::set(&group, 64 << 20) else { return };
-    let Some(swap) = Swap::on() else { return };
+    let Some(_swap) = Swap::on(folder.path().join("swap")) else { return };
     let trace = start(&group);
     let mut player = Player::start(Some(&group), "comes back from swap", limit.reclaim.as_os_str());
     limit.put(player.child.id());
@@ -123,17 +123,16 @@ fn pages_that_go_to_swap_and_come_back_belong_to_no_file() {
     let facts = player.facts();
     let recording = trace.stop();
     check_order(&recording.events);
-    let device = Path::new("/dev").join(format!("zram{}", swap.number)).metadata().unwrap().rdev();
-    let device = (rustix::fs::major(device), rustix::fs::minor(device));
-    let to_swap = |event: &&Event| match event.kind {
-        Kind::Submitted(request) if major_minor(request.device) == device => Some(request),
-        _ => None,
-    };
     let own = of(&recording.events, tid(&facts, "tid"));
-    let requests: Vec<_> = own.iter().filter_map(to_swap).collect();
-    assert!(requests.iter().all(|request| request.file.is_none() && request.bytes >= 4096));
-    let of_kind = |operation| requests.iter().filter(|request| request.operation == operation).count();
-    assert!(of_kind(Operation::SwapOut) > 1000, "{}", of_kind(Operation::SwapOut));
-    assert!(of_kind(Operation::SwapIn) > 0);
-    assert_eq!(of_kind(Operation::SwapOut) + of_kind(Operation::SwapIn), requests.len());
+    let of_kind = |operation| {
+        own.iter().filter_map(move |event| match event.kind {
+            Kind::Submitted(request) if request.operation == operation => Some(request),
+            _ => None,
+        })
+    };
+    let bytes = |operation| of_kind(operation).map(|request| u64::from(request.bytes)).sum::<u64>();
+    assert!(bytes(Operation::SwapOut) >= 8 << 20, "{}", bytes(Operation::SwapOut));
+    assert!(bytes(Operation::SwapIn) >= 4096);
+    let swapped = of_kind(Operation::SwapOut).chain(of_kind(Operation::SwapIn));
+    assert!(swapped.into_iter().all(|request| request.file.is_none()));
 }

@@ -113,22 +113,32 @@ fn wait_for_the_end_of_input() {
     std::io::stdin().read_to_end(&mut nothing).unwrap();
 }
 
-/// Reads 4 KiB at 1 MiB of a file, without reading ahead, by a call; then 4 KiB at 2 MiB by a page fault.
+/// Where the pages of a file begin that [`reads`] reads by a call, and by a page fault.
+pub(crate) fn places() -> (Vec<u64>, Vec<u64>) {
+    let places = |from: u64| (0..8).map(|page| from + page * (64 << 10)).collect();
+    (places(1 << 20), places(2 << 20))
+}
+
+/// Reads some pages of a file, without reading ahead, by calls; then others by page faults.
 fn reads(path: &Path) {
     let file = File::open(path).unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+    let (by_call, by_fault) = places();
     let mut buffer = [0; 4096];
-    file.read_exact_at(&mut buffer, 1 << 20).unwrap();
-    assert_eq!(buffer, [7; 4096]);
+    for offset in by_call {
+        file.read_exact_at(&mut buffer, offset).unwrap();
+        assert_eq!(buffer, [7; 4096]);
+    }
     let length = usize::try_from(file.metadata().unwrap().len()).unwrap();
-    // SAFETY: a new mapping, read only, of a file that nobody changes; the byte read is inside of it.
-    let byte = unsafe {
+    // SAFETY: a new mapping, read only, of a file that nobody changes; the bytes read are inside of it.
+    unsafe {
         let (protection, flags) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::PRIVATE);
         let address = rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, &file, 0).unwrap();
         rustix::mm::madvise(address, length, rustix::mm::Advice::Random).unwrap();
-        address.cast::<u8>().add(2 << 20).read_volatile()
-    };
-    assert_eq!(byte, 7);
+        for offset in by_fault {
+            assert_eq!(address.cast::<u8>().add(usize::try_from(offset).unwrap()).read_volatile(), 7);
+        }
+    }
 }
 
 fn writes(path: &Path) {
