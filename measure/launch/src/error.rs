@@ -69,6 +69,9 @@ pub enum Error {
         /// What is wrong, and what would be right.
         reason: String,
     },
+    /// What a launch was to happen in could not be made.
+    #[error(transparent)]
+    Surroundings(Box<dyn std::error::Error + Send + Sync>),
     /// The person stopped it.
     #[error("stopped")]
     Stopped,

@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use brisk_results::{Cause, Part, Split, SplitMethod};
-use brisk_sense::Sense;
+use brisk_sense::{Resource, Sense};
 
 use crate::error::Result;
 
@@ -39,14 +39,14 @@ impl Sample {
     /// # Errors
     /// When the kernel's files are not readable or not understood.
     pub fn take(sense: &Sense, dir: &Path, disk: Option<&str>) -> Result<Self> {
-        let stat = sense.cgroup_stat(dir)?;
-        let cpu = stat.cpu.unwrap_or_default();
+        let cpu = sense.cgroup_cpu(dir)?.unwrap_or_default();
+        let io = sense.cgroup_pressure(dir, Resource::Io)?;
         let disk = disk.map(|name| sense.disk_stats_of(name)).transpose()?.flatten();
         Ok(Self {
             at_ns: crate::clock::now_ns(),
             user_us: cpu.user_us,
             system_us: cpu.system_us,
-            io_full_us: stat.io_pressure.and_then(|pressure| pressure.full).map(|full| full.total_us),
+            io_full_us: io.and_then(|pressure| pressure.full).map(|full| full.total_us),
             disk_busy_ms: disk.map(|disk| disk.busy_ms),
         })
     }

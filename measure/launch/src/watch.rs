@@ -79,17 +79,14 @@ impl<'a> Watch<'a> {
             }
             let next_sample = self.samples.last().map_or(0, |sample| sample.at_ns) + SAMPLE_NS;
             let wait = Duration::from_nanos(next_sample.min(ask_ns).saturating_sub(now_ns()));
-            let changed = match &mut view {
+            match &mut view {
                 Some(view) => match self.look(view, wait) {
-                    Ok(changed) => changed,
+                    Ok(()) => {}
                     Err(Error::Screen(brisk_screen::Error::Lost { .. })) => return Ok(Ending::DisplayLost),
                     Err(error) => return Err(error),
                 },
-                None => {
-                    crate::clock::wait(wait);
-                    false
-                }
-            };
+                None => crate::clock::wait(wait),
+            }
             let now = now_ns();
             let sampled = now >= next_sample;
             if sampled {
@@ -97,7 +94,8 @@ impl<'a> Watch<'a> {
                 self.samples.push(Sample::take(sense, group, disk.as_deref())?);
                 self.look_after(child.as_deref_mut())?;
             }
-            if !(changed || sampled || now >= ask_ns) {
+            // A change can only put the end off; it is judged when the end would have come.
+            if !sampled && now < ask_ns {
                 continue;
             }
             let known = self.known(now, view.as_deref());
@@ -109,10 +107,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes what the screen shows; gives whether that was anything.
-    fn look(&mut self, view: &mut View<'_>, wait: Duration) -> Result<bool> {
+    /// Takes what the screen shows.
+    fn look(&mut self, view: &mut View<'_>, wait: Duration) -> Result<()> {
         let seen = view.look(wait)?;
-        let changed = !(seen.repaints.is_empty() && seen.shown.is_empty());
         for (at_ns, window) in seen.shown {
             if self.window.is_none() && self.is_ours(&window)? {
                 self.window = Some((at_ns, window.rect));
@@ -124,7 +121,7 @@ impl<'a> Watch<'a> {
                 seen.drawn.iter().find(|(at_ns, drawn)| *at_ns >= window_ns && inside(drawn)).map(|(at_ns, _)| *at_ns);
         }
         self.repaints.extend(seen.repaints);
-        Ok(changed)
+        Ok(())
     }
 
     /// A window is the app's when its process is in the group. Where the display does not know the process, or the app

@@ -126,6 +126,14 @@ fn parse_cgroup_memory(current_bytes: u64, bytes: &[u8]) -> std::result::Result<
 }
 
 impl Sense {
+    /// Processor time of the group at `dir` alone, for those who ask often; `None` where the kernel has no `cpu.stat`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not understood.
+    pub fn cgroup_cpu(&self, dir: &Path) -> Result<Option<CgroupCpu>> {
+        self.parse_optional(dir.join("cpu.stat"), parse_cgroup_cpu)
+    }
+
     /// What the control group at `dir` has used; `dir` is its directory in the mounted second version, such as
     /// `/sys/fs/cgroup/user.slice`.
     ///
