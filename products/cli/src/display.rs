@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use anyhow::{Context as _, bail};
 use brisk_launch::Plan;
 use brisk_results::ScreenFacts;
-use brisk_screen::{Screen, VirtualX, X11};
+use brisk_screen::{Screen, VirtualX, Wayland, X11};
 
 /// Options for the screen.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Watch this X11 display, such as :0 [default: DISPLAY, else --virtual]
+    /// Watch this display: :0, or the name or path of a Wayland socket [default: WAYLAND_DISPLAY, else DISPLAY, else
+    /// --virtual]
     #[arg(long, value_name = "DISPLAY", conflicts_with_all = ["virtual_screen", "no_screen"])]
     display: Option<String>,
     /// Watch a screen of its own that nobody sees (Xvfb)
@@ -23,6 +24,8 @@ pub(crate) struct Options {
 
 /// A phone's screen on its side.
 const DEFAULT_SIZE: &str = "1280x720";
+/// The same for the emulated phone.
+const PHONE_SIZE: (u16, u16) = (1280, 720);
 
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parsed = text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
@@ -42,6 +45,15 @@ pub(crate) struct Display {
 }
 
 impl Options {
+    /// Opens a virtual one unless another was named: for apps that nobody is to see.
+    pub(crate) fn own(&self) -> anyhow::Result<Display> {
+        if self.display.is_some() || self.no_screen {
+            self.open()
+        } else {
+            own(self.virtual_screen.unwrap_or(PHONE_SIZE))
+        }
+    }
+
     /// Opens it.
     pub(crate) fn open(&self) -> anyhow::Result<Display> {
         if self.no_screen {
@@ -51,9 +63,11 @@ impl Options {
             return own(size);
         }
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        match self.display.clone().or_else(|| variable("DISPLAY")) {
-            Some(display) => x11(&display),
-            None => {
+        match (self.display.clone(), variable("WAYLAND_DISPLAY"), variable("DISPLAY")) {
+            (Some(display), ..) if is_x11(&display) => x11(&display),
+            (Some(display), ..) | (None, Some(display), _) => wayland(&display),
+            (None, None, Some(display)) => x11(&display),
+            (None, None, None) => {
                 eprintln!(
                     "brisk: there is no display in this session, so the app gets a virtual screen ({DEFAULT_SIZE})"
                 );
@@ -63,9 +77,20 @@ impl Options {
     }
 }
 
+/// `:0`, `:0.0`, `host:0`; names of Wayland sockets hold no colon.
+fn is_x11(display: &str) -> bool {
+    display.contains(':') && !display.starts_with('/')
+}
+
 fn x11(display: &str) -> anyhow::Result<Display> {
     let screen = X11::connect(Some(display)).context("cannot watch the screen")?;
     let environment = vec![("DISPLAY".into(), display.into())];
+    Ok(Display { screen: Some(Box::new(screen)), environment, _server: None })
+}
+
+fn wayland(display: &str) -> anyhow::Result<Display> {
+    let screen = Wayland::connect(Some(display)).context("cannot watch the screen")?;
+    let environment = vec![("WAYLAND_DISPLAY".into(), display.into())];
     Ok(Display { screen: Some(Box::new(screen)), environment, _server: None })
 }
 
@@ -87,6 +112,11 @@ impl Display {
             Some(screen) => Some(screen.as_mut()),
             None => None,
         }
+    }
+
+    /// Such as `:99`; empty without a screen.
+    pub(crate) fn name(&self) -> &str {
+        self.screen.as_ref().map_or("", |screen| screen.display())
     }
 
     /// The screen, for what cannot do without.
@@ -137,5 +167,11 @@ mod tests {
         for bad in ["1280", "0x10", "10x10", "1280x", "x", "1280x720x24", "99999x720", "-1x5"] {
             assert!(size(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn displays_of_x11_have_a_colon() {
+        assert!(is_x11(":0") && is_x11(":99.0") && is_x11("host:1"));
+        assert!(!is_x11("wayland-1") && !is_x11("/run/user/0/wayland:0"));
     }
 }
