@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brisk_probes::Trace;
+use brisk_probes::{Event, Kind, Trace};
 use brisk_results::Ending;
 use brisk_screen::{Rect, WindowInfo};
 use brisk_sense::Sense;
@@ -22,6 +22,9 @@ use crate::view::View;
 
 /// How often the group's counters are read.
 const SAMPLE_NS: u64 = 100_000_000;
+
+/// How often to look whether an answer came over the network, when all else is over.
+const ANSWER_NS: u64 = 250_000_000;
 
 /// What is watched, and for how long at most.
 pub(crate) struct Subject<'a> {
@@ -46,6 +49,8 @@ pub(crate) struct Watch<'a> {
     samples: Vec<Sample>,
     exited: Option<(Option<i32>, Option<i32>)>,
     handed_over: bool,
+    /// Of the kernel's events those of the network, and how many of all were looked at for them.
+    network: (Vec<Event>, usize),
 }
 
 impl<'a> Watch<'a> {
@@ -62,6 +67,7 @@ impl<'a> Watch<'a> {
             samples: vec![first],
             exited: None,
             handed_over: false,
+            network: (Vec::new(), 0),
         })
     }
 
@@ -72,7 +78,7 @@ impl<'a> Watch<'a> {
         mut child: Option<&mut Child>,
         trace: Option<&Trace>,
     ) -> Result<Ending> {
-        let mut ask_ns = 0;
+        let (mut ask_ns, mut asked) = (0, (false, false));
         loop {
             if self.subject.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
@@ -88,19 +94,21 @@ impl<'a> Watch<'a> {
                 None => crate::clock::wait(wait),
             }
             let now = now_ns();
-            let sampled = now >= next_sample;
-            if sampled {
+            if now >= next_sample {
                 let Subject { sense, group, disk, .. } = &self.subject;
                 self.samples.push(Sample::take(sense, group, disk.as_deref())?);
                 self.look_after(child.as_deref_mut())?;
             }
-            // A change can only put the end off; it is judged when the end would have come.
-            if !sampled && now < ask_ns {
+            // Changes and work can only put the end off, so they are judged when the end would have come. What can bring it
+            // nearer is the window, for which other limits hold, and the end of the app.
+            let state = (self.window.is_some(), self.exited.is_some());
+            if now < ask_ns && state == asked {
                 continue;
             }
+            asked = state;
             let known = self.known(now, view.as_deref());
             match verdict(&known, &self.subject.limits) {
-                Verdict::Over(Ending::Settled) if self.awaits_an_answer(trace, now) => ask_ns = now + SAMPLE_NS,
+                Verdict::Over(Ending::Settled) if self.awaits_an_answer(trace, now) => ask_ns = now + ANSWER_NS,
                 Verdict::Over(ending) => return Ok(ending),
                 Verdict::AskAgain(at_ns) => ask_ns = at_ns.max(now + 1_000_000),
             }
@@ -164,14 +172,21 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether an answer over the network is awaited; looked at only when all else is over, since it costs a pass over all
-    /// events.
-    fn awaits_an_answer(&self, trace: Option<&Trace>, now: u64) -> bool {
+    /// Whether an answer over the network is awaited; looked at only when all else is over, and each event only once.
+    fn awaits_an_answer(&mut self, trace: Option<&Trace>, now: u64) -> bool {
         let Some(trace) = trace else { return false };
         if now >= self.begin_ns + self.subject.limits.total_ns {
             return false;
         }
-        trace.with_events(|events| network::awaited(events).iter().any(|span| span.contains(&now)))
+        let (network, looked_at) = &mut self.network;
+        trace.with_events(|events| {
+            let new = events.get(*looked_at..).unwrap_or_default();
+            network.extend(new.iter().filter(|event| matches!(event.kind, Kind::Network(_))).cloned());
+            *looked_at = events.len();
+        });
+        // Processors hand their events over in turns.
+        network.sort_by_key(|event| event.at_ns);
+        network::awaited(network).iter().any(|span| span.contains(&now))
     }
 
     /// The raw lists, for the judgement.
