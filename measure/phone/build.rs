@@ -1,0 +1,17 @@
+//! Builds the library that turns syncs into nothing, which the program carries with it.
+
+use std::path::Path;
+
+fn main() {
+    let source = "preload/nosync.c";
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
+    let library = Path::new(&out).join("nosync.so");
+    let mut command = cc::Build::new().opt_level(2).pic(true).get_compiler().to_command();
+    // No fortified sources, whose inline functions would stand in the way of our own.
+    command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE", "-fvisibility=hidden", "-shared"]);
+    let status = command.arg("-o").arg(&library).arg(source).status().expect("the C compiler runs");
+    assert!(status.success(), "cannot compile {source}");
+    for file in [source, "build.rs"] {
+        println!("cargo:rerun-if-changed={file}");
+    }
+}

@@ -1,0 +1,287 @@
+//! The phone's root as a file: built once from Debian's packages, kept in a cache, found again by its recipe.
+//!
+//! `CACHE_DIR/phone/KEY/` holds `root.ext4` (sparse), `about.json` and a picture of each app's first run. A build works in a
+//! directory of its own beside it and moves the outcome to its place in one step, so an image is there as a whole or not at
+//! all; what a killed build left is removed by the next one, which knows by the lock that nobody works there any more.
+//!
+//! debootstrap makes the base, apt adds the apps' packages, each app runs once, and `mke2fs -d` turns the tree into a file
+//! system without mounting it.
+
+mod build;
+mod first_run;
+mod recipe;
+mod sources;
+pub(crate) mod steps;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+use self::build::{Build, Tools};
+pub use self::first_run::FirstRun;
+pub(crate) use self::recipe::Fnv;
+use self::steps::{Steps, tool};
+use crate::catalogue::{App, Catalogue};
+use crate::error::{Error, Result, io as failed};
+
+const SCHEMA_VERSION: u32 = 1;
+/// What a build takes of the disk: the base, and for each app its packages, their files and their place in the image.
+const BASE_BYTES: u64 = 1 << 30;
+const APP_BYTES: u64 = 360 << 20;
+
+/// An image in the cache.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Image {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it.
+    pub about: About,
+}
+
+/// What is in an image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// Of this struct.
+    pub schema_version: u32,
+    /// Names the recipe.
+    pub key: String,
+    /// Apps by name, in the order of the catalogue.
+    pub apps: Vec<String>,
+    /// Size of the file system.
+    pub size_bytes: u64,
+    /// Of it in use when it was built.
+    pub used_bytes: u64,
+    /// What the build took.
+    pub build_s: f64,
+    /// When it was built (RFC 3339).
+    pub built_at: String,
+    /// How the apps' first runs went.
+    pub first_runs: Vec<FirstRun>,
+    /// Version of each Debian package.
+    pub packages: BTreeMap<String, String>,
+}
+
+/// The images of this machine.
+#[derive(Debug, Clone)]
+pub struct Images {
+    dir: PathBuf,
+    inside: Vec<OsString>,
+}
+
+impl Images {
+    /// Those under `cache_dir`, normally `/var/cache/brisk`. `inside` is the command that runs [`crate::Inside`], to which
+    /// its arguments are appended.
+    #[must_use]
+    pub fn new(cache_dir: &Path, inside: Vec<OsString>) -> Self {
+        let cache_dir = std::path::absolute(cache_dir).unwrap_or_else(|_| cache_dir.to_owned());
+        Self { dir: cache_dir.join("phone"), inside }
+    }
+
+    /// The image with these apps (all for no name), if it is built. One with all apps serves for a choice of them too.
+    ///
+    /// # Errors
+    /// When there is no app of a name.
+    pub fn find(&self, names: &[String]) -> Result<Option<Image>> {
+        let catalogue = Catalogue::builtin();
+        let chosen = catalogue.choose(names)?;
+        let all = catalogue.choose(&[])?;
+        Ok(self.load(&recipe::key(&chosen)).or_else(|| self.load(&recipe::key(&all))))
+    }
+
+    fn load(&self, key: &str) -> Option<Image> {
+        let dir = self.dir.join(key);
+        let about: About = serde_json::from_slice(&fs::read(dir.join("about.json")).ok()?).ok()?;
+        let path = dir.join("root.ext4");
+        (about.schema_version == SCHEMA_VERSION && check_image(&path).is_ok()).then_some(Image { path, about })
+    }
+
+    /// The image with these apps, built if it is not there yet.
+    ///
+    /// # Errors
+    /// As [`Self::find`] and [`Self::build`].
+    pub fn get(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
+        match self.find(names)? {
+            Some(image) => Ok(image),
+            None => self.build(names, stop, progress),
+        }
+    }
+
+    /// Builds the image with these apps (all for no name), also when it is there: with the packages as they are today.
+    ///
+    /// # Errors
+    /// When this is not root, a tool or space is missing, a step fails, or `stop` is raised; then nothing of it is left but
+    /// the log.
+    pub fn build(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
+        let apps = Catalogue::builtin().choose(names)?;
+        let tools = Tools::find()?;
+        if !rustix::process::geteuid().is_root() {
+            return Err(Error::NotRoot);
+        }
+        fs::create_dir_all(&self.dir).map_err(failed(format!("make {}", self.dir.display())))?;
+        let _one_at_a_time = self.lock(stop, progress)?;
+        self.remove_leftovers()?;
+        self.check_space(&apps)?;
+        let work = self.dir.join(format!("{BUILDING}{}", std::process::id()));
+        fs::create_dir(&work).map_err(failed(format!("make {}", work.display())))?;
+        let mut steps = Steps::new(self.dir.join("build.log"), stop, progress)?;
+        let built = Build { images: self, tools: &tools, apps: &apps, work: &work }.run(&mut steps);
+        steps.say("clearing up");
+        let removed = remove_tree(&work);
+        let image = built?;
+        removed?;
+        self.remove_outdated(&image.about);
+        Ok(image)
+    }
+
+    /// Waits until nobody else builds here.
+    fn lock(&self, stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<File> {
+        let path = self.dir.join("lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.map_err(failed(format!("open {}", path.display())))?;
+        loop {
+            match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(lock),
+                Err(rustix::io::Errno::WOULDBLOCK) => {}
+                Err(errno) => return Err(failed(format!("lock {}", path.display()))(errno)),
+            }
+            if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            progress("waiting for another brisk that builds an image");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// Removes what builds left that were killed; the lock says that none is at work.
+    fn remove_leftovers(&self) -> Result<()> {
+        let entries = fs::read_dir(&self.dir).map_err(failed(format!("look into {}", self.dir.display())))?;
+        for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(BUILDING)) {
+            remove_tree(&entry.path())?;
+        }
+        Ok(())
+    }
+
+    /// Removes images with the same apps that another version of the recipe made. That an image cannot be removed is no
+    /// reason not to use the new one.
+    fn remove_outdated(&self, about: &About) {
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let dir = entry.path();
+            let other =
+                fs::read(dir.join("about.json")).ok().and_then(|text| serde_json::from_slice::<About>(&text).ok());
+            if other.is_some_and(|other| other.apps == about.apps && other.key != about.key) {
+                let _ = remove_tree(&dir);
+            }
+        }
+    }
+
+    fn check_space(&self, apps: &[&App]) -> Result<()> {
+        let needed_bytes = BASE_BYTES + APP_BYTES * apps.len() as u64;
+        let about = rustix::fs::statvfs(&self.dir).map_err(failed(format!("look at {}", self.dir.display())))?;
+        let free_bytes = about.f_bavail * about.f_frsize;
+        if free_bytes < needed_bytes {
+            return Err(Error::Space { dir: self.dir.clone(), needed_bytes, free_bytes });
+        }
+        Ok(())
+    }
+}
+
+/// Name of a build's directory, before its process.
+const BUILDING: &str = "building-";
+
+/// Removes a tree in which nothing is mounted.
+fn remove_tree(dir: &Path) -> Result<()> {
+    if steps::is_mounted_below(dir)? {
+        let source = std::io::ErrorKind::ResourceBusy.into();
+        return Err(Error::Io { action: format!("remove {}, in which something is mounted", dir.display()), source });
+    }
+    fs::remove_dir_all(dir).map_err(failed(format!("remove {}", dir.display())))
+}
+
+/// Whether a file is an ext4 image that was unmounted in order; gives the size of its file system.
+///
+/// # Errors
+/// When it is not.
+pub(crate) fn check_image(path: &Path) -> Result<u64> {
+    let bad = |reason: String| Error::Image { path: path.to_owned(), reason };
+    let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
+    // Linux: fs/ext4/ext4.h, struct ext4_super_block at 1024.
+    let mut head = [0; 2048];
+    file.read_exact(&mut head).map_err(|_| bad("it is too short".to_owned()))?;
+    let short = |at: usize| u16::from_le_bytes([head[1024 + at], head[1025 + at]]);
+    let long = |at: usize| u32::from(short(at)) | u32::from(short(at + 2)) << 16;
+    if short(0x38) != 0xef53 {
+        return Err(bad("it is no ext4 file system".to_owned()));
+    }
+    let block_bytes = 1024u64.checked_shl(long(0x18)).unwrap_or(0);
+    let size_bytes = block_bytes * (u64::from(long(0x04)) | u64::from(long(0x150)) << 32);
+    let there_bytes = file.metadata().map_err(failed(format!("look at {}", path.display())))?.len();
+    if there_bytes < size_bytes {
+        return Err(bad(format!("it ends after {there_bytes} of {size_bytes} bytes")));
+    }
+    Ok(size_bytes)
+}
+
+/// Makes an image of any directory tree: what a test or a root of one's own needs.
+///
+/// # Errors
+/// When `mke2fs` is missing or refuses.
+pub fn make_image(root: &Path, size_bytes: u64, image: &Path) -> Result<()> {
+    let mke2fs = tool("mke2fs", "makes the phone's file system", "e2fsprogs")?;
+    let mut command = Command::new(mke2fs);
+    command.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-E", "lazy_itable_init=0,nodiscard", "-d"]);
+    command.arg(root).arg(image).arg(format!("{}k", size_bytes / 1024));
+    let output = command.output().map_err(failed("run mke2fs"))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::Image { path: image.to_owned(), reason });
+    }
+    fs::set_permissions(image, fs::Permissions::from_mode(0o600))
+        .map_err(failed(format!("keep {} private", image.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_superblock_and_length() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let (tree, image) = (dir.path().join("tree"), dir.path().join("image"));
+        fs::create_dir_all(tree.join("etc")).expect("made");
+        if let Err(error) = make_image(&tree, 32 << 20, &image) {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        assert_eq!(check_image(&image).expect("an image"), 32 << 20);
+        File::options().write(true).open(&image).and_then(|file| file.set_len(20 << 20)).expect("cut");
+        assert!(check_image(&image).expect_err("cut").to_string().contains("it ends after"));
+        assert!(check_image(&tree).is_err());
+        fs::write(&image, [0; 4096]).expect("written");
+        assert!(check_image(&image).expect_err("zeroes").to_string().contains("no ext4"));
+    }
+
+    #[test]
+    fn an_unfinished_image_is_not_found_and_leftovers_go() {
+        let cache = tempfile::tempdir().expect("temporary directory");
+        let images = Images::new(cache.path(), Vec::new());
+        assert_eq!(images.find(&[]).expect("known apps"), None);
+        let key = recipe::key(&Catalogue::builtin().choose(&[]).expect("all"));
+        let dir = cache.path().join("phone").join(key);
+        fs::create_dir_all(&dir).expect("made");
+        fs::write(dir.join("root.ext4"), "half").expect("written");
+        assert_eq!(images.find(&[]).expect("known apps"), None);
+        let left = cache.path().join("phone/building-1");
+        fs::create_dir_all(left.join("root/etc")).expect("made");
+        images.remove_leftovers().expect("removable");
+        assert!(!left.exists() && dir.exists());
+    }
+}

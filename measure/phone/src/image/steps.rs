@@ -1,0 +1,277 @@
+//! Runs the steps of a build: other people's programs, watched, logged, and ended when the person stops it.
+//!
+//! Steps that work in the root run in namespaces of their own for mounts and processes (`unshare` of util-linux). Whatever
+//! they mount or start is gone when they end, also when brisk is killed: the kernel ends the first process of the namespace
+//! with `unshare`, and `unshare` with brisk.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brisk_sense::Sense;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::{Error, Result, io as failed};
+
+/// How often the person's wish to stop is looked for.
+pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// How long the kernel may take to end what ran in a namespace.
+const END_WITHIN: Duration = Duration::from_secs(20);
+/// Lines of the log that an error cites.
+const CITED_LINES: usize = 4;
+
+/// The steps of one build.
+pub(super) struct Steps<'a> {
+    log: File,
+    log_path: PathBuf,
+    stop: &'a AtomicBool,
+    progress: &'a mut dyn FnMut(&str),
+    begun: Instant,
+}
+
+impl<'a> Steps<'a> {
+    /// Steps that write to a fresh log at `log_path`.
+    pub(super) fn new(log_path: PathBuf, stop: &'a AtomicBool, progress: &'a mut dyn FnMut(&str)) -> Result<Self> {
+        let log = File::create(&log_path).map_err(failed(format!("make the log {}", log_path.display())))?;
+        Ok(Self { log, log_path, stop, progress, begun: Instant::now() })
+    }
+
+    /// Says what is being done.
+    pub(super) fn say(&mut self, what: &str) {
+        (self.progress)(what);
+        let at_s = self.begun.elapsed().as_secs();
+        self.note(&format!("== {at_s} s: {what}"));
+    }
+
+    /// A line for the log alone.
+    pub(super) fn note(&mut self, line: &str) {
+        // A log that cannot be written costs an explanation, not the build.
+        let _ = writeln!(self.log, "{line}");
+    }
+
+    /// # Errors
+    /// [`Error::Stopped`] when the person wants no more.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// A place for the output of a program that is watched by someone else.
+    pub(super) fn output(&self) -> Result<Stdio> {
+        self.log.try_clone().map(Stdio::from).map_err(failed("open the log again"))
+    }
+
+    /// The error of a step, with the end of the log.
+    pub(super) fn failure(&self, step: &str, why: &str) -> Error {
+        let text = std::fs::read(&self.log_path).unwrap_or_default();
+        let cited = last_lines(&String::from_utf8_lossy(&text));
+        let reason = if cited.is_empty() { why.to_owned() } else { format!("{why}; it said: {cited}") };
+        Error::Step { step: step.to_owned(), reason, log: self.log_path.clone() }
+    }
+
+    /// Runs a program to its end. Its lines go to the log, and to whoever follows.
+    ///
+    /// # Errors
+    /// When it cannot be started, fails, or the person stops it.
+    pub(super) fn run(&mut self, step: &str, mut command: Command) -> Result<()> {
+        self.check()?;
+        self.say(step);
+        let (mut output, input) = io::pipe().map_err(failed("make a pipe"))?;
+        let errors = input.try_clone().map_err(failed("make a pipe"))?;
+        command.stdin(Stdio::null()).stdout(input).stderr(errors);
+        let started = command.spawn();
+        // Whoever holds the command holds the pipe's other end open.
+        drop(command);
+        let mut child = started.map_err(|error| self.failure(step, &format!("it could not be started: {error}")))?;
+        let ended = self.follow(step, &mut child, &mut output);
+        if ended.is_err() {
+            end(&mut child);
+        }
+        let status = ended?;
+        if status.success() { Ok(()) } else { Err(self.failure(step, &status.to_string())) }
+    }
+
+    fn follow(&mut self, step: &str, child: &mut Child, output: &mut io::PipeReader) -> Result<ExitStatus> {
+        let mut buffer = [0; 4096];
+        let mut line = Vec::new();
+        let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_AGAIN_AFTER.subsec_nanos()) };
+        loop {
+            self.check()?;
+            let ready = poll(&mut [PollFd::new(&*output, PollFlags::IN)], Some(&wait)).unwrap_or_default();
+            let count = if ready == 0 { 0 } else { output.read(&mut buffer).map_err(failed("follow a step"))? };
+            let _ = self.log.write_all(&buffer[..count]);
+            for &byte in &buffer[..count] {
+                if matches!(byte, b'\n' | b'\r') {
+                    self.show(step, &line);
+                    line.clear();
+                } else if line.len() < 200 {
+                    line.push(byte);
+                }
+            }
+            if count == 0
+                && let Some(status) = child.try_wait().map_err(failed("wait for a step"))?
+            {
+                return Ok(status);
+            }
+            if ready > 0 && count == 0 {
+                // Its output is closed; only its end is waited for.
+                std::thread::sleep(LOOK_AGAIN_AFTER);
+            }
+        }
+    }
+
+    fn show(&mut self, step: &str, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let text: String = text.trim().chars().filter(|c| !c.is_control()).take(60).collect();
+        if !text.is_empty() {
+            (self.progress)(&format!("{step}: {text}"));
+        }
+    }
+}
+
+/// The last lines that say something, in one.
+fn last_lines(log: &str) -> String {
+    let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("== ");
+    let mut lines: Vec<&str> = log.lines().filter(said).rev().take(CITED_LINES).collect();
+    lines.reverse();
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; ")
+}
+
+/// A command in namespaces of its own for mounts and processes, that ends with this process.
+pub(super) fn contained(program: impl AsRef<OsStr>, arguments: &[OsString]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--"]);
+    command.arg(program).args(arguments).process_group(0);
+    // SAFETY: the closure makes one system call with constants, between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    command
+}
+
+/// Ends a command, and what runs in its namespace: first the namespace's own first process, whose end the kernel tells only
+/// when nothing else runs in there any more.
+pub(super) fn end(child: &mut Child) {
+    let first = children(child.id());
+    if first.is_empty() {
+        let _ = child.kill();
+    }
+    for pid in first.into_iter().filter_map(Pid::from_raw) {
+        // Gone already is what is wanted.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    let deadline = Instant::now() + END_WITHIN;
+    while Instant::now() < deadline {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(LOOK_AGAIN_AFTER / 10);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Processes that `pid` started.
+fn children(pid: u32) -> Vec<i32> {
+    let sense = Sense::default();
+    let is_child = |&other: &u32| matches!(sense.process_stat(other), Ok(Some(stat)) if stat.parent == pid);
+    sense.process_ids().unwrap_or_default().into_iter().filter(is_child).map(u32::cast_signed).collect()
+}
+
+/// Finds a tool, also where not everybody's path leads.
+pub(crate) fn tool(name: &'static str, purpose: &'static str, package: &'static str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from));
+    let is_program = |file: &PathBuf| rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file();
+    dirs.map(|dir| dir.join(name)).find(is_program).ok_or(Error::NoTool { tool: name, purpose, package })
+}
+
+/// Whether something is mounted below `dir`, of which nothing must be removed then.
+pub(crate) fn is_mounted_below(dir: &Path) -> Result<bool> {
+    let mounts = Sense::default().mounts()?;
+    Ok(mounts.iter().any(|mount| mount.mount_point.starts_with(dir)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps<'a>(dir: &Path, stop: &'a AtomicBool, progress: &'a mut dyn FnMut(&str)) -> Steps<'a> {
+        Steps::new(dir.join("log"), stop, progress).expect("a log")
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_step_is_followed_and_its_failure_cited() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let stop = AtomicBool::new(false);
+        let mut said = Vec::new();
+        let mut progress = |what: &str| said.push(what.to_owned());
+        let mut steps = steps(dir.path(), &stop, &mut progress);
+        steps.run("greet", shell("echo one; echo two >&2")).expect("it works");
+        let error = steps.run("fail", shell("echo no such mirror >&2; exit 7")).expect_err("it fails").to_string();
+        assert!(error.contains("fail failed") && error.contains("no such mirror") && error.contains("7"), "{error}");
+        assert!(said.contains(&"greet: one".to_owned()) && said.contains(&"greet: two".to_owned()), "{said:?}");
+    }
+
+    #[test]
+    fn a_stop_ends_the_step() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let stop = AtomicBool::new(false);
+        let mut progress = |what: &str| {
+            if what.ends_with("begun") {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let mut steps = steps(dir.path(), &stop, &mut progress);
+        let begun = Instant::now();
+        let outcome = steps.run("wait", shell("echo begun; exec sleep 1000"));
+        assert!(matches!(outcome, Err(Error::Stopped)), "{outcome:?}");
+        assert!(begun.elapsed() < Duration::from_secs(100));
+    }
+
+    #[test]
+    fn nothing_of_a_namespace_outlives_its_end() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: not root");
+            return;
+        }
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let script = format!("mount -t tmpfs none {0} && (sleep 1000 & touch {0}/x; wait)", dir.path().display());
+        let mut child = contained("sh", &["-c".into(), script.into()]).spawn().expect("unshare starts");
+        let inside = || children(child.id()).iter().flat_map(|&pid| children(pid.unsigned_abs())).collect::<Vec<_>>();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while inside().is_empty() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        let ran = inside();
+        assert!(!ran.is_empty(), "something runs in the namespace");
+        end(&mut child);
+        for pid in ran {
+            let left = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            assert_ne!(left.trim(), "sleep");
+        }
+        assert!(!is_mounted_below(dir.path()).expect("readable"));
+        assert!(!dir.path().join("x").exists());
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_cited_without_headings() {
+        assert_eq!(last_lines("== a\none\n\n  two \n== b\n"), "one; two");
+        assert_eq!(last_lines(""), "");
+        assert_eq!(last_lines("1\n2\n3\n4\n5"), "2; 3; 4; 5");
+    }
+}

@@ -1,0 +1,276 @@
+//! A phone that stands, and what is done with it.
+//!
+//! A phone is a lab device with an image on it, mounted under the run directory with what programs need around it, and a
+//! session bus. brisk and the display server run outside of it, so that only apps touch its flash; the file system is
+//! mounted in this mount namespace, because whoever measures has to name and evict its files.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brisk_lab::Status;
+use brisk_launch::App as Launch;
+use brisk_results::PhoneFacts;
+use brisk_sense::Sense;
+use rustix::mount::{MountFlags, mount};
+
+use crate::catalogue::{App, Catalogue};
+use crate::error::{Error, Result, io as failed};
+use crate::group::Group;
+use crate::image::{Fnv, check_image, steps::tool};
+use crate::phones::{NewPhone, Phones};
+use crate::state::{Record, StateDir};
+use crate::whatif::Variant;
+use crate::{bus, extents, inside, room, take_down, whatif};
+
+/// The file system grows in groups of this size; a device that is larger by less is not used up to its end.
+const GROUP_BYTES: u64 = 128 << 20;
+
+/// A phone that stands. One that is not kept is taken down when this goes.
+#[derive(Debug)]
+pub struct Phone {
+    pub(crate) phones: Phones,
+    pub(crate) dir: StateDir,
+    pub(crate) record: Record,
+    owner: Option<File>,
+}
+
+impl Phone {
+    /// A phone of which only the directory is there; it takes itself down when it is dropped before it stands.
+    pub(crate) fn begun(phones: Phones, dir: StateDir, record: Record, owner: Option<File>) -> Self {
+        Self { phones, dir, record, owner }
+    }
+
+    /// Lets it stay when this goes.
+    pub(crate) fn keep(&mut self) {
+        self.owner = None;
+    }
+
+    pub(crate) fn make(&mut self, new: &NewPhone, stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<()> {
+        let check = || if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) };
+        self.save()?;
+        let mut of_run_dir = Fnv::default();
+        of_run_dir.add(&self.phones.run_dir.to_string_lossy());
+        // Phones of different run directories do not meet.
+        let group = Group::make(&format!("brisk-phone-{}-{:08x}", self.dir.id, of_run_dir.0 as u32))?;
+        self.record.group = Some(group.dir().to_owned());
+        self.save()?;
+        let (status, _) = self.phones.lab.up(&new.device(self.record.mark), &mut *progress)?;
+        let device = PathBuf::from(status.device);
+        self.record.device = Some(device.clone());
+        self.save()?;
+        check()?;
+        extents::copy(&new.image, &device, stop, progress)?;
+        if new.size_bytes >= check_image(&new.image)? + GROUP_BYTES {
+            progress("growing the file system");
+            let resize2fs = tool("resize2fs", "fits the image to the device", "e2fsprogs")?;
+            run(Command::new(resize2fs).arg(&device), &new.image)?;
+        }
+        check()?;
+        progress("mounting");
+        self.mount()?;
+        self.write_out()?;
+        self.set_timed(true)?;
+        self.record.ready = true;
+        self.save()
+    }
+
+    /// Mounts the root and what belongs around it, and starts the bus.
+    pub(crate) fn mount(&mut self) -> Result<()> {
+        let (device, root) = (self.device()?.to_owned(), self.dir.root());
+        // As Android mounts its data; and what was not needed when the file system grew is not made up for behind our back.
+        let flags = MountFlags::NOATIME | MountFlags::NODEV | MountFlags::NOSUID;
+        mount(&device, &root, "ext4", flags, c"noinit_itable").map_err(failed(format!(
+            "mount {} on {}",
+            device.display(),
+            root.display()
+        )))?;
+        self.furnish(&root)
+    }
+
+    /// Mounts what programs need around a root, and starts a bus in it.
+    pub(crate) fn furnish(&mut self, root: &Path) -> Result<()> {
+        room::furnish(root)?;
+        if let Some(pid) = bus::start(root, &self.group(), &self.dir.bus_log())? {
+            self.record.buses.push(pid);
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits in memory to the flash.
+    pub(crate) fn write_out(&self) -> Result<()> {
+        let root = self.dir.root();
+        let written = File::open(&root).and_then(|root| Ok(rustix::fs::syncfs(root)?));
+        written.map_err(failed(format!("write out the file system at {}", root.display())))
+    }
+
+    pub(crate) fn save(&self) -> Result<()> {
+        self.dir.save(&self.record)
+    }
+
+    pub(crate) fn group(&self) -> Group {
+        Group::at(self.record.group.as_deref().unwrap_or(Path::new("/nonexistent")))
+    }
+
+    /// Number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.dir.id
+    }
+
+    /// Its block device, such as `/dev/loop3`.
+    ///
+    /// # Errors
+    /// When it has none any more.
+    pub fn device(&self) -> Result<&Path> {
+        let gone = || Error::Trouble { id: self.dir.id, trouble: "its flash device is gone".to_owned() };
+        self.record.device.as_deref().ok_or_else(gone)
+    }
+
+    /// Where apps have their root directory now.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        whatif::root(&self.dir, &self.record)
+    }
+
+    /// The user's home, as this machine sees it.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        room::inside(&self.root(), room::HOME)
+    }
+
+    /// What is changed for a what-if study.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.record.variant
+    }
+
+    /// Apps of the catalogue that it has.
+    #[must_use]
+    pub fn apps(&self) -> Vec<&'static App> {
+        Catalogue::builtin().apps.iter().filter(|app| self.record.apps.contains(&app.name)).collect()
+    }
+
+    /// What its flash is called in the lab: for [`brisk_lab::Lab::change`] and [`brisk_lab::Lab::fault`].
+    ///
+    /// # Errors
+    /// When it has none any more.
+    pub fn lab_device(&self) -> Result<String> {
+        Ok(self.device()?.display().to_string())
+    }
+
+    /// Everything about its flash: counters, lateness, whether to believe it.
+    ///
+    /// # Errors
+    /// When the lab's server does not answer.
+    pub fn flash(&self) -> Result<Status> {
+        Ok(self.phones.lab.change(&self.lab_device()?, &[], None, false)?)
+    }
+
+    /// Lets the flash take its time, or none, and starts its counters anew.
+    ///
+    /// # Errors
+    /// When the lab's server does not answer.
+    pub fn set_timed(&self, timed: bool) -> Result<Status> {
+        Ok(self.phones.lab.change(&self.lab_device()?, &[], Some(timed), true)?)
+    }
+
+    /// An app of the catalogue on a display, for `brisk_launch`.
+    ///
+    /// # Errors
+    /// When the phone does not have it.
+    pub fn app(&self, app: &App, display: &str) -> Result<Launch> {
+        let mut launch = self.command(app.command.iter().map(OsString::from).collect(), Some(display));
+        launch.env.extend(app.env.iter().map(|(name, value)| (name.into(), value.into())));
+        launch.id.clone_from(&app.name);
+        let program = launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
+        if inside::find_program(&self.root(), &launch, program).is_none() {
+            let has = if self.record.apps.is_empty() { "none".to_owned() } else { self.record.apps.join(",") };
+            return Err(Error::AppNotInstalled { id: self.dir.id, name: app.name.clone(), has });
+        }
+        Ok(launch)
+    }
+
+    /// Any command as the phone's user, for `brisk_launch` or [`crate::become_app`].
+    #[must_use]
+    pub fn command(&self, command: Vec<OsString>, display: Option<&str>) -> Launch {
+        let mut env = room::environment(display);
+        env.extend(whatif::environment(self.record.variant));
+        Launch {
+            env,
+            clean_env: true,
+            root: Some(self.root()),
+            user: Some(room::user()),
+            working_dir: Some(room::HOME.into()),
+            ..Launch::from_command(command)
+        }
+    }
+
+    /// Ends all that runs in the phone but its bus: apps, what they left behind, services that the bus started.
+    ///
+    /// # Errors
+    /// When something does not end.
+    pub fn end_apps(&self) -> Result<usize> {
+        crate::processes::end_inside(self.dir.path(), &self.record.buses.iter().copied().collect())
+    }
+
+    /// What a result says of the phone that it was measured on.
+    ///
+    /// # Errors
+    /// When the device or its mount cannot be read.
+    pub fn facts(&self) -> Result<PhoneFacts> {
+        let device = self.device()?;
+        let name = device.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let status = self.flash()?;
+        let mounted = room::mount_on(&self.dir.root())?;
+        let file_system = mounted.map_or_else(String::new, |mount| {
+            let mut options: Vec<&str> = mount.options.iter().map(String::as_str).collect();
+            let of_file_system = mount.super_options.iter().filter(|option| !mount.options.contains(option));
+            options.extend(of_file_system.map(String::as_str));
+            format!("{} {}", mount.fs_type, options.join(","))
+        });
+        Ok(PhoneFacts {
+            preset: status.preset,
+            device: device.display().to_string(),
+            scheduler: Sense::default().block_queue(&name).ok().and_then(|queue| queue.schedulers.current),
+            driver_tags: Some(status.depth_requests),
+            size_bytes: status.size_bytes,
+            file_system,
+        })
+    }
+
+    /// Takes it down. Gives sentences on what was in the way.
+    ///
+    /// # Errors
+    /// As [`Phones::down`].
+    pub fn down(mut self, force: bool) -> Result<Vec<String>> {
+        let words = take_down::take_down(&self.phones, &self.dir, force)?;
+        self.owner = None;
+        Ok(words)
+    }
+}
+
+impl Drop for Phone {
+    fn drop(&mut self) {
+        if self.owner.is_some() {
+            // What cannot be removed now is a leftover for the next command.
+            let _ = take_down::take_down(&self.phones, &self.dir, true);
+        }
+    }
+}
+
+/// Runs a tool on the device.
+pub(crate) fn run(command: &mut Command, image: &Path) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(failed(format!("run {name}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stderr, output.stdout].concat();
+    let said =
+        String::from_utf8_lossy(&said).lines().filter(|line| !line.is_empty()).take(4).collect::<Vec<_>>().join("; ");
+    Err(Error::Image { path: image.to_owned(), reason: format!("{name} says: {said}") })
+}

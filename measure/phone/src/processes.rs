@@ -1,0 +1,115 @@
+//! Who is in a phone, and who else holds its files.
+//!
+//! A process is in a phone when its root directory is; whatever control group it is in and whoever started it. Links in /proc
+//! are read here, since they name files of the phone.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brisk_sense::Sense;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
+
+use crate::error::{Error, Result};
+
+/// How long processes may take to end.
+const END_WITHIN: Duration = Duration::from_secs(30);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
+
+fn link(pid: u32, name: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/{name}")).ok()
+}
+
+/// Processes whose root directory is below `dir`.
+///
+/// # Errors
+/// When the processes cannot be listed.
+pub(crate) fn inside(dir: &Path) -> Result<Vec<u32>> {
+    let is_inside = |&pid: &u32| link(pid, "root").is_some_and(|root| root.starts_with(dir));
+    Ok(Sense::default().process_ids()?.into_iter().filter(is_inside).collect())
+}
+
+/// Processes outside that have a file or a directory below `dir` open, with their names; those `known` are not meant.
+///
+/// # Errors
+/// When the processes cannot be listed.
+pub(crate) fn holders(dir: &Path, known: &BTreeSet<u32>) -> Result<Vec<String>> {
+    let sense = Sense::default();
+    let mut found = Vec::new();
+    for pid in sense.process_ids()? {
+        if known.contains(&pid) || link(pid, "root").is_some_and(|root| root.starts_with(dir)) {
+            continue;
+        }
+        let works_there = link(pid, "cwd").is_some_and(|cwd| cwd.starts_with(dir));
+        let open = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let has_open = || open().any(|fd| fs::read_link(fd.path()).is_ok_and(|file| file.starts_with(dir)));
+        if works_there || has_open() {
+            let name = sense.process_stat(pid).ok().flatten().map(|stat| stat.comm.to_string_lossy().into_owned());
+            found.push(format!("{} ({pid})", name.unwrap_or_default()));
+        }
+    }
+    Ok(found)
+}
+
+/// Ends all processes whose root directory is below `dir`, except those `spared`, and waits until they are gone.
+///
+/// # Errors
+/// When one does not end.
+pub(crate) fn end_inside(dir: &Path, spared: &BTreeSet<u32>) -> Result<usize> {
+    let deadline = Instant::now() + END_WITHIN;
+    let mut ended = BTreeSet::new();
+    loop {
+        let left: Vec<u32> = inside(dir)?.into_iter().filter(|pid| !spared.contains(pid)).collect();
+        if left.is_empty() {
+            return Ok(ended.len());
+        }
+        for &pid in &left {
+            // Between the look and the handle the number may have gone to someone else; the handle holds it.
+            let Some(number) = Pid::from_raw(pid.cast_signed()) else { continue };
+            let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else { continue };
+            if link(pid, "root").is_some_and(|root| root.starts_with(dir)) {
+                // Gone already is what is wanted.
+                let _ = pidfd_send_signal(&handle, Signal::KILL);
+                ended.insert(pid);
+            }
+        }
+        if Instant::now() >= deadline {
+            let source = std::io::ErrorKind::TimedOut.into();
+            return Err(Error::Io { action: format!("end process {}, which was told to", left[0]), source });
+        }
+        std::thread::sleep(LOOK_AGAIN_AFTER);
+    }
+}
+
+/// Takes note of the end of a process that this one started and keeps no handle of; of others the kernel says that they are
+/// none.
+pub(crate) fn reap(pid: u32) {
+    let _ = waitpid(Pid::from_raw(pid.cast_signed()), WaitOptions::NOHANG);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn who_works_in_a_directory_holds_it() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let dir = dir.path().canonicalize().expect("there");
+        assert_eq!(holders(&dir, &BTreeSet::new()).expect("readable"), [""; 0]);
+        let mut sleeper = Command::new("sleep").arg("1000").current_dir(&dir).spawn().expect("sleep starts");
+        let held = holders(&dir, &BTreeSet::new()).expect("readable");
+        assert!(held.iter().any(|by| by.ends_with(&format!("({})", sleeper.id()))), "{held:?}");
+        sleeper.kill().expect("ended");
+        sleeper.wait().expect("ended");
+        let file = fs::File::create(dir.join("file")).expect("made");
+        let mut reader = Command::new("sleep").arg("1000").stdin(Stdio::from(file)).spawn().expect("sleep starts");
+        let held = holders(&dir, &BTreeSet::new()).expect("readable");
+        assert!(held.iter().any(|by| by.ends_with(&format!("({})", reader.id()))), "{held:?}");
+        assert_eq!(inside(&dir).expect("readable"), [0; 0], "nobody's root is there");
+        reader.kill().expect("ended");
+        reader.wait().expect("ended");
+    }
+}

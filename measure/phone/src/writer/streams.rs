@@ -1,0 +1,248 @@
+//! The two streams of the background writer: files, writes and syncs.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::{PAGE_BYTES, Pace, WRITE_BYTES, WriterSpec, Written};
+
+/// Sizes of the packages of AppInstall in MB (Revisiting storage, table IV, on the left).
+const PACKAGES_MB: [f64; 10] = [1.95, 6.65, 2.96, 1.22, 2.16, 18.65, 0.70, 17.44, 3.75, 0.10];
+/// What is unpacked from a package, in its own size: with the package 123.1 MB for 55.6 MB (table V).
+const UNPACKED: f64 = 1.2;
+/// Databases, and the size of each: some apps' worth of what the paper calls tables and indices.
+const DATABASES: u32 = 4;
+const DATABASE_BYTES: u64 = 4 << 20;
+
+/// Counted by the streams, read by others.
+#[derive(Debug)]
+pub(super) struct Counters {
+    /// Once everything is prepared: the appointments count from here.
+    begun: OnceLock<Instant>,
+    install_bytes: AtomicU64,
+    sync_bytes: AtomicU64,
+    syncs: AtomicU64,
+    skipped_bytes: AtomicU64,
+    sync_us_max: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn new() -> Self {
+        Self {
+            begun: OnceLock::new(),
+            install_bytes: AtomicU64::new(0),
+            sync_bytes: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            skipped_bytes: AtomicU64::new(0),
+            sync_us_max: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn written(&self) -> Written {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Written {
+            elapsed_s: self.elapsed_s(),
+            install_bytes: of(&self.install_bytes),
+            sync_bytes: of(&self.sync_bytes),
+            syncs: of(&self.syncs),
+            skipped_bytes: of(&self.skipped_bytes),
+            sync_ms_max: of(&self.sync_us_max) as f64 / 1e3,
+        }
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.begun.get().map_or(0.0, |begun| begun.elapsed().as_secs_f64())
+    }
+
+    fn synced(&self, file: &File) -> io::Result<()> {
+        let begun = Instant::now();
+        file.sync_all()?;
+        let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.sync_us_max.fetch_max(took_us, Ordering::Relaxed);
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Says to all streams at once that it is enough.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    stopped: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    pub(super) fn raise(&self) {
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits; whether it is enough.
+    fn wait(&self, time: Duration) -> bool {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(stopped, time, |stopped| !*stopped);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Writes into `dir` until it is enough. The first stream that fails ends both.
+pub(super) fn run(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let mut of_sync = random(spec, 2);
+    let databases = (0..DATABASES).map(|number| database(&dir.join(format!("database-{number}")), &mut of_sync));
+    let databases = databases.collect::<io::Result<Vec<_>>>()?;
+    counters.begun.get_or_init(Instant::now);
+    let ended = |outcome: io::Result<()>| outcome.inspect_err(|_| stop.raise());
+    std::thread::scope(|scope| {
+        let install = scope.spawn(|| ended(install(spec, dir, counters, stop)));
+        let sync = scope.spawn(|| ended(sync(spec, &databases, of_sync, counters, stop)));
+        let joined = |thread: std::thread::ScopedJoinHandle<'_, io::Result<()>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        joined(install).and(joined(sync))
+    })
+}
+
+fn random(spec: &WriterSpec, stream: u64) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(spec.seed);
+    random.set_stream(stream);
+    random
+}
+
+/// Installs one app after the other, again and again: the same ten names, so that the disk does not fill.
+fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> io::Result<()> {
+    if spec.install_bytes_per_s() <= 0.0 {
+        return Ok(());
+    }
+    let mut random = random(spec, 1);
+    let mut content = vec![0; WRITE_BYTES as usize];
+    random.fill_bytes(&mut content);
+    let mut pace = Pace::new(spec.install_bytes_per_s() / WRITE_BYTES as f64);
+    loop {
+        let app = random.random_range(0..PACKAGES_MB.len());
+        for (name, share) in [("package", 1.0), ("unpacked", UNPACKED)] {
+            let len_bytes = (PACKAGES_MB[app] * share * 1e6) as u64;
+            let (fresh, place) = (dir.join(format!("{name}-{app}.part")), dir.join(format!("{name}-{app}")));
+            let mut file = File::create(&fresh)?;
+            let mut left_bytes = len_bytes;
+            while left_bytes > 0 {
+                let (wait, skipped) = pace.next(counters.elapsed_s());
+                counters.skipped_bytes.fetch_add(skipped * WRITE_BYTES, Ordering::Relaxed);
+                if stop.wait(wait) {
+                    return Ok(());
+                }
+                let count = left_bytes.min(WRITE_BYTES);
+                // No two packages are alike, also not to a device that would know.
+                content[..8].copy_from_slice(&random.next_u64().to_le_bytes());
+                file.write_all(&content[..count as usize])?;
+                counters.install_bytes.fetch_add(count, Ordering::Relaxed);
+                left_bytes -= count;
+            }
+            counters.synced(&file)?;
+            fs::rename(&fresh, &place)?;
+        }
+    }
+}
+
+/// Changes pages of databases.
+fn sync(
+    spec: &WriterSpec,
+    databases: &[File],
+    mut random: ChaCha8Rng,
+    counters: &Counters,
+    stop: &Stop,
+) -> io::Result<()> {
+    if spec.syncs_per_s() <= 0.0 {
+        return Ok(());
+    }
+    let mut page = vec![0; PAGE_BYTES as usize];
+    let mut pace = Pace::new(spec.syncs_per_s());
+    let bytes_per_sync = u64::from(spec.pages_per_sync) * PAGE_BYTES;
+    loop {
+        let (wait, skipped) = pace.next(counters.elapsed_s());
+        counters.skipped_bytes.fetch_add(skipped * bytes_per_sync, Ordering::Relaxed);
+        if stop.wait(wait) {
+            return Ok(());
+        }
+        let database = &databases[random.random_range(0..databases.len())];
+        for _ in 0..spec.pages_per_sync {
+            random.fill_bytes(&mut page);
+            let place = random.random_range(0..DATABASE_BYTES / PAGE_BYTES) * PAGE_BYTES;
+            database.write_all_at(&page, place)?;
+        }
+        counters.sync_bytes.fetch_add(bytes_per_sync, Ordering::Relaxed);
+        counters.synced(database)?;
+    }
+}
+
+/// A database of full size, whose pages are overwritten from then on.
+fn database(path: &Path, random: &mut ChaCha8Rng) -> io::Result<File> {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    if file.metadata()?.len() < DATABASE_BYTES {
+        let mut content = vec![0; DATABASE_BYTES as usize];
+        random.fill_bytes(&mut content);
+        file.write_all_at(&content, 0)?;
+        file.sync_all()?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_those_of_the_paper() {
+        let total_mb: f64 = PACKAGES_MB.iter().sum();
+        assert!((total_mb - 55.6).abs() < 0.1, "{total_mb}");
+        assert!((total_mb * (1.0 + UNPACKED) - 123.1).abs() < 1.5);
+    }
+
+    #[test]
+    fn both_streams_write_until_it_is_enough_and_keep_to_their_files() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let spec = WriterSpec { target_bytes_per_s: 100e6, ..WriterSpec::default() };
+        let (counters, stop) = (Counters::new(), Stop::default());
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| run(&spec, dir.path(), &counters, &stop));
+            let deadline = Instant::now() + Duration::from_secs(100);
+            // More than the largest package and what is unpacked from it.
+            let enough = |now: Written| now.install_bytes > 45_000_000 && now.sync_bytes > 10 * 4 * PAGE_BYTES;
+            while !enough(counters.written()) && Instant::now() < deadline && !running.is_finished() {
+                std::thread::yield_now();
+            }
+            stop.raise();
+            running.join().expect("no panic").expect("no error");
+        });
+        let written = counters.written();
+        assert!(written.install_bytes > 45_000_000 && written.sync_bytes > 10 * 4 * PAGE_BYTES, "{written:?}");
+        let names: Vec<String> = fs::read_dir(dir.path())
+            .expect("readable")
+            .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+            .collect();
+        let known = |name: &&String| ["package-", "unpacked-", "database-"].iter().any(|kind| name.starts_with(kind));
+        assert!(names.iter().all(|name| known(&name)), "{names:?}");
+        assert!(names.iter().any(|name| name.starts_with("package-") && !name.ends_with(".part")), "{names:?}");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_ends_both_streams() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let file = dir.path().join("file");
+        fs::write(&file, "").expect("written");
+        let (counters, stop) = (Counters::new(), Stop::default());
+        run(&WriterSpec::default(), &file.join("below"), &counters, &stop).expect_err("no directory");
+        // A name that is taken by a directory fails one stream, and the other ends with it.
+        for app in 0..PACKAGES_MB.len() {
+            fs::create_dir(dir.path().join(format!("unpacked-{app}.part"))).expect("made");
+        }
+        run(&WriterSpec::default(), dir.path(), &counters, &stop).expect_err("a stream failed");
+    }
+}
