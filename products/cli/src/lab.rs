@@ -1,10 +1,11 @@
 //! `brisk lab`: emulated flash devices of this machine.
 
+mod phone;
+mod phone_view;
 mod view;
 
-use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ enum Command {
     Fault(FaultArgs),
     /// Remove devices
     Down(Down),
+    /// Bring up a phone: real apps on an emulated flash device
+    Phone(phone::Args),
     /// Serve a device (started by `up`)
     #[command(hide = true)]
     Serve {
@@ -181,7 +184,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .unwrap_or_else(|| "/run/brisk".into());
     let lab = Lab::new(&run_dir);
     match &args.command {
-        Command::Up(up) => make(&lab, up, run_dir.into_os_string())?,
+        Command::Up(up) => make(&lab, up, &run_dir)?,
         Command::List { json } => {
             lab.check_access()?;
             let devices = lab.list();
@@ -199,19 +202,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Command::Fault(fault) => fail(&lab, fault)?,
         Command::Down(down) => return remove(&lab, down),
+        Command::Phone(args) => return phone::run(args, &run_dir),
         Command::Serve { dir } => brisk_lab::serve(dir)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn make(lab: &Lab, up: &Up, run_dir: OsString) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("cannot find the program file of brisk")?;
-    let program = program.to_str().context("the path of the program file of brisk is not UTF-8")?;
-    let run_dir = std::path::absolute(run_dir).context("cannot find the lab's directory")?;
-    let run_dir = run_dir.to_str().context("the path of the lab's directory is not UTF-8")?;
-    let brisk_lab = |words: &[&str]| -> Vec<String> {
-        [program, "lab", "--run-dir", run_dir].iter().chain(words).map(|&word| word.to_owned()).collect()
-    };
+fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
     let new = NewDevice {
         preset: up.preset.clone(),
         set: up.set.clone(),
@@ -224,8 +221,8 @@ fn make(lab: &Lab, up: &Up, run_dir: OsString) -> anyhow::Result<()> {
             BackendName::Fuse => Backend::Fuse,
             BackendName::Ublk => Backend::Ublk,
         },
-        server: brisk_lab(&["serve"]),
-        take_down: brisk_lab(&["down", "--force"]),
+        server: brisk_lab(run_dir, &["serve"])?,
+        take_down: brisk_lab(run_dir, &["down", "--force"])?,
     };
     let spinner = if std::io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -241,6 +238,15 @@ fn make(lab: &Lab, up: &Up, run_dir: OsString) -> anyhow::Result<()> {
     println!("{}", status.device);
     eprint!("{}", view::made(&status));
     Ok(())
+}
+
+/// The command line of this program's `lab WORDS` for the same lab.
+fn brisk_lab(run_dir: &Path, words: &[&str]) -> anyhow::Result<Vec<String>> {
+    let program = std::env::current_exe().context("cannot find the program file of brisk")?;
+    let program = program.to_str().context("the path of the program file of brisk is not UTF-8")?;
+    let run_dir = std::path::absolute(run_dir).context("cannot find the lab's directory")?;
+    let run_dir = run_dir.to_str().context("the path of the lab's directory is not UTF-8")?;
+    Ok([program, "lab", "--run-dir", run_dir].iter().chain(words).map(|&word| word.to_owned()).collect())
 }
 
 fn presets(json: bool) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use brisk_flash::Preset;
 use brisk_lab::{KindCount, Listed, Status};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-fn table(heading: &[&str]) -> Table {
+pub(super) fn table(heading: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(TableStyle::new()).set_header(heading);
     for column in table.column_iter_mut() {
@@ -16,7 +16,7 @@ fn table(heading: &[&str]) -> Table {
     table
 }
 
-fn lines(table: &Table) -> String {
+pub(super) fn lines(table: &Table) -> String {
     table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
