@@ -284,4 +284,31 @@ mod tests {
         images.remove_leftovers().expect("removable");
         assert!(!left.exists() && dir.exists());
     }
+
+    #[test]
+    fn an_image_of_an_older_recipe_goes_when_its_successor_is_there() {
+        let cache = tempfile::tempdir().expect("temporary directory");
+        let images = Images::new(cache.path(), Vec::new());
+        let about = |key: &str, apps: &[&str]| About {
+            schema_version: SCHEMA_VERSION,
+            key: key.to_owned(),
+            apps: apps.iter().map(|&app| app.to_owned()).collect(),
+            size_bytes: 0,
+            used_bytes: 0,
+            build_s: 0.0,
+            built_at: String::new(),
+            first_runs: Vec::new(),
+            packages: BTreeMap::new(),
+        };
+        for (key, apps) in [("old", ["evince"]), ("new", ["evince"]), ("other", ["xterm"])] {
+            let dir = images.dir.join(key);
+            fs::create_dir_all(&dir).expect("made");
+            let text = serde_json::to_vec(&about(key, &apps)).expect("JSON");
+            fs::write(dir.join("about.json"), text).expect("written");
+        }
+        fs::create_dir(images.dir.join("not ours")).expect("made");
+        images.remove_outdated(&about("new", &["evince"]));
+        let left = |name: &str| images.dir.join(name).exists();
+        assert!(!left("old") && left("new") && left("other") && left("not ours"));
+    }
 }
