@@ -144,6 +144,9 @@ pub enum Error {
         /// What it does.
         found: String,
     },
+    /// A launch in it.
+    #[error(transparent)]
+    Launch(#[from] brisk_launch::Error),
     /// The person stopped it.
     #[error("stopped")]
     Stopped,

@@ -27,6 +27,7 @@ mod processes;
 mod room;
 mod sqlite;
 mod state;
+pub mod suite;
 mod take_down;
 mod tree;
 mod whatif;

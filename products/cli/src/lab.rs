@@ -1,6 +1,6 @@
 //! `brisk lab`: emulated flash devices of this machine.
 
-mod phone;
+pub(crate) mod phone;
 mod phone_view;
 mod view;
 
@@ -241,7 +241,7 @@ fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
 }
 
 /// The command line of this program's `lab WORDS` for the same lab.
-fn brisk_lab(run_dir: &Path, words: &[&str]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn brisk_lab(run_dir: &Path, words: &[&str]) -> anyhow::Result<Vec<String>> {
     let program = std::env::current_exe().context("cannot find the program file of brisk")?;
     let program = program.to_str().context("the path of the program file of brisk is not UTF-8")?;
     let run_dir = std::path::absolute(run_dir).context("cannot find the lab's directory")?;

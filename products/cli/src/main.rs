@@ -10,6 +10,7 @@ mod launch;
 mod monitor;
 mod report;
 mod study;
+mod suite;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,8 @@ enum Command {
     Launch(launch::Args),
     /// Measure how long an app takes to answer keys, clicks and scrolling
     Latency(latency::Args),
+    /// Measure real apps on an emulated phone: the suite, and what other storage could ever give
+    Suite(suite::Args),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
     /// Make, list, change and remove emulated flash devices
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Study(args) => study::run(&args),
         Command::Launch(args) => launch::run(&args),
         Command::Latency(args) => latency::run(&args),
+        Command::Suite(args) => suite::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Monitor(args) => monitor::run(&args),

@@ -6,7 +6,7 @@ fn brisk() -> Command {
     Command::new(env!("CARGO_BIN_EXE_brisk"))
 }
 
-const SUBCOMMANDS: [&str; 8] = ["doctor", "bench", "study", "launch", "latency", "report", "lab", "monitor"];
+const SUBCOMMANDS: [&str; 9] = ["doctor", "bench", "study", "launch", "latency", "suite", "report", "lab", "monitor"];
 
 #[test]
 fn every_subcommand_has_a_man_page() {

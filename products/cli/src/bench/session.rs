@@ -48,6 +48,11 @@ impl Session {
         Ok(session)
     }
 
+    /// Where the lab keeps its state.
+    pub(crate) fn run_dir(&self) -> &Path {
+        &self.run_dir
+    }
+
     /// The journal and the roots of the kernel's trees.
     pub(crate) fn paths(&self) -> brisk_act::Paths {
         brisk_act::Paths::with_run_dir(&self.run_dir)

@@ -152,8 +152,7 @@ struct Down {
 
 /// Runs it, in the lab whose state is in `run_dir`.
 pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
-    let cache_dir = args.cache_dir.clone().or_else(|| env_dir("BRISK_CACHE_DIR")).unwrap_or_else(|| CACHE_DIR.into());
-    let images = Images::new(&cache_dir, brisk_lab_phone("inside")?);
+    let images = images(args.cache_dir.as_ref())?;
     let phones = Phones::new(run_dir);
     match &args.command {
         Command::Apps { json } => {
@@ -264,12 +263,18 @@ fn take_down(phones: &Phones, down: &Down) -> anyhow::Result<ExitCode> {
     Ok(exit)
 }
 
+/// The images in `cache_dir`, or where they are kept when nothing is said.
+pub(crate) fn images(cache_dir: Option<&PathBuf>) -> anyhow::Result<Images> {
+    let dir = cache_dir.cloned().or_else(|| env_dir("BRISK_CACHE_DIR")).unwrap_or_else(|| CACHE_DIR.into());
+    Ok(Images::new(&dir, program("inside")?))
+}
+
 fn env_dir(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from)
 }
 
 /// The command line of this program's `lab phone WORD`.
-fn brisk_lab_phone(word: &str) -> anyhow::Result<Vec<OsString>> {
+pub(crate) fn program(word: &str) -> anyhow::Result<Vec<OsString>> {
     let program = std::env::current_exe().context("cannot find the program file of brisk")?;
     Ok([program.into_os_string(), "lab".into(), "phone".into(), word.into()].into())
 }

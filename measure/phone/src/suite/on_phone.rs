@@ -1,0 +1,62 @@
+//! The conditions of a suite as a phone makes them.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::{Conditions, LoadDone};
+use crate::error::{Error, Result};
+use crate::phone::Phone;
+use crate::writer::{Writer, WriterSpec, Written};
+
+/// The conditions of a phone: idle, or with its writer at work.
+pub struct OnPhone<'a> {
+    phone: &'a Phone,
+    program: Vec<OsString>,
+    writers: Vec<Option<WriterSpec>>,
+    /// The writer at work, and what it had written when the launch began.
+    running: Option<(Writer, Written)>,
+}
+
+impl<'a> OnPhone<'a> {
+    /// Conditions of `phone`: for each what is written, by `program`, which calls [`crate::serve_writer`].
+    #[must_use]
+    pub fn new(phone: &'a Phone, program: Vec<OsString>, writers: Vec<Option<WriterSpec>>) -> Self {
+        Self { phone, program, writers, running: None }
+    }
+}
+
+/// How long a load writes before a launch begins beside it: both of its streams are at work then, and the journal has its
+/// first commits.
+const LEAD_IN_S: f64 = 1.0;
+
+impl Conditions for OnPhone<'_> {
+    fn enter(&mut self, condition: usize) -> brisk_launch::Result<()> {
+        let Some(spec) = &self.writers[condition] else { return Ok(()) };
+        let begin = || -> Result<(Writer, Written)> {
+            let mut writer = self.phone.start_writer(&self.program, spec)?;
+            loop {
+                let written = writer.written()?;
+                let left_s = LEAD_IN_S - written.elapsed_s;
+                if left_s <= 0.0 {
+                    return Ok((writer, written));
+                }
+                std::thread::sleep(Duration::from_secs_f64(left_s));
+            }
+        };
+        self.running = Some(begin().map_err(surroundings)?);
+        Ok(())
+    }
+
+    fn leave(&mut self, _: usize) -> brisk_launch::Result<Option<LoadDone>> {
+        let done = match self.running.take() {
+            Some((writer, before)) => writer.stop().map_err(surroundings)?.since(&before),
+            None => None,
+        };
+        self.phone.end_apps().map_err(surroundings)?;
+        Ok(done.map(|rates| LoadDone { bytes_per_s: rates.bytes_per_s, syncs_per_s: rates.syncs_per_s }))
+    }
+}
+
+fn surroundings(error: Error) -> brisk_launch::Error {
+    brisk_launch::Error::Surroundings(Box::new(error))
+}

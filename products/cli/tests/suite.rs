@@ -1,0 +1,35 @@
+//! `brisk suite` from outside: what is refused and in which words. What it measures is tested where it is measured.
+
+use std::process::{Command, Output};
+
+fn brisk(args: &[&str]) -> Output {
+    // A cache of its own, so that a refusal that comes too late shows as a build and not as a measurement.
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
+    command.args(args).env("BRISK_CACHE_DIR", dir.path().join("not a folder")).env("PATH", "/nowhere");
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().expect("brisk runs")
+}
+
+#[test]
+fn each_impossible_wish_is_refused_in_words_with_code_2() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["suite"], "Usage: brisk suite"),
+        (&["suite", "run", "--apps", "solitaire"], "solitaire"),
+        (&["suite", "run", "--runs", "0"], "0 is not in 1..=1000"),
+        (&["suite", "run", "--conditions", "rain"], "idle, writers"),
+        (&["suite", "run", "--conditions", "idle,idle"], "names a condition twice"),
+        (&["suite", "run", "--cold", "--warm"], "cannot be used with"),
+        (&["suite", "run", "--writer-rate", "fast"], "'fast' is not a size"),
+        (&["suite", "run", "--json", "/no/such/folder/x"], "there is no directory /no/such/folder"),
+        (&["suite", "whatif", "--variants", "faster"], "there are baseline, cache_in_ram"),
+        (&["suite", "whatif", "--sqlite", "0"], "0 is not in 1..=3600"),
+        // Without a virtual screen there is nothing to launch on.
+        (&["suite", "run"], "xvfb"),
+    ];
+    for (args, words) in cases {
+        let output = brisk(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?} said: {said}");
+    }
+}
