@@ -252,18 +252,20 @@ mod tests {
         let dir = tempfile::tempdir().expect("temporary directory");
         let script = format!("mount -t tmpfs none {0} && (sleep 1000 & touch {0}/x; wait)", dir.path().display());
         let mut child = contained("sh", &["-c".into(), script.into()]).spawn().expect("unshare starts");
-        let inside = || children(child.id()).iter().flat_map(|&pid| children(pid.unsigned_abs())).collect::<Vec<_>>();
+        let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let below = |pids: Vec<i32>| pids.into_iter().flat_map(|pid| children(pid.unsigned_abs())).collect::<Vec<_>>();
+        // unshare, the shell, the shell in brackets, and what that has put in the background.
+        let asleep = || below(below(children(child.id()))).into_iter().filter(|&pid| name(pid).trim() == "sleep");
         let deadline = Instant::now() + Duration::from_secs(30);
-        while inside().is_empty() && Instant::now() < deadline {
+        let sleeper = loop {
+            if let Some(pid) = asleep().next() {
+                break pid;
+            }
+            assert!(Instant::now() < deadline, "something runs in the namespace");
             std::thread::yield_now();
-        }
-        let ran = inside();
-        assert!(!ran.is_empty(), "something runs in the namespace");
+        };
         end(&mut child);
-        for pid in ran {
-            let left = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            assert_ne!(left.trim(), "sleep");
-        }
+        assert_ne!(name(sleeper).trim(), "sleep");
         assert!(!is_mounted_below(dir.path()).expect("readable"));
         assert!(!dir.path().join("x").exists());
     }
