@@ -7,7 +7,7 @@
 //! not waited for, and a wait for storage beside a wait for an answer would be there without the answer too.
 //!
 //! Terms: *window* is the span of time that is split, in ns of CLOCK_MONOTONIC; a *wait* has the cause that
-//! [`Waits::cause`] finds from what the kernel did for the thread when it left the processor.
+//! `Waits::cause` finds from what the kernel did for the thread when it left the processor.
 //!
 //! Properties, each with a test of the same name:
 //! - the parts add up to the window;

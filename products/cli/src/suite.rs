@@ -92,7 +92,7 @@ struct RunArgs {
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "idle,writers")]
     conditions: Vec<ConditionName>,
     /// What the background writer writes a second, as app installs and sync of accounts do
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4M")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6M")]
     writer_rate: u64,
 }
 
