@@ -98,8 +98,24 @@ fn has_bpf(launched: &Launched) -> bool {
     bpf
 }
 
+/// A virtual machine may hide some milliseconds of the kernel's events about once a second (CONTRIBUTING.md); a test that fell
+/// into them is done again. What is wrong fails each time.
+fn in_one_of_three(test: fn()) {
+    for _ in 0..2 {
+        match std::panic::catch_unwind(test) {
+            Ok(()) => return,
+            Err(_) => eprintln!("again: events may have been hidden"),
+        }
+    }
+    test();
+}
+
 #[test]
 fn a_window_is_settled_at_its_last_drawing_whatever_its_caret_does() {
+    in_one_of_three(a_window_is_settled_at_its_last_drawing_whatever_its_caret_does_once);
+}
+
+fn a_window_is_settled_at_its_last_drawing_whatever_its_caret_does_once() {
     let Some(mut bed) = Bed::make() else { return };
     // The caret begins at once after the drawing, which comes 400 ms after the window.
     let launched = bed.launch(&["window", "draw", "wait=400", "draw", "wait=100", "caret=500"]);
@@ -119,6 +135,10 @@ fn a_window_is_settled_at_its_last_drawing_whatever_its_caret_does() {
 
 #[test]
 fn a_delay_of_the_network_is_the_networks() {
+    in_one_of_three(a_delay_of_the_network_is_the_networks_once);
+}
+
+fn a_delay_of_the_network_is_the_networks_once() {
     let Some(mut bed) = Bed::make() else { return };
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let ask = format!("ask={}", server.local_addr().unwrap());
@@ -144,6 +164,10 @@ fn a_delay_of_the_network_is_the_networks() {
 
 #[test]
 fn a_cold_launch_reads_what_was_evicted() {
+    in_one_of_three(a_cold_launch_reads_what_was_evicted_once);
+}
+
+fn a_cold_launch_reads_what_was_evicted_once() {
     let Some(mut bed) = Bed::make() else { return };
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let file = dir.path().join("data");
@@ -279,6 +303,10 @@ fn a_program_without_windows_is_watched_until_its_work_is_done() {
 
 #[test]
 fn an_answer_is_timed_from_the_key_to_the_last_change() {
+    in_one_of_three(an_answer_is_timed_from_the_key_to_the_last_change_once);
+}
+
+fn an_answer_is_timed_from_the_key_to_the_last_change_once() {
     let Some(mut bed) = Bed::make() else { return };
     let text = "app = \"specimen\"\nwindow = \"specimen\"\n[[step]]\nname = \"a key\"\ndo = { key = \"a\" }\n\
                 [[step]]\ndo = { assert_window = \"a specimen\" }\n[[step]]\ndo = { text = \"b\" }\n";

@@ -10,7 +10,7 @@ use brisk_probes::{Kind, Operation};
 use crate::order::check_order;
 use crate::role::Player;
 use crate::scratch::ScratchGroup;
-use crate::{disk, evicted, group, lacks, of, start, tid};
+use crate::{disk, evicted, group, in_one_of_five, lacks, of, start, tid};
 
 /// A limit of memory for processes, in either version of control groups; gone in the end.
 struct MemoryLimit {
@@ -55,6 +55,10 @@ impl Drop for MemoryLimit {
 
 #[test]
 fn a_process_at_the_limit_of_its_memory_reclaims() {
+    in_one_of_five(a_process_at_the_limit_of_its_memory_reclaims_once);
+}
+
+fn a_process_at_the_limit_of_its_memory_reclaims_once() {
     let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("reclaim at the limit") {
         return;
@@ -110,6 +114,10 @@ fn run(tool: &str, arguments: &[&str], file: &Path) -> bool {
 
 #[test]
 fn pages_that_go_to_swap_and_come_back_belong_to_no_file() {
+    in_one_of_five(pages_that_go_to_swap_and_come_back_belong_to_no_file_once);
+}
+
+fn pages_that_go_to_swap_and_come_back_belong_to_no_file_once() {
     let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("requests") {
         return;

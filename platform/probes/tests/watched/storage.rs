@@ -9,10 +9,14 @@ use std::path::Path;
 use brisk_probes::{Event, Kind, Operation, Wait, major_minor};
 
 use crate::role::places;
-use crate::{call, disk, evicted, group, lacks, of, tid, waits, watch};
+use crate::{call, disk, evicted, group, in_one_of_five, lacks, of, tid, waits, watch};
 
 #[test]
 fn a_read_of_a_file_that_is_not_cached_is_a_request_with_file_place_and_path() {
+    in_one_of_five(a_read_of_a_file_that_is_not_cached_is_a_request_with_file_place_and_path_once);
+}
+
+fn a_read_of_a_file_that_is_not_cached_is_a_request_with_file_place_and_path_once() {
     let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("requests") {
         return;
@@ -52,6 +56,10 @@ fn a_read_of_a_file_that_is_not_cached_is_a_request_with_file_place_and_path() {
 
 #[test]
 fn a_write_that_is_made_durable_is_a_request_and_a_wait_in_fsync() {
+    in_one_of_five(a_write_that_is_made_durable_is_a_request_and_a_wait_in_fsync_once);
+}
+
+fn a_write_that_is_made_durable_is_a_request_and_a_wait_in_fsync_once() {
     let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("requests") {
         return;

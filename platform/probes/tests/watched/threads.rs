@@ -11,10 +11,14 @@ use brisk_probes::{Kind, Options, Trace, Wait};
 use crate::order::check_order;
 use crate::role::{self, Player};
 use crate::scratch::{self, ScratchGroup};
-use crate::{call, group, of, start, tid, watch};
+use crate::{call, group, in_one_of_five, of, start, tid, watch};
 
 #[test]
 fn a_thread_that_computes_is_running() {
+    in_one_of_five(a_thread_that_computes_is_running_once);
+}
+
+fn a_thread_that_computes_is_running_once() {
     let Some(group) = group() else { return };
     let (recording, facts) = watch(&group, "burns", "", || ());
     let (mut running_ns, mut since_ns) = (0, None);
@@ -34,6 +38,10 @@ fn a_thread_that_computes_is_running() {
 
 #[test]
 fn a_thread_that_sleeps_waits_in_that_call() {
+    in_one_of_five(a_thread_that_sleeps_waits_in_that_call_once);
+}
+
+fn a_thread_that_sleeps_waits_in_that_call_once() {
     let Some(group) = group() else { return };
     let (recording, facts) = watch(&group, "sleeps", "", || ());
     let own = of(&recording.events, tid(&facts, "tid"));
@@ -45,6 +53,10 @@ fn a_thread_that_sleeps_waits_in_that_call() {
 
 #[test]
 fn threads_and_programs_are_born_named_and_die() {
+    in_one_of_five(threads_and_programs_are_born_named_and_die_once);
+}
+
+fn threads_and_programs_are_born_named_and_die_once() {
     let Some(group) = group() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = folder.path().join(OsStr::from_bytes(role::ODD_NAME));
@@ -70,6 +82,10 @@ fn threads_and_programs_are_born_named_and_die() {
 
 #[test]
 fn a_process_that_comes_and_goes_is_watched_while_it_is_there() {
+    in_one_of_five(a_process_that_comes_and_goes_is_watched_while_it_is_there_once);
+}
+
+fn a_process_that_comes_and_goes_is_watched_while_it_is_there_once() {
     let Some(group) = group() else { return };
     let outside = scratch::mounted().and_then(|root| ScratchGroup::below(&root)).unwrap();
     let trace = start(&group);
@@ -91,6 +107,10 @@ fn a_process_that_comes_and_goes_is_watched_while_it_is_there() {
 
 #[test]
 fn groups_below_are_watched_and_others_are_not() {
+    in_one_of_five(groups_below_are_watched_and_others_are_not_once);
+}
+
+fn groups_below_are_watched_and_others_are_not_once() {
     let Some(group) = group() else { return };
     let outside = scratch::mounted().and_then(|root| ScratchGroup::below(&root)).unwrap();
     let below = ScratchGroup::below(group.path()).unwrap();
@@ -106,6 +126,10 @@ fn groups_below_are_watched_and_others_are_not() {
 
 #[test]
 fn a_thousand_short_processes_are_all_seen() {
+    in_one_of_five(a_thousand_short_processes_are_all_seen_once);
+}
+
+fn a_thousand_short_processes_are_all_seen_once() {
     let Some(group) = group() else { return };
     let trace = start(&group);
     let script = "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done";
@@ -121,6 +145,10 @@ fn a_thousand_short_processes_are_all_seen() {
 
 #[test]
 fn what_finds_no_place_is_counted() {
+    in_one_of_five(what_finds_no_place_is_counted_once);
+}
+
+fn what_finds_no_place_is_counted_once() {
     let Some(group) = group() else { return };
     let small = Options { ring_bytes: 64 << 10, interval: Duration::from_secs(3600), ..Options::default() };
     let trace = Trace::start(group.path(), &small).unwrap();
