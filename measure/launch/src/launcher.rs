@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use brisk_probes::{Event, Inode, Kind, Trace};
+use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_results::{ColdCheck, LaunchRun, SplitMethod, Warning};
 use brisk_screen::Screen;
 use brisk_sense::{DeviceNumber, Sense};
@@ -229,8 +229,8 @@ impl Launcher<'_> {
     fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
         let mounts = self.sense.mounts().unwrap_or_default();
         let mount_of = |inode: &Inode| {
-            // The kernel's own encoding: 12 bits major, 20 bits minor.
-            let device = DeviceNumber { major: inode.device >> 20, minor: inode.device & 0xf_ffff };
+            let (major, minor) = major_minor(inode.device);
+            let device = DeviceNumber { major, minor };
             let whole = mounts.iter().filter(|mount| mount.device == device && mount.root == Path::new("/"));
             whole.max_by_key(|mount| root.is_some_and(|root| mount.mount_point.starts_with(root)))
         };
