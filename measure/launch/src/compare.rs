@@ -61,6 +61,11 @@ pub trait Surroundings {
     /// As for [`Surroundings::before`].
     fn after(&mut self, step: Step) -> Result<()>;
 
+    /// Time in ns for which the storage was busy so far, by its own count; asked right before and after each launch.
+    fn busy_ns(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Launches done and to do, the learning ones among them.
     fn progress(&mut self, done: usize, all: usize, doing: &str);
 }
@@ -108,7 +113,7 @@ impl Launcher<'_> {
                 Temperature::Warm => Start::AsItIs,
             };
             surroundings.before(step)?;
-            let launched = self.launch(&setup.app, reborrow(&mut screen), start);
+            let launched = self.launch_beside(&setup.app, reborrow(&mut screen), start, &mut || surroundings.busy_ns());
             surroundings.after(step)?;
             let launched = launched?;
             // Files that only now were read from the storage belong to the app as well.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
-use brisk_results::{ColdCheck, LaunchRun, SplitMethod, Warning};
+use brisk_results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use brisk_screen::Screen;
 use brisk_sense::{DeviceNumber, Sense};
 
@@ -97,7 +97,21 @@ impl Launcher<'_> {
     /// # Errors
     /// When it cannot be started or watched; an app that ends, hangs or shows nothing is a result.
     pub fn launch(&self, app: &App, screen: Option<&mut dyn Screen>, start: Start<'_>) -> Result<Launched> {
-        self.launch_and(app, screen, start, |_| ()).map(|(launched, ..)| launched)
+        self.launch_beside(app, screen, start, &mut || None)
+    }
+
+    /// [`Launcher::launch`], with the storage's own count of the time that it was busy, in ns, asked right before and after.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`].
+    pub fn launch_beside(
+        &self,
+        app: &App,
+        screen: Option<&mut dyn Screen>,
+        start: Start<'_>,
+        busy_ns: &mut dyn FnMut() -> Option<u64>,
+    ) -> Result<Launched> {
+        self.launch_and(app, screen, start, busy_ns, |_| ()).map(|(launched, ..)| launched)
     }
 
     /// Launches `app` once to learn which files it uses: those that it opens, and those that it has mapped in the end. Without
@@ -111,7 +125,7 @@ impl Launcher<'_> {
             let pids = self.sense.cgroup_processes(running.scope.dir()).ok().flatten().unwrap_or_default();
             cold::mapped_by(self.sense, &pids, app.root.as_deref())
         };
-        let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, mapped)?;
+        let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, &mut || None, mapped)?;
         let processes = traced.map(|traced| processes(&traced.events));
         let is_of_app = |pid: u32| processes.as_ref().is_none_or(|processes| processes.contains(&pid));
         match opened.and_then(|opened| opened.finish(is_of_app)) {
@@ -132,6 +146,7 @@ impl Launcher<'_> {
         app: &App,
         screen: Option<&mut dyn Screen>,
         start: Start<'_>,
+        busy_ns: &mut dyn FnMut() -> Option<u64>,
         before_the_end: impl FnOnce(&Running) -> T,
     ) -> Result<(Launched, T, Option<Arc<Traced>>)> {
         let cold = match start {
@@ -139,9 +154,11 @@ impl Launcher<'_> {
             Start::Without(files) => Some(self.evict(app, files)?),
         };
         let mut view = screen.map(View::open).transpose()?;
+        let busy_before = busy_ns();
         let mut running = self.start(app)?;
         let mut watch = Watch::begin(self.subject(&running), running.begin_ns, false)?;
         let ending = watch.until_over(view.as_mut(), Some(&mut running.child), running.trace.as_ref())?;
+        let busy = busy_before.and_then(|before| busy_ns()?.checked_sub(before));
         let extra = before_the_end(&running);
         let (traced, trace_cpu_ns) = self.traced(app, &mut running);
         let tiles = view.as_ref().map_or(0, View::tiles);
@@ -149,7 +166,10 @@ impl Launcher<'_> {
         running.scope.close()?;
         let _ = running.child.wait();
         let method = self.method(&running);
-        let run = seen.launch_run(method, cold);
+        let mut run = seen.launch_run(method, cold);
+        run.device = busy
+            .zip(seen.in_flight_ns())
+            .map(|(busy, in_flight)| DeviceTime { busy_ms: busy as f64 / 1e6, in_flight_ms: in_flight as f64 / 1e6 });
         let reads = seen.traced.as_ref().map_or_else(Vec::new, |traced| {
             reads_in_order(&traced.events, &traced.files, &(seen.begin_ns..seen.end_ns))
         });

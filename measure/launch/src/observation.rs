@@ -101,6 +101,13 @@ impl Observation {
         Some(storage_use::storage_use(&traced.events, &traced.files, &(self.begin_ns..until_ns)))
     }
 
+    /// Time in which at least one of the app's requests was at the device, in ns, until watching ended; `None` without eBPF.
+    #[must_use]
+    pub fn in_flight_ns(&self) -> Option<u64> {
+        let traced = self.traced.as_ref()?;
+        Some(storage_use::in_flight_ns(&traced.events, &(self.begin_ns..self.end_ns)))
+    }
+
     fn ms(&self, at_ns: u64) -> f64 {
         at_ns.saturating_sub(self.begin_ns) as f64 / 1e6
     }
@@ -136,6 +143,7 @@ impl Observation {
             stages,
             settled_less_cpu_wait_ms: None,
             storage: self.storage(end),
+            device: None,
             cold,
             threads_max: self.traced.as_ref().map(|traced| threads_max(&traced.events)),
             watch_cpu_percent: self.watch_cpu_percent(),

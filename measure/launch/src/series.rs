@@ -133,6 +133,7 @@ mod tests {
             stages: vec![StageTime { stage: Stage::Settled, at_ms: settled_ms, split: Some(split) }],
             settled_less_cpu_wait_ms: Some(settled_ms - 10.0),
             storage: None,
+            device: None,
             cold: None,
             threads_max: None,
             watch_cpu_percent: 0.1,

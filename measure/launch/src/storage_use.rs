@@ -110,7 +110,8 @@ fn count(flow: &mut StorageFlow, bytes: u64, sequential: bool) {
 }
 
 /// Time within `window` in which at least one request was on its way.
-fn in_flight_ns(events: &[Event], window: &Range<u64>) -> u64 {
+#[must_use]
+pub fn in_flight_ns(events: &[Event], window: &Range<u64>) -> u64 {
     let mut open: HashMap<(u32, u64), u32> = HashMap::new();
     let (mut count, mut since, mut total) = (0u64, 0, 0);
     for event in events {

@@ -49,6 +49,11 @@ pub trait Conditions {
     /// # Errors
     /// As for [`Conditions::enter`].
     fn leave(&mut self, condition: usize) -> brisk_launch::Result<Option<LoadDone>>;
+
+    /// Time in ns for which the phone's storage was busy so far, by its own count.
+    fn busy_ns(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 /// What is measured how often.
@@ -181,6 +186,10 @@ impl Surroundings for Around<'_> {
         Ok(())
     }
 
+    fn busy_ns(&mut self) -> Option<u64> {
+        self.conditions.busy_ns()
+    }
+
     fn progress(&mut self, done: usize, all: usize, doing: &str) {
         let (number, apps) = self.place;
         let share = (number as f64 + done as f64 / all as f64) / apps as f64;
@@ -199,6 +208,7 @@ mod tests {
             stages: Vec::new(),
             settled_less_cpu_wait_ms: None,
             storage: None,
+            device: None,
             cold: None,
             threads_max: None,
             watch_cpu_percent: 0.0,

@@ -3,7 +3,7 @@
 mod samples;
 
 use brisk_core::stats::Summary;
-use brisk_results::{Document, LaunchComparison, LaunchSet, Split, StorageUse, SuiteApp};
+use brisk_results::{DeviceTime, Document, LaunchComparison, LaunchSet, Split, StorageUse, SuiteApp};
 use proptest::prelude::*;
 use roxmltree::ParsingOptions;
 
@@ -105,6 +105,7 @@ impl Noise {
                 if let Some(storage) = &mut run.storage {
                     self.storage(storage, i + j);
                 }
+                run.device = Some(DeviceTime { busy_ms: self.number(i), in_flight_ms: self.number(j) });
                 if let Some(cold) = &mut run.cold {
                     (cold.files, cold.cached_before_bytes, cold.cached_after_bytes) =
                         (self.count(j), self.count(j + 1), self.count(i));

@@ -14,7 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use brisk_launch::{App, Launcher, Settings, Start};
 use brisk_phone::{NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec, make_image};
+use brisk_results::{Cause, SplitMethod, Stage};
 use lab_guard::{Guard, eventually, run, tool};
 use serde_json::Value;
 
@@ -415,6 +417,37 @@ fn the_writer_keeps_to_its_rate_and_stops_when_told() {
     phone.down(false).expect("down");
     drop(writer);
     bench.nothing_is_left();
+}
+
+/// An app that does nothing but read, one request after the other: its waits for storage are the device's time.
+#[test]
+fn waits_for_storage_are_what_the_device_counted() {
+    let Some(bench) = Bench::new() else { return };
+    let phone = bench.phone();
+    let (sense, stop) = (brisk_sense::Sense::default(), AtomicBool::new(false));
+    let launcher = Launcher { sense: &sense, settings: Settings::default(), stop: &stop };
+    let from = format!("if={}", phone.device().expect("a device").display());
+    let words = ["dd", from.as_str(), "of=/dev/null", "iflag=direct", "bs=16k", "count=800"];
+    let app = App::from_command(words.map(Into::into).into());
+    let mut seen = Vec::new();
+    // A virtual machine may hide some events (CONTRIBUTING.md), and a busy one answers late: both hit single launches.
+    for _ in 0..5 {
+        let mut busy_ns = || phone.flash().ok().map(|flash| flash.requests.busy_ns);
+        let launched = launcher.launch_beside(&app, None, Start::AsItIs, &mut busy_ns).expect("a launch");
+        let Some(split) = launched.run.split(Stage::Idle).filter(|split| split.method == SplitMethod::Bpf) else {
+            eprintln!("skipped: {:?}", launched.warnings);
+            return;
+        };
+        let device = launched.run.device.expect("the device counts");
+        let waited_ms = split.time_ms(Cause::StorageRead).expect("it reads");
+        assert!(device.busy_ms > 10.0, "{device:?}");
+        let near = |ms: f64| (0.9..1.1).contains(&(ms / device.busy_ms));
+        if near(waited_ms) && near(device.in_flight_ms) {
+            return;
+        }
+        seen.push((waited_ms, device));
+    }
+    panic!("waited in ms, and what the device says: {seen:?}");
 }
 
 #[test]

@@ -55,6 +55,11 @@ impl Conditions for OnPhone<'_> {
         self.phone.end_apps().map_err(surroundings)?;
         Ok(done.map(|rates| LoadDone { bytes_per_s: rates.bytes_per_s, syncs_per_s: rates.syncs_per_s }))
     }
+
+    fn busy_ns(&mut self) -> Option<u64> {
+        // The check is left out where the server does not answer; the launch itself tells what is wrong.
+        self.phone.flash().ok().map(|flash| flash.requests.busy_ns)
+    }
 }
 
 fn surroundings(error: Error) -> brisk_launch::Error {

@@ -77,6 +77,7 @@ fn verdict(report: &SuiteReport) -> Vec<String> {
     }
     said.extend(warm(report));
     said.extend(steady(report));
+    said.extend(checked(report));
     said.extend(apps::writers(&report.conditions));
     said.extend(apps::doubts(&report.apps));
     said
@@ -107,6 +108,33 @@ fn slowdown(report: &SuiteReport, condition: &str, temperature: Temperature) -> 
         format::number(middle),
         apps::name(worst),
         ratio::words(most)
+    ))
+}
+
+/// How far apart the two counts of the storage's time may be.
+const AGREE: f64 = 0.05;
+/// A device that was busy for less says nothing: one late reply weighs too much.
+const BUSY_AT_LEAST_MS: f64 = 20.0;
+
+/// Whether the time at the device is what the device counted itself, over launches that had it to themselves.
+fn checked(report: &SuiteReport) -> Option<String> {
+    let alone = |name: &str| report.conditions.iter().any(|c| c.name == name && c.writer.is_none());
+    let sets = report.apps.iter().flat_map(|app| &app.sets).filter(|set| alone(&set.label));
+    let times = sets.flat_map(|set| &set.runs).filter_map(|run| run.device.as_ref());
+    let ratios: Vec<f64> = times
+        .filter(|time| time.busy_ms >= BUSY_AT_LEAST_MS && time.in_flight_ms.is_finite())
+        .map(|time| time.in_flight_ms / time.busy_ms)
+        .collect();
+    let ratio = Summary::of(&ratios)?;
+    let agree = (1.0 - AGREE..=1.0 + AGREE).contains(&ratio.median);
+    Some(format!(
+        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated device counted \
+         itself (from {:.3} to {:.3}).",
+        if agree { "The time at the storage is checked" } else { "The time at the storage is in doubt" },
+        format::plural(ratio.count as u64, "start"),
+        ratio.median,
+        ratio.min,
+        ratio.max
     ))
 }
 

@@ -2,10 +2,10 @@
 
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_results::{
-    Cause, ColdCheck, Condition, Ending, FileRead, HciLimit, LatencyReport, LatencyRun, LatencyStep, LaunchComparison,
-    LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, RuntimeDelay, ScreenFacts, Split, SplitMethod, SqliteResult,
-    Stage, StageSummary, StageTime, StayedCached, StorageFlow, StorageUse, SuiteApp, SuiteReport, Temperature,
-    WhatIfReport, WriterLoad,
+    Cause, ColdCheck, Condition, DeviceTime, Ending, FileRead, HciLimit, LatencyReport, LatencyRun, LatencyStep,
+    LaunchComparison, LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, RuntimeDelay, ScreenFacts, Split,
+    SplitMethod, SqliteResult, Stage, StageSummary, StageTime, StayedCached, StorageFlow, StorageUse, SuiteApp,
+    SuiteReport, Temperature, WhatIfReport, WriterLoad,
 };
 
 use super::{header, s5_device, summary};
@@ -136,6 +136,7 @@ fn run(name: &str, i: usize, temperature: Temperature, parts: &Parts, far: bool)
         stages,
         settled_less_cpu_wait_ms: Some(wall - wait),
         storage: Some(storage(read_ms)),
+        device: (read_ms > 0.0).then_some(DeviceTime { busy_ms: read_ms * 1.09, in_flight_ms: read_ms * 1.07 }),
         cold: (temperature == Temperature::Cold).then(cold_check),
         threads_max: Some(17),
         watch_cpu_percent: 0.42 + 0.1 * scatter(name, i),
