@@ -285,11 +285,18 @@ fn what_if_gives_a_bound_and_stands_beside_the_papers() {
     for comparison in none.apps.iter_mut().flat_map(|a| &mut a.comparisons) {
         comparison.settled_ratio = Summary { median: 0.98, low: 0.93, high: 1.04, ..comparison.settled_ratio };
     }
+    let mut one = none.clone();
     let text = said(&Document::WhatIf(Box::new(none)));
     assert!(
         text.contains("no gain can be seen in any of 4 apps; if there is one, it is below 7 % of the time"),
         "{text}"
     );
+    for comparison in one.apps.iter_mut().flat_map(|a| &mut a.comparisons) {
+        comparison.settled_ratio = Summary::of(&[1.25]).expect("finite");
+    }
+    let text = said(&Document::WhatIf(Box::new(one)));
+    assert!(text.contains("took 25 % more time at the median of 4 apps, from one pair of runs each"), "{text}");
+    assert!(!text.contains("no gain can be seen"), "{text}");
 }
 
 #[test]

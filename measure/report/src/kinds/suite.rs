@@ -85,30 +85,58 @@ fn verdict(report: &SuiteReport) -> Vec<String> {
 
 /// What a condition adds, over all apps.
 fn slowdown(report: &SuiteReport, condition: &str, temperature: Temperature) -> Option<String> {
-    let found = ratios_of(report, condition, temperature);
+    let found: Vec<_> =
+        ratios_of(report, condition, temperature).into_iter().map(|(app, r)| (apps::name(app), r)).collect();
+    slowdown_sentence(
+        sets::temperature(temperature),
+        &sets::label_words(condition),
+        &sets::label_words(base(report)),
+        &found,
+    )
+}
+
+/// `start` launches with `name` against those with `base`, in words that claim no more than the ratios' intervals do.
+fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Summary)]) -> Option<String> {
     let (mean, count) = ratio::geometric_mean(found.iter().map(|(_, r)| r.median))?;
     let middle = stats::median(&found.iter().map(|(_, r)| r.median).collect::<Vec<_>>())?;
-    let slower = found.iter().filter(|(_, r)| ratio::judge(r) == ratio::Judgement::Longer).count();
     let (worst, most) = found.iter().max_by(|a, b| a.1.median.total_cmp(&b.1.median))?;
-    let (start, name) = (sets::temperature(temperature), sets::label_words(condition));
-    let base = sets::label_words(base(report));
-    let over = format::plural(count, "app");
-    if slower == 0 {
+    let judged = |wanted| found.iter().filter(|(_, r)| ratio::judge(r) == wanted).count();
+    let (slower, faster) = (judged(ratio::Judgement::Longer), judged(ratio::Judgement::Shorter));
+    let (start, mean, over) = (format::sentence(start), format::number(mean), format::plural(count, "app"));
+    if judged(ratio::Judgement::OnePair) == found.len() {
+        let of = if count == 1 { worst.clone() } else { format!("geometric mean of {over}") };
         return Some(format!(
-            "{} launches with {name} show no difference to {base} that can be seen in any of {over}: {} times (geometric mean).",
-            format::sentence(start),
-            format::number(mean)
+            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs each, which \
+             cannot tell a difference from noise."
         ));
     }
-    Some(format!(
-        "{} launches take {} times as long with {name} as {base}: geometric mean of {over}, median {}. Worst is {} with {}; \
-         in {slower} of {count} the interval leaves no doubt that it is slower.",
-        format::sentence(start),
-        format::number(mean),
-        format::number(middle),
-        apps::name(worst),
-        ratio::words(most)
-    ))
+    if let [(app, only)] = found {
+        return Some(format!("{}.", ratio::sentence(&format!("{start} launch of {app} with {name}"), base, only)));
+    }
+    if slower + faster == 0 {
+        return Some(format!(
+            "{start} launches with {name} show no difference to {base} that can be seen in any of {over}, one by one: {mean} \
+             times as long (geometric mean)."
+        ));
+    }
+    // The interval of a few runs is narrower than it should be.
+    let sure = found.iter().all(|(_, r)| format::sure(r));
+    let verb = if sure { "take" } else { "seem to take" };
+    let word = if sure { "the interval leaves no doubt that it is" } else { "it seems to be" };
+    let mut said = format!(
+        "{start} launches {verb} {mean} times as long with {name} as {base}: geometric mean of {over}, median {}. ",
+        format::number(middle)
+    );
+    if slower > 0 {
+        said.push_str(&format!("Worst is {worst} with {}; in {slower} of {count} {word} slower", ratio::words(most)));
+        if faster > 0 {
+            said.push_str(&format!(", in {faster} faster"));
+        }
+    } else {
+        said.push_str(&format!("In {faster} of {count} {word} faster, in none slower"));
+    }
+    said.push('.');
+    Some(said)
 }
 
 /// How far apart the two counts of the storage's time may be.
@@ -295,4 +323,61 @@ fn ratios(report: &SuiteReport) -> Option<Figure> {
         tables: vec![table],
         tables_open: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(found: &[(&str, &[f64])]) -> String {
+        let summaries: Vec<Summary> = found.iter().map(|(_, v)| Summary::of(v).expect("finite")).collect();
+        let found: Vec<_> = found.iter().zip(&summaries).map(|((name, _), s)| ((*name).to_owned(), s)).collect();
+        slowdown_sentence("cold", "writers", "idle", &found).expect("ratios")
+    }
+
+    const SLOWER: &[f64] = &[1.9, 1.95, 2.0, 2.0, 2.05, 2.1];
+    const SAME: &[f64] = &[0.9, 0.95, 1.0, 1.0, 1.05, 1.1];
+    const FASTER: &[f64] = &[0.4, 0.45, 0.5, 0.5, 0.55, 0.6];
+
+    #[test]
+    fn one_run_is_neither_a_difference_nor_none() {
+        assert_eq!(
+            said(&[("a", &[4.0]), ("b", &[9.0])]),
+            "Cold launches took 6.00 times as long with writers as idle (geometric mean of 2 apps), from one pair of runs \
+             each, which cannot tell a difference from noise."
+        );
+        assert!(said(&[("a", &[4.0])]).contains("4.00 times as long with writers as idle (a), from one pair"));
+    }
+
+    #[test]
+    fn a_sentence_claims_what_the_intervals_do() {
+        for (found, words) in [
+            (
+                &[("a", SLOWER), ("b", SLOWER)][..],
+                "take 2.00 times as long with writers as idle: geometric mean of 2 apps",
+            ),
+            (&[("a", SLOWER), ("b", SAME)], "in 1 of 2 the interval leaves no doubt that it is slower."),
+            (&[("a", SLOWER), ("b", FASTER)], "Worst is a with 2.00 times (1.90 to 2.10, 6 pairs); in 1 of 2"),
+            (&[("a", SLOWER), ("b", FASTER)], "that it is slower, in 1 faster."),
+            (
+                &[("a", FASTER), ("b", SAME)],
+                "In 1 of 2 the interval leaves no doubt that it is faster, in none slower.",
+            ),
+            (
+                &[("a", SAME), ("b", SAME)],
+                "no difference to idle that can be seen in any of 2 apps, one by one: 1.00 times",
+            ),
+            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "seem to take 2.02 times"),
+            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "in 2 of 2 it seems to be slower."),
+            (
+                &[("a", SLOWER)],
+                "Cold launch of a with writers takes 2.00 times (1.90 to 2.10, 6 pairs) as long as idle.",
+            ),
+            (&[("a", SAME)], "Cold launch of a with writers against idle: no difference can be seen, 1.00 times"),
+        ] {
+            let sentence = said(found);
+            assert!(sentence.contains(words), "{words} is missing in {sentence}");
+        }
+        assert_eq!(slowdown_sentence("cold", "writers", "idle", &[]), None);
+    }
 }

@@ -61,11 +61,23 @@ impl Effect<'_> {
         if largest { self.apps.iter().max_by(by) } else { self.apps.iter().min_by(by) }
     }
 
+    /// What the condition could give, in words that claim no more than the intervals do.
     fn sentence(&self) -> Option<String> {
         let (start, what) = (format::sentence(sets::temperature(self.temperature)), sets::label_words(self.condition));
         let (count, shorter) = (self.apps.len(), self.apps.iter().filter(|a| a.2 == Judgement::Shorter).count());
         let (least, most) = (self.extreme(false)?, self.extreme(true)?);
         let over = format::plural(count as u64, "app");
+        if self.apps.iter().all(|a| a.2 == Judgement::OnePair) {
+            let of = if count == 1 { format!("of {}", apps::name(most.0)) } else { format!("at the median of {over}") };
+            let (share, word) = match self.median_percent() {
+                gain if gain >= 0.0 => (gain, "less"),
+                loss => (-loss, "more"),
+            };
+            return Some(format!(
+                "{start}, {what} took {} {word} time {of}, from one pair of runs each, which cannot tell a gain from noise.",
+                format::share(share, 100.0)
+            ));
+        }
         if shorter == 0 {
             let bound = self.apps.iter().map(|a| a.1.high).filter(|v| v.is_finite()).fold(0.0, f64::max);
             return Some(format!(
