@@ -129,8 +129,16 @@ fn watching<'a>(sets: impl IntoIterator<Item = &'a LaunchSet>) -> Option<(&'stat
     Some(("Watching", format!("{} of one core{most}", format::percent(all.median))))
 }
 
-/// The device in a few words: for headings.
+/// The device in a few words: for headings. Apps of an emulated phone ran on that, and not on the block device below.
 pub(crate) fn device_name(document: &Document) -> String {
+    let phone = match document {
+        Document::Suite(report) => Some(&report.phone),
+        Document::WhatIf(report) => Some(&report.phone),
+        _ => None,
+    };
+    if let Some(phone) = phone {
+        return format!("{} (emulated)", shorten(phone.preset.trim(), 60));
+    }
     let environment = &document.header().environment;
     let name = environment.device.as_ref().map_or_else(
         || environment.path.clone(),

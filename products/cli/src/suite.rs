@@ -10,7 +10,7 @@ use brisk_bench::place::Place;
 use brisk_launch::Launcher;
 use brisk_phone::suite::{self, OnPhone, Outcome, Scope, Study, Target};
 use brisk_phone::{Catalogue, NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec};
-use brisk_results::{Condition, Document, SuiteReport, Temperature, WhatIfReport, WriterLoad};
+use brisk_results::{Condition, Document, Header, PhoneFacts, SuiteReport, Temperature, WhatIfReport, WriterLoad};
 use clap::{Subcommand, ValueEnum};
 
 use crate::bench::output::Outputs;
@@ -254,7 +254,7 @@ fn run_suite(args: &RunArgs) -> anyhow::Result<ExitCode> {
     head.warn(lab_warning(&flash));
     let failed = warn(&mut head, &outcome, runs);
     let report =
-        SuiteReport { header: head.end(None, 0), phone: facts, conditions: outcome.conditions, apps: outcome.apps };
+        SuiteReport { header: end(head, &facts), phone: facts, conditions: outcome.conditions, apps: outcome.apps };
     phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
     session.finish(Document::Suite(Box::new(report)), &every.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))
@@ -292,7 +292,7 @@ fn run_what_if(args: &WhatIfArgs) -> anyhow::Result<ExitCode> {
     head.warn(lab_warning(&phone.flash()?));
     let failed = warn(&mut head, &outcome, runs);
     let report = WhatIfReport {
-        header: head.end(None, 0),
+        header: end(head, &facts),
         phone: facts,
         conditions: outcome.conditions,
         apps: outcome.apps,
@@ -334,6 +334,15 @@ fn warn(head: &mut Run, outcome: &Outcome, runs: u16) -> bool {
         head.warn([few_runs(usize::from(runs))]);
     }
     outcome.apps.iter().any(|app| app.failure.is_some())
+}
+
+/// Ends the head with what the phone's block device is: the lab cannot be asked once the phone is down.
+fn end(head: Run, phone: &PhoneFacts) -> Header {
+    let mut header = head.end(None, 0);
+    if let Some(device) = &mut header.environment.device {
+        device.lab_preset = Some(phone.preset.clone());
+    }
+    header
 }
 
 fn lab_warning(flash: &brisk_lab::Status) -> Option<brisk_results::Warning> {
