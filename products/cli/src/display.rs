@@ -27,6 +27,9 @@ const DEFAULT_SIZE: &str = "1280x720";
 /// The same for the emulated phone.
 const PHONE_SIZE: (u16, u16) = (1280, 720);
 
+/// What is said to who asks for no screen where one is needed.
+const NEEDED: &str = "this needs a screen: leave --no-screen out";
+
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parsed = text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     match parsed {
@@ -45,13 +48,12 @@ pub(crate) struct Display {
 }
 
 impl Options {
-    /// Opens a virtual one unless another was named: for apps that nobody is to see.
+    /// Opens a virtual one unless another was named: for apps that nobody is to see. Gives a screen or an error.
     pub(crate) fn own(&self) -> anyhow::Result<Display> {
-        if self.display.is_some() || self.no_screen {
-            self.open()
-        } else {
-            own(self.virtual_screen.unwrap_or(PHONE_SIZE))
+        if self.no_screen {
+            bail!(NEEDED);
         }
+        if self.display.is_some() { self.open() } else { own(self.virtual_screen.unwrap_or(PHONE_SIZE)) }
     }
 
     /// Opens it.
@@ -123,7 +125,7 @@ impl Display {
     pub(crate) fn needed(&mut self) -> anyhow::Result<&mut dyn Screen> {
         match self.screen() {
             Some(screen) => Ok(screen),
-            None => bail!("this needs a screen: leave --no-screen out"),
+            None => bail!(NEEDED),
         }
     }
 

@@ -23,6 +23,9 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         (&["suite", "run", "--json", "/no/such/folder/x"], "there is no directory /no/such/folder"),
         (&["suite", "whatif", "--variants", "faster"], "there are baseline, cache_in_ram"),
         (&["suite", "whatif", "--sqlite", "0"], "0 is not in 1..=3600"),
+        // Said before a phone is made, for which there is neither an image here nor a tool to build one.
+        (&["suite", "run", "--no-screen"], "this needs a screen: leave --no-screen out"),
+        (&["suite", "whatif", "--no-screen"], "this needs a screen: leave --no-screen out"),
         // Without a virtual screen there is nothing to launch on.
         (&["suite", "run"], "xvfb"),
     ];
