@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use brisk_act::{BlockQueue, Journal, Paths};
+use brisk_core::causes::in_one_line;
 use brisk_sense::Sense;
 use serde::Serialize;
 
@@ -178,7 +179,7 @@ impl Lab {
         record.server_pid = Some(server.id());
         dir.save(&record)?;
         client.answer().map_err(|error| {
-            let (why, log) = (crate::chain(&error), dir.last_words());
+            let (why, log) = (in_one_line(&error), dir.last_words());
             let reason = if log.is_empty() { why } else { format!("{why}; its log ends: {log}") };
             Error::Server { id: dir.id, reason }
         })?;
@@ -256,7 +257,7 @@ impl Lab {
             Ok(Some(_)) => Err("the server is dead; the next `brisk lab up` or `brisk lab down` clears up".to_owned()),
             _ => Client::connect(&dir.socket())
                 .and_then(|mut client| client.status())
-                .map_err(|error| crate::chain(&error)),
+                .map_err(|error| in_one_line(&error)),
         };
         Listed {
             id: dir.id,

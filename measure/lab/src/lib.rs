@@ -49,14 +49,3 @@ pub use fidelity::{CpuPressure, FAITHFUL_FROM_US, Fidelity, Overhead};
 pub use lab::{Lab, Listed, NewDevice, Repaired, SIZE_BYTES_MIN};
 pub use server::serve;
 pub use statistics::{KindCount, Lateness, Requests};
-
-/// An error with all its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
-}

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use brisk_core::causes::in_one_line;
 use brisk_flash::{Device, Fault, Preset};
 use brisk_sense::{Resource, Sense};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -59,7 +60,7 @@ pub fn serve(dir: &Path) -> Result<()> {
             server.run()
         }
         Err(error) => {
-            up.say(&Answer::Refused { reason: crate::chain(&error) });
+            up.say(&Answer::Refused { reason: in_one_line(&error) });
             Err(error)
         }
     }
@@ -280,7 +281,7 @@ impl Server {
     }
 
     fn obey(&mut self, order: Order) -> Answer {
-        let refuse = |error: &dyn std::error::Error| Answer::Refused { reason: crate::chain(error) };
+        let refuse = |error: &dyn std::error::Error| Answer::Refused { reason: in_one_line(error) };
         match order {
             Order::Status => Answer::Status(Box::new(self.status())),
             Order::Fixed { service_ns } => {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use brisk_act::{BlockQueue, Journal};
+use brisk_core::causes::in_one_line;
 
 use crate::backend::own_ublk_devices;
 use crate::control::{Client, FaultOrder, Order};
@@ -141,7 +142,7 @@ fn answering_server(dir: &StateDir) -> Result<Client> {
     client.status().map_err(|error| {
         let pid = dir.load().and_then(|record| record.server_pid).map_or_else(|| "?".to_owned(), |pid| pid.to_string());
         let remedy = format!("end it with: kill -9 {pid}, and give this command again");
-        Error::Server { id: dir.id, reason: format!("{}; {remedy}", crate::chain(&error)) }
+        Error::Server { id: dir.id, reason: format!("{}; {remedy}", in_one_line(&error)) }
     })?;
     Ok(client)
 }

@@ -4,6 +4,7 @@
 //! follow each other. A load in the background runs only while its condition's launch does: it is at work before the app's
 //! files are evicted, and is stopped when the launch is over.
 
+use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
 use brisk_launch::series::Step;
 use brisk_launch::{App, Launcher, Plan, Setup, Surroundings};
@@ -122,7 +123,7 @@ pub fn run(
                 outcome.note(series.warnings);
             }
             Err(error @ (brisk_launch::Error::Stopped | brisk_launch::Error::Screen(_))) => return Err(error),
-            Err(error) => app.failure = Some(sentence(&error)),
+            Err(error) => app.failure = Some(in_one_line(&error)),
         }
         outcome.apps.push(app);
     }
@@ -154,16 +155,6 @@ fn never_settled(app: &SuiteApp, printed: &str) -> Option<String> {
     let how = runs().next().map_or("was not launched".to_owned(), |run| format!("{:?}", run.ending));
     let said = printed.lines().rev().find(|line| !line.trim().is_empty());
     Some(format!("no launch settled ({how}){}", said.map_or(String::new(), |line| format!("; it said: {line}"))))
-}
-
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }
 
 /// The conditions as a series of launches asks for them.

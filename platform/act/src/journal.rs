@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use brisk_core::causes::in_one_line;
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
@@ -311,7 +312,7 @@ fn restore_queue(queue: &BlockQueue, entries: &[Entry], report: &mut Report) {
         };
         match (put, &target) {
             (Err(error), _) => {
-                let why = format!("{} of {}: {}", entry.knob, device_name(entry), chain(&error));
+                let why = format!("{} of {}: {}", entry.knob, device_name(entry), in_one_line(&error));
                 report.failed.push((entry.clone(), why));
             }
             (Ok(()), Ok(_)) => report.restored.push((device_name(entry), entry.knob)),
@@ -333,16 +334,6 @@ fn driver_tags_full(queue: &BlockQueue, shown: String) -> String {
 
 fn device_name(entry: &Entry) -> String {
     entry.device.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }
 
 fn journals(dir: &Path) -> impl Iterator<Item = PathBuf> {

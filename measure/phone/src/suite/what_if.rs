@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
 use brisk_launch::series::{Step, compare, summarise};
 use brisk_launch::{Launcher, Plan, Setup, Surroundings};
 use brisk_results::{Condition, LaunchComparison, LaunchRun, LaunchSet, SqliteResult, SuiteApp, Temperature};
 use brisk_screen::Screen;
 
-use super::{Outcome, sentence};
+use super::Outcome;
 use crate::catalogue::App;
 use crate::error::{Error, Result};
 use crate::phone::Phone;
@@ -67,7 +68,7 @@ pub fn what_if(
                     }
                     Err(brisk_launch::Error::Stopped) => return Err(Error::Stopped),
                     Err(error @ brisk_launch::Error::Screen(_)) => return Err(error.into()),
-                    Err(error) => failures[place] = Some(sentence(&error)),
+                    Err(error) => failures[place] = Some(in_one_line(&error)),
                 }
                 phone.end_apps()?;
                 done += 1.0;
