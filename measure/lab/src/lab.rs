@@ -253,7 +253,7 @@ impl Lab {
     fn listed(&self, dir: &StateDir) -> Listed {
         let record = dir.load();
         let carriers = dir.way().block_devices(&self.sense, dir).unwrap_or_default();
-        let status = match dir.lock_if_dead() {
+        let status = match dir.lock_if_free() {
             Ok(Some(_)) => Err("the server is dead; the next `brisk lab up` or `brisk lab down` clears up".to_owned()),
             _ => Client::connect(&dir.socket())
                 .and_then(|mut client| client.status())
@@ -329,7 +329,7 @@ impl Lab {
     pub fn repair(&self, progress: &mut impl FnMut(&str)) -> Result<Repaired> {
         let mut leftovers = Vec::new();
         for dir in StateDir::all(&self.run_dir)? {
-            if dir.lock_if_dead().is_ok_and(|lock| lock.is_some()) {
+            if dir.lock_if_free().is_ok_and(|lock| lock.is_some()) {
                 progress("clearing up after a dead server");
                 let words = take_down::take_down(self, &dir, true)?;
                 leftovers.push(format!("device {} had lost its server and was removed", dir.id));

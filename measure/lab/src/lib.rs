@@ -16,7 +16,8 @@
 //!
 //! Files: `backend` chooses the way to the kernel, `front` is the border to it with `fuse` (whose protocol `wire` parses)
 //! and `loopdev`, or `ublk`, behind; `emulated` is the device, `store` its memory and `undo` what a power cut takes back,
-//! `server` the thread, `calibrate` and `fidelity` the judgement, `state` what is on disk, `lab` and `take_down` the way up
+//! `server` the thread, `calibrate` and `fidelity` the judgement, `state` what is on disk in directories
+//! that are `numbered`, `lab` and `take_down` the way up
 //! and the way down.
 
 mod backend;
@@ -30,6 +31,7 @@ mod front;
 mod fuse;
 mod lab;
 mod loopdev;
+pub mod numbered;
 mod peer;
 mod preset;
 mod realtime;

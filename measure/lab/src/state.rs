@@ -1,19 +1,18 @@
 //! The directory of one lab device: what is known about it on disk, and who lives in it.
 //!
-//! `RUN_DIR/lab/ID/` holds `state.json`, the mount point `mnt`, the socket `control`, the `log`, and the file `lock`. The
-//! server holds a lock on that file for as long as it runs, and the kernel lets go of it however the server ends. So
-//! whoever gets the lock knows that the server is dead and that nobody else is clearing up after it.
+//! `RUN_DIR/lab/ID/` holds `state.json`, the mount point `mnt`, the socket `control`, the `log`, and the file `lock`, which
+//! the server holds for as long as it runs ([`crate::numbered`]).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File};
+use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use brisk_sense::DeviceNumber;
-use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
+use crate::numbered::{Kind, NumberedDir};
 use crate::wire;
 
 /// How a device reaches the block layer.
@@ -57,97 +56,43 @@ pub(crate) struct Record {
 
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
+static KIND: Kind = Kind { folder: "lab", mode: 0o700, mount_points: &["mnt"] };
+
 /// The directory of one lab device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StateDir {
-    pub(crate) id: u32,
-    path: PathBuf,
+pub(crate) struct StateDir(NumberedDir);
+
+impl Deref for StateDir {
+    type Target = NumberedDir;
+
+    fn deref(&self) -> &NumberedDir {
+        &self.0
+    }
 }
 
 impl StateDir {
     /// The directory at `path`, whose name is the number of the device.
     pub(crate) fn at(path: &Path) -> Option<Self> {
-        let id = path.file_name()?.to_str()?.parse().ok()?;
-        Some(Self { id, path: path.to_owned() })
+        NumberedDir::at(&KIND, path).map(Self)
     }
 
     /// Makes a directory with the lowest free number, and takes its lock.
     pub(crate) fn create(run_dir: &Path) -> Result<(Self, File)> {
-        let lab = run_dir.join("lab");
-        let made = (|| {
-            private_dir(&lab)?;
-            let _one_at_a_time = lock_all(&lab)?;
-            for id in 1.. {
-                let path = lab.join(id.to_string());
-                match DirBuilder::new().mode(0o700).create(&path) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    made => made?,
-                }
-                let dir = Self { id, path };
-                fs::create_dir(dir.mount_point())?;
-                let lock = dir.open_lock()?;
-                rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-                return Ok((dir, lock));
-            }
-            Err(io::Error::from(io::ErrorKind::QuotaExceeded))
-        })();
-        made.map_err(failed(format!("make a directory for the device under {}", lab.display())))
+        let made = NumberedDir::create(&KIND, run_dir).map(|(dir, lock)| (Self(dir), lock));
+        made.map_err(failed(format!("make a directory for the device under {}", run_dir.join(KIND.folder).display())))
     }
 
     /// All directories, by number.
     pub(crate) fn all(run_dir: &Path) -> Result<Vec<Self>> {
-        let lab = run_dir.join("lab");
-        let entries = match fs::read_dir(&lab) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(Error::NotRoot),
-            Err(error) => return Err(failed(format!("look into {}", lab.display()))(error)),
-        };
-        let mut dirs: Vec<Self> = entries.flatten().filter_map(|entry| Self::at(&entry.path())).collect();
-        dirs.sort_by_key(|dir| dir.id);
-        Ok(dirs)
-    }
-
-    /// Takes the lock if nobody lives here any more.
-    pub(crate) fn lock_if_dead(&self) -> io::Result<Option<File>> {
-        let lab = self.path.parent().unwrap_or(&self.path);
-        let _one_at_a_time = lock_all(lab)?;
-        let lock = match self.open_lock() {
-            // Cleared up by someone else meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            lock => lock?,
-        };
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(lock)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(errno.into()),
+        match NumberedDir::all(&KIND, run_dir) {
+            Ok(dirs) => Ok(dirs.into_iter().map(Self).collect()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::NotRoot),
+            Err(error) => Err(failed(format!("look into {}", run_dir.join(KIND.folder).display()))(error)),
         }
     }
 
-    /// Waits until nobody else takes this device down; `None` when somebody has.
-    pub(crate) fn lock_take_down(&self) -> io::Result<Option<File>> {
-        let dir = match File::open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            dir => dir?,
-        };
-        rustix::fs::flock(&dir, FlockOperation::LockExclusive)?;
-        Ok(self.exists().then_some(dir))
-    }
-
-    fn open_lock(&self) -> io::Result<File> {
-        OpenOptions::new().create(true).truncate(false).write(true).open(self.path.join("lock"))
-    }
-
-    pub(crate) fn exists(&self) -> bool {
-        self.path.is_dir()
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(crate) fn mount_point(&self) -> PathBuf {
-        self.path.join("mnt")
+        self.path().join("mnt")
     }
 
     /// The file that the loop device carries.
@@ -156,11 +101,11 @@ impl StateDir {
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.path.join("control")
+        self.path().join("control")
     }
 
     pub(crate) fn log(&self) -> PathBuf {
-        self.path.join("log")
+        self.path().join("log")
     }
 
     /// Name of the journal of this device's queue settings.
@@ -170,7 +115,7 @@ impl StateDir {
 
     /// What is on disk; `None` when there is nothing, or nothing that this version reads.
     pub(crate) fn load(&self) -> Option<Record> {
-        parse(&fs::read(self.path.join("state.json")).ok()?)
+        parse(&self.read_state()?)
     }
 
     /// How the device reaches the block layer.
@@ -180,26 +125,8 @@ impl StateDir {
 
     /// Replaces what is on disk in one step.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
-        let fresh = self.path.join("state.new");
-        let saved = (|| {
-            let mut file = File::create(&fresh)?;
-            file.write_all(&serde_json::to_vec_pretty(record)?)?;
-            file.sync_all()?;
-            fs::rename(&fresh, self.path.join("state.json"))
-        })();
-        saved.map_err(failed(format!("write the state of the device to {}", fresh.display())))
-    }
-
-    /// Removes the directory. Nothing must be mounted in it any more: a mount point is never descended into.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        match fs::remove_dir(self.mount_point()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        self.write_state(record)
+            .map_err(failed(format!("write the state of the device into {}", self.path().display())))
     }
 
     /// The last lines that the server wrote.
@@ -208,17 +135,6 @@ impl StateDir {
         let lines: Vec<&str> = text.lines().rev().take(3).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("; ")
     }
-}
-
-/// Serialises making and judging directories, so that nobody clears up one that is being made.
-fn lock_all(lab: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(lab.join("lock"))?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-    Ok(file)
-}
-
-fn private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 fn parse(bytes: &[u8]) -> Option<Record> {
@@ -245,29 +161,6 @@ pub(crate) mod tests {
             ublk_number: Some(DeviceNumber { major: 259, minor: 1 }),
             ready: true,
         }
-    }
-
-    #[test]
-    fn numbers_are_the_lowest_free() {
-        let run = tempfile::tempdir().expect("temporary directory");
-        let (first, _one) = StateDir::create(run.path()).expect("first");
-        let (second, _two) = StateDir::create(run.path()).expect("second");
-        assert_eq!((first.id, second.id), (1, 2));
-        first.remove().expect("removed");
-        assert_eq!(StateDir::create(run.path()).expect("third").0.id, 1);
-        assert_eq!(StateDir::all(run.path()).expect("readable").len(), 2);
-        assert_eq!(StateDir::all(&run.path().join("none")).expect("nothing"), vec![]);
-    }
-
-    #[test]
-    fn the_lock_tells_the_dead_from_the_living() {
-        let run = tempfile::tempdir().expect("temporary directory");
-        let (dir, lock) = StateDir::create(run.path()).expect("directory");
-        assert!(dir.lock_if_dead().expect("lock").is_none());
-        drop(lock);
-        let ours = dir.lock_if_dead().expect("lock");
-        assert!(ours.is_some());
-        assert!(dir.lock_if_dead().expect("lock").is_none(), "one clears up at a time");
     }
 
     #[test]

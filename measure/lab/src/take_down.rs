@@ -26,8 +26,8 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 /// Removes everything of a device; with `force` also when it is in use. Gives sentences on what was in the way.
 pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
-    let Some(_one_at_a_time) = dir.lock_take_down().map_err(failed("look after the device"))? else { return Ok(words) };
-    let dead = dir.lock_if_dead().map_err(failed("look after the lab server"))?;
+    let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("look after the device"))? else { return Ok(words) };
+    let dead = dir.lock_if_free().map_err(failed("look after the lab server"))?;
     let mut client = match &dead {
         Some(_) => None,
         // A server that does not answer must not be waited for by the kernel either.
@@ -225,7 +225,7 @@ fn end(dir: &StateDir, client: Option<Client>, dead: Option<File>) -> Result<()>
         return Ok(());
     };
     client.order(&Order::Exit)?;
-    if wait_until(|| !dir.exists() || dir.lock_if_dead().is_ok_and(|lock| lock.is_some())) {
+    if wait_until(|| !dir.exists() || dir.lock_if_free().is_ok_and(|lock| lock.is_some())) {
         Ok(())
     } else {
         Err(Error::Server { id: dir.id, reason: "it was told to end and has not".to_owned() })

@@ -1,16 +1,16 @@
 //! The directory of one phone: what is known about it on disk, and who owns it.
 //!
-//! `RUN_DIR/phone/ID/` holds `state.json`, the mount points `root` and `ram`, the bus's log and the file `lock`. Whoever makes
-//! a phone holds a lock on that file until the phone stands, and, when the phone is to go with its maker, until the end. The
-//! kernel lets go of it however a process ends. So a phone that is half made, or whose owner is dead, is told without
-//! guessing; a phone that stays belongs to nobody, and is fit for as long as its flash device is.
+//! `RUN_DIR/phone/ID/` holds `state.json`, the mount points `root` and `ram`, the bus's log and the file `lock`
+//! ([`brisk_lab::numbered`]). Whoever makes a phone holds the lock until the phone stands, and, when the phone is to go with its
+//! maker, until the end. So a phone that is half made, or whose owner is dead, is told without guessing; a phone that stays
+//! belongs to nobody, and is fit for as long as its flash device is.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use brisk_lab::numbered::{Kind, NumberedDir};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
@@ -44,140 +44,59 @@ pub(crate) struct Record {
     pub(crate) ready: bool,
 }
 
+static KIND: Kind = Kind { folder: "phone", mode: 0o755, mount_points: &["root", "ram"] };
+
 /// The directory of one phone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StateDir {
-    pub(crate) id: u32,
-    path: PathBuf,
+pub(crate) struct StateDir(NumberedDir);
+
+impl Deref for StateDir {
+    type Target = NumberedDir;
+
+    fn deref(&self) -> &NumberedDir {
+        &self.0
+    }
 }
 
 impl StateDir {
-    fn at(path: &Path) -> Option<Self> {
-        let id = path.file_name()?.to_str()?.parse().ok()?;
-        Some(Self { id, path: path.to_owned() })
-    }
-
     /// Makes a directory with the lowest free number, and takes its lock.
     pub(crate) fn create(run_dir: &Path) -> Result<(Self, File)> {
-        let all = run_dir.join("phone");
-        let made = (|| {
-            DirBuilder::new().recursive(true).mode(0o755).create(&all)?;
-            let _one_at_a_time = lock_all(&all)?;
-            for id in 1.. {
-                let path = all.join(id.to_string());
-                match DirBuilder::new().mode(0o755).create(&path) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    made => made?,
-                }
-                let dir = Self { id, path };
-                fs::create_dir(dir.root())?;
-                fs::create_dir(dir.ram())?;
-                let lock = dir.open_lock()?;
-                rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-                return Ok((dir, lock));
-            }
-            Err(io::Error::from(io::ErrorKind::QuotaExceeded))
-        })();
-        made.map_err(failed(format!("make a directory for the phone under {}", all.display())))
+        let made = NumberedDir::create(&KIND, run_dir).map(|(dir, lock)| (Self(dir), lock));
+        made.map_err(failed(format!("make a directory for the phone under {}", run_dir.join(KIND.folder).display())))
     }
 
     /// All directories, by number.
     pub(crate) fn all(run_dir: &Path) -> Result<Vec<Self>> {
-        let all = run_dir.join("phone");
-        let entries = match fs::read_dir(&all) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(Error::NotRoot),
-            Err(error) => return Err(failed(format!("look into {}", all.display()))(error)),
-        };
-        let mut dirs: Vec<Self> = entries.flatten().filter_map(|entry| Self::at(&entry.path())).collect();
-        dirs.sort_by_key(|dir| dir.id);
-        Ok(dirs)
-    }
-
-    /// Takes the owner's lock if nobody has it.
-    pub(crate) fn lock_if_free(&self) -> io::Result<Option<File>> {
-        let _one_at_a_time = lock_all(self.path.parent().unwrap_or(&self.path))?;
-        let lock = match self.open_lock() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            lock => lock?,
-        };
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(lock)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(errno.into()),
+        match NumberedDir::all(&KIND, run_dir) {
+            Ok(dirs) => Ok(dirs.into_iter().map(Self).collect()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::NotRoot),
+            Err(error) => Err(failed(format!("look into {}", run_dir.join(KIND.folder).display()))(error)),
         }
-    }
-
-    /// Waits until nobody else takes this phone down or changes it; `None` when it is gone.
-    pub(crate) fn lock_changes(&self) -> io::Result<Option<File>> {
-        let dir = match File::open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            dir => dir?,
-        };
-        rustix::fs::flock(&dir, FlockOperation::LockExclusive)?;
-        Ok(self.path.is_dir().then_some(dir))
-    }
-
-    fn open_lock(&self) -> io::Result<File> {
-        OpenOptions::new().create(true).truncate(false).write(true).open(self.path.join("lock"))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Where the phone's file system is mounted.
     pub(crate) fn root(&self) -> PathBuf {
-        self.path.join("root")
+        self.path().join("root")
     }
 
     /// Where memory is mounted for what-if.
     pub(crate) fn ram(&self) -> PathBuf {
-        self.path.join("ram")
+        self.path().join("ram")
     }
 
     pub(crate) fn bus_log(&self) -> PathBuf {
-        self.path.join("bus.log")
+        self.path().join("bus.log")
     }
 
     /// What is on disk; `None` when there is nothing, or nothing that this version reads.
     pub(crate) fn load(&self) -> Option<Record> {
-        parse(&fs::read(self.path.join("state.json")).ok()?)
+        parse(&self.read_state()?)
     }
 
     /// Replaces what is on disk in one step.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
-        let fresh = self.path.join("state.new");
-        let saved = (|| {
-            let mut file = File::create(&fresh)?;
-            file.write_all(&serde_json::to_vec_pretty(record)?)?;
-            file.sync_all()?;
-            fs::rename(&fresh, self.path.join("state.json"))
-        })();
-        saved.map_err(failed(format!("write the state of the phone to {}", fresh.display())))
+        self.write_state(record).map_err(failed(format!("write the state of the phone into {}", self.path().display())))
     }
-
-    /// Removes the directory. Nothing must be mounted in it any more: a mount point is never descended into.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        for mount_point in [self.root(), self.ram()] {
-            match fs::remove_dir(mount_point) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Serialises making and judging directories, so that nobody clears up one that is being made.
-fn lock_all(all: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(all.join("lock"))?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-    Ok(file)
 }
 
 fn parse(bytes: &[u8]) -> Option<Record> {
@@ -204,20 +123,6 @@ mod tests {
             keep: true,
             ready: true,
         }
-    }
-
-    #[test]
-    fn the_lock_tells_who_is_made_or_owned_from_who_is_alone() {
-        let run = tempfile::tempdir().expect("temporary directory");
-        let (dir, lock) = StateDir::create(run.path()).expect("directory");
-        assert!(dir.lock_if_free().expect("lock").is_none());
-        drop(lock);
-        assert!(dir.lock_if_free().expect("lock").is_some());
-        assert_eq!(StateDir::create(run.path()).expect("second").0.id, 2);
-        dir.remove().expect("removed");
-        assert!(dir.lock_if_free().expect("lock").is_none(), "gone is not free");
-        assert!(dir.lock_changes().expect("lock").is_none());
-        assert_eq!(StateDir::all(run.path()).expect("readable").len(), 1);
     }
 
     #[test]
