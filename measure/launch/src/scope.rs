@@ -1,8 +1,8 @@
 //! A control group of its own for each app that is launched.
 //!
 //! Whatever the app starts, forks away from or leaves behind stays in the group; so it can be watched as one, and ended as
-//! one. The name follows systemd's for apps, `app-brisk-ID-RANDOM.scope`, and its random part begins with the process id
-//! of the brisk that made it: scopes of a brisk that is no more are found and ended by the next one.
+//! one. The name follows systemd's for apps, `app-brisk-ID-RANDOM.scope`, and its random part names the process that made
+//! it, by its number and the time at which it began: scopes of a brisk that is no more are found and ended by the next one.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -37,7 +37,7 @@ impl Scope {
     /// When no cgroup2 is mounted, or no folder in it may be written.
     pub fn create(sense: &Sense, id: &str) -> Result<Self> {
         let parents = parents(sense)?;
-        let name = format!("{PREFIX}{}-{:08x}{:08x}{SUFFIX}", escape(id), std::process::id(), fresh_number());
+        let name = format!("{PREFIX}{}-{}{:03x}{SUFFIX}", escape(id), Maker::this(sense).written(), fresh_number());
         let mut refused = None;
         for parent in &parents {
             let dir = parent.join(&name);
@@ -120,8 +120,8 @@ pub fn end_leftovers(sense: &Sense) -> Result<Vec<String>> {
     for parent in parents(sense)? {
         let Ok(entries) = fs::read_dir(&parent) else { continue };
         for name in entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
-            let Some(owner) = owner(&name) else { continue };
-            if is_alive(sense, owner) {
+            let Some(maker) = Maker::of(&name) else { continue };
+            if maker.is_alive(sense) {
                 continue;
             }
             let dir = parent.join(&name);
@@ -133,10 +133,43 @@ pub fn end_leftovers(sense: &Sense) -> Result<Vec<String>> {
     Ok(ended)
 }
 
-/// A pid that was given to something else since is not a brisk: its program has another name.
-fn is_alive(sense: &Sense, pid: u32) -> bool {
-    let name = |pid| sense.process_stat(pid).ok().flatten().map(|stat| stat.comm);
-    name(pid).is_some_and(|comm| Some(comm) == name(std::process::id()))
+/// Who made a scope: a process, told from later ones with the same number by when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Maker {
+    pid: u32,
+    /// The low bits of its start in clock ticks since boot: three hours until they repeat.
+    start_ticks_low: u32,
+}
+
+/// Bits of the start that a name holds.
+const START_BITS: u32 = 20;
+
+impl Maker {
+    fn this(sense: &Sense) -> Self {
+        let pid = std::process::id();
+        Self::running(sense, pid).unwrap_or(Self { pid, start_ticks_low: 0 })
+    }
+
+    fn running(sense: &Sense, pid: u32) -> Option<Self> {
+        let stat = sense.process_stat(pid).ok().flatten()?;
+        Some(Self { pid, start_ticks_low: stat.start_ticks as u32 & ((1 << START_BITS) - 1) })
+    }
+
+    fn is_alive(self, sense: &Sense) -> bool {
+        Self::running(sense, self.pid) == Some(self)
+    }
+
+    fn written(self) -> String {
+        format!("{:08x}{:05x}", self.pid, self.start_ticks_low)
+    }
+
+    /// The maker of the scope of this name.
+    fn of(name: &str) -> Option<Self> {
+        let random = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.rsplit_once('-')?.1;
+        let hex = |range: std::ops::Range<usize>| u32::from_str_radix(&random[range], 16).ok();
+        (random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit()))
+            .then(|| Some(Self { pid: hex(0..8)?, start_ticks_low: hex(8..13)? }))?
+    }
 }
 
 /// The folders in which a scope may be made, best first.
@@ -167,13 +200,6 @@ fn escape(id: &str) -> String {
         }
     }
     out
-}
-
-/// The process that made the scope of this name.
-fn owner(name: &str) -> Option<u32> {
-    let random = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.rsplit_once('-')?.1;
-    (random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit()))
-        .then(|| u32::from_str_radix(&random[..8], 16).ok())?
 }
 
 fn populated(events: &[u8]) -> bool {
@@ -226,13 +252,11 @@ fn signal_all(dir: &Path, signal: rustix::process::Signal) -> io::Result<()> {
     Ok(())
 }
 
-/// A number that no other scope of this process has, nor one of a process that had its id before.
+/// A number that no other scope of this process has at the same time.
 fn fresh_number() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    (now.tv_nsec as u32).rotate_left(13) ^ (now.tv_sec as u32) ^ count.wrapping_mul(0x9e37_79b9)
+    COUNT.fetch_add(1, Ordering::Relaxed) & 0xfff
 }
 
 #[cfg(test)]
@@ -246,11 +270,21 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_stands_in_the_name() {
-        assert_eq!(owner("app-brisk-xterm-000004d2deadbeef.scope"), Some(1234));
-        for other in ["app-brisk-xterm-1234.scope", "app-gnome-xterm-000004d2deadbeef.scope", "app-brisk-.scope", ""] {
-            assert_eq!(owner(other), None, "{other}");
+    fn the_maker_stands_in_the_name() {
+        let maker = Maker { pid: 1234, start_ticks_low: 0xdead };
+        let name = format!("app-brisk-xterm-{}eef.scope", maker.written());
+        assert_eq!(Maker::of(&name), Some(maker));
+        for other in ["app-brisk-xterm-1234.scope", "app-gnome-xterm-000004d20deadeef.scope", "app-brisk-.scope", ""] {
+            assert_eq!(Maker::of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn this_process_is_alive_and_its_double_is_not() {
+        let sense = Sense::default();
+        let this = Maker::this(&sense);
+        assert!(this.is_alive(&sense));
+        assert!(!Maker { start_ticks_low: this.start_ticks_low ^ 1, ..this }.is_alive(&sense));
     }
 
     #[test]
