@@ -1,0 +1,211 @@
+//! What can be set on a machine, under one name each.
+//!
+//! A [`Knob`] names one setting of one thing; its value is the text that the kernel shows for it. The text form of a knob
+//! (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`) is
+//! what configurations, records and people use.
+//!
+//! Properties: every knob is read back from its text; knobs sort in the order in which they are to be written, since some
+//! reset others.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// One setting of one thing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Knob {
+    /// A setting of a block device's queue.
+    Queue {
+        /// Kernel name of the device.
+        device: String,
+        /// Which.
+        setting: QueueSetting,
+    },
+    /// I/O priority of the processes of a control group that nobody else gave one: class and level as ionice(1) takes
+    /// them, such as `realtime 4`, `best-effort 0` or `idle`.
+    IoPriority {
+        /// Name of the group.
+        group: String,
+    },
+}
+
+/// A setting of a block device's queue, in the order in which they are to be written: a resize of the driver tags goes
+/// through `none`, and a change of scheduler resets what comes after it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QueueSetting {
+    /// Requests that the driver accepts at once.
+    DriverTags,
+    /// The I/O scheduler.
+    Scheduler,
+    /// Requests that the scheduler holds.
+    NrRequests,
+    /// A tunable of one scheduler, which exists only while that scheduler is in force.
+    Tunable {
+        /// The scheduler's name.
+        scheduler: String,
+        /// The tunable's name.
+        name: String,
+    },
+    /// Read-ahead of buffered reads, in KiB.
+    ReadAheadKb,
+    /// Largest request, in KiB.
+    MaxSectorsKb,
+    /// Target of write-back throttling in us; `0` is off.
+    WbtLatUsec,
+    /// How the kernel treats the device's cache: `write back` or `write through`.
+    WriteCache,
+}
+
+impl QueueSetting {
+    const PLAIN: [(Self, &str); 7] = [
+        (Self::DriverTags, "driver_tags"),
+        (Self::Scheduler, "scheduler"),
+        (Self::NrRequests, "nr_requests"),
+        (Self::ReadAheadKb, "read_ahead_kb"),
+        (Self::MaxSectorsKb, "max_sectors_kb"),
+        (Self::WbtLatUsec, "wbt_lat_usec"),
+        (Self::WriteCache, "write_cache"),
+    ];
+
+    /// A tunable of a scheduler.
+    #[must_use]
+    pub fn tunable(scheduler: &str, name: &str) -> Self {
+        Self::Tunable { scheduler: scheduler.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl fmt::Display for QueueSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tunable { scheduler, name } => write!(f, "{scheduler}/{name}"),
+            plain => f.write_str(Self::PLAIN.iter().find(|(setting, _)| setting == plain).map_or("", |(_, name)| name)),
+        }
+    }
+}
+
+impl Knob {
+    /// A setting of the queue of `device`.
+    #[must_use]
+    pub fn queue(device: &str, setting: QueueSetting) -> Self {
+        Self::Queue { device: device.to_owned(), setting }
+    }
+
+    /// The block device that it belongs to, if it does.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::Queue { device, .. } => Some(device),
+            Self::IoPriority { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // A slash in a kernel name is a '!' in sysfs.
+            Self::Queue { device, setting } => write!(f, "queue/{}/{setting}", device.replace('/', "!")),
+            Self::IoPriority { group } => write!(f, "io_priority/{group}"),
+        }
+    }
+}
+
+/// A text that names no knob.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, max_sectors_kb, \
+     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE or io_priority/GROUP"
+)]
+pub struct NotAKnob(pub String);
+
+impl FromStr for Knob {
+    type Err = NotAKnob;
+
+    fn from_str(text: &str) -> Result<Self, NotAKnob> {
+        let wrong = || NotAKnob(text.to_owned());
+        let (kind, rest) = text.split_once('/').ok_or_else(wrong)?;
+        match kind {
+            "io_priority" if !rest.is_empty() => Ok(Self::IoPriority { group: rest.to_owned() }),
+            "queue" => {
+                let mut parts = rest.split('/');
+                let device = parts.next().filter(|name| !name.is_empty()).ok_or_else(wrong)?.replace('!', "/");
+                let parts: Vec<&str> = parts.collect();
+                let setting = match parts.as_slice() {
+                    [name] => {
+                        QueueSetting::PLAIN.into_iter().find(|(_, known)| known == name).map(|(setting, _)| setting)
+                    }
+                    [scheduler, name] if !scheduler.is_empty() && !name.is_empty() => {
+                        Some(QueueSetting::tunable(scheduler, name))
+                    }
+                    _ => None,
+                };
+                Ok(Self::Queue { device, setting: setting.ok_or_else(wrong)? })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Serialize for Knob {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Knob {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settings() -> impl Strategy<Value = QueueSetting> {
+        prop_oneof![
+            (0..QueueSetting::PLAIN.len()).prop_map(|i| QueueSetting::PLAIN[i].0.clone()),
+            ("[a-z-]{1,12}", "[a-z_]{1,12}").prop_map(|(scheduler, name)| QueueSetting::tunable(&scheduler, &name)),
+        ]
+    }
+
+    #[test]
+    fn a_text_that_names_no_knob_is_refused() {
+        for text in [
+            "",
+            "queue",
+            "queue/",
+            "queue//scheduler",
+            "queue/sda",
+            "queue/sda/speed",
+            "queue/sda/a/b/c",
+            "io_priority/",
+        ] {
+            assert_eq!(text.parse::<Knob>(), Err(NotAKnob(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn what_resets_others_is_written_first() {
+        let tunable = QueueSetting::tunable("mq-deadline", "fifo_batch");
+        assert!(QueueSetting::DriverTags < QueueSetting::Scheduler);
+        assert!(QueueSetting::Scheduler < QueueSetting::NrRequests);
+        assert!(QueueSetting::Scheduler < tunable && tunable < QueueSetting::WbtLatUsec);
+    }
+
+    proptest! {
+        #[test]
+        fn every_knob_is_read_back_from_its_text(device in "[a-z0-9/]{1,8}", setting in settings(), group in "[ -~]{1,20}") {
+            for knob in [Knob::queue(&device, setting), Knob::IoPriority { group }] {
+                prop_assert_eq!(knob.to_string().parse(), Ok(knob));
+            }
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".*") {
+            let _ = text.parse::<Knob>();
+        }
+    }
+}
