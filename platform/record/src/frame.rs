@@ -20,11 +20,16 @@ pub(crate) enum Kind {
     Key = 2,
     Delta = 3,
     End = 4,
+    Event = 5,
+    Config = 6,
+    Scene = 7,
+    Decided = 8,
 }
 
 impl Kind {
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [Self::Session, Self::Key, Self::Delta, Self::End].into_iter().find(|kind| *kind as u8 == byte)
+        use Kind::{Config, Decided, Delta, End, Event, Key, Scene, Session};
+        [Session, Key, Delta, End, Event, Config, Scene, Decided].into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

@@ -1,5 +1,10 @@
 //! What a record holds.
 
+use brisk_core::app::App;
+use brisk_core::arbiter::Resolved;
+use brisk_core::decision::{Device, Reason};
+use brisk_core::event::Event;
+use brisk_core::knob::Knob;
 use brisk_core::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +44,70 @@ pub struct End {
     pub own_rss_bytes: u64,
 }
 
+/// What is there besides what is counted. It holds until the next one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Scene {
+    /// Devices that are managed.
+    pub devices: Vec<Device>,
+    /// Apps that run.
+    pub apps: Vec<App>,
+}
+
+/// What was decided on the snapshot before, and what was done. It holds until the next one: a decision that changes
+/// nothing is not recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Decided {
+    /// When, CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// When, by the clock on the wall.
+    pub wall_unix_ms: u64,
+    /// Every knob that is to have a value of its own.
+    pub settings: Vec<Setting>,
+    /// What was done to bring that about.
+    pub effects: Vec<Effect>,
+    /// What engines want people to know besides.
+    pub notes: Vec<Note>,
+}
+
+/// A knob with its value, and since when it has had that for that reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Knob, value, whose it is, and why.
+    #[serde(flatten)]
+    pub resolved: Resolved,
+    /// Since when, by the clock on the wall.
+    pub since_unix_ms: u64,
+}
+
+/// What became of one knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The knob.
+    pub knob: Knob,
+    /// `written`, `put_back`, `planned`, `left`, `refused` or `unchanged`.
+    pub outcome: String,
+    /// What stood there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What stands there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What an engine wants people to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// Name of the engine.
+    pub engine: String,
+    /// What.
+    pub reason: Reason,
+}
+
 /// One thing of a record, in its order.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -49,6 +118,14 @@ pub enum Item {
     Snapshot(Box<Snapshot>),
     /// The session ends.
     End(End),
+    /// Something happened, before the snapshot that follows.
+    Event(Event),
+    /// The configuration from here on, as its file holds it.
+    Config(String),
+    /// What is there from here on.
+    Scene(Scene),
+    /// What was decided on the snapshot before.
+    Decided(Decided),
 }
 
 /// A frame of JSON.

@@ -17,6 +17,13 @@
 //! | 2 | a *key*: number of the snapshot (16 bits, little end first) and the [`Snapshot`](brisk_core::snapshot::Snapshot) in postcard |
 //! | 3 | a *delta*: number of the snapshot, and what differs from the one before (`delta.rs`) |
 //! | 4 | an [`End`] in JSON |
+//! | 5 | an [`Event`](brisk_core::event::Event) in JSON |
+//! | 6 | a configuration: a string in JSON |
+//! | 7 | a [`Scene`] in JSON |
+//! | 8 | a [`Decided`] in JSON |
+//!
+//! Kinds 5 to 8 are the daemon's: configuration, scene and events stand before the snapshot on which was decided, the decision
+//! behind it. Each file of a long session begins with those that hold.
 //!
 //! Kinds that a reader does not know are skipped and counted, so that later versions of brisk can add some. Changing the
 //! layout of a kind takes a new kind, or a new version of the format; `tests/format.rs` holds a file of each version
@@ -41,6 +48,6 @@ mod reader;
 mod writer;
 
 pub use error::{Error, Result};
-pub use item::{End, Item, Session};
+pub use item::{Decided, Effect, End, Item, Note, Scene, Session, Setting};
 pub use reader::{Lost, Reader};
 pub use writer::{Writer, Written, older_part};

@@ -128,6 +128,14 @@ impl<R: BufRead> Reader<R> {
                     serde_json::from_slice(&payload).ok().map(Item::Session)
                 }
                 Kind::End => serde_json::from_slice(&payload).ok().map(Item::End),
+                Kind::Event | Kind::Config | Kind::Scene | Kind::Decided => match of_the_daemon(kind, &payload) {
+                    Some(item) => Some(item),
+                    // Whole, so written that way: an event or a setting that only a later brisk knows.
+                    None => {
+                        self.lost.unknown_frames += 1;
+                        continue;
+                    }
+                },
                 Kind::Key | Kind::Delta => match self.snapshot(kind, &payload) {
                     Sample::Whole(snapshot) => Some(Item::Snapshot(snapshot)),
                     Sample::Orphan => {
@@ -203,6 +211,16 @@ impl<R: BufRead> Reader<R> {
             }
             return Ok(Some(chunk));
         }
+    }
+}
+
+fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
+    match kind {
+        Kind::Event => serde_json::from_slice(payload).ok().map(Item::Event),
+        Kind::Config => serde_json::from_slice(payload).ok().map(Item::Config),
+        Kind::Scene => serde_json::from_slice(payload).ok().map(Item::Scene),
+        Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
+        Kind::Session | Kind::Key | Kind::Delta | Kind::End => None,
     }
 }
 

@@ -5,12 +5,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use brisk_core::event::Event;
 use brisk_core::snapshot::Snapshot;
 
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, Kind};
-use crate::item::{self, End, Session};
+use crate::item::{self, Decided, End, Scene, Session};
 
 /// A key comes at least with each of so many snapshots: that much a lost one can cost.
 const KEY_EVERY: u32 = 60;
@@ -43,6 +44,8 @@ pub struct Writer {
     number: u16,
     /// The last snapshot, and how many deltas may still follow its key.
     last: Option<(Snapshot, u32)>,
+    /// Frames of what holds until it is replaced: configuration, scene, decision.
+    holding: [Vec<u8>; 3],
     written: Written,
 }
 
@@ -71,6 +74,7 @@ impl Writer {
             number: (session.started_unix_ms ^ session.started_unix_ms >> 16) as u16,
             session,
             last: None,
+            holding: [const { Vec::new() }; 3],
             written: Written { dropped_bytes, ..Written::default() },
         };
         if length_bytes == 0 {
@@ -97,6 +101,58 @@ impl Writer {
         self.number = self.number.wrapping_add(1);
         self.written.samples += 1;
         Ok(())
+    }
+
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// As [`Writer::snapshot`].
+    pub fn event(&mut self, event: &Event) -> Result<()> {
+        let frame = item::json_frame(Kind::Event, event)?;
+        self.add(&frame)
+    }
+
+    /// Adds the configuration that holds from here on.
+    ///
+    /// # Errors
+    /// As [`Writer::snapshot`].
+    pub fn config(&mut self, text: &str) -> Result<()> {
+        self.hold(0, item::json_frame(Kind::Config, &text)?)
+    }
+
+    /// Adds what is there from here on.
+    ///
+    /// # Errors
+    /// As [`Writer::snapshot`].
+    pub fn scene(&mut self, scene: &Scene) -> Result<()> {
+        self.hold(1, item::json_frame(Kind::Scene, scene)?)
+    }
+
+    /// Adds what was decided on the snapshot before.
+    ///
+    /// # Errors
+    /// As [`Writer::snapshot`].
+    pub fn decided(&mut self, decided: &Decided) -> Result<()> {
+        self.hold(2, item::json_frame(Kind::Decided, decided)?)
+    }
+
+    fn hold(&mut self, place: usize, frame: Vec<u8>) -> Result<()> {
+        // First of all, so that a new file begins with it although the disk may be full now.
+        self.holding[place] = frame;
+        if self.is_full(self.holding[place].len()) {
+            return self.set_aside();
+        }
+        let frame = std::mem::take(&mut self.holding[place]);
+        let appended = self.append(&frame);
+        self.holding[place] = frame;
+        appended
+    }
+
+    fn add(&mut self, frame: &[u8]) -> Result<()> {
+        if self.is_full(frame.len()) {
+            self.set_aside()?;
+        }
+        self.append(frame)
     }
 
     /// Ends the session; what was written is on the disk then.
@@ -150,7 +206,9 @@ impl Writer {
         self.written.parts += 1;
         self.append(&frame::head())?;
         let session = item::json_frame(Kind::Session, &self.session)?;
-        self.append(&session)
+        self.append(&session)?;
+        let holding = self.holding.concat();
+        self.append(&holding)
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {

@@ -1,0 +1,140 @@
+//! What the daemon records besides samples: events, what is there, and what was decided.
+
+use std::fs;
+use std::path::Path;
+
+use brisk_core::app::{AppFacts, classify};
+use brisk_core::arbiter::Resolved;
+use brisk_core::decision::{Device, Reason};
+use brisk_core::event::{Event, EventKind};
+use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::snapshot::Snapshot;
+use brisk_record::{Decided, Effect, Item, Note, Reader, Scene, Session, Setting, Writer, older_part};
+use proptest::prelude::*;
+
+fn event(second: u64) -> Event {
+    Event { at_ns: second * 1_000_000_000, kind: EventKind::LaunchBegan { group: format!("app-x-{second}.scope") } }
+}
+
+fn scene() -> Scene {
+    let device = Device {
+        name: "mmcblk0".to_owned(),
+        model: "HBG4a2 7".to_owned(),
+        originals: vec![("scheduler".to_owned(), "bfq".to_owned())],
+        ..Device::default()
+    };
+    let facts = AppFacts { group: "app-x-1.scope".to_owned(), of_user: true, ..AppFacts::default() };
+    Scene { devices: vec![device], apps: vec![classify(&facts)] }
+}
+
+fn decided(value: &str, share: f64) -> Decided {
+    let knob = Knob::queue("mmcblk0", QueueSetting::tunable("mq-deadline", "fifo_batch"));
+    let resolved = Resolved {
+        knob: knob.clone(),
+        value: value.to_owned(),
+        engine: "smartio".to_owned(),
+        rule: "only_wish".to_owned(),
+        reason: Reason::rule("reads_wait").number("share_percent", share),
+        over: vec![("smartstorage".to_owned(), "16".to_owned())],
+    };
+    let effect = Effect {
+        knob,
+        outcome: "written".to_owned(),
+        from: Some("16".to_owned()),
+        to: Some(value.to_owned()),
+        why: None,
+    };
+    Decided {
+        at_ns: 7,
+        wall_unix_ms: 1_700_000_000_007,
+        settings: vec![Setting { resolved, since_unix_ms: 1_700_000_000_000 }],
+        effects: vec![effect],
+        notes: vec![Note { engine: "smartio".to_owned(), reason: Reason::rule("warming_up") }],
+    }
+}
+
+fn read(path: &Path) -> Vec<Item> {
+    let mut reader = Reader::open(path).expect("a record");
+    let items = reader.by_ref().collect::<Result<_, _>>().expect("readable");
+    assert_eq!(reader.lost(), brisk_record::Lost::default());
+    items
+}
+
+#[test]
+fn a_round_comes_back_in_its_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("daemon.brisk");
+    let mut writer = Writer::begin(&path, Session::default(), None).expect("a record");
+    let snapshot = Snapshot { at_ns: 5, ..Snapshot::default() };
+    writer.config("[daemon]\n").expect("written");
+    writer.scene(&scene()).expect("written");
+    writer.event(&event(3)).expect("written");
+    writer.snapshot(&snapshot).expect("written");
+    writer.decided(&decided("1", 12.5)).expect("written");
+    let expected = [
+        Item::Session(Session::default()),
+        Item::Config("[daemon]\n".to_owned()),
+        Item::Scene(scene()),
+        Item::Event(event(3)),
+        Item::Snapshot(Box::new(snapshot)),
+        Item::Decided(decided("1", 12.5)),
+    ];
+    assert_eq!(read(&path), expected);
+}
+
+#[test]
+fn each_file_of_a_long_session_says_what_holds() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("daemon.brisk");
+    let limit_bytes = 64 << 10;
+    let mut writer = Writer::begin(&path, Session::default(), Some(limit_bytes)).expect("a record");
+    writer.config("[daemon]\n").expect("written");
+    writer.scene(&scene()).expect("written");
+    writer.decided(&decided("4", 1.0)).expect("written");
+    for second in 0..4000 {
+        writer.event(&event(second)).expect("written");
+        writer.snapshot(&Snapshot { at_ns: second, ..Snapshot::default() }).expect("written");
+    }
+    for file in [&path, &older_part(&path)] {
+        let items = read(file);
+        assert!(matches!(&items[0], Item::Session(session) if session.part > 0), "{:?}", items[0]);
+        let holding = [Item::Config("[daemon]\n".to_owned()), Item::Scene(scene()), Item::Decided(decided("4", 1.0))];
+        assert_eq!(items[1..4], holding);
+        assert!(fs::metadata(file).expect("a file").len() <= limit_bytes / 2);
+    }
+}
+
+#[test]
+fn an_event_that_only_a_later_brisk_knows_is_no_damage() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("daemon.brisk");
+    let mut writer = Writer::begin(&path, Session::default(), None).expect("a record");
+    writer.event(&event(1)).expect("written");
+    drop(writer);
+    // The same frame with another name of the event, and the checksum that belongs to it.
+    let bytes = fs::read(&path).expect("a file");
+    let mut chunks: Vec<Vec<u8>> = bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+    let mut plain = cobs::decode_vec(&chunks[2]).expect("a frame");
+    let text = String::from_utf8(plain[1..plain.len() - 4].to_vec()).expect("JSON");
+    plain.truncate(1);
+    plain.extend(text.replace("launch_began", "launch_dreamt").bytes());
+    let crc = crc32fast::hash(&plain).to_le_bytes();
+    plain.extend(crc);
+    chunks[2] = cobs::encode_vec(&plain);
+    fs::write(&path, chunks.join(&0)).expect("a file");
+    let mut reader = Reader::open(&path).expect("a record");
+    let items: Vec<Item> = reader.by_ref().collect::<Result<_, _>>().expect("readable");
+    assert_eq!(items, [Item::Session(Session::default())]);
+    assert_eq!((reader.lost().unknown_frames, reader.lost().is_damage()), (1, false));
+}
+
+proptest! {
+    #[test]
+    fn any_decision_comes_back(value in ".{0,30}", share in prop::num::f64::NORMAL) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("daemon.brisk");
+        let mut writer = Writer::begin(&path, Session::default(), None).expect("a record");
+        writer.decided(&decided(&value, share)).expect("written");
+        prop_assert_eq!(&read(&path)[1], &Item::Decided(decided(&value, share)));
+    }
+}
