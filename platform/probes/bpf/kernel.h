@@ -222,6 +222,7 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	int sk_err;
 };
 
 #pragma clang attribute pop

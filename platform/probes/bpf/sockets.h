@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sockets of IP: connections asked for and made, bytes sent and taken. */
+/* Sockets of IP: connections asked for and made, bytes sent and taken, errors. */
 #ifndef BRISK_PROBES_SOCKETS_H
 #define BRISK_PROBES_SOCKETS_H
 
@@ -17,6 +17,14 @@ struct {
 	MAP_TYPE(key, u64);
 	MAP_TYPE(value, u32);
 } opening SEC(".maps");
+
+/* Who sent last on which socket: an error may come while any thread, or none, runs. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
+	MAP_NUMBER(max_entries, 4096);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, u32);
+} asking SEC(".maps");
 
 INLINE bool is_ip(struct sock *sk)
 {
@@ -74,11 +82,34 @@ int sent(u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sock *sk = (struct sock *)ctx[0];
 	s32 bytes = (s32)ctx[1];
+	u32 tid = task->pid;
+	u64 socket;
 
 	if (bytes <= 0 || !watched(task) || !is_ip(sk))
 		return 0;
-	say_network(bpf_ktime_get_ns(), task->pid, KIND_SENT, is_loopback(sk) ? SENT_LOOPBACK : 0,
-		    bpf_get_socket_cookie(sk), bytes);
+	socket = bpf_get_socket_cookie(sk);
+	say_network(bpf_ktime_get_ns(), tid, KIND_SENT, is_loopback(sk) ? SENT_LOOPBACK : 0, socket, bytes);
+	/*
+	 * What this machine itself refuses (a name server that does not run) is refused before the call comes back, so the
+	 * error is there already. In this order: an error from now on finds who asked, one from before is found here.
+	 */
+	bpf_map_update_elem(&asking, &socket, &tid, BPF_ANY);
+	if (sk->sk_err && !bpf_map_delete_elem(&asking, &socket))
+		say_network(bpf_ktime_get_ns(), tid, KIND_OPENED, 0, socket, 0);
+	return 0;
+}
+
+/* Nobody listens there, or no way leads there: an answer too. */
+SEC("tp_btf/inet_sk_error_report")
+int failed(u64 *ctx)
+{
+	u64 socket = bpf_get_socket_cookie((struct sock *)ctx[0]);
+	u32 *asker = bpf_map_lookup_elem(&asking, &socket);
+
+	if (!asker)
+		return 0;
+	say_network(bpf_ktime_get_ns(), *asker, KIND_OPENED, 0, socket, 0);
+	bpf_map_delete_elem(&asking, &socket);
 	return 0;
 }
 

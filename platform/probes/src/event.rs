@@ -75,7 +75,8 @@ pub enum Connection {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
     },
-    /// It stands, or failed, or was closed: nothing is awaited from it any more. `tid` is that of who asked for it.
+    /// It stands, or failed, or was closed: nothing is awaited from it any more. `tid` is that of who asked for it. A socket
+    /// of UDP only fails: nobody listens there, or no way leads there.
     Opened {
         /// Kernel's identity of the socket, opaque.
         socket: u64,

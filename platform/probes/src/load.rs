@@ -66,6 +66,8 @@ const PARTS: &[Part] = &[
         programs: &[("sent", "sock_send_length"), ("received", "sock_recv_length")],
     },
     Part { optional: Some("connections being made"), programs: &[("connects", "inet_sock_set_state")] },
+    // Since Linux 5.14. Without it who is refused seems to wait for an answer.
+    Part { optional: Some("errors of sockets"), programs: &[("failed", "inet_sk_error_report")] },
 ];
 
 /// The programs in the kernel. They are gone when it is dropped.

@@ -1,8 +1,9 @@
 //! When an answer over IP is awaited.
 //!
 //! A socket is awaited from the first request (or the call for a connection) to the last part of the answer, that is the
-//! last bytes received before the next request on it. A request that is never answered (telemetry, a kept-open channel)
-//! is not waited for by anybody: it counts for [`UNANSWERED_NS`] at most, as does a pause between two parts of an answer.
+//! last bytes received before the next request on it; a refusal is an answer. A request that is never answered (telemetry,
+//! a kept-open channel) is not waited for by anybody: it counts for [`UNANSWERED_NS`] at most, as does a pause between two
+//! parts of an answer.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -142,6 +142,16 @@ fn what_is_never_answered_is_not_awaited_for_ever() {
 }
 
 #[test]
+fn what_is_refused_is_not_awaited() {
+    let socket = 7;
+    let events = [
+        at(5, 1, Kind::Network(Connection::Sent { socket, bytes: 9, loopback: true })),
+        at(6, 1, Kind::Network(Connection::Opened { socket })),
+    ];
+    assert_eq!(awaited(&events), vec![5..6]);
+}
+
+#[test]
 fn the_public_form_divides_running_time() {
     let exclusive = Exclusive { running_ns: 4_000_000, sleep_ns: 1_000_000, ..Exclusive::default() };
     let split = exclusive.to_split(0.75, 3);

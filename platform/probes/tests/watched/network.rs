@@ -96,3 +96,25 @@ fn a_datagram_and_its_answer_count_too_once() {
     };
     assert_eq!(received, &Kind::Network(Connection::Received { socket: *socket, bytes: 7 }));
 }
+
+#[test]
+fn a_datagram_that_is_refused_awaits_no_answer() {
+    in_one_of_five(a_datagram_that_is_refused_awaits_no_answer_once);
+}
+
+fn a_datagram_that_is_refused_awaits_no_answer_once() {
+    let Some(group) = group() else { return };
+    if lacks("bytes sent") || lacks("errors of sockets") {
+        return;
+    }
+    // A port that was free a moment ago.
+    let address = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().to_string();
+    let (recording, facts) = watch(&group, "asks by UDP in vain", address, || {});
+    let own = of(&recording.events, tid(&facts, "tid"));
+    let steps: Vec<&Kind> =
+        own.iter().map(|event| &event.kind).filter(|kind| matches!(kind, Kind::Network(_))).collect();
+    let [Kind::Network(Connection::Sent { socket, bytes: 5, loopback: true }), failed] = steps[..] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(failed, &Kind::Network(Connection::Opened { socket: *socket }));
+}

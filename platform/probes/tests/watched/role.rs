@@ -95,6 +95,12 @@ pub(crate) fn play() {
             let mut answer = [0; 16];
             assert_eq!(socket.recv(&mut answer).unwrap(), 7);
         }
+        "asks by UDP in vain" => {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.connect(argument.to_str().unwrap()).unwrap();
+            socket.send(b"what?").unwrap();
+            assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+        }
         "has offspring" => has_offspring(Path::new(&argument)),
         "waits for the end of its input" => wait_for_the_end_of_input(),
         "fills its cache" => {
