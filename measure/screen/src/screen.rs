@@ -15,6 +15,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A virtual screen stays without the window manager that it was to have.
+    #[error("the virtual screen {display} gets no window manager: {reason}")]
+    NoManager {
+        /// Such as `:99`.
+        display: String,
+        /// Why.
+        reason: String,
+    },
     /// The server went away.
     #[error("the display server at {display} went away")]
     Lost {

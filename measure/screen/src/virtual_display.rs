@@ -3,6 +3,7 @@
 //! A server says itself when it is ready and where, so nothing waits for a time or picks a number that another may have.
 
 mod child;
+mod manager;
 mod sway;
 mod xvfb;
 

@@ -99,6 +99,44 @@ impl X11 {
         Ok(x11)
     }
 
+    /// Waits at most `timeout` until a window manager answers; whether one does.
+    pub(crate) fn is_managed_within(&mut self, timeout: Duration) -> Result<bool> {
+        let until_ns = monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            self.link.begin();
+            self.collect()?;
+            let left_ns = until_ns.saturating_sub(monotonic_ns());
+            if self.windows.managed() || left_ns == 0 {
+                return Ok(self.windows.managed());
+            }
+            self.link.conn.stream().wait_readable(left_ns).map_err(|error| self.link.io_error("events", error))?;
+        }
+    }
+
+    /// Puts the pointer on the display's second screen, if it has one: there it is over no window, as where nobody touches.
+    pub(crate) fn put_pointer_away(&self) -> Result<()> {
+        let Some(other) = self.link.conn.setup().roots.get(1) else { return Ok(()) };
+        self.warp(other.root, (0, 0))
+    }
+
+    /// Fetches the pointer from another screen of the display, which XTEST does not.
+    fn fetch_pointer(&self, place: (i16, i16)) -> Result<()> {
+        if self.link.conn.setup().roots.len() > 1 {
+            let what = "the pointer's place";
+            let asked = self.link.sent(what, self.link.conn.query_pointer(self.root))?;
+            if !self.link.answer(what, asked.reply())?.same_screen {
+                self.warp(self.root, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn warp(&self, root: Window, (x, y): (i16, i16)) -> Result<()> {
+        let what = "the pointer's place";
+        let moved = self.link.conn.warp_pointer(x11rb::NONE, root, 0, 0, 0, 0, x, y);
+        self.link.answer(what, self.link.sent(what, moved)?.check())
+    }
+
     /// Takes in what the server sent, without waiting for more.
     fn collect(&mut self) -> Result<()> {
         loop {
@@ -208,6 +246,7 @@ impl X11 {
     fn send_drag(&self, from: (i32, i32), to: (i32, i32)) -> Result<u64> {
         let (start, end) = (self.place(from)?, self.place(to)?);
         let at_ns = monotonic_ns();
+        self.fetch_pointer(start)?;
         self.fake(MOTION_NOTIFY_EVENT, 0, start, 0)?;
         self.fake(BUTTON_PRESS_EVENT, 1, (0, 0), 0)?;
         for step in 1..=DRAG_STEPS {
@@ -287,6 +326,7 @@ impl Screen for X11 {
             Input::Move { x, y } => {
                 let place = self.place((*x, *y))?;
                 let at_ns = monotonic_ns();
+                self.fetch_pointer(place)?;
                 self.fake(MOTION_NOTIFY_EVENT, 0, place, 0)?;
                 at_ns
             }

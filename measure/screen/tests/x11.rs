@@ -396,6 +396,72 @@ fn under_a_window_manager_the_clients_are_the_windows() {
     changes_until(&mut screen, |changes| changes.iter().any(|change| change.kind == gone));
 }
 
+/// As [`set_up`], with the window manager of a phone.
+fn set_up_as_phone() -> Option<(VirtualX, X11, Painter)> {
+    match VirtualX::start_as_phone(SIZE, 24) {
+        Ok(server) => {
+            let (screen, painter) = (X11::connect(Some(server.display())).unwrap(), Painter::connect(server.display()));
+            Some((server, screen, painter))
+        }
+        Err(Error::NoServer { reason, .. } | Error::NoManager { reason, .. }) if reason.contains("not installed") => {
+            eprintln!("skipped: {reason}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn on_a_phone_a_window_fills_the_screen_and_the_newest_has_the_keys() {
+    let Some((_server, mut screen, mut painter)) = set_up_as_phone() else { return };
+    assert_eq!(screen.windows().unwrap(), []);
+    let app = |name: &[u8]| {
+        // Larger than the screen and partly beside it.
+        let window = painter.unmapped(rect(300, 200, 900, 700), false);
+        painter.class(window, b"app\0App\0");
+        painter.title(window, name);
+        painter.map(window);
+        window
+    };
+    let first = app(b"first");
+    let changes = changes_until(&mut screen, |changes| shown(changes).is_some());
+    let info = shown(&changes).unwrap();
+    assert_eq!((info.id, info.title.as_str(), info.app_id.as_str()), (first.into(), "first", "App"));
+    let second = app(b"second");
+    changes_until(&mut screen, |changes| shown(changes).is_some());
+    // As where nobody touches: over no window until it is moved.
+    let pointer = || painter.conn.query_pointer(painter.root).unwrap().reply().unwrap();
+    assert!(!pointer().same_screen);
+    screen.send(&Input::Move { x: 30, y: 40 }).unwrap();
+    // An answer on the same connection: the move is through.
+    screen.windows().unwrap();
+    assert_eq!((pointer().same_screen, pointer().root_x, pointer().root_y), (true, 30, 40));
+    let full = Some(rect(0, 0, SIZE.0, SIZE.1));
+    let begin = Instant::now();
+    // It is shown in its own size and then laid out.
+    while screen.windows().unwrap().iter().any(|window| window.rect != full) {
+        assert!(begin.elapsed() < LONG, "{:?}", screen.windows());
+        screen.changes(Duration::from_millis(100)).unwrap();
+    }
+    while painter.focus() != second {
+        assert!(begin.elapsed() < LONG, "the keys go to {} and not to {second}", painter.focus());
+        std::thread::yield_now();
+    }
+    // A key that matchbox would take for itself reaches the app.
+    screen.send(&Input::Key("alt+F4".into())).unwrap();
+    assert_eq!(painter.next_key(LONG), "Alt_L");
+    assert_eq!(painter.next_key(LONG), "alt+F4");
+    assert_eq!(screen.windows().unwrap().len(), 2);
+}
+
+#[test]
+fn the_window_manager_of_a_phone_ends_with_its_screen() {
+    let Some((server, _screen, _painter)) = set_up_as_phone() else { return };
+    let manager = server.manager_pid().unwrap();
+    drop(server);
+    assert!(!std::path::Path::new(&format!("/proc/{manager}")).exists());
+}
+
 #[test]
 fn pixels_come_through_the_connection_when_the_server_shares_no_memory() {
     let Some(_) = set_up() else { return };

@@ -1,4 +1,4 @@
-//! A server's process: started, waited for, ended.
+//! The process of a server, or of a window manager: started, waited for, ended.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -90,7 +90,14 @@ impl Server {
         }
     }
 
-    fn failed(&mut self, reason: &str) -> Error {
+    /// Whether it ended by itself.
+    pub(super) fn has_ended(&self) -> bool {
+        // A pidfd can be read when its process has ended.
+        matches!(wait(self.pidfd.as_fd(), PollFlags::IN, 0), Ok(true))
+    }
+
+    /// Ends it; gives the error with its last words.
+    pub(super) fn failed(&mut self, reason: &str) -> Error {
         self.end();
         let mut words = Vec::new();
         // What cannot be read is left out of the message.
