@@ -59,7 +59,7 @@ fn main() -> Outcome<()> {
         keep: false,
     };
     let (mut phone, _) = Phones::new(run_dir.path()).up(&new, &never, &mut progress)?;
-    let server = VirtualX::start(SIZE, 24)?;
+    let server = VirtualX::start_as_phone(SIZE, 24)?;
     let mut screen = X11::connect(Some(server.display()))?;
     for variant in
         Variant::ALL.into_iter().filter(|one| variants.is_empty() || variants.iter().any(|v| v == one.name()))

@@ -48,12 +48,18 @@ pub(crate) struct Display {
 }
 
 impl Options {
-    /// Opens a virtual one unless another was named: for apps that nobody is to see. Gives a screen or an error.
+    /// Opens a virtual one with a phone's window manager unless another was named: for the apps of a phone. Gives a screen
+    /// or an error.
     pub(crate) fn own(&self) -> anyhow::Result<Display> {
         if self.no_screen {
             bail!(NEEDED);
         }
-        if self.display.is_some() { self.open() } else { own(self.virtual_screen.unwrap_or(PHONE_SIZE)) }
+        if self.display.is_some() {
+            return self.open();
+        }
+        let (width, height) = self.virtual_screen.unwrap_or(PHONE_SIZE);
+        let server = VirtualX::start_as_phone((width.into(), height.into()), 24);
+        watched(server.context("cannot make the phone's screen")?)
     }
 
     /// Opens it.
@@ -97,7 +103,10 @@ fn wayland(display: &str) -> anyhow::Result<Display> {
 }
 
 fn own((width, height): (u16, u16)) -> anyhow::Result<Display> {
-    let server = VirtualX::start((width.into(), height.into()), 24).context("cannot make a virtual screen")?;
+    watched(VirtualX::start((width.into(), height.into()), 24).context("cannot make a virtual screen")?)
+}
+
+fn watched(server: VirtualX) -> anyhow::Result<Display> {
     let display = server.display().to_owned();
     Ok(Display { _server: Some(server), ..x11(&display)? })
 }
