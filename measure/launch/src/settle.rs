@@ -7,10 +7,13 @@
 //!
 //! Terms: a *repaint* is a visible change of one tile of the screen, with a hash of what it shows then. A tile's repaints
 //! are *periodic* from a point on when each shows what one a period earlier showed, with a period of 0.25 to 1.5 s (the
-//! blink of carets is 0.8 to 1.2 s; spinners turn in about one second), at least [`RECURRENCES_MIN`] times.
+//! blink of carets is 0.8 to 1.2 s; spinners turn in about one second), at least [`RECURRENCES_MIN`] times. A *clock* is a tile
+//! that changes once a second, [`TICKS_MIN`] times in a row, to whatever; what little changes at the same moment is of it
+//! (the digit before). A display of progress that comes every second is not told from a clock.
 //!
 //! Properties, each with a test of the same name:
 //! - a caret does not move the settled time, whenever it begins to blink;
+//! - a clock that shows seconds does not move the settled time;
 //! - a change after the settled time that is not periodic moves it;
 //! - the order of tiles within one moment does not matter.
 
@@ -24,6 +27,13 @@ pub const PERIOD_NS: std::ops::RangeInclusive<u64> = 250_000_000..=1_500_000_000
 pub const RECURRENCES_MIN: usize = 2;
 /// Share of the screen below which a last change may be a caret's first blink, in percent.
 pub const SMALL_PERCENT: f64 = 1.0;
+
+/// How often in a row a tile has to change after one second to be of a clock.
+pub const TICKS_MIN: usize = 3;
+/// What a clock counts.
+const SECOND_NS: u64 = 1_000_000_000;
+/// Tiles that may change with a tick and be of the clock.
+const DIGITS_MAX: usize = 2;
 
 /// Tolerance of a period: blinks are timers in busy programs, seen through a watcher that looks now and then.
 const TOLERANCE_NS: u64 = 120_000_000;
@@ -63,13 +73,17 @@ pub fn judge(repaints: &[Repaint], begin_ns: u64, now_ns: u64, tiles: u32) -> Ju
         series.entry(repaint.tile).or_default().push(*repaint);
     }
     let mut lasting: Vec<Repaint> = Vec::with_capacity(repaints.len());
+    let mut ticks: Vec<u64> = Vec::new();
     let mut periodic = false;
     for of_tile in series.values_mut() {
         of_tile.sort_by_key(|repaint| repaint.at_ns);
-        let from = periodic_from(of_tile).unwrap_or(of_tile.len());
+        let clock = clock_from(of_tile);
+        ticks.extend(of_tile[clock.unwrap_or(of_tile.len())..].iter().map(|tick| tick.at_ns));
+        let from = periodic_from(of_tile).or(clock).unwrap_or(of_tile.len());
         periodic |= from < of_tile.len();
         lasting.extend_from_slice(&of_tile[..from]);
     }
+    let lasting = without_digits(&lasting, &ticks);
     let Some(last) = lasting.iter().map(|repaint| repaint.at_ns).max() else {
         let until = begin_ns + QUIET_NS;
         return Judgement { last_change_ns: None, settled: now_ns >= until, ask_again_ns: until, periodic };
@@ -103,6 +117,21 @@ fn periodic_from(series: &[Repaint]) -> Option<usize> {
         }
     }
     None
+}
+
+/// Index of the first tick of a tile that ends as a clock.
+fn clock_from(series: &[Repaint]) -> Option<usize> {
+    let is_second = |pair: &&[Repaint]| (pair[1].at_ns - pair[0].at_ns).abs_diff(SECOND_NS) <= TOLERANCE_NS;
+    let ticks = series.windows(2).rev().take_while(is_second).count();
+    (ticks >= TICKS_MIN).then(|| series.len() - 1 - ticks)
+}
+
+/// What is left when the few tiles that changed with a tick are of the clock.
+fn without_digits(lasting: &[Repaint], ticks: &[u64]) -> Vec<Repaint> {
+    let together = |a: u64, b: u64| a.abs_diff(b) <= TOGETHER_NS;
+    let few = |at: u64| lasting.iter().filter(|other| together(other.at_ns, at)).count() <= DIGITS_MAX;
+    let digit = |at: u64| ticks.iter().any(|tick| together(*tick, at)) && few(at);
+    lasting.iter().filter(|repaint| !digit(repaint.at_ns)).copied().collect()
 }
 
 #[cfg(test)]
@@ -183,6 +212,36 @@ mod tests {
             .extend((0..48).flat_map(|frame| (10..14).map(move |tile| paint(460 + frame * 83, tile, 50 + frame % 12))));
         let judgement = judge(&repaints, 0, 4_500 * MS, TILES);
         assert_eq!((judgement.last_change_ns, judgement.settled), (Some(450 * MS), true));
+    }
+
+    #[test]
+    fn a_clock_that_shows_seconds_does_not_move_the_settled_time() {
+        for begin in [520, 700, 1_300] {
+            // Seconds in tile 7, tens of seconds in tile 8; timers are late now and then.
+            let tick = |second: u64| (begin + second * 1_000 + second % 3 * 40, 100 + second);
+            let mut repaints = window(300);
+            repaints.extend((0..14).map(tick).map(|(at, shown)| paint(at, 7, shown)));
+            repaints.push(paint(tick(3).0 + 5, 8, 200));
+            assert_eq!(watch(&repaints, 10_000), Some(450), "from {begin}");
+        }
+    }
+
+    #[test]
+    fn a_change_beside_a_clock_is_a_change() {
+        let mut repaints = window(300);
+        repaints.extend((0..14).map(|second| paint(700 + second * 1_000, 7, 100 + second)));
+        // One at the moment of a tick, but larger than a digit; one small, but between two ticks.
+        repaints.extend((20..26).map(|tile| paint(1_700, tile, 9)));
+        assert_eq!(watch(&repaints, 10_000), Some(1_700));
+        repaints.push(paint(2_200, 30, 9));
+        assert_eq!(watch(&repaints, 10_000), Some(2_200));
+    }
+
+    #[test]
+    fn what_ticked_and_stopped_is_no_clock() {
+        let mut repaints = window(300);
+        repaints.extend((0..3).map(|second| paint(700 + second * 1_000, 7, 100 + second)));
+        assert_eq!(watch(&repaints, 10_000), Some(2_700));
     }
 
     #[test]
