@@ -3,20 +3,22 @@
 //! The user-perceived latency paper (section 2) defines it so. The app is launched once a repetition, without being watched
 //! for its launch, and the steps of a script follow each other as soon as the one before is answered.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use brisk_core::stats::Summary;
-use brisk_results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Warning};
+use brisk_results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Temperature, Warning};
 use brisk_screen::{Input, Rect, Screen};
 
 use crate::app::App;
 use crate::clock::now_ns;
+use crate::compare::Surroundings;
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Running};
 use crate::monkey;
 use crate::observation::Observation;
 use crate::script::{Action, Script};
-use crate::series::median_split;
+use crate::series::{Step, median_split};
 use crate::view::View;
 use crate::watch::Watch;
 
@@ -35,34 +37,38 @@ pub struct Answers {
 }
 
 impl Launcher<'_> {
-    /// Does what `script` says `rounds` times, each time in a freshly launched `app`.
+    /// Does what `script` says `rounds` times, each time in a freshly launched `app`; after all caches were dropped, where the
+    /// settings say so.
     ///
     /// # Errors
-    /// When the app cannot be started, ends or shows no window, an assertion fails, or the display is lost.
+    /// When the app cannot be started, ends or shows no window, an assertion fails, the display is lost, or the surroundings
+    /// cannot be made.
     pub fn follow(
         &self,
         app: &App,
         script: &Script,
         rounds: usize,
         screen: &mut dyn Screen,
-        progress: &mut dyn FnMut(usize, usize, &str),
+        surroundings: &mut dyn Surroundings,
     ) -> Result<Answers> {
         let mut found: Vec<Vec<LatencyRun>> = Vec::new();
         let mut warnings = Vec::new();
         let all = rounds * script.steps.len();
         for round in 0..rounds {
+            surroundings.before(self.step())?;
             let mut open = self.open(app, script.window.as_deref(), screen)?;
             let mut seen = Vec::new();
             for (number, step) in script.steps.iter().enumerate() {
                 let name = step.name.clone().unwrap_or_else(|| step.action.words());
-                progress(round * script.steps.len() + number, all, &name);
+                surroundings.progress(round * script.steps.len() + number, all, &name);
                 match &step.action {
-                    Action::AssertWindow(text) => open.assert_window(text)?,
+                    Action::AssertWindow(text) => open.assert_window(text, true)?,
+                    Action::AssertNoWindow(text) => open.assert_window(text, false)?,
                     Action::WaitSettled => {
                         self.answer(&mut open, &[])?;
                     }
                     action => {
-                        let inputs = open.inputs(action);
+                        let inputs = open.inputs(action)?;
                         let watch = self.answer(&mut open, &inputs)?;
                         if step.measure {
                             seen.push(watch);
@@ -72,6 +78,7 @@ impl Launcher<'_> {
             }
             let runs = self.close(app, open, seen, &mut warnings)?;
             found.push(runs);
+            surroundings.after(self.step())?;
         }
         let measured = script.steps.iter().filter(|step| step.measure && step.action.is_input());
         let steps = measured.enumerate().map(|(number, step)| {
@@ -92,16 +99,18 @@ impl Launcher<'_> {
         (seed, events): (u64, u64),
         rounds: usize,
         screen: &mut dyn Screen,
-        progress: &mut dyn FnMut(usize, usize, &str),
+        surroundings: &mut dyn Surroundings,
     ) -> Result<Answers> {
         let mut runs = Vec::new();
         let mut warnings = Vec::new();
         for round in 0..rounds {
-            progress(round, rounds, "pseudo-random events");
+            surroundings.progress(round, rounds, "pseudo-random events");
+            surroundings.before(self.step())?;
             let mut open = self.open(app, None, screen)?;
-            let inputs = monkey::events(seed, events, open.rect());
+            let inputs = monkey::events(seed, events, open.rect()?);
             let watch = self.stream(&mut open, &inputs)?;
             runs.extend(self.close(app, open, vec![watch], &mut warnings)?);
+            surroundings.after(self.step())?;
         }
         let times: Vec<f64> = runs.iter().map(|run| run.latency_ms).collect();
         let splits: Vec<&Split> = runs.iter().filter_map(|run| run.split.as_ref()).collect();
@@ -110,8 +119,17 @@ impl Launcher<'_> {
         Ok(Answers { steps: Vec::new(), runtime_delay, warnings })
     }
 
+    /// A repetition, for its surroundings.
+    fn step(&self) -> Step {
+        let temperature = if self.settings.drop_caches { Temperature::Cold } else { Temperature::Warm };
+        Step { setup: 0, temperature }
+    }
+
     /// Launches the app and waits until it is settled.
     fn open<'s>(&self, app: &App, wanted: Option<&str>, screen: &'s mut dyn Screen) -> Result<Open<'s>> {
+        if self.settings.drop_caches {
+            self.evict(app, &BTreeSet::new())?;
+        }
         let mut view = View::open(screen)?;
         let mut running = self.start(app)?;
         let mut watch = Watch::begin(self.subject(&running), running.begin_ns, false)?;
@@ -130,7 +148,7 @@ impl Launcher<'_> {
         }
         let mut open = Open { view, running };
         if let Some(wanted) = wanted {
-            open.assert_window(wanted)?;
+            open.assert_window(wanted, true)?;
         }
         Ok(open)
     }
@@ -206,37 +224,45 @@ struct Open<'s> {
 
 impl Open<'_> {
     /// Where the newest window is, at which a person looks; the whole screen when the display does not say.
-    fn rect(&self) -> Rect {
+    fn rect(&mut self) -> Result<Rect> {
         let (width, height) = self.view.size();
-        self.view.newest_window().and_then(|window| window.rect).unwrap_or(Rect { x: 0, y: 0, width, height })
+        let newest = self.view.newest_window().map(|window| window.id);
+        // Asked again: it may have been moved or resized since it came up.
+        let found = self.view.all_windows()?.into_iter().find(|window| Some(window.id) == newest);
+        Ok(found.and_then(|window| window.rect).unwrap_or(Rect { x: 0, y: 0, width, height }))
     }
 
-    fn assert_window(&mut self, text: &str) -> Result<()> {
+    /// Fails unless a window holds `text`, or none does, as `wanted` says.
+    fn assert_window(&mut self, text: &str, wanted: bool) -> Result<()> {
         let windows = self.view.all_windows()?;
-        let wanted = text.to_lowercase();
-        let holds = |of: &str| of.to_lowercase().contains(&wanted);
-        if windows.iter().any(|window| holds(&window.title) || holds(&window.app_id)) {
+        let text = text.to_lowercase();
+        let holds = |of: &str| of.to_lowercase().contains(&text);
+        if windows.iter().any(|window| holds(&window.title) || holds(&window.app_id)) == wanted {
             return Ok(());
         }
         let titles: Vec<String> = windows.iter().map(|window| format!("\"{}\"", window.title.escape_debug())).collect();
         let there =
             if titles.is_empty() { "there is none".to_owned() } else { format!("there are {}", titles.join(", ")) };
-        Err(Error::Script { place: "the script".to_owned(), reason: format!("no window holds \"{text}\": {there}") })
+        let which = if wanted { "no" } else { "a" };
+        Err(Error::Script {
+            place: "the script".to_owned(),
+            reason: format!("{which} window holds \"{text}\": {there}"),
+        })
     }
 
-    fn inputs(&self, action: &Action) -> Vec<Input> {
-        let rect = self.rect();
+    fn inputs(&mut self, action: &Action) -> Result<Vec<Input>> {
+        let rect = self.rect()?;
         let to = |(x, y): (f64, f64)| Input::Move {
             x: rect.x + (f64::from(rect.width) * x) as i32,
             y: rect.y + (f64::from(rect.height) * y) as i32,
         };
-        match action {
+        Ok(match action {
             Action::Key(key) => vec![Input::Key(key.clone())],
             Action::Text(text) => vec![Input::Text(text.clone())],
             Action::Click(click) => vec![to(click.at), Input::Click { button: click.button }],
             Action::Scroll(clicks) => vec![to((0.5, 0.5)), Input::Scroll { clicks: *clicks }],
-            Action::WaitSettled | Action::AssertWindow(_) => Vec::new(),
-        }
+            Action::WaitSettled | Action::AssertWindow(_) | Action::AssertNoWindow(_) => Vec::new(),
+        })
     }
 }
 

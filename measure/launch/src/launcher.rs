@@ -36,7 +36,7 @@ pub struct Settings {
     pub method: SplitMethod,
     /// How long to wait for what.
     pub limits: Limits,
-    /// Whether a cold launch also drops all caches of the machine.
+    /// Whether a cold launch, or each repetition of a script, begins with all caches of the machine dropped.
     pub drop_caches: bool,
 }
 
@@ -178,7 +178,7 @@ impl Launcher<'_> {
     }
 
     /// Takes `files` out of memory; what the app before left to be written is written first.
-    fn evict(&self, app: &App, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
+    pub(crate) fn evict(&self, app: &App, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
         let root = app.root.as_deref().unwrap_or(Path::new("/"));
         if let Ok(dir) = File::open(root) {
             // Where this fails, dirty pages stay and are counted.

@@ -75,6 +75,8 @@ pub enum Action {
     WaitSettled,
     /// Fails unless a window whose title or class holds this is on the screen.
     AssertWindow(String),
+    /// Fails when a window whose title or class holds this is on the screen.
+    AssertNoWindow(String),
 }
 
 /// A click.
@@ -105,13 +107,14 @@ impl Action {
             Self::Scroll(clicks) => format!("scroll {clicks}"),
             Self::WaitSettled => "wait until settled".to_owned(),
             Self::AssertWindow(text) => format!("window \"{}\" is there", text.escape_debug()),
+            Self::AssertNoWindow(text) => format!("window \"{}\" is not there", text.escape_debug()),
         }
     }
 
     /// Whether it is an input, so that it has a latency.
     #[must_use]
     pub fn is_input(&self) -> bool {
-        !matches!(self, Self::WaitSettled | Self::AssertWindow(_))
+        !matches!(self, Self::WaitSettled | Self::AssertWindow(_) | Self::AssertNoWindow(_))
     }
 }
 
@@ -175,7 +178,9 @@ pub fn parse(text: &str, place: &str) -> Result<Script> {
             Action::Click(click) if [click.at.0, click.at.1].iter().any(|share| !(0.0..=1.0).contains(share)) => {
                 return bad(format!("step {number} clicks outside of the window; at = [0.5, 0.5] is its middle"));
             }
-            Action::Key(text) | Action::Text(text) | Action::AssertWindow(text) if text.is_empty() => {
+            Action::Key(text) | Action::Text(text) | Action::AssertWindow(text) | Action::AssertNoWindow(text)
+                if text.is_empty() =>
+            {
                 return bad(format!("step {number} is empty"));
             }
             Action::Scroll(0) => return bad(format!("step {number} scrolls by nothing")),

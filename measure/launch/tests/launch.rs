@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brisk_launch::over::Limits;
-use brisk_launch::{App, Error, Launched, Launcher, Scope, Settings, Start, scope, script};
+use brisk_launch::series::Step;
+use brisk_launch::{App, Error, Launched, Launcher, Scope, Settings, Start, Surroundings, scope, script};
 use brisk_results::{Cause, Ending, SplitMethod, Stage};
 use brisk_screen::{VirtualX, X11};
 use brisk_sense::Sense;
@@ -313,7 +314,7 @@ fn an_answer_is_timed_from_the_key_to_the_last_change_once() {
     let script = script::parse(text, "test").unwrap();
     let app = bed.app(&["window", "draw", "answer-keys=250"]);
     let launcher = Launcher { sense: &bed.sense, settings: Settings::default(), stop: &bed.stop };
-    let answers = launcher.follow(&app, &script, 2, &mut bed.screen, &mut |_, _, _| ()).unwrap();
+    let answers = launcher.follow(&app, &script, 2, &mut bed.screen, &mut Nothing).unwrap();
     assert_eq!(answers.steps.len(), 2);
     for step in &answers.steps {
         let latency = step.latency_ms.unwrap();
@@ -324,15 +325,36 @@ fn an_answer_is_timed_from_the_key_to_the_last_change_once() {
     }
 }
 
+/// Nothing is done between repetitions.
+struct Nothing;
+
+impl Surroundings for Nothing {
+    fn before(&mut self, _: Step) -> brisk_launch::Result<()> {
+        Ok(())
+    }
+
+    fn after(&mut self, _: Step) -> brisk_launch::Result<()> {
+        Ok(())
+    }
+
+    fn progress(&mut self, _: usize, _: usize, _: &str) {}
+}
+
 #[test]
 fn an_assertion_that_fails_says_what_is_there() {
     let Some(mut bed) = Bed::make() else { return };
-    let text = "app = \"specimen\"\nwindow = \"another\"\n[[step]]\ndo = { key = \"a\" }\n";
-    let script = script::parse(text, "test").unwrap();
     let app = App { id: "left-asserting".to_owned(), ..bed.app(&["window", "draw", "stay"]) };
     let launcher = Launcher { sense: &bed.sense, settings: Settings::default(), stop: &bed.stop };
-    let error = launcher.follow(&app, &script, 1, &mut bed.screen, &mut |_, _, _| ()).unwrap_err().to_string();
-    assert!(error.contains("another") && error.contains("a specimen"), "{error}");
+    for (window, assertion, said) in [
+        ("another", "", "no window holds \"another\""),
+        ("specimen", "[[step]]\ndo = { assert_window = \"dialog\" }\n", "no window holds \"dialog\""),
+        ("specimen", "[[step]]\ndo = { assert_no_window = \"A Specimen\" }\n", "a window holds \"a specimen\""),
+    ] {
+        let text = format!("app = \"x\"\nwindow = \"{window}\"\n[[step]]\ndo = {{ key = \"a\" }}\n{assertion}");
+        let script = script::parse(&text, "test").unwrap();
+        let error = launcher.follow(&app, &script, 1, &mut bed.screen, &mut Nothing).unwrap_err().to_string();
+        assert!(error.contains(said) && error.contains("there are \"a specimen\""), "{error}");
+    }
     nothing_is_left();
 }
 
@@ -341,7 +363,7 @@ fn pseudo_random_events_are_sent_and_timed() {
     let Some(mut bed) = Bed::make() else { return };
     let app = bed.app(&["window", "draw", "answer-keys=1"]);
     let launcher = Launcher { sense: &bed.sense, settings: Settings::default(), stop: &bed.stop };
-    let answers = launcher.monkey(&app, (10, 40), 1, &mut bed.screen, &mut |_, _, _| ()).unwrap();
+    let answers = launcher.monkey(&app, (10, 40), 1, &mut bed.screen, &mut Nothing).unwrap();
     let delay = answers.runtime_delay.unwrap();
     assert_eq!((delay.events, delay.seed, delay.total_ms.count), (40, 10, 1));
     // The last of forty at their pace, when it is a key, is answered after 780 ms.

@@ -71,6 +71,7 @@ pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
             if !labels.is_empty() {
                 facts.push(("Set-ups", labels.join("; ")));
             }
+            facts.extend(report.phone.as_ref().map(|of| ("Phone", phone(of))));
             facts.push(("Screen", screen(&report.screen)));
             facts.extend(watching(&report.sets));
         }
@@ -83,6 +84,7 @@ pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
                 },
             ));
             facts.push(("Script", shorten(&report.script, 80)));
+            facts.extend(report.phone.as_ref().map(|of| ("Phone", phone(of))));
             facts.push(("Screen", screen(&report.screen)));
         }
         Document::Suite(report) => {
@@ -134,6 +136,8 @@ pub(crate) fn device_name(document: &Document) -> String {
     let phone = match document {
         Document::Suite(report) => Some(&report.phone),
         Document::WhatIf(report) => Some(&report.phone),
+        Document::Launch(report) => report.phone.as_ref(),
+        Document::Latency(report) => report.phone.as_ref(),
         _ => None,
     };
     if let Some(phone) = phone {

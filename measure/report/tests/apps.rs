@@ -259,13 +259,18 @@ fn a_suite_names_the_mean_the_worst_and_what_failed() {
 #[test]
 fn apps_on_a_phone_are_headed_by_the_phone_and_not_by_the_block_device_below() {
     let (mut suite, mut what_if) = (apps::suite(), apps::what_if());
-    for header in [&mut suite.header, &mut what_if.header] {
+    let (mut launch, mut latency) = (apps::launch(), apps::latency());
+    launch.phone = Some(suite.phone.clone());
+    latency.phone = Some(suite.phone.clone());
+    for header in [&mut suite.header, &mut what_if.header, &mut launch.header, &mut latency.header] {
         let device = header.environment.device.as_mut().expect("a device");
         (device.lab_preset, device.model, device.name) = (None, None, "loop0".to_owned());
     }
     for (document, title) in [
         (Document::Suite(Box::new(suite)), "App suite · galaxy-s5-emmc (emulated)"),
         (Document::WhatIf(Box::new(what_if)), "What if · galaxy-s5-emmc (emulated)"),
+        (Document::Launch(Box::new(launch)), "Launch of evince · galaxy-s5-emmc (emulated)"),
+        (Document::Latency(Box::new(latency)), "Latency of mousepad · galaxy-s5-emmc (emulated)"),
     ] {
         assert!(said(&document).starts_with(title), "{}", said(&document));
         assert!(brisk_report::html(&[document]).contains(&format!("<title>{title}")), "{title}");

@@ -5,7 +5,7 @@
 use brisk_core::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-use crate::Header;
+use crate::{Header, PhoneFacts};
 
 /// What a process tree's wall time went to. At each instant the first cause in this order that holds for any of its
 /// threads gets the time, so the parts exclude each other and add up to the whole.
@@ -330,6 +330,9 @@ pub struct LaunchReport {
     pub app: String,
     /// Program and arguments.
     pub command: Vec<String>,
+    /// The emulated phone that it ran on; absent on this machine itself.
+    #[serde(default)]
+    pub phone: Option<PhoneFacts>,
     /// The screen that was watched.
     pub screen: ScreenFacts,
     /// One for each set-up and temperature.
@@ -423,6 +426,9 @@ pub struct LatencyReport {
     pub command: Vec<String>,
     /// The script's name, or `monkey`.
     pub script: String,
+    /// The emulated phone that it ran on; absent on this machine itself.
+    #[serde(default)]
+    pub phone: Option<PhoneFacts>,
     /// The screen that was watched.
     pub screen: ScreenFacts,
     /// The steps in order.

@@ -9,13 +9,14 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_launch::latency::Answers;
 use brisk_launch::script::{self, Script};
-use brisk_launch::{App, Launcher, monkey, scope};
+use brisk_launch::{App, Launcher, monkey};
 use brisk_results::{Document, Ending, LatencyReport};
 
 use crate::bench::output::Outputs;
 use crate::bench::session::Session;
 use crate::display::Display;
-use crate::launch::{Watching, few_runs, place};
+use crate::launch::{Watching, begin, few_runs, place};
+use crate::on_phone::{self, Between, Brought};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,8 +26,10 @@ Examples:
   brisk latency evince --virtual -- evince ~/paper.pdf
   brisk latency --monkey 500 --seed 10 -- gnome-mines   # run-time delay: pseudo-random events
   brisk latency --show mousepad >mine.toml          # a script to begin with
+  brisk latency evince --preset galaxy-s5-emmc --cold   # on an emulated phone
 
-The input goes to whatever has the focus of the display: use --virtual, or leave the keyboard alone. Exit codes: 0 measured, 1 \
+On a phone a script's app is launched as the phone's catalogue has it, with a document (see brisk lab phone apps), unless a \
+command is given. The input goes to whatever has the focus of the display: use --virtual, or leave the keyboard alone. Exit codes: 0 measured, 1 \
 measured but some answers never settled, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk latency`.
@@ -48,8 +51,13 @@ pub(crate) struct Args {
     /// Repetitions, each in a freshly launched app
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     runs: u16,
+    /// Drop all caches of the machine before each repetition, so that what the app needs is read again
+    #[arg(long)]
+    cold: bool,
     #[command(flatten)]
     watching: Watching,
+    #[command(flatten)]
+    phone: on_phone::Choice,
     /// List the scripts that come with brisk
     #[arg(long, exclusive = true)]
     list: bool,
@@ -79,7 +87,51 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let app = app(args, script.as_ref())?;
     let place = place(&app);
     args.outputs.check(args.script.as_deref().map_or(place.as_path(), Path::new))?;
-    measure(args, script.as_ref(), app, &place)
+    if args.phone.wanted() {
+        return on_a_phone(args, script.as_ref(), &app);
+    }
+    let session = begin()?;
+    let sense = session.sense();
+    let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, args.seed)?;
+    let mut display = args.watching.display.open()?;
+    let mut app = app;
+    app.env.extend(display.environment());
+    app.env.push(still());
+    let mut alone = Between { phone: None, session: &session };
+    let Some(answers) = measure(args, script.as_ref(), &app, &mut display, &mut alone)? else {
+        return Ok(session.was_stopped());
+    };
+    show(args, &session, report(args, head, &app, &display, answers))
+}
+
+/// Lets scroll bars of GTK stay: that one fades away three seconds after the last scroll is no part of the answer.
+fn still() -> (OsString, OsString) {
+    ("GTK_OVERLAY_SCROLLING".into(), "0".into())
+}
+
+/// Brings up a phone, or takes one that is up, and measures there.
+fn on_a_phone(args: &Args, script: Option<&Script>, app: &App) -> anyhow::Result<ExitCode> {
+    let known = on_phone::known(&app.command)?;
+    let session = begin()?;
+    let mut display = args.watching.display.own()?;
+    // What has no screen is told now and not after the phone was built.
+    display.needed()?;
+    let Brought::Up(phone) = args.phone.bring(&session, &[known])? else { return Ok(session.was_stopped()) };
+    let sense = session.sense();
+    let head = Run::begin(&sense, &Place::find(&sense, &phone.root(), false)?, args.seed)?;
+    let facts = phone.facts()?;
+    let mut app = on_phone::app(&phone, known, &args.command, display.name())?;
+    app.env.push(still());
+    let mut between = Between { phone: Some(&phone), session: &session };
+    let Some(answers) = measure(args, script, &app, &mut display, &mut between)? else {
+        args.phone.leave(*phone)?;
+        return Ok(session.was_stopped());
+    };
+    let mut report = report(args, head, &app, &display, answers);
+    args.phone.tell(&mut report.header, &phone)?;
+    report.phone = Some(facts);
+    args.phone.leave(*phone)?;
+    show(args, &session, report)
 }
 
 /// The app of the command line, else of the script.
@@ -96,47 +148,48 @@ fn app(args: &Args, script: Option<&Script>) -> anyhow::Result<App> {
     Ok(App { id: script.map_or(app.id, |script| script.app.clone()), ..app })
 }
 
-fn measure(args: &Args, script: Option<&Script>, app: App, place: &Path) -> anyhow::Result<ExitCode> {
-    let session = Session::begin()?;
+/// Follows the script or sends the events; `None` when the person stopped it.
+fn measure(
+    args: &Args,
+    script: Option<&Script>,
+    app: &App,
+    display: &mut Display,
+    between: &mut Between<'_>,
+) -> anyhow::Result<Option<Answers>> {
+    let session = between.session;
     let sense = session.sense();
-    for name in scope::end_leftovers(&sense)? {
-        eprintln!("repaired: ended {name}, which a killed run had left");
-    }
-    let head = Run::begin(&sense, &Place::find(&sense, place, false)?, args.seed)?;
-    let mut display = args.watching.display.open()?;
-    let mut app = app;
-    app.env.extend(display.environment());
-    let launcher = Launcher { sense: &sense, settings: args.watching.settings(false), stop: session.stop_flag() };
-    let runs = usize::from(args.runs);
-    let mut progress = |done: usize, all: usize, doing: &str| session.show(done as f64 / all as f64, doing);
-    let screen = display.needed()?;
+    let launcher = Launcher { sense: &sense, settings: args.watching.settings(args.cold), stop: session.stop_flag() };
+    let (rounds, screen) = (usize::from(args.runs), display.needed()?);
     let outcome = match (script, args.monkey) {
-        (Some(script), _) => launcher.follow(&app, script, runs, screen, &mut progress),
-        (None, Some(events)) => launcher.monkey(&app, (args.seed, events), runs, screen, &mut progress),
+        (Some(script), _) => launcher.follow(app, script, rounds, screen, between),
+        (None, Some(events)) => launcher.monkey(app, (args.seed, events), rounds, screen, between),
         (None, None) => bail!("give a script or --monkey"),
     };
     session.clear();
-    let answers = match outcome {
-        Err(brisk_launch::Error::Stopped) => return Ok(session.was_stopped()),
-        other => other.context("the measurement ended")?,
-    };
-    let unsettled = answers.steps.iter().flat_map(|step| &step.runs).any(|run| run.ending != Ending::Settled);
-    let name = args.script.clone().unwrap_or_else(|| "monkey".to_owned());
-    let report = report(head, &app, name, &display, answers, runs);
+    match outcome {
+        Err(brisk_launch::Error::Stopped) => Ok(None),
+        other => Ok(Some(other.context("the measurement ended")?)),
+    }
+}
+
+/// Writes the report; the exit code says whether every answer settled.
+fn show(args: &Args, session: &Session, report: LatencyReport) -> anyhow::Result<ExitCode> {
+    let unsettled = report.steps.iter().flat_map(|step| &step.runs).any(|run| run.ending != Ending::Settled);
     session.finish(Document::Latency(Box::new(report)), &args.outputs)?;
     Ok(ExitCode::from(u8::from(unsettled)))
 }
 
-fn report(mut head: Run, app: &App, script: String, display: &Display, answers: Answers, runs: usize) -> LatencyReport {
+fn report(args: &Args, mut head: Run, app: &App, display: &Display, answers: Answers) -> LatencyReport {
     head.warn(answers.warnings);
-    if runs < 6 {
-        head.warn([few_runs(runs)]);
+    if args.runs < 6 {
+        head.warn([few_runs(usize::from(args.runs))]);
     }
     LatencyReport {
         header: head.end(None, 0),
         app: app.id.clone(),
         command: app.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        script,
+        script: args.script.clone().unwrap_or_else(|| "monkey".to_owned()),
+        phone: None,
         screen: display.facts(),
         steps: answers.steps,
         runtime_delay: answers.runtime_delay,

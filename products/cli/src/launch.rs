@@ -8,14 +8,14 @@ use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_launch::over::Limits;
-use brisk_launch::series::Step;
-use brisk_launch::{App, Launcher, Plan, Series, Settings, Setup, Surroundings, desktop, scope};
+use brisk_launch::{App, Launcher, Plan, Series, Settings, Setup, desktop, scope};
 use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Warning};
 use clap::ValueEnum;
 
 use crate::bench::output::Outputs;
 use crate::bench::session::Session;
 use crate::display::{self, Display};
+use crate::on_phone::{self, Between, Brought};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,6 +24,7 @@ Examples:
   brisk launch org.gnome.Evince --cold --runs 10 --html evince.html
   brisk launch --warm --vs 'mousepad --disable-server' -- mousepad
   brisk launch --cold --save-reads reads.json -- gnumeric
+  brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
 
 The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, what was \
 read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 not possible, \
@@ -56,6 +57,8 @@ pub(crate) struct Args {
     drop_caches: bool,
     #[command(flatten)]
     watching: Watching,
+    #[command(flatten)]
+    phone: on_phone::Choice,
     /// Write what the first cold launch read, in order, into FILE (JSON)
     #[arg(long, value_name = "FILE")]
     save_reads: Option<PathBuf>,
@@ -113,33 +116,97 @@ impl Watching {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.phone.wanted() {
+        return on_a_phone(args);
+    }
     let app = app(args.app.as_deref(), &args.command)?;
     let place = place(&app);
     args.outputs.check(&place)?;
-    let plan = plan(args, app)?;
-    let session = Session::begin()?;
+    let plan = plan(args, app, other(args)?.map(App::from_command))?;
+    let session = begin()?;
     let sense = session.sense();
-    for name in scope::end_leftovers(&sense)? {
-        eprintln!("repaired: ended {name}, which a killed run had left");
-    }
     let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, 0)?;
     let mut display = args.watching.display.open()?;
+    let plan = display.with_environment(plan);
+    let mut alone = Between { phone: None, session: &session };
+    let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };
+    let printed = series.printed.clone();
+    let report = report(head, &plan, &display, series);
+    show(args, &session, report, &display, &printed)
+}
+
+/// Leftovers ended, signals taken over.
+pub(crate) fn begin() -> anyhow::Result<Session> {
+    let session = Session::begin()?;
+    for name in scope::end_leftovers(&session.sense())? {
+        eprintln!("repaired: ended {name}, which a killed run had left");
+    }
+    Ok(session)
+}
+
+/// Brings up a phone, or takes one that is up, and launches there.
+fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
+    let command = args.app.as_ref().map_or_else(|| args.command.clone(), |name| vec![name.into()]);
+    let known = on_phone::known(&command)?;
+    let other = other(args)?;
+    let known_other = other.as_ref().map(|command| on_phone::known(command)).transpose()?;
+    args.outputs.check(Path::new("/"))?;
+    let session = begin()?;
+    let mut display = args.watching.display.own()?;
+    let apps: Vec<_> = std::iter::once(known).chain(known_other).collect();
+    let Brought::Up(phone) = args.phone.bring(&session, &apps)? else { return Ok(session.was_stopped()) };
+    let sense = session.sense();
+    let head = Run::begin(&sense, &Place::find(&sense, &phone.root(), false)?, 0)?;
+    let facts = phone.facts()?;
+    let app = on_phone::app(&phone, known, &command, display.name())?;
+    let other = known_other.zip(other).map(|(known, command)| on_phone::app(&phone, known, &command, display.name()));
+    let plan = plan(args, app, other.transpose()?)?;
+    let mut between = Between { phone: Some(&phone), session: &session };
+    let Some(series) = measure(args, &plan, &mut display, &mut between)? else {
+        args.phone.leave(*phone)?;
+        return Ok(session.was_stopped());
+    };
+    let printed = series.printed.clone();
+    let mut report = report(head, &plan, &display, series);
+    args.phone.tell(&mut report.header, &phone)?;
+    report.phone = Some(facts);
+    args.phone.leave(*phone)?;
+    show(args, &session, report, &display, &printed)
+}
+
+/// Launches as planned; `None` when the person stopped it.
+fn measure(
+    args: &Args,
+    plan: &Plan,
+    display: &mut Display,
+    between: &mut Between<'_>,
+) -> anyhow::Result<Option<Series>> {
+    let session = between.session;
+    let sense = session.sense();
     let settings = args.watching.settings(args.drop_caches);
     let launcher = Launcher { sense: &sense, settings, stop: session.stop_flag() };
-    let plan = display.with_environment(plan);
-    let outcome = launcher.run(&plan, display.screen(), &mut Alone { session: &session });
+    let outcome = launcher.run(plan, display.screen(), between);
     session.clear();
     let series = match outcome {
-        Err(brisk_launch::Error::Stopped) => return Ok(session.was_stopped()),
+        Err(brisk_launch::Error::Stopped) => return Ok(None),
         other => other?,
     };
     if let Some(file) = &args.save_reads {
         save_reads(file, &series)?;
     }
-    let unsettled = series.sets.iter().flat_map(|set| &set.runs).any(|run| !came_to_its_end(&run.ending, &display));
-    let printed = series.printed.clone();
-    let document = Document::Launch(Box::new(report(head, &plan, &display, series)));
-    session.finish(document, &args.outputs)?;
+    Ok(Some(series))
+}
+
+/// Writes the report; the exit code says whether every launch came to its end.
+fn show(
+    args: &Args,
+    session: &Session,
+    report: LaunchReport,
+    display: &Display,
+    printed: &str,
+) -> anyhow::Result<ExitCode> {
+    let unsettled = report.sets.iter().flat_map(|set| &set.runs).any(|run| !came_to_its_end(&run.ending, display));
+    session.finish(Document::Launch(Box::new(report)), &args.outputs)?;
     if unsettled && !printed.trim().is_empty() {
         eprintln!("brisk: the app said last:\n{}", printed.trim_end());
     }
@@ -184,18 +251,23 @@ pub(crate) fn place(app: &App) -> PathBuf {
     app.root.clone().or(home).unwrap_or_else(|| PathBuf::from("/"))
 }
 
-fn plan(args: &Args, app: App) -> anyhow::Result<Plan> {
+/// The command line of --vs.
+fn other(args: &Args) -> anyhow::Result<Option<Vec<OsString>>> {
+    let Some(other) = &args.vs else { return Ok(None) };
+    let words = shlex::split(other).context("the quotes in --vs do not close")?;
+    if words.is_empty() {
+        bail!("--vs is empty: give a command line");
+    }
+    Ok(Some(words.into_iter().map(OsString::from).collect()))
+}
+
+fn plan(args: &Args, app: App, other: Option<App>) -> anyhow::Result<Plan> {
     let label = |app: &App| {
         let words: Vec<_> = app.command.iter().map(|word| word.to_string_lossy()).collect();
         words.join(" ")
     };
     let mut setups = vec![Setup { label: app.id.clone(), app }];
-    if let Some(other) = &args.vs {
-        let words = shlex::split(other).context("the quotes in --vs do not close")?;
-        if words.is_empty() {
-            bail!("--vs is empty: give a command line");
-        }
-        let app = App::from_command(words.into_iter().map(OsString::from).collect());
+    if let Some(app) = other {
         setups.push(Setup { label: label(&app), app });
         setups[0].label = label(&setups[0].app);
         if setups[0].label == setups[1].label {
@@ -210,25 +282,6 @@ fn plan(args: &Args, app: App) -> anyhow::Result<Plan> {
     Ok(Plan { setups, temperatures, rounds: usize::from(args.runs) })
 }
 
-/// Launches with nothing else arranged around them.
-struct Alone<'a> {
-    session: &'a Session,
-}
-
-impl Surroundings for Alone<'_> {
-    fn before(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
-    }
-
-    fn after(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self, done: usize, all: usize, doing: &str) {
-        self.session.show(done as f64 / all as f64, doing);
-    }
-}
-
 fn report(mut head: Run, plan: &Plan, display: &Display, series: Series) -> LaunchReport {
     head.warn(series.warnings);
     if plan.rounds < 6 {
@@ -239,6 +292,7 @@ fn report(mut head: Run, plan: &Plan, display: &Display, series: Series) -> Laun
         header: head.end(None, 0),
         app: app.id.clone(),
         command: app.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        phone: None,
         screen: display.facts(),
         sets: series.sets,
         comparisons: series.comparisons,

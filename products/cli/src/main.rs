@@ -8,6 +8,7 @@ mod lab;
 mod latency;
 mod launch;
 mod monitor;
+mod on_phone;
 mod report;
 mod study;
 mod suite;

@@ -9,7 +9,7 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_launch::Launcher;
 use brisk_phone::suite::{self, OnPhone, Outcome, Scope, Study, Target};
-use brisk_phone::{Catalogue, NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec};
+use brisk_phone::{Catalogue, Phone, SqliteSpec, Variant, WriterSpec};
 use brisk_results::{Condition, Document, Header, PhoneFacts, SuiteReport, Temperature, WhatIfReport, WriterLoad};
 use clap::{Subcommand, ValueEnum};
 
@@ -19,6 +19,7 @@ use crate::bench::size;
 use crate::display::Display;
 use crate::lab::phone as lab_phone;
 use crate::launch::{Watching, few_runs};
+use crate::on_phone::{self, Brought, Wanted};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -175,39 +176,17 @@ impl Every {
         let apps = self.apps()?;
         let display = self.watching.display.own()?;
         let session = Session::begin()?;
-        let run_dir = session.run_dir().to_owned();
-        let phones = Phones::new(&run_dir);
-        let mut new = NewPhone {
-            preset: self.preset.clone(),
-            set: Vec::new(),
-            size_bytes: self.size,
-            scheduler: self.scheduler.clone(),
-            image: PathBuf::new(),
-            apps: Vec::new(),
-            server: crate::lab::brisk_lab(&run_dir, &["serve"])?,
-            take_down: crate::lab::brisk_lab(&run_dir, &["down", "--force"])?,
-            keep: false,
-        };
-        // A wrong preset is told now and not after minutes of building.
-        phones.check_flash(&new)?;
-        let images = lab_phone::images(self.cache_dir.as_ref())?;
-        let mut progress = |doing: &str| session.show(0.0, doing);
-        // An image of all apps serves where there is one; else a smaller one of the chosen is built sooner.
         let names: Vec<String> = apps.iter().map(|app| app.name.clone()).collect();
-        let made = images.get(&names, session.stop_flag(), &mut progress).and_then(|image| {
-            (new.image, new.apps) = (image.path, image.about.apps);
-            phones.up(&new, session.stop_flag(), &mut progress)
-        });
-        let (phone, repaired) = match made {
-            Err(brisk_phone::Error::Stopped) => {
-                session.clear();
-                return Ok(Made::Stopped(session.was_stopped()));
-            }
-            made => made?,
+        let wanted = Wanted {
+            preset: &self.preset,
+            size_bytes: self.size,
+            scheduler: self.scheduler.as_deref(),
+            cache_dir: self.cache_dir.as_ref(),
         };
-        for sentence in repaired {
-            eprintln!("repaired: {sentence}");
-        }
+        let phone = match wanted.up(&session, &names)? {
+            Brought::Up(phone) => *phone,
+            Brought::Stopped => return Ok(Made::Stopped(session.was_stopped())),
+        };
         let sense = session.sense();
         brisk_launch::scope::end_leftovers(&sense)?;
         let head = Run::begin(&sense, &Place::find(&sense, &phone.root(), false)?, 0)?;
@@ -251,7 +230,7 @@ fn run_suite(args: &RunArgs) -> anyhow::Result<ExitCode> {
         other => other?,
     };
     let flash = phone.flash()?;
-    head.warn(lab_warning(&flash));
+    head.warn(on_phone::late(&flash));
     let failed = warn(&mut head, &outcome, runs);
     let report =
         SuiteReport { header: end(head, &facts), phone: facts, conditions: outcome.conditions, apps: outcome.apps };
@@ -289,7 +268,7 @@ fn run_what_if(args: &WhatIfArgs) -> anyhow::Result<ExitCode> {
         Err(brisk_phone::Error::Stopped) => return stopped(&session, phone),
         other => other?,
     };
-    head.warn(lab_warning(&phone.flash()?));
+    head.warn(on_phone::late(&phone.flash()?));
     let failed = warn(&mut head, &outcome, runs);
     let report = WhatIfReport {
         header: end(head, &facts),
@@ -343,14 +322,6 @@ fn end(head: Run, phone: &PhoneFacts) -> Header {
         device.lab_preset = Some(phone.preset.clone());
     }
     header
-}
-
-fn lab_warning(flash: &brisk_lab::Status) -> Option<brisk_results::Warning> {
-    let fidelity = &flash.fidelity;
-    (!fidelity.reliable).then(|| brisk_results::Warning {
-        code: "lab_late".to_owned(),
-        text: format!("{}.", fidelity.reasons.join("; ")),
-    })
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
     let script = dir.path().join("bad.toml");
     std::fs::write(&script, "app = \"x\"\n[[step]]\ndo = { press = \"a\" }\n").expect("a file");
     let script = script.to_str().expect("a name");
+    let foreign = dir.path().join("foreign.toml");
+    let text = "app = \"netscape\"\ncommand = [\"netscape\"]\n[[step]]\ndo = { key = \"a\" }\n";
+    std::fs::write(&foreign, text).expect("a file");
+    let foreign = foreign.to_str().expect("a name");
     let cases: &[(&[&str], &str)] = &[
         (&["launch"], "Usage: brisk launch"),
         (&["launch", "--runs", "0", "xterm"], "0 is not in 1..=1000"),
@@ -42,11 +46,47 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         (&["latency", "--monkey", "0", "--", "true"], "0 is not in 1..=1000000"),
         (&["latency", "--show", "nothing"], "no script nothing comes with brisk"),
         (&["latency", "--no-screen", "xterm"], "this needs a screen"),
+        // On a phone: before anything of one is made.
+        (&["launch", "--preset", "galaxy-s5-emmc", "--", "netscape"], "not an app of the phone; there are chromium, "),
+        (&["launch", "--preset", "galaxy-s5-emmc", "--vs", "netscape", "--", "xterm"], "'netscape' is not an app"),
+        (&["latency", "--preset", "galaxy-s5-emmc", foreign], "not an app of the phone; there are chromium, "),
+        (&["latency", "--preset", "galaxy-s5-emmc", "--no-screen", "xterm"], "this needs a screen"),
+        (&["latency", "--preset", "galaxy-s5-emmc", "--phone", "1", "xterm"], "cannot be used with"),
+        (&["latency", "--size", "1G", "xterm"], "--preset"),
+        (&["launch", "--scheduler", "none", "xterm"], "--preset"),
     ];
     for (args, words) in cases {
         let output = brisk(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(words), "{args:?} said: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let cases: &[(&[&str], &str)] = &[
+        (&["launch", "--preset", "nokia-3310", "--", "xterm"], "nokia-3310"),
+        (&["latency", "--preset", "nokia-3310", "xterm"], "nokia-3310"),
+        (&["latency", "--phone", "7", "xterm"], "'7' is not a phone"),
+        (&["launch", "--phone", "7", "--", "xterm"], "'7' is not a phone"),
+    ];
+    for (args, words) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
+        command.args(*args).env("BRISK_RUN_DIR", dir.path()).env("BRISK_CACHE_DIR", dir.path().join("cache"));
+        let output = command.output().expect("brisk runs");
+        let said = stderr(&output);
+        if ["cgroup2", "xvfb", "matchbox"].iter().any(|missing| said.contains(missing)) {
+            eprintln!("skipped: {said}");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?} said: {said}");
+        assert!(!dir.path().join("cache").exists() && !dir.path().join("phone/1").exists(), "{args:?}");
     }
 }
 

@@ -210,6 +210,7 @@ pub fn launch() -> LaunchReport {
         header: header(Some(s5_device())),
         app: "evince".into(),
         command: ["evince", "/home/user/manual.pdf"].map(String::from).into(),
+        phone: None,
         screen: x11(),
         sets,
         comparisons,
@@ -272,6 +273,7 @@ pub fn latency() -> LatencyReport {
         app: "mousepad".into(),
         command: ["mousepad", "notes.txt"].map(String::from).into(),
         script: "mousepad".into(),
+        phone: None,
         screen: x11(),
         steps: vec![
             step("type a line", "text \"hello\"", &parts(38.0, 0.0, 0.0), Some(14.0)),
