@@ -1,0 +1,87 @@
+//! What can be chosen about this engine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::setup::Profile;
+
+/// How the engine works.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// By what is measured and observed.
+    #[default]
+    Adaptive,
+    /// As dissertation 4.4.1 says, with its constants, all the time.
+    Paper,
+}
+
+/// Configuration of the engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How it works.
+    pub mode: Mode,
+    /// Reads that take less than this on average need no help. A launch always gets it.
+    pub read_delay_aim_ms: f64,
+    /// How long a write may be held back by reads of higher priority (the paper's time slice: 100 ms).
+    pub writes_wait_max_ms: u32,
+    /// Whether apps that are launched get the I/O class `launching_priority`.
+    pub boost_launches: bool,
+    /// Write throughput that a set-up has to leave, in percent of the default's, for `brisk study frontier` to choose it.
+    pub write_throughput_min_percent: f64,
+    /// Writes below this rate disturb nobody.
+    pub writes_min_per_s: f64,
+    /// Reads below this rate are not waited for.
+    pub reads_min_per_s: f64,
+    /// An app waits for storage when it stood still for it for this share of the time.
+    pub stall_min_percent: f64,
+    /// Least time between two changes of a knob.
+    pub dwell_ms: u64,
+    /// How long the set-up stays after nobody waits any more.
+    pub hold_ms: u64,
+    /// How long a device is left alone after a set-up did not help; doubled each time, up to a day.
+    pub retry_after_s: u64,
+    /// I/O class and level of apps that are launched, and of apps in front that wait, as ionice(1) takes them.
+    pub launching_priority: String,
+    /// The same for apps in the background while somebody waits. Not `idle` by default: what waits for a journal commit
+    /// waits for the data that all apps wrote before it.
+    pub background_priority: String,
+    /// The same for batches.
+    pub batch_priority: String,
+    /// What was measured, by model of device.
+    pub profiles: BTreeMap<String, Profile>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Adaptive,
+            read_delay_aim_ms: 2.0,
+            writes_wait_max_ms: 100,
+            boost_launches: true,
+            write_throughput_min_percent: 90.0,
+            writes_min_per_s: 5.0,
+            reads_min_per_s: 5.0,
+            stall_min_percent: 10.0,
+            dwell_ms: 1_000,
+            hold_ms: 3_000,
+            retry_after_s: 600,
+            launching_priority: "realtime 4".to_owned(),
+            background_priority: "best-effort 7".to_owned(),
+            batch_priority: "idle".to_owned(),
+            profiles: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn dwell_ns(&self) -> u64 {
+        self.dwell_ms.saturating_mul(1_000_000)
+    }
+
+    pub(crate) fn hold_ns(&self) -> u64 {
+        self.hold_ms.saturating_mul(1_000_000)
+    }
+}

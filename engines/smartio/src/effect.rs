@@ -1,0 +1,167 @@
+//! Whether a set-up helps: reads with it and without, at about the same rate of writes.
+//!
+//! A sample is one interval in which both reads and writes went to the device and nothing was switched. Samples are kept
+//! apart by the octave of the write rate, with the set-up and without; so like is compared with like. The kernel's read time
+//! begins when a request has got its tag, and what waits for a tag does not show in it: therefore more reads a second count as
+//! help, too.
+
+use std::collections::BTreeMap;
+
+use brisk_core::decision::Reason;
+use brisk_core::snapshot::DiskRates;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+
+/// Samples without the set-up, and with it, before anything is said.
+const SAMPLES_WITHOUT: u32 = 4;
+const SAMPLES_WITH: u32 = 8;
+/// What counts as a difference.
+const HELP_SHARE: f64 = 0.05;
+/// Weight of the newest sample in a running mean.
+const NEWEST: f64 = 0.25;
+/// The longest time for which a device is left alone.
+const LEFT_ALONE_MAX_S: u64 = 86_400;
+
+/// What a set-up did on one device.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Effect {
+    /// By octave of the write rate in bytes a second.
+    pub octaves: BTreeMap<u8, Pair>,
+    /// Until when the device is left alone, CLOCK_MONOTONIC.
+    pub left_alone_until_ns: Option<u64>,
+    /// How often it was.
+    pub times: u32,
+}
+
+/// Reads without and with the set-up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Without.
+    pub without: Tally,
+    /// With.
+    pub with: Tally,
+}
+
+/// Running means of some samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// How many.
+    pub samples: u32,
+    /// Mean time of a read.
+    pub read_ms: f64,
+    /// Reads.
+    pub reads_per_s: f64,
+}
+
+impl Tally {
+    fn add(&mut self, read_ms: f64, reads_per_s: f64) {
+        let weight = if self.samples == 0 { 1.0 } else { NEWEST };
+        self.samples = self.samples.saturating_add(1);
+        self.read_ms += weight * (read_ms - self.read_ms);
+        self.reads_per_s += weight * (reads_per_s - self.reads_per_s);
+    }
+}
+
+impl Effect {
+    /// Whether the device is left alone now.
+    pub(crate) fn is_left_alone(&self, now_ns: u64) -> bool {
+        self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
+    }
+
+    /// Counts what happened in an interval with the set-up, or without. Gives a reason when that shows that it does not
+    /// help: then the device is left alone from now on.
+    pub(crate) fn learn(&mut self, config: &Config, rates: &DiskRates, with: bool, now_ns: u64) -> Option<Reason> {
+        let read_ms = rates.read.latency_ms_mean.filter(|ms| ms.is_finite())?;
+        let reads_per_s = rates.read.requests_per_s;
+        if reads_per_s < config.reads_min_per_s || rates.write.requests_per_s < config.writes_min_per_s {
+            return None;
+        }
+        let octave = rates.write.bytes_per_s.max(1.0).log2() as u8;
+        let pair = self.octaves.entry(octave).or_default();
+        let tally = if with { &mut pair.with } else { &mut pair.without };
+        tally.add(read_ms, reads_per_s);
+        let (with, without) = (pair.with, pair.without);
+        if with.samples < SAMPLES_WITH || without.samples < SAMPLES_WITHOUT {
+            return None;
+        }
+        let faster = with.read_ms < without.read_ms * (1.0 - HELP_SHARE);
+        let more = with.reads_per_s > without.reads_per_s * (1.0 + HELP_SHARE);
+        if faster || more {
+            return None;
+        }
+        // Tried anew from the beginning when the time is over.
+        pair.with = Tally::default();
+        let left_alone_s = config.retry_after_s.saturating_mul(1 << self.times.min(16)).min(LEFT_ALONE_MAX_S);
+        self.times = self.times.saturating_add(1);
+        self.left_alone_until_ns = Some(now_ns.saturating_add(left_alone_s.saturating_mul(1_000_000_000)));
+        let reason = Reason::rule("does_not_help")
+            .number("read_ms_with", with.read_ms)
+            .number("read_ms_without", without.read_ms)
+            .number("write_mb_per_s", rates.write.bytes_per_s / 1e6)
+            .number("left_alone_s", left_alone_s as f64);
+        Some(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_core::snapshot::IoRates;
+
+    fn rates(read_ms: f64, reads_per_s: f64, write_bytes_per_s: f64) -> DiskRates {
+        let io = |requests_per_s, bytes_per_s, ms| IoRates {
+            requests_per_s,
+            bytes_per_s,
+            size_bytes_mean: None,
+            latency_ms_mean: Some(ms),
+        };
+        DiskRates {
+            read: io(reads_per_s, 4096.0 * reads_per_s, read_ms),
+            write: io(100.0, write_bytes_per_s, 1.0),
+            ..DiskRates::default()
+        }
+    }
+
+    /// Without at 10 ms and 100 reads a second, then with: whether it was found not to help.
+    fn judged(with_ms: f64, with_reads_per_s: f64, with_bytes_per_s: f64) -> bool {
+        let (config, mut effect) = (Config::default(), Effect::default());
+        for _ in 0..SAMPLES_WITHOUT {
+            assert_eq!(effect.learn(&config, &rates(10.0, 100.0, 4e6), false, 0), None);
+        }
+        (0..SAMPLES_WITH)
+            .any(|_| effect.learn(&config, &rates(with_ms, with_reads_per_s, with_bytes_per_s), true, 7).is_some())
+    }
+
+    #[test]
+    fn like_is_compared_with_like() {
+        for (with_ms, reads_per_s, bytes_per_s, useless) in [
+            (2.0, 100.0, 4e6, false),
+            (10.0, 100.0, 4e6, true),
+            (12.0, 80.0, 4e6, true),
+            // More reads a second: they do not wait for tags any more.
+            (10.0, 200.0, 4e6, false),
+            // Another octave of writes says nothing.
+            (30.0, 80.0, 40e6, false),
+        ] {
+            assert_eq!(judged(with_ms, reads_per_s, bytes_per_s), useless, "{with_ms} {reads_per_s} {bytes_per_s}");
+        }
+    }
+
+    #[test]
+    fn each_time_it_is_left_alone_for_longer() {
+        let (config, mut effect) = (Config::default(), Effect::default());
+        let mut waits_s = Vec::new();
+        for _ in 0..SAMPLES_WITHOUT {
+            let _ = effect.learn(&config, &rates(10.0, 100.0, 4e6), false, 0);
+        }
+        for _ in 0..10 * SAMPLES_WITH {
+            if effect.learn(&config, &rates(10.0, 100.0, 4e6), true, 0).is_some() {
+                waits_s.push(effect.left_alone_until_ns.expect("left alone") / 1_000_000_000);
+            }
+        }
+        assert_eq!(waits_s, [600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400, 76_800, 86_400, 86_400]);
+        assert!(effect.is_left_alone(1) && !effect.is_left_alone(86_400_000_000_000));
+    }
+}

@@ -1,0 +1,161 @@
+//! Settings of a block queue that belong together, and where they come from.
+//!
+//! A *set-up* is data: it is found by search for each model of device, because what is best depends on how many requests a
+//! device takes at once and how long its programs last. The numbers behind the shipped ones are in [`shipped`].
+
+use std::collections::BTreeMap;
+
+use brisk_core::decision::Device;
+use serde::{Deserialize, Serialize};
+
+/// Settings of a block queue that belong together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Setup {
+    /// The scheduler; without one all of the queue's settings stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// Requests that the scheduler holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nr_requests: Option<u32>,
+    /// Largest request, in KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_sectors_kb: Option<u32>,
+    /// Target of write-back throttling in us; 0 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wbt_lat_usec: Option<u32>,
+    /// Whether who waits gets a higher I/O priority: not all schedulers heed it.
+    pub priorities: bool,
+    /// Tunables of the scheduler.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tunables: BTreeMap<String, String>,
+}
+
+/// How a set-up was found to be good.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// When, RFC 3339.
+    pub measured_at: String,
+    /// Kernel release on which.
+    pub kernel: String,
+    /// Mean time of a read beside writers with the settings that were found on the device.
+    pub default_read_us: f64,
+    /// The same with this set-up.
+    pub read_us: f64,
+    /// Write throughput with this set-up in percent of that with the settings found.
+    pub write_percent: f64,
+}
+
+/// What is known of a model of device. The form of `/var/lib/brisk/profiles/smartio/MODEL.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Profile {
+    /// The device's own name, firmware included.
+    pub model: String,
+    /// Whether this is a shipped default for its kind, and not measured on it.
+    pub is_default: bool,
+    /// Where somebody waits.
+    pub waiting: Setup,
+    /// Where nobody does; empty for the settings from before brisk.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub calm: Setup,
+    /// How it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+fn is_empty(setup: &Setup) -> bool {
+    *setup == Setup::default()
+}
+
+impl Setup {
+    /// Under mq-deadline.
+    fn mq_deadline(tunables: &[(&str, &str)]) -> Self {
+        Self {
+            scheduler: Some("mq-deadline".to_owned()),
+            priorities: true,
+            tunables: tunables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The set-up for devices of this kind that were never measured.
+///
+/// mq-deadline with one asynchronous write in its hands at a time (`async_depth`): the tags of a phone's device are few, and
+/// each that a write holds is one that a read waits for. `fifo_batch` 1 asks after every request whether a read waits; writes
+/// get their turn after 16 reads or 100 ms. Deeper devices (UFS, NVMe) keep some more writes in flight, because
+/// their throughput needs it.
+#[must_use]
+pub fn shipped(kind: &str) -> Profile {
+    let async_depth = match kind {
+        "ufs" => "2",
+        "nvme" => "4",
+        _ => "1",
+    };
+    let tunables =
+        [("async_depth", async_depth), ("fifo_batch", "1"), ("writes_starved", "16"), ("prio_aging_expire", "100")];
+    Profile { is_default: true, waiting: Setup::mq_deadline(&tunables), ..Profile::default() }
+}
+
+/// The profile for a device: the one that was measured on its model, or the default of its kind.
+pub(crate) fn of(profiles: &BTreeMap<String, Profile>, device: &Device) -> Profile {
+    let measured = || profiles.get(&device.model).filter(|_| !device.model.is_empty());
+    // A scheduler that has gone with the kernel that had it takes its set-up along.
+    let usable = |profile: &&Profile| profile.waiting.scheduler.as_ref().is_none_or(|name| device.has_scheduler(name));
+    measured().filter(usable).cloned().unwrap_or_else(|| shipped(&device.kind))
+}
+
+/// Name of the file that keeps the profile of `model`: everything that is not plain becomes `_`.
+#[must_use]
+pub fn file_name(model: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' };
+    let name: String = model.trim().chars().map(plain).take(120).collect();
+    let name = name.trim_start_matches('.');
+    format!("{}.toml", if name.is_empty() { "unknown" } else { name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_read_back_from_its_file() {
+        let evidence = Evidence {
+            measured_at: "2026-11-22T03:00:00Z".to_owned(),
+            kernel: "6.18.4".to_owned(),
+            default_read_us: 16_300.0,
+            read_us: 1_300.0,
+            write_percent: 98.0,
+        };
+        let profile = Profile { model: "SEM16G 07".to_owned(), evidence: Some(evidence), ..shipped("emmc") };
+        let text = toml::to_string(&profile).expect("TOML");
+        assert_eq!(toml::from_str::<Profile>(&text).expect("the same"), profile, "{text}");
+        assert!(toml::from_str::<Profile>("modle = 'x'").is_err());
+    }
+
+    #[test]
+    fn no_model_makes_a_path() {
+        for (model, name) in
+            [("SEM16G 07", "SEM16G_07.toml"), ("../../etc/passwd", "_.._etc_passwd.toml"), ("", "unknown.toml")]
+        {
+            assert_eq!(file_name(model), name);
+        }
+    }
+
+    #[test]
+    fn a_profile_whose_scheduler_is_gone_gives_way_to_the_default() {
+        let setup = Setup { scheduler: Some("adios".to_owned()), ..Setup::default() };
+        let profile = Profile { model: "X".to_owned(), waiting: setup, ..Profile::default() };
+        let profiles = BTreeMap::from([("X".to_owned(), profile)]);
+        let device = |schedulers: &[&str]| Device {
+            model: "X".to_owned(),
+            schedulers: schedulers.iter().map(|&name| name.to_owned()).collect(),
+            ..Device::default()
+        };
+        assert!(!of(&profiles, &device(&["adios"])).is_default);
+        assert!(of(&profiles, &device(&["mq-deadline"])).is_default);
+        assert!(of(&profiles, &Device::default()).is_default);
+    }
+}

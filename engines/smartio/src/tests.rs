@@ -1,0 +1,410 @@
+use brisk_core::app::{App, Tolerance};
+use brisk_core::decision::{Decision, Device, Objective, Observed, Reason};
+use brisk_core::event::{Event, EventKind};
+use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot, StallTotals};
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+/// A machine with one device and some apps, whose totals grow as told.
+#[derive(Clone)]
+struct Machine {
+    now: Snapshot,
+    device: Device,
+    apps: Vec<App>,
+}
+
+/// What happens in one interval.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    elapsed_ms: u64,
+    reads: u64,
+    read_ms: u64,
+    writes: u64,
+    stall_percent: u64,
+    launching: bool,
+}
+
+const QUIET: Step = Step { elapsed_ms: 500, reads: 0, read_ms: 0, writes: 0, stall_percent: 0, launching: false };
+const READS: Step = Step { reads: 100, read_ms: 10, stall_percent: 60, ..QUIET };
+const WRITES: Step = Step { writes: 100, ..QUIET };
+const BOTH: Step = Step { writes: 100, ..READS };
+const LAUNCH: Step = Step { launching: true, ..BOTH };
+
+fn app(group: &str, tolerance: Tolerance) -> App {
+    App { group: group.to_owned(), id: group.to_owned(), launching: false, tolerance, reason: Reason::rule("test") }
+}
+
+fn machine(schedulers: &[&str]) -> Machine {
+    let device = Device {
+        name: "mmcblk0".to_owned(),
+        model: "SEM16G".to_owned(),
+        kind: "emmc".to_owned(),
+        schedulers: schedulers.iter().map(|&name| name.to_owned()).collect(),
+        originals: vec![("scheduler".to_owned(), "mq-deadline".to_owned())],
+    };
+    let front = "app-front.scope";
+    let now = Snapshot {
+        at_ns: 1_000 * MS,
+        disks: vec![DiskTotals { name: device.name.clone(), ..DiskTotals::default() }],
+        apps: vec![AppTotals {
+            name: front.to_owned(),
+            io_pressure: Some(StallTotals::default()),
+            ..AppTotals::default()
+        }],
+        ..Snapshot::default()
+    };
+    let apps = vec![
+        app(front, Tolerance::Interactive),
+        app("backup.service", Tolerance::Background),
+        app("index.service", Tolerance::Batch),
+    ];
+    Machine { now, device, apps }
+}
+
+impl Machine {
+    fn step(&mut self, config: &Config, state: &State, step: Step, events: &[Event]) -> Decision<State> {
+        let previous = self.now.clone();
+        self.now.at_ns += step.elapsed_ms * MS;
+        let disk = &mut self.now.disks[0];
+        disk.read.requests += step.reads;
+        disk.read.bytes += step.reads * 16_384;
+        disk.read.time_ms += step.reads * step.read_ms;
+        disk.write.requests += step.writes;
+        disk.write.bytes += step.writes * 65_536;
+        if let Some(stall) = &mut self.now.apps[0].io_pressure {
+            stall.some_us += step.elapsed_ms * 10 * step.stall_percent;
+        }
+        self.apps[0].launching = step.launching;
+        let (devices, apps) = (std::slice::from_ref(&self.device), self.apps.as_slice());
+        decide(config, state, &Observed { previous: Some(&previous), now: &self.now, events, devices, apps })
+    }
+
+    /// Runs all steps; the decision after the last.
+    fn run(&mut self, config: &Config, steps: &[Step]) -> Decision<State> {
+        let first = Decision { state: State::default(), wishes: vec![], notes: vec![] };
+        steps.iter().fold(first, |last, step| self.step(config, &last.state, *step, &[]))
+    }
+}
+
+const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// Knobs and values as text.
+fn texts(decision: &Decision<State>) -> Vec<(String, String)> {
+    decision.wishes.iter().map(|wish| (wish.knob.to_string(), wish.value.clone())).collect()
+}
+
+fn rules(decision: &Decision<State>) -> Vec<&str> {
+    let mut rules: Vec<&str> = decision.wishes.iter().map(|wish| wish.reason.rule.as_ref()).collect();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn a_launch_beside_writes_gets_the_whole_set_up_and_priorities() {
+    let decision = machine(&ALL).run(&Config::default(), &[WRITES, LAUNCH]);
+    let expected = [
+        ("queue/mmcblk0/scheduler", "mq-deadline"),
+        ("queue/mmcblk0/mq-deadline/async_depth", "1"),
+        ("queue/mmcblk0/mq-deadline/fifo_batch", "1"),
+        ("queue/mmcblk0/mq-deadline/prio_aging_expire", "100"),
+        ("queue/mmcblk0/mq-deadline/writes_starved", "16"),
+        ("io_priority/app-front.scope", "realtime 4"),
+        ("io_priority/backup.service", "best-effort 7"),
+        ("io_priority/index.service", "idle"),
+    ];
+    let expected: Vec<_> = expected.map(|(knob, value)| (knob.to_owned(), value.to_owned())).into();
+    assert_eq!(texts(&decision), expected);
+    assert!(decision.wishes.iter().all(|wish| wish.objective == Objective::Delay));
+    let reason = decision.wishes[0].reason.to_string();
+    assert_eq!(reason, "launch beside writes (writes_per_s 200, app app-front.scope, set-up default for emmc)");
+}
+
+#[test]
+fn each_rule_holds_where_it_should_and_nowhere_else() {
+    let config = Config::default();
+    let slow_enough = Step { read_ms: 1, ..BOTH };
+    for (what, steps, expected) in [
+        ("nothing", vec![QUIET], vec![]),
+        ("reads alone", vec![READS], vec![]),
+        ("writes alone", vec![WRITES], vec![]),
+        (
+            "reads beside writes",
+            vec![BOTH],
+            vec!["reads_beside_writes", "somebody_waits_for_it", "somebody_waits_for_another"],
+        ),
+        ("reads that are fast enough", vec![slow_enough], vec![]),
+        ("nobody stalls", vec![Step { stall_percent: 5, ..BOTH }], vec![]),
+        (
+            "a launch alone",
+            vec![Step { launching: true, ..READS }],
+            vec!["somebody_waits_for_it", "somebody_waits_for_another"],
+        ),
+        (
+            "it works, and reads are fast for that",
+            vec![BOTH, Step { stall_percent: 2, ..slow_enough }],
+            vec!["reads_beside_writes", "somebody_waits_for_it", "somebody_waits_for_another"],
+        ),
+        (
+            "half a second later",
+            vec![BOTH, WRITES],
+            vec!["held", "somebody_waits_for_it", "somebody_waits_for_another"],
+        ),
+        (
+            "long after",
+            vec![BOTH, WRITES, WRITES, WRITES, WRITES, WRITES, WRITES, WRITES],
+            vec![
+                // The priority of others outlives the last of those who waited by the same time.
+                "somebody_waits_for_another",
+            ],
+        ),
+    ] {
+        assert_eq!(rules(&machine(&ALL).run(&config, &steps)), expected, "{what}");
+    }
+    let unboosted = Config { boost_launches: false, ..config.clone() };
+    assert_eq!(rules(&machine(&ALL).run(&unboosted, &[Step { launching: true, ..READS }])), [""; 0]);
+    let tolerant = Config { read_delay_aim_ms: 20.0, ..config };
+    assert_eq!(rules(&machine(&ALL).run(&tolerant, &[BOTH])), [""; 0]);
+}
+
+#[test]
+fn nothing_is_wished_while_nobody_waits() {
+    let mut machine = machine(&ALL);
+    machine.apps[0].tolerance = Tolerance::Streaming;
+    assert_eq!(texts(&machine.run(&Config::default(), &[BOTH, WRITES, READS, BOTH])), []);
+}
+
+#[test]
+fn a_measured_set_up_goes_before_the_default() {
+    let waiting = Setup {
+        scheduler: Some("kyber".to_owned()),
+        nr_requests: Some(4),
+        max_sectors_kb: Some(128),
+        wbt_lat_usec: Some(0),
+        ..Setup::default()
+    };
+    let profile = Profile { model: "SEM16G".to_owned(), waiting, ..Profile::default() };
+    let mut config = Config::default();
+    config.profiles.insert("SEM16G".to_owned(), profile);
+    let decision = machine(&ALL).run(&config, &[LAUNCH]);
+    let queue: Vec<_> = texts(&decision).into_iter().filter(|(knob, _)| knob.starts_with("queue")).collect();
+    let expected = [("scheduler", "kyber"), ("nr_requests", "4"), ("max_sectors_kb", "128"), ("wbt_lat_usec", "0")];
+    assert_eq!(queue, expected.map(|(name, value)| (format!("queue/mmcblk0/{name}"), value.to_owned())));
+    assert!(decision.wishes[0].reason.to_string().ends_with("set-up measured on SEM16G)"));
+    // Not the driver's tags.
+    if let Some(profile) = config.profiles.get_mut("SEM16G") {
+        profile.waiting.scheduler = Some("none".to_owned());
+    }
+    let decision = machine(&ALL).run(&config, &[LAUNCH]);
+    assert!(!texts(&decision).iter().any(|(knob, _)| knob.ends_with("nr_requests")), "{:?}", texts(&decision));
+}
+
+#[test]
+fn writes_wait_no_longer_than_the_configuration_allows() {
+    let config = Config { writes_wait_max_ms: 40, ..Config::default() };
+    let decision = machine(&ALL).run(&config, &[LAUNCH]);
+    let aging = texts(&decision).into_iter().find(|(knob, _)| knob.ends_with("prio_aging_expire"));
+    assert_eq!(aging.map(|(_, value)| value).as_deref(), Some("40"));
+}
+
+#[test]
+fn the_kernel_s_own_scheduler_is_all_that_is_wished_for_where_it_is() {
+    let mut machine = machine(&["none", "smartio", "mq-deadline"]);
+    let scheduler = |decision: &Decision<State>| {
+        let queue = decision.wishes.iter().filter(|wish| wish.knob.device().is_some());
+        queue.map(|wish| (wish.knob.to_string(), wish.value.clone(), wish.objective)).collect::<Vec<_>>()
+    };
+    let knob = "queue/mmcblk0/scheduler".to_owned();
+    let calm = machine.run(&Config::default(), &[QUIET]);
+    assert_eq!(scheduler(&calm), [(knob.clone(), "smartio".to_owned(), Objective::Energy)]);
+    let waiting = machine.run(&Config::default(), &[LAUNCH]);
+    assert_eq!(scheduler(&waiting), [(knob.clone(), "smartio".to_owned(), Objective::Delay)]);
+    let paper = machine.run(&Config { mode: Mode::Paper, ..Config::default() }, &[QUIET]);
+    assert_eq!(scheduler(&paper), [(knob, "smartio".to_owned(), Objective::Delay)]);
+    assert!(paper.notes.is_empty());
+}
+
+#[test]
+fn the_paper_s_parameters_stand_all_the_time_and_what_lacks_is_said() {
+    let config = Config { mode: Mode::Paper, ..Config::default() };
+    let decision = machine(&ALL).run(&config, &[QUIET]);
+    let values: Vec<_> = texts(&decision).into_iter().map(|(_, value)| value).collect();
+    assert_eq!(values, ["mq-deadline", "8", "2", "100", "534"]);
+    assert!(decision.notes[0].to_string().contains("levels within a class"), "{:?}", decision.notes);
+    let without = machine(&["none", "bfq"]).run(&config, &[QUIET]);
+    assert_eq!(texts(&without), []);
+    assert!(without.notes[0].to_string().contains("mq-deadline, which stands in"), "{:?}", without.notes);
+}
+
+#[test]
+fn what_the_kernel_refused_is_not_wished_for_again_until_configured() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    let at_ns = machine.now.at_ns;
+    let knob = "queue/mmcblk0/mq-deadline/async_depth".to_owned();
+    let refused = Event { at_ns, kind: EventKind::Refused { knob: knob.clone(), why: "gone".to_owned() } };
+    let decision = machine.step(&config, &State::default(), LAUNCH, &[refused]);
+    assert!(!texts(&decision).iter().any(|(wished, _)| *wished == knob));
+    let again = machine.step(&config, &decision.state, LAUNCH, &[]);
+    assert_eq!(texts(&again), texts(&decision));
+    let configured = Event { at_ns, kind: EventKind::Configured };
+    let anew = machine.step(&config, &decision.state, LAUNCH, &[configured]);
+    assert!(texts(&anew).iter().any(|(wished, _)| *wished == knob));
+}
+
+#[test]
+fn what_does_not_help_is_left_alone_and_remembered() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    // Contention that nobody waits for shows what it is like without.
+    let mut steps = vec![Step { stall_percent: 0, ..BOTH }; 4];
+    steps.extend([BOTH; 9]);
+    let mut decision = machine.run(&config, &steps[..12]);
+    assert!(decision.notes.is_empty() && !decision.wishes.is_empty());
+    for _ in 0..2 {
+        decision = machine.step(&config, &decision.state, BOTH, &[]);
+        if !decision.notes.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(decision.notes[0].rule, "does_not_help");
+    // The set-up goes when its time is over, and does not come back with the next need.
+    for _ in 0..20 {
+        decision = machine.step(&config, &decision.state, LAUNCH, &[]);
+    }
+    assert_eq!(texts(&decision), []);
+    machine.now.at_ns += 600_000 * MS;
+    decision = machine.step(&config, &decision.state, LAUNCH, &[]);
+    assert!(texts(&decision).len() > 5, "it is tried again: {:?}", texts(&decision));
+}
+
+#[test]
+fn writes_that_stand_still_end_it() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    let starved = Step { writes: 0, ..LAUNCH };
+    let decision = machine.run(&config, &[LAUNCH, starved, starved, starved, starved, starved, starved]);
+    assert!(!texts(&decision).iter().any(|(knob, _)| knob.starts_with("queue")), "{:?}", texts(&decision));
+}
+
+#[test]
+fn what_was_counted_across_a_suspend_is_void() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    let resumed = Event { at_ns: machine.now.at_ns, kind: EventKind::Resumed { gap_ms: 60_000 } };
+    assert_eq!(texts(&machine.step(&config, &State::default(), BOTH, &[resumed])), []);
+}
+
+#[test]
+fn another_boot_begins_anew() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    let decision = machine.run(&config, &[LAUNCH]);
+    let later = State { at_ns: u64::MAX, ..decision.state };
+    let decision = machine.step(&config, &later, QUIET, &[]);
+    assert_eq!((texts(&decision), decision.state.groups.len()), (vec![], 0));
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    (1u64..4_000, 0u64..300, 0u64..40, 0u64..300, 0u64..=100, any::<bool>()).prop_map(
+        |(elapsed_ms, reads, read_ms, writes, stall_percent, launching)| Step {
+            elapsed_ms,
+            // Half of the time nothing, so that needs come and go.
+            reads: reads.saturating_sub(150),
+            read_ms,
+            writes: writes.saturating_sub(150),
+            stall_percent,
+            launching: launching && stall_percent > 50,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_knob_changes_faster_than_the_dwell(
+        steps in prop::collection::vec(any_step(), 1..60),
+        (dwell_ms, hold_ms) in (0u64..5_000, 0u64..5_000),
+    ) {
+        let config = Config { dwell_ms, hold_ms, ..Config::default() };
+        let (mut machine, mut state) = (machine(&ALL), State::default());
+        let mut values: BTreeMap<String, (Option<String>, u64)> = BTreeMap::new();
+        for step in steps {
+            let decision = machine.step(&config, &state, step, &[]);
+            let now_ns = machine.now.at_ns;
+            let wished: BTreeMap<String, String> = texts(&decision).into_iter().collect();
+            prop_assert_eq!(wished.len(), decision.wishes.len());
+            for knob in values.keys().chain(wished.keys()).cloned().collect::<BTreeSet<_>>() {
+                let value = wished.get(&knob).cloned();
+                let last = values.get(&knob).cloned();
+                match last {
+                    Some((before, _)) if before == value => {}
+                    Some((before, changed_ns)) => {
+                        prop_assert!(
+                            now_ns - changed_ns >= dwell_ms * MS,
+                            "{} from {:?} to {:?} after {} ms", knob, before, value, (now_ns - changed_ns) / MS
+                        );
+                        values.insert(knob, (value, now_ns));
+                    }
+                    None => drop(values.insert(knob, (value, now_ns))),
+                }
+            }
+            let look_ns = decision.state.next_look_ns().expect("it always wants to look again");
+            prop_assert!(look_ns > now_ns);
+            state = decision.state;
+        }
+    }
+
+    #[test]
+    fn the_same_inputs_give_the_same_decision(steps in prop::collection::vec(any_step(), 1..30), paper in any::<bool>()) {
+        let config = Config { mode: if paper { Mode::Paper } else { Mode::Adaptive }, ..Config::default() };
+        prop_assert_eq!(machine(&ALL).run(&config, &steps), machine(&ALL).run(&config, &steps));
+    }
+
+    #[test]
+    fn no_scheduler_is_wished_that_the_device_lacks(
+        steps in prop::collection::vec(any_step(), 1..20),
+        has in prop::collection::vec(any::<bool>(), 5),
+        wanted in 0usize..6,
+        paper in any::<bool>(),
+    ) {
+        let names = ["none", "mq-deadline", "kyber", "bfq", "smartio", "adios"];
+        let schedulers: Vec<&str> = names.into_iter().zip(&has).filter(|(_, has)| **has).map(|(name, _)| name).collect();
+        let mut config = Config { mode: if paper { Mode::Paper } else { Mode::Adaptive }, ..Config::default() };
+        let waiting = Setup {
+            scheduler: Some(names[wanted].to_owned()),
+            tunables: BTreeMap::from([("x".to_owned(), "1".to_owned())]),
+            ..Setup::default()
+        };
+        config.profiles.insert("SEM16G".to_owned(), Profile { waiting: waiting.clone(), calm: waiting, ..Profile::default() });
+        let (mut machine, mut state) = (machine(&schedulers), State::default());
+        for step in steps {
+            let decision = machine.step(&config, &state, step, &[]);
+            let mut chosen = None;
+            for wish in &decision.wishes {
+                match &wish.knob {
+                    Knob::Queue { setting: QueueSetting::Scheduler, .. } => chosen = Some(wish.value.clone()),
+                    Knob::Queue { setting: QueueSetting::Tunable { scheduler, .. }, .. } => {
+                        prop_assert_eq!(Some(scheduler), chosen.as_ref());
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert!(chosen.is_none_or(|name| schedulers.contains(&name.as_str())));
+            state = decision.state;
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_back(steps in prop::collection::vec(any_step(), 1..20)) {
+        let state = machine(&ALL).run(&Config::default(), &steps).state;
+        let text = toml::to_string(&state).expect("TOML");
+        prop_assert_eq!(toml::from_str::<State>(&text).expect("the same"), state);
+    }
+}
+
+#[test]
+fn a_configuration_names_what_it_does_not_know() {
+    assert_eq!(toml::from_str::<Config>("").expect("all defaults"), Config::default());
+    let error = toml::from_str::<Config>("dwel_ms = 3").expect_err("unknown").to_string();
+    assert!(error.contains("dwel_ms"), "{error}");
+    let text = toml::to_string(&Config::default()).expect("TOML");
+    assert_eq!(toml::from_str::<Config>(&text).expect("the same"), Config::default());
+}

@@ -1,0 +1,71 @@
+//! From a set-up to wishes.
+
+use std::collections::BTreeSet;
+
+use brisk_core::decision::{Device, Objective, Reason, Wish};
+use brisk_core::knob::{Knob, QueueSetting};
+
+use crate::KERNEL_SCHEDULER;
+use crate::setup::Setup;
+
+/// Collects wishes; what the kernel refused before is left out.
+pub(crate) struct Wishes<'a> {
+    refused: &'a BTreeSet<String>,
+    pub(crate) all: Vec<Wish>,
+}
+
+impl<'a> Wishes<'a> {
+    pub(crate) fn new(refused: &'a BTreeSet<String>) -> Self {
+        Self { refused, all: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, knob: Knob, value: impl Into<String>, objective: Objective, reason: &Reason) {
+        if !self.refused.contains(&knob.to_string()) {
+            self.all.push(Wish { knob, value: value.into(), objective, reason: reason.clone() });
+        }
+    }
+
+    /// The whole of `setup` on `device`. Where the kernel has its own scheduler for this, that and nothing else.
+    /// `writes_wait_max_ms` bounds what priorities may do to writes.
+    pub(crate) fn setup(
+        &mut self,
+        device: &Device,
+        setup: &Setup,
+        writes_wait_max_ms: u32,
+        objective: Objective,
+        reason: &Reason,
+    ) {
+        let scheduler = if device.has_scheduler(KERNEL_SCHEDULER) {
+            Some(KERNEL_SCHEDULER)
+        } else {
+            setup.scheduler.as_deref().filter(|name| device.has_scheduler(name))
+        };
+        let Some(scheduler) = scheduler else { return };
+        let mut add = |setting, value: String| self.add(Knob::queue(&device.name, setting), value, objective, reason);
+        add(QueueSetting::Scheduler, scheduler.to_owned());
+        if scheduler == KERNEL_SCHEDULER {
+            return;
+        }
+        // Under `none` this would resize the driver's own tags.
+        if let Some(depth_requests) = setup.nr_requests.filter(|_| scheduler != "none") {
+            add(QueueSetting::NrRequests, depth_requests.to_string());
+        }
+        let mut tunables = setup.tunables.clone();
+        if setup.priorities && scheduler == "mq-deadline" {
+            let chosen_ms = tunables.get(AGING).and_then(|value| value.parse().ok()).unwrap_or(u32::MAX);
+            tunables.insert(AGING.to_owned(), chosen_ms.min(writes_wait_max_ms).to_string());
+        }
+        for (name, value) in tunables {
+            add(QueueSetting::tunable(scheduler, &name), value);
+        }
+        if let Some(size_kb) = setup.max_sectors_kb {
+            add(QueueSetting::MaxSectorsKb, size_kb.to_string());
+        }
+        if let Some(target_us) = setup.wbt_lat_usec {
+            add(QueueSetting::WbtLatUsec, target_us.to_string());
+        }
+    }
+}
+
+/// After how many ms mq-deadline serves a request in spite of requests of a higher class.
+const AGING: &str = "prio_aging_expire";
