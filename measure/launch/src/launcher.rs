@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
@@ -25,6 +26,14 @@ use crate::scope::Scope;
 use crate::storage_use::{ReadStep, reads_in_order};
 use crate::view::View;
 use crate::watch::{Subject, Watch};
+
+/// The buffer is emptied four times a second: it holds near a million events a second, and each look costs a wake-up.
+const TRACE: brisk_probes::Options = brisk_probes::Options {
+    ring_bytes: 16 << 20,
+    interval: Duration::from_millis(250),
+    most_events: 10_000_000,
+    count_cost: false,
+};
 
 /// Bytes that are kept of what an app prints.
 const OUTPUT_MAX: u64 = 4_096;
@@ -192,7 +201,7 @@ impl Launcher<'_> {
         let scope = Scope::create(self.sense, &app.id)?;
         let mut warnings = Vec::new();
         let trace = match self.settings.method {
-            SplitMethod::Bpf => match Trace::start(scope.dir(), &brisk_probes::Options::default()) {
+            SplitMethod::Bpf => match Trace::start(scope.dir(), &TRACE) {
                 Ok(trace) => Some(trace),
                 Err(error) => {
                     warnings.push(Warning { code: "no_bpf".to_owned(), text: without_bpf(&error) });
@@ -213,7 +222,8 @@ impl Launcher<'_> {
         Subject {
             sense: self.sense,
             group: running.scope.dir().to_owned(),
-            disk: running.disk.clone(),
+            // The machine's list of disks is dear, and no other method asks for it.
+            disk: running.disk.clone().filter(|_| self.settings.method == SplitMethod::Paper),
             limits: self.settings.limits,
             stop: self.stop,
         }

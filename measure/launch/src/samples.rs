@@ -11,10 +11,8 @@
 //!   the formula gives the time in which the device was busy. It counts what others read and write at the same time, and all
 //!   sleep as network.
 
-use std::path::Path;
-
 use brisk_results::{Cause, Part, Split, SplitMethod};
-use brisk_sense::{Resource, Sense};
+use brisk_sense::{CgroupMeter, Sense};
 
 use crate::error::Result;
 
@@ -34,13 +32,13 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The counters of the group at `dir`, and of `disk` (kernel name).
+    /// The counters of the group that `meter` reads, and of `disk` (kernel name).
     ///
     /// # Errors
     /// When the kernel's files are not readable or not understood.
-    pub fn take(sense: &Sense, dir: &Path, disk: Option<&str>) -> Result<Self> {
-        let cpu = sense.cgroup_cpu(dir)?.unwrap_or_default();
-        let io = sense.cgroup_pressure(dir, Resource::Io)?;
+    pub fn take(sense: &Sense, meter: &mut CgroupMeter, disk: Option<&str>) -> Result<Self> {
+        let (cpu, io) = meter.read()?;
+        let cpu = cpu.unwrap_or_default();
         let disk = disk.map(|name| sense.disk_stats_of(name)).transpose()?.flatten();
         Ok(Self {
             at_ns: crate::clock::now_ns(),

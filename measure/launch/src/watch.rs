@@ -9,7 +9,7 @@ use std::time::Duration;
 use brisk_probes::{Event, Kind, Trace};
 use brisk_results::Ending;
 use brisk_screen::{Rect, WindowInfo};
-use brisk_sense::Sense;
+use brisk_sense::{CgroupMeter, Sense};
 
 use crate::clock::now_ns;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) sense: &'a Sense,
     /// The app's control group.
     pub(crate) group: PathBuf,
-    /// The disk that its files are on, where there is a single one.
+    /// The disk that its files are on, where there is a single one and its counters are asked for.
     pub(crate) disk: Option<String>,
     pub(crate) limits: Limits,
     /// Set when the person wants it to end.
@@ -41,6 +41,7 @@ pub(crate) struct Subject<'a> {
 /// What is gathered while watching.
 pub(crate) struct Watch<'a> {
     subject: Subject<'a>,
+    meter: CgroupMeter,
     begin_ns: u64,
     begin_cpu_ns: u64,
     window: Option<(u64, Option<Rect>)>,
@@ -56,11 +57,14 @@ pub(crate) struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Begins at `begin_ns`; an app that has a window already is watched from there on.
     pub(crate) fn begin(subject: Subject<'a>, begin_ns: u64, has_window: bool) -> Result<Self> {
-        let first = Sample::take(subject.sense, &subject.group, subject.disk.as_deref())?;
+        let begin_cpu_ns = own_cpu_ns();
+        let mut meter = CgroupMeter::open(subject.sense, &subject.group)?;
+        let first = Sample::take(subject.sense, &mut meter, subject.disk.as_deref())?;
         Ok(Self {
             subject,
+            meter,
             begin_ns,
-            begin_cpu_ns: own_cpu_ns(),
+            begin_cpu_ns,
             window: has_window.then_some((begin_ns, None)),
             frame_ns: None,
             repaints: Vec::new(),
@@ -95,8 +99,8 @@ impl<'a> Watch<'a> {
             }
             let now = now_ns();
             if now >= next_sample {
-                let Subject { sense, group, disk, .. } = &self.subject;
-                self.samples.push(Sample::take(sense, group, disk.as_deref())?);
+                let Subject { sense, disk, .. } = &self.subject;
+                self.samples.push(Sample::take(sense, &mut self.meter, disk.as_deref())?);
                 self.look_after(child.as_deref_mut())?;
             }
             // Changes and work can only put the end off, so they are judged when the end would have come. What can bring it

@@ -11,6 +11,7 @@
 //! lack are `None`; a value that brisk cannot read is an error with path, line and field, never a zero.
 
 mod block;
+mod cgroup_meter;
 mod cgroup_stat;
 mod cgroups;
 mod cpu;
@@ -40,6 +41,7 @@ mod zram;
 use std::path::{Path, PathBuf};
 
 pub use block::{BlockDevice, DeviceNumber, Located, Mmc, Partition, WearTenths};
+pub use cgroup_meter::CgroupMeter;
 pub use cgroup_stat::{CgroupCpu, CgroupMemory, CgroupStat, parse_cgroup_cpu, parse_cgroup_processes};
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
 pub use cpu::{CpuStat, CpuTimes, parse_cpu_list, parse_cpu_stat};

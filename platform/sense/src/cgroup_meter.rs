@@ -1,0 +1,90 @@
+//! Processor time and waits for storage of one control group, for those who ask many times a second: the files stay open.
+
+use std::path::Path;
+
+use crate::Sense;
+use crate::cgroup_stat::{CgroupCpu, parse_cgroup_cpu};
+use crate::error::{Error, ParseError, Result};
+use crate::kept::Kept;
+use crate::psi::{Pressure, Resource, parse_pressure};
+
+/// Reads cpu.stat and io.pressure of one control group of the second version.
+#[derive(Debug)]
+pub struct CgroupMeter {
+    cpu: Option<Kept>,
+    io_pressure: Option<Kept>,
+}
+
+impl CgroupMeter {
+    /// Opens the files of the group at `dir`; those that the kernel has not are `None` in every reading.
+    ///
+    /// # Errors
+    /// When a file is there and cannot be opened.
+    pub fn open(sense: &Sense, dir: &Path) -> Result<Self> {
+        let kept = |name: String| present(Kept::open(sense, dir.join(name)));
+        Ok(Self { cpu: kept("cpu.stat".to_owned())?, io_pressure: kept(format!("{}.pressure", Resource::Io))? })
+    }
+
+    /// What it has used so far and waited for; `None` without the file, and once the group is gone.
+    ///
+    /// # Errors
+    /// When a file is no longer readable or not understood.
+    pub fn read(&mut self) -> Result<(Option<CgroupCpu>, Option<Pressure>)> {
+        Ok((value(&mut self.cpu, parse_cgroup_cpu)?, value(&mut self.io_pressure, parse_pressure)?))
+    }
+}
+
+fn value<T>(kept: &mut Option<Kept>, parser: fn(&[u8]) -> std::result::Result<T, ParseError>) -> Result<Option<T>> {
+    kept.as_mut().map_or(Ok(None), |kept| present(kept.parse(parser)))
+}
+
+fn present<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if Error::is_absent(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reading_is_fresh_and_what_is_missing_is_none() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sense = Sense::new(root.path());
+        let group = Path::new("/group");
+        std::fs::create_dir(root.path().join("group")).expect("a group");
+        let cpu = |user: u64| {
+            let text = format!("usage_usec {}\nuser_usec {user}\nsystem_usec 1\n", user + 1);
+            std::fs::write(root.path().join("group/cpu.stat"), text).expect("written");
+        };
+        cpu(10);
+        let mut meter = CgroupMeter::open(&sense, group).expect("readable");
+        assert_eq!(
+            meter.read().expect("understood"),
+            (Some(CgroupCpu { usage_us: 11, user_us: 10, system_us: 1 }), None)
+        );
+        cpu(20);
+        assert_eq!(meter.read().expect("understood").0.expect("there").user_us, 20);
+        std::fs::write(root.path().join("group/cpu.stat"), "nonsense").expect("written");
+        assert!(meter.read().expect_err("no counters").to_string().contains("cpu.stat"));
+        let mut none = CgroupMeter::open(&sense, Path::new("/gone")).expect("absent is no failure");
+        assert_eq!(none.read().expect("nothing"), (None, None));
+    }
+
+    #[test]
+    fn a_reading_agrees_with_files_just_opened() {
+        let sense = Sense::default();
+        let Ok(Some(root)) = sense.cgroups().map(|groups| groups.v2.map(|v2| v2.mount_point)) else {
+            eprintln!("skipped: no cgroup2 file system is mounted");
+            return;
+        };
+        let mut meter = CgroupMeter::open(&sense, &root).expect("readable");
+        let before = sense.cgroup_cpu(&root).expect("readable").unwrap_or_default();
+        let kept = meter.read().expect("readable").0.unwrap_or_default();
+        let after = sense.cgroup_cpu(&root).expect("readable").unwrap_or_default();
+        assert!(before.usage_us <= kept.usage_us && kept.usage_us <= after.usage_us, "{before:?} {kept:?} {after:?}");
+    }
+}
