@@ -50,7 +50,7 @@ pub struct Observation {
     pub samples: Vec<Sample>,
     /// What eBPF saw; `None` without it.
     pub traced: Option<Arc<Traced>>,
-    /// Processor time that watching cost.
+    /// Processor time that watching cost from the beginning until it was over.
     pub watch_cpu_ns: u64,
 }
 

@@ -240,7 +240,8 @@ pub struct LaunchRun {
     pub cold: Option<ColdCheck>,
     /// Processes and threads of the tree, at most at once; absent without eBPF.
     pub threads_max: Option<u32>,
-    /// Processor time of brisk itself while it watched, in percent of one core.
+    /// Processor time of brisk itself while it watched, in percent of one core; without that of setting probes up before the
+    /// launch and taking them down after its end.
     pub watch_cpu_percent: f64,
     /// Far from the others of its set (beyond 1.5 times the quartiles' distance): shown, and part of the summaries.
     pub outlier: bool,
