@@ -226,6 +226,33 @@ impl Sense {
         })
     }
 
+    /// The version of the firmware of the whole device `name`, where its bus tells: eMMC (`fwrev`), NVMe (`firmware_rev`),
+    /// SCSI, UFS and ATA (`rev`).
+    ///
+    /// # Errors
+    /// When the name cannot be one, or a file that is there is not readable.
+    pub fn block_device_firmware(&self, name: &str) -> Result<Option<String>> {
+        let dir = format!("/sys/block/{}/device", checked_name(name)?);
+        for file in ["fwrev", "firmware_rev", "rev"] {
+            if let Some(version) = self.text_optional(format!("{dir}/{file}"))? {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the whole device `name` hangs in the tree of devices, from the root of /sys: the buses between it and the
+    /// processor are part of it. `None` when there is no such device.
+    ///
+    /// # Errors
+    /// When the name cannot be one.
+    pub fn block_device_place(&self, name: &str) -> Result<Option<PathBuf>> {
+        let link = self.path(format!("/sys/block/{}", checked_name(name)?));
+        let place = std::fs::canonicalize(link).ok();
+        let sys = std::fs::canonicalize(self.path("/sys")).ok();
+        Ok(place.zip(sys).and_then(|(place, sys)| place.strip_prefix(sys).map(std::path::Path::to_owned).ok()))
+    }
+
     fn partitions(&self, disk: &str, dir: &str) -> Result<Vec<Partition>> {
         let mut partitions = Vec::new();
         for name in self.names_in(dir)? {

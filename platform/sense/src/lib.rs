@@ -36,6 +36,7 @@ mod status;
 mod swaps;
 mod sysctl;
 mod vmstat;
+mod watch;
 mod zram;
 
 use std::path::{Path, PathBuf};
@@ -65,6 +66,7 @@ pub use sampler::{SampleChoice, Sampler};
 pub use status::{Capability, ProcessStatus, parse_process_status};
 pub use swaps::{Swap, parse_swaps};
 pub use vmstat::{VmStat, parse_vm_stat};
+pub use watch::{BlockChange, BlockWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, TableWatch};
 pub use zram::Zram;
 
 /// Reads a machine whose /proc and /sys lie under one root directory.

@@ -122,6 +122,22 @@ impl Sense {
             counts_io: flag("iostats")?,
         })
     }
+
+    /// The tunables of the scheduler in force on the whole device `name` with their values, from
+    /// /sys/block/NAME/queue/iosched; those that can only be written are left out.
+    ///
+    /// # Errors
+    /// When the name cannot be one, or a file that is there is not readable.
+    pub fn scheduler_tunables(&self, name: &str) -> Result<Vec<(String, String)>> {
+        let dir = format!("/sys/block/{}/queue/iosched", checked_name(name)?);
+        let mut tunables = Vec::new();
+        for tunable in self.names_in(&dir)? {
+            if let Some(value) = self.text_optional(format!("{dir}/{tunable}"))? {
+                tunables.push((tunable, value));
+            }
+        }
+        Ok(tunables)
+    }
 }
 
 #[cfg(test)]

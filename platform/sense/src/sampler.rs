@@ -57,7 +57,9 @@ pub struct Sampler {
     /// Whether an interface only leads back.
     loopback: BTreeMap<String, bool>,
     groups: Vec<Group>,
-    search_at_ns: u64,
+    /// When groups are looked for again; `None` when somebody else knows them.
+    search_at_ns: Option<u64>,
+    with_resident: bool,
 }
 
 /// The control group of an app.
@@ -86,10 +88,21 @@ impl Sampler {
             whole: BTreeMap::new(),
             loopback: BTreeMap::new(),
             groups: Vec::new(),
-            search_at_ns: 0,
+            search_at_ns: Some(0),
+            with_resident: true,
             sense,
             choice,
         })
+    }
+
+    /// Looks at exactly these disks and groups of apps from now on, each given by its directory and name: for callers who
+    /// hear of groups that come and go. Without them nothing is searched for, and what processes have in memory is not
+    /// summed up, which costs more than all else.
+    pub fn look_at(&mut self, devices: Vec<String>, groups: impl Iterator<Item = (PathBuf, String)>) {
+        self.choice.devices = devices;
+        self.groups = groups.map(|(dir, name)| Group { name, dir, members: Vec::new() }).collect();
+        self.search_at_ns = None;
+        self.with_resident = false;
     }
 
     /// The machine at this moment.
@@ -115,7 +128,7 @@ impl Sampler {
 
     fn disks(&mut self) -> Result<Vec<DiskTotals>> {
         let mut disks = self.disk_stats.parse(parse_disk_stats)?;
-        if self.choice.devices.is_empty() {
+        if self.choice.devices.is_empty() && self.search_at_ns.is_some() {
             let (sense, whole) = (&self.sense, &mut self.whole);
             disks.retain(|disk| {
                 let used = disk.read.requests > 0 || disk.write.requests > 0;
@@ -151,8 +164,8 @@ impl Sampler {
     }
 
     fn apps(&mut self, at_ns: u64) -> Result<Vec<AppTotals>> {
-        if self.search_at_ns <= at_ns {
-            self.search_at_ns = at_ns.saturating_add(SEARCH_NS);
+        if self.search_at_ns.is_some_and(|search_at_ns| search_at_ns <= at_ns) {
+            self.search_at_ns = Some(at_ns.saturating_add(SEARCH_NS));
             self.groups = self.search()?;
         }
         let mut apps = Vec::with_capacity(self.groups.len());
@@ -170,7 +183,10 @@ impl Sampler {
                 name: group.name.clone(),
                 cpu_us: stat.cpu.map(|cpu| cpu.usage_us),
                 memory_bytes,
-                rss_bytes: if memory_bytes.is_some() { None } else { self.resident_bytes(&group.members)? },
+                rss_bytes: match memory_bytes {
+                    None if self.with_resident => self.resident_bytes(&group.members)?,
+                    _ => None,
+                },
                 io_pressure: stat.io_pressure.map(stall_totals),
                 memory_pressure: stat.memory_pressure.map(stall_totals),
             });
@@ -239,7 +255,7 @@ impl Sampler {
 }
 
 /// Whether a control group is named as one app's: https://systemd.io/DESKTOP_ENVIRONMENTS.
-fn is_app(name: &str) -> bool {
+pub(crate) fn is_app(name: &str) -> bool {
     name.starts_with("app-") && [".scope", ".service"].iter().any(|tail| name.ends_with(tail))
 }
 

@@ -1,0 +1,70 @@
+//! Somebody wrote a setting of a block queue. The kernel tells of writes through sysfs, whoever made them; what it changes by
+//! itself, and what stands there now, it does not tell.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::inotify::WatchFlags;
+
+use super::Inotify;
+use crate::Sense;
+use crate::block::checked_name;
+use crate::error::{Error, Result};
+
+/// Watches the queues of some devices.
+#[derive(Debug)]
+pub struct QueueWatch {
+    inotify: Inotify,
+    watches: BTreeMap<String, Vec<i32>>,
+}
+
+impl QueueWatch {
+    /// Watches nothing yet.
+    ///
+    /// # Errors
+    /// When the kernel gives no inotify.
+    pub fn new() -> Result<Self> {
+        let inotify = Inotify::new().map_err(|source| Error::reading("/sys/block".into(), source))?;
+        Ok(Self { inotify, watches: BTreeMap::new() })
+    }
+
+    /// Watches the queues of `devices` from now on, and no others. The tunables of a scheduler are there while it is in
+    /// force, so this is called again after a change of scheduler.
+    ///
+    /// # Errors
+    /// When a name cannot be one, or the kernel refuses to watch.
+    pub fn watch<'a>(&mut self, sense: &Sense, devices: impl Iterator<Item = &'a str>) -> Result<()> {
+        let before = std::mem::take(&mut self.watches);
+        for device in devices {
+            let mut watches = Vec::new();
+            let name = device.replace('/', "!");
+            for dir in ["queue", "queue/iosched"] {
+                let path = sense.path(format!("/sys/block/{}/{dir}", checked_name(&name)?));
+                let added = self.inotify.add(&path, WatchFlags::MODIFY | WatchFlags::ONLYDIR);
+                watches.extend(added.map_err(|source| Error::reading(path, source))?);
+            }
+            self.watches.insert(device.to_owned(), watches);
+        }
+        for watch in before.into_values().flatten() {
+            if !self.watches.values().flatten().any(|kept| *kept == watch) {
+                self.inotify.remove(watch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything was written since the last time; to be called when the descriptor is readable.
+    ///
+    /// # Errors
+    /// When inotify cannot be read.
+    pub fn take(&mut self) -> Result<bool> {
+        let notices = self.inotify.take().map_err(|source| Error::reading("/sys/block".into(), source))?;
+        Ok(!notices.is_empty())
+    }
+}
+
+impl AsFd for QueueWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}

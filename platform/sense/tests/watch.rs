@@ -1,0 +1,165 @@
+//! Sources of events on this machine. What needs root or a control group of the second version says so when it is skipped.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use brisk_sense::{BlockWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, TableWatch};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A guard against hanging, no measure of anything.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A group that goes with what is in it.
+struct Made(PathBuf, Option<Child>);
+
+impl Made {
+    /// A group of this name with nothing in it; `None`, with the reason printed, where none can be made.
+    fn new(name: &str) -> Option<Self> {
+        let v2 = Sense::default().cgroups().expect("Linux").v2;
+        let Some(v2) = v2 else {
+            eprintln!("skipped: no control groups of the second version are mounted");
+            return None;
+        };
+        let dir = v2.mount_point.join(name);
+        match fs::create_dir(&dir) {
+            Ok(()) => Some(Self(dir, None)),
+            Err(error) => {
+                eprintln!("skipped: cannot make {}: {error}", dir.display());
+                None
+            }
+        }
+    }
+
+    fn live(&mut self) {
+        let child = Command::new("sleep").arg("600").spawn().expect("a sleep");
+        fs::write(self.0.join("cgroup.procs"), child.id().to_string()).expect("moved");
+        self.1 = Some(child);
+    }
+
+    fn end(&mut self) {
+        if let Some(mut child) = self.1.take() {
+            child.kill().expect("ended");
+            child.wait().expect("waited for");
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.end();
+        let begun = Instant::now();
+        while fs::remove_dir(&self.0).is_err() && self.0.exists() && begun.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Whether poll says `flags` within the patience.
+fn told(fd: impl AsFd, flags: PollFlags) -> bool {
+    let span = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+    let mut fds = [PollFd::new(&fd, flags)];
+    poll(&mut fds, Some(&span)).expect("poll") > 0
+}
+
+/// Takes changes until one of `group` satisfies `wanted`; others belong to whoever else uses this machine.
+fn until(watch: &mut GroupWatch, dir: &PathBuf, wanted: fn(&GroupChange) -> bool) -> GroupChange {
+    loop {
+        assert!(told(&*watch, PollFlags::IN), "nothing was told of {}", dir.display());
+        for change in watch.take().expect("readable") {
+            let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
+            if group.dir == *dir {
+                assert!(wanted(&change), "{change:?}");
+                return change;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_is_told_when_it_comes_to_life_and_when_it_goes() {
+    let Some(mut group) = Made::new(&format!("app-sense\\x2dtest-{}.scope", std::process::id())) else { return };
+    let sense = Sense::default();
+    let mut watch = GroupWatch::new(&sense).expect("inotify").expect("mounted");
+    assert!(watch.living().all(|known| known.dir != group.0), "a group without processes is alive");
+    group.live();
+    let change = until(&mut watch, &group.0, |change| matches!(change, GroupChange::Began(_)));
+    let name = group.0.file_name().expect("a name").to_string_lossy().into_owned();
+    assert_eq!(change, GroupChange::Began(Group { dir: group.0.clone(), name }));
+    assert!(watch.living().any(|known| known.dir == group.0));
+    group.end();
+    until(&mut watch, &group.0, |change| matches!(change, GroupChange::Gone(_)));
+    assert!(watch.living().all(|known| known.dir != group.0));
+}
+
+#[test]
+fn a_group_that_came_later_is_found_with_its_place_below_another() {
+    let sense = Sense::default();
+    let mut watch = match GroupWatch::new(&sense).expect("inotify") {
+        Some(watch) => watch,
+        None => return eprintln!("skipped: no control groups of the second version are mounted"),
+    };
+    let outer = format!("sense-test-{}", std::process::id());
+    let Some(_outer) = Made::new(&outer) else { return };
+    let Some(mut inner) = Made::new(&format!("{outer}/writer")) else { return };
+    inner.live();
+    until(&mut watch, &inner.0, |change| matches!(change, GroupChange::Began(_)));
+    inner.end();
+    until(&mut watch, &inner.0, |change| matches!(change, GroupChange::Gone(_)));
+}
+
+#[test]
+fn a_write_to_a_queue_is_told() {
+    // A loop device without file: nobody's disk.
+    let sense = Sense::default();
+    let names = sense.block_device_names().expect("/sys");
+    let free = names
+        .iter()
+        .rfind(|name| name.starts_with("loop") && sense.loop_backing(name).is_ok_and(|backing| backing.is_none()));
+    let Some(name) = free else { return eprintln!("skipped: no loop device is free") };
+    let file = format!("/sys/block/{name}/queue/read_ahead_kb");
+    let mut watch = QueueWatch::new().expect("inotify");
+    watch.watch(&sense, [name.as_str()].into_iter()).expect("watched");
+    assert!(!watch.take().expect("readable"), "nobody wrote");
+    let before = fs::read_to_string(&file).expect("readable");
+    if let Err(error) = fs::write(&file, &before) {
+        return eprintln!("skipped: cannot write {file}: {error}");
+    }
+    assert!(told(&watch, PollFlags::IN));
+    assert!(watch.take().expect("readable"));
+    watch.watch(&sense, [].into_iter()).expect("none");
+    fs::write(&file, &before).expect("written");
+    let heard = watch.take().expect("readable") && watch.take().expect("readable");
+    assert!(!heard, "a queue is heard that is watched no more");
+}
+
+#[test]
+fn sources_open_on_this_machine() {
+    let sense = Sense::default();
+    let mut blocks = BlockWatch::new().expect("netlink");
+    blocks.take().expect("nothing to read is no error");
+    TableWatch::mounts(&sense).expect("/proc");
+    TableWatch::swaps(&sense).expect("/proc");
+    match PressureWatch::new(&sense, Resource::Io, Duration::from_millis(200)).expect("a trigger or none") {
+        Some(watch) => assert_eq!(watch.resource(), Resource::Io),
+        None => eprintln!("skipped: this kernel sets no triggers on pressure for this user"),
+    }
+}
+
+#[test]
+fn a_mount_is_told() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let watch = TableWatch::mounts(&Sense::default()).expect("/proc");
+    let dir = tempfile::tempdir().expect("a directory");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "brisk-test"]).arg(dir.path()).status().expect("mount");
+    if !mounted.success() {
+        return eprintln!("skipped: this machine does not mount a tmpfs");
+    }
+    let heard = told(&watch, PollFlags::PRI);
+    assert!(Command::new("umount").arg(dir.path()).status().expect("umount").success());
+    assert!(heard);
+}
