@@ -36,3 +36,21 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         assert!(said.contains(words), "{args:?} said: {said}");
     }
 }
+
+#[test]
+fn without_its_window_manager_a_suite_names_the_package() {
+    let places = ["/usr/bin/Xvfb", "/usr/local/bin/Xvfb"];
+    let Some(server) = places.iter().find(|place| std::path::Path::new(place).exists()) else {
+        eprintln!("skipped: there is no Xvfb in /usr/bin");
+        return;
+    };
+    // A path with nothing else in it.
+    let dir = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink(server, dir.path().join("Xvfb")).expect("a link");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
+    command.args(["suite", "run"]).env("BRISK_CACHE_DIR", dir.path().join("cache")).env("PATH", dir.path());
+    let output = command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().expect("brisk runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("apt-get install matchbox-window-manager"), "{said}");
+}
