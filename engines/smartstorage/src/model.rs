@@ -1,0 +1,361 @@
+//! What was measured on a device, and what it advises.
+//!
+//! A model is a table: for each reference workload and each setting, the pattern that the kernel's counters showed, the
+//! energy of a request and its times. It is asked with the pattern of now and the setting in force: workloads are compared
+//! by what they looked like *under that setting*, since a queue's depth and the rates of apps that wait change with it. The
+//! nearest ones decide.
+//!
+//! Nearest neighbours were chosen because they can say why (the nearest workload has a name), know when they do not know
+//! (nothing is near), take a new workload without training, and did best in held-out tests (see [`crate::judge`]).
+
+use brisk_core::decision::Device;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::pattern::Pattern;
+use crate::setting::Setting;
+
+/// Version of the table's form.
+pub const MODEL_VERSION: u32 = 1;
+/// Nearness at which two neighbours count the same.
+const NEAR: f64 = 0.1;
+/// A pattern is known if it is within this distance of a workload, whatever the table ...
+const REACH_MIN: f64 = 1.0;
+/// ... and unknown beyond this.
+const REACH_MAX: f64 = 3.0;
+
+/// Where the numbers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Measured on this device.
+    Measured,
+    /// Shipped with brisk for devices of this kind: measured on another one.
+    Shipped,
+}
+
+/// What was measured on a device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Model {
+    /// [`MODEL_VERSION`].
+    pub version: u32,
+    /// What the device calls itself, firmware included, as in [`Device::model`].
+    pub device: String,
+    /// Its kind, as in [`Device::kind`].
+    pub kind: String,
+    /// Where the numbers come from.
+    pub origin: Origin,
+    /// The meter of the energy, with its uncertainty, in words. A modelled joule is called so here.
+    pub meter: String,
+    /// The device's own setting, to which all others are compared.
+    pub own: Setting,
+    /// Reference workloads.
+    pub workloads: Vec<Workload>,
+}
+
+/// A workload under all settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// One for each setting.
+    pub cells: Vec<Cell>,
+}
+
+/// A workload under one setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The setting.
+    pub setting: Setting,
+    /// What the kernel's counters showed.
+    pub pattern: Pattern,
+    /// Energy, by the model's meter.
+    pub request_uj_mean: f64,
+    /// From when the read was due to its end.
+    pub read_us_mean: Option<f64>,
+    /// From when the write was due to its end.
+    pub write_us_mean: Option<f64>,
+}
+
+/// A model that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the profile of {device} cannot be used ({why}): measure it again with `brisk profile`")]
+pub struct ModelError {
+    /// Of which device.
+    pub device: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a model says of a pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The nearest workload.
+    pub nearest: String,
+    /// How far it is, see [`Pattern::distance`].
+    pub distance: f64,
+    /// Settings with their costs over the device's own setting, least first; such as are too slow are left out. Empty when
+    /// nothing is near.
+    pub costs: Vec<(Setting, f64)>,
+}
+
+impl Advice {
+    /// The setting of least cost, when it costs less than `current` by more than `gain_share`; a current setting that is
+    /// too slow costs more than any.
+    #[must_use]
+    pub fn better_than(&self, current: &Setting, gain_share: f64) -> Option<&Setting> {
+        let cost_now =
+            self.costs.iter().find(|(setting, _)| setting == current).map_or(f64::INFINITY, |(_, cost)| *cost);
+        self.costs.first().filter(|(_, cost)| *cost < cost_now * (1.0 - gain_share)).map(|(setting, _)| setting)
+    }
+}
+
+impl Cell {
+    /// How long somebody waits: a read, where there are reads, since writes wait in the page cache.
+    #[must_use]
+    pub fn delay_us(&self) -> Option<f64> {
+        self.read_us_mean.or(self.write_us_mean)
+    }
+}
+
+impl Workload {
+    /// Its numbers under a setting; for `none` under the nearest depth, since what the driver lacks cannot be set.
+    #[must_use]
+    pub fn cell(&self, setting: &Setting) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.setting == *setting).or_else(|| {
+            let same = self.cells.iter().filter(|cell| cell.setting.scheduler == setting.scheduler);
+            same.min_by_key(|cell| cell.setting.depth_requests.abs_diff(setting.depth_requests))
+        })
+    }
+
+    /// Energy and delay of a setting over those of `own`.
+    #[must_use]
+    pub fn ratios(&self, setting: &Setting, own: &Setting) -> Option<(f64, f64)> {
+        let (cell, base) = (self.cell(setting)?, self.cell(own)?);
+        let delay = match (cell.delay_us(), base.delay_us()) {
+            (Some(delay), Some(base)) if base > 0.0 => delay / base,
+            _ => 1.0,
+        };
+        let energy = if base.request_uj_mean > 0.0 { cell.request_uj_mean / base.request_uj_mean } else { 1.0 };
+        Some((energy, delay))
+    }
+}
+
+impl Model {
+    /// The model for `device`: one measured on it, else one shipped for its kind.
+    #[must_use]
+    pub fn for_device<'a>(models: &'a [Self], device: &Device) -> Option<&'a Self> {
+        let measured = models.iter().find(|model| model.origin == Origin::Measured && model.device == device.model);
+        measured.or_else(|| models.iter().find(|model| model.origin == Origin::Shipped && model.kind == device.kind))
+    }
+
+    /// Looks whether it can be used.
+    ///
+    /// # Errors
+    /// When it is of another version, has no workload, lacks the own setting of one, or holds a number that is none.
+    pub fn check(&self) -> Result<(), ModelError> {
+        let wrong = |why: String| Err(ModelError { device: self.device.clone(), why });
+        if self.version != MODEL_VERSION {
+            return wrong(format!("version {} instead of {MODEL_VERSION}", self.version));
+        }
+        if self.workloads.is_empty() {
+            return wrong("it has no workload".to_owned());
+        }
+        for workload in &self.workloads {
+            if !workload.cells.iter().any(|cell| cell.setting == self.own) {
+                return wrong(format!("{} lacks the setting {}", workload.name, self.own));
+            }
+            let sane = |cell: &Cell| {
+                let p = &cell.pattern;
+                let numbers = [
+                    p.reads_per_s,
+                    p.writes_per_s,
+                    p.read_bytes_mean,
+                    p.write_bytes_mean,
+                    p.flushes_per_s,
+                    p.depth_requests_mean,
+                    p.busy_share,
+                    cell.request_uj_mean,
+                    cell.read_us_mean.unwrap_or(0.0),
+                    cell.write_us_mean.unwrap_or(0.0),
+                ];
+                numbers.iter().all(|number| number.is_finite() && *number >= 0.0)
+            };
+            if let Some(cell) = workload.cells.iter().find(|cell| !sane(cell)) {
+                return wrong(format!("a number of {} under {} cannot be", workload.name, cell.setting));
+            }
+        }
+        Ok(())
+    }
+
+    /// How far a pattern may be from the nearest workload to count as known: a little farther than workloads are from
+    /// each other.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        let patterns: Vec<&Pattern> =
+            self.workloads.iter().filter_map(|w| w.cell(&self.own)).map(|cell| &cell.pattern).collect();
+        let nearest = |index: usize| {
+            let others = patterns.iter().enumerate().filter(|(other, _)| *other != index);
+            others.map(|(_, other)| patterns[index].distance(other)).fold(f64::INFINITY, f64::min)
+        };
+        let farthest = (0..patterns.len()).map(nearest).filter(|d| d.is_finite()).fold(0.0, f64::max);
+        farthest.clamp(REACH_MIN, REACH_MAX)
+    }
+
+    /// What to do with `pattern`, seen under `in_force`, when delay counts for `delay_share` of the cost.
+    ///
+    /// The cost of a setting is the geometric mean of its energy and delay over those of the device's own setting, weighted
+    /// by `delay_share`, and over the nearest workloads, weighted by the inverse square of their distance. Where energy
+    /// counts at all, a setting that is slower than the device's own by more than the configuration allows is left out.
+    #[must_use]
+    pub fn advise(&self, config: &Config, in_force: &Setting, pattern: &Pattern, delay_share: f64) -> Option<Advice> {
+        let mut near: Vec<(f64, &Workload)> = self
+            .workloads
+            .iter()
+            .filter_map(|workload| Some((workload.cell(in_force)?.pattern.distance(pattern), workload)))
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (distance, first) = *near.first()?;
+        let mut advice = Advice { nearest: first.name.clone(), distance, costs: Vec::new() };
+        if distance > self.reach() {
+            return Some(advice);
+        }
+        near.truncate(config.neighbours.max(1));
+        let weight = |distance: f64| 1.0 / (distance + NEAR).powi(2);
+        let total: f64 = near.iter().map(|(distance, _)| weight(*distance)).sum();
+        for cell in &first.cells {
+            let logs = near.iter().filter_map(|(distance, workload)| {
+                let (energy, delay) = workload.ratios(&cell.setting, &self.own)?;
+                let share = weight(*distance) / total;
+                Some((share * energy.max(f64::MIN_POSITIVE).ln(), share * delay.max(f64::MIN_POSITIVE).ln()))
+            });
+            let (energy, delay) = logs.fold((0.0, 0.0), |sum, log| (sum.0 + log.0, sum.1 + log.1));
+            let too_slow = delay_share < 1.0 && delay > (1.0 + config.slower_share_max).ln();
+            if !too_slow || cell.setting == self.own {
+                let cost = ((1.0 - delay_share) * energy + delay_share * delay).exp();
+                advice.costs.push((cell.setting.clone(), cost));
+            }
+        }
+        advice.costs.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
+        Some(advice)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::pattern::{Window, tests::rates};
+
+    /// A device of three settings. A workload of reads is cheapest under `none`, one of writes under `bfq`.
+    pub(crate) fn model() -> Model {
+        let own = Setting::new("mq-deadline", 256);
+        let cell = |setting: &Setting, reads: f64, writes: f64, uj: f64, us: f64| Cell {
+            setting: setting.clone(),
+            pattern: Window::of(&rates(reads, writes, us / 1e3), 1.0).pattern(),
+            request_uj_mean: uj,
+            read_us_mean: (reads > 0.0).then_some(us),
+            write_us_mean: (writes > 0.0).then_some(us),
+        };
+        let workload = |name: &str, reads, writes, none: (f64, f64), bfq: (f64, f64)| Workload {
+            name: name.to_owned(),
+            cells: vec![
+                cell(&own, reads, writes, 100.0, 200.0),
+                cell(&Setting::new("none", 128), reads, writes, none.0, none.1),
+                cell(&Setting::new("bfq", 4), reads, writes, bfq.0, bfq.1),
+            ],
+        };
+        Model {
+            version: MODEL_VERSION,
+            device: "TEST".to_owned(),
+            kind: "emmc".to_owned(),
+            origin: Origin::Measured,
+            meter: "test".to_owned(),
+            workloads: vec![
+                workload("reads", 1000.0, 10.0, (70.0, 180.0), (90.0, 150.0)),
+                workload("writes", 10.0, 1000.0, (110.0, 200.0), (60.0, 190.0)),
+                workload("slow", 100.0, 100.0, (50.0, 400.0), (99.5, 200.0)),
+            ],
+            own,
+        }
+    }
+
+    fn best(reads: f64, writes: f64, delay_share: f64) -> Option<String> {
+        let pattern = Window::of(&rates(reads, writes, 0.2), 1.0).pattern();
+        let model = model();
+        let advice = model.advise(&Config::default(), &model.own, &pattern, delay_share).expect("workloads");
+        advice.costs.first().map(|(setting, _)| setting.to_string())
+    }
+
+    #[test]
+    fn the_nearest_workload_gives_the_setting() {
+        assert_eq!(best(900.0, 12.0, 0.0).as_deref(), Some("none/128"));
+        assert_eq!(best(8.0, 1100.0, 0.0).as_deref(), Some("bfq/4"));
+    }
+
+    #[test]
+    fn the_objective_changes_the_choice() {
+        assert_eq!(best(900.0, 12.0, 1.0).as_deref(), Some("bfq/4"));
+    }
+
+    #[test]
+    fn energy_is_not_saved_at_the_cost_of_delay() {
+        // none would halve the energy and double the delay.
+        assert_eq!(best(100.0, 100.0, 0.0).as_deref(), Some("bfq/4"));
+    }
+
+    #[test]
+    fn a_pattern_like_none_has_no_costs() {
+        let pattern = Pattern { read_bytes_mean: 1e6, ..Window::of(&rates(30_000.0, 0.0, 3.0), 1.0).pattern() };
+        let model = model();
+        let advice = model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
+        assert!(advice.costs.is_empty() && advice.distance > model.reach(), "{advice:?}");
+    }
+
+    #[test]
+    fn several_neighbours_share_the_say() {
+        let pattern = Window::of(&rates(300.0, 100.0, 0.2), 1.0).pattern();
+        let model = model();
+        let cost = |neighbours: usize| {
+            let config = Config { neighbours, slower_share_max: 1.0, ..Config::default() };
+            let advice = model.advise(&config, &model.own, &pattern, 0.0).expect("workloads");
+            advice.costs.iter().find(|(s, _)| s.scheduler == "none").expect("there").1
+        };
+        // Between the 0.5 of the nearest and the 0.7 of the next.
+        assert!(cost(1) < cost(2) && cost(2) < 0.7, "{} {}", cost(1), cost(2));
+    }
+
+    #[test]
+    fn what_was_measured_on_the_device_goes_before_what_was_shipped() {
+        let shipped = Model { origin: Origin::Shipped, device: "OTHER".to_owned(), ..model() };
+        let models = [shipped, model()];
+        let device = |model: &str| Device { model: model.to_owned(), kind: "emmc".to_owned(), ..Device::default() };
+        let origin = |name: &str| Model::for_device(&models, &device(name)).map(|model| model.origin);
+        assert_eq!(origin("TEST"), Some(Origin::Measured));
+        assert_eq!(origin("ANOTHER"), Some(Origin::Shipped));
+        assert_eq!(Model::for_device(&models, &Device::default()), None);
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_is_refused_with_the_reason() {
+        assert_eq!(model().check(), Ok(()));
+        let mut lacks = model();
+        lacks.workloads[1].cells.remove(0);
+        let mut nan = model();
+        nan.workloads[0].cells[1].request_uj_mean = f64::NAN;
+        for (bad, word) in [
+            (Model { version: 9, ..model() }, "version 9"),
+            (Model { workloads: vec![], ..model() }, "no workload"),
+            (lacks, "writes lacks the setting mq-deadline/256"),
+            (nan, "reads under none/128"),
+        ] {
+            let error = bad.check().expect_err(word).to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_model_survives_json() {
+        let value = serde_json::to_value(model()).expect("JSON");
+        assert_eq!(serde_json::from_value::<Model>(value).expect("the same"), model());
+    }
+}
