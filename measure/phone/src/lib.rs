@@ -19,6 +19,7 @@ mod documents;
 mod error;
 mod extents;
 mod group;
+mod home;
 mod image;
 mod inside;
 mod phone;
@@ -35,6 +36,7 @@ mod writer;
 
 pub use catalogue::{App, Catalogue, WindowMark};
 pub use error::{Error, Result};
+pub use home::Home;
 pub use image::{About, FirstRun, Image, Images, make_image};
 pub use inside::{Inside, become_app, command};
 pub use phone::Phone;

@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut app = app;
     app.env.extend(display.environment());
     app.env.push(still());
-    let mut alone = Between { phone: None, session: &session };
+    let mut alone = Between { phone: None, home: None, session: &session };
     let Some(answers) = measure(args, script.as_ref(), &app, &mut display, &mut alone)? else {
         return Ok(session.was_stopped());
     };
@@ -122,7 +122,9 @@ fn on_a_phone(args: &Args, script: Option<&Script>, app: &App) -> anyhow::Result
     let facts = phone.facts()?;
     let mut app = on_phone::app(&phone, known, &args.command, display.name())?;
     app.env.push(still());
-    let mut between = Between { phone: Some(&phone), session: &session };
+    // An app that is ended in the midst of a script asks about that the next time.
+    let home = Some(phone.remember_home()?);
+    let mut between = Between { phone: Some(&phone), home, session: &session };
     let Some(answers) = measure(args, script, &app, &mut display, &mut between)? else {
         args.phone.leave(*phone)?;
         return Ok(session.was_stopped());

@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, 0)?;
     let mut display = args.watching.display.open()?;
     let plan = display.with_environment(plan);
-    let mut alone = Between { phone: None, session: &session };
+    let mut alone = Between { phone: None, home: None, session: &session };
     let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };
     let printed = series.printed.clone();
     let report = report(head, &plan, &display, series);
@@ -161,7 +161,7 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
     let app = on_phone::app(&phone, known, &command, display.name())?;
     let other = known_other.zip(other).map(|(known, command)| on_phone::app(&phone, known, &command, display.name()));
     let plan = plan(args, app, other.transpose()?)?;
-    let mut between = Between { phone: Some(&phone), session: &session };
+    let mut between = Between { phone: Some(&phone), home: None, session: &session };
     let Some(series) = measure(args, &plan, &mut display, &mut between)? else {
         args.phone.leave(*phone)?;
         return Ok(session.was_stopped());

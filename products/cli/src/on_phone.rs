@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use brisk_lab::Status;
 use brisk_launch::series::Step;
 use brisk_launch::{App, Surroundings};
-use brisk_phone::{Catalogue, NewPhone, Phone, Phones};
+use brisk_phone::{Catalogue, Home, NewPhone, Phone, Phones};
 use brisk_results::{Header, Warning};
 
 use crate::bench::session::Session;
@@ -182,6 +182,8 @@ pub(crate) fn late(flash: &Status) -> Option<Warning> {
 pub(crate) struct Between<'a> {
     /// Where.
     pub(crate) phone: Option<&'a Phone>,
+    /// What the user's home is to be again after each.
+    pub(crate) home: Option<Home>,
     /// Whose bar shows it.
     pub(crate) session: &'a Session,
 }
@@ -192,8 +194,13 @@ impl Surroundings for Between<'_> {
     }
 
     fn after(&mut self, _: Step) -> brisk_launch::Result<()> {
-        let ended = self.phone.map_or(Ok(0), Phone::end_apps);
-        ended.map(|_| ()).map_err(|error| brisk_launch::Error::Surroundings(Box::new(error)))
+        let Some(phone) = self.phone else { return Ok(()) };
+        let restored = || -> brisk_phone::Result<()> {
+            phone.end_apps()?;
+            self.home.as_ref().map_or(Ok(0), |home| phone.restore_home(home))?;
+            Ok(())
+        };
+        restored().map_err(|error| brisk_launch::Error::Surroundings(Box::new(error)))
     }
 
     fn progress(&mut self, done: usize, all: usize, doing: &str) {
