@@ -6,10 +6,10 @@ use std::path::PathBuf;
 /// Failure of an action on the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The knob could not be read.
+    /// The setting could not be read.
     #[error("cannot read {path}")]
     Read {
-        /// The file of the knob.
+        /// The file of the setting.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -17,7 +17,7 @@ pub enum Error {
     /// The kernel refused the value.
     #[error("cannot write '{value}' to {path} ({hint})")]
     Write {
-        /// The file of the knob.
+        /// The file of the setting.
         path: PathBuf,
         /// What was to be written.
         value: String,
@@ -29,12 +29,68 @@ pub enum Error {
     /// The kernel took the value and shows another one.
     #[error("wrote '{wanted}' to {path}, but it reads '{found}'")]
     NotTaken {
-        /// The file of the knob.
+        /// The file of the setting.
         path: PathBuf,
         /// What was written.
         wanted: String,
         /// What stands there.
         found: String,
+    },
+    /// A tunable belongs to a scheduler that is not in force.
+    #[error("{name} belongs to the scheduler {scheduler}, and {in_force} is in force (choose {scheduler} first)")]
+    NotInForce {
+        /// Whose it is.
+        scheduler: String,
+        /// Which is in force.
+        in_force: String,
+        /// The tunable.
+        name: String,
+    },
+    /// The scheduler in force has no such tunable.
+    #[error("the scheduler {scheduler} of this kernel has no '{name}' (it has {has})")]
+    NoTunable {
+        /// The scheduler.
+        scheduler: String,
+        /// What was asked for.
+        name: String,
+        /// Names that exist.
+        has: String,
+    },
+    /// Nobody knows how many requests the driver accepts, so the number could not be put back.
+    #[error(
+        "this kernel does not tell how many requests the driver accepts ({dir}/*/nr_tags is missing); use nr_requests"
+    )]
+    NoTags {
+        /// Where it should be.
+        dir: PathBuf,
+    },
+    /// More requests than the driver accepts.
+    #[error("the driver accepts at most {full_requests} requests, not {wanted_requests}")]
+    TooManyTags {
+        /// What was asked for.
+        wanted_requests: u32,
+        /// What the driver has.
+        full_requests: u32,
+    },
+    /// Under `none` both names mean the same, and the two values differ.
+    #[error("under the scheduler none, nr_requests is driver_tags, which is to be {tags}")]
+    SetByDriverTags {
+        /// What the other name is to be.
+        tags: String,
+    },
+    /// The kernel does not offer the scheduler.
+    #[error("this kernel offers no scheduler {name} for it, but {}", .offered.join(", "))]
+    NoScheduler {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        offered: Vec<String>,
+    },
+    /// A number was expected.
+    #[error("'{value}' is not a whole number")]
+    NotANumber {
+        /// What was given.
+        value: String,
     },
     /// The journal could not be written, so nothing was changed.
     #[error("cannot write the journal {path}; without it nothing is changed (is the directory writable?)")]
@@ -53,7 +109,45 @@ pub enum Error {
         /// Its number.
         pid: u32,
     },
-    /// Some knobs could not be put back; the journal still has them.
+    /// Some settings could not be put back; the journal still has them.
     #[error("could not put back {}", .0.join("; "))]
     Restore(Vec<String>),
+    /// A text that is no I/O priority.
+    #[error("'{0}' is no I/O priority: write 'realtime N', 'best-effort N' (N from 0, first, to 7) or 'idle'")]
+    NotAPriority(String),
+    /// The kernel refused to give a thread a priority.
+    #[error("cannot give thread {thread} of {group} the I/O priority '{value}' (realtime needs root)")]
+    Priority {
+        /// Number of the thread.
+        thread: u32,
+        /// The control group.
+        group: String,
+        /// The priority.
+        value: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// There is no cgroup file system of the second version.
+    #[error("no cgroup file system of version 2 is mounted, so no group is known by its name")]
+    NoGroups,
+    /// Another daemon is at work.
+    #[error("another briskd runs{}; stop it first (briskd holds {})", holder(*.pid), .path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// Who holds it, if it says.
+        pid: Option<u32>,
+    },
+    /// The lock could not be made.
+    #[error("cannot lock {path} (is the directory writable?)")]
+    Lock {
+        /// The lock.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" as process {pid}"))
 }

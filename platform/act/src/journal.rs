@@ -1,83 +1,114 @@
 //! What was changed, by whom, and what stood there before: on disk before the change, so that a crash loses nothing.
 //!
-//! For each knob the journal keeps the first value that it found and the last that this owner caused. Undo puts the
-//! first one back if the last one still stands; otherwise someone else has changed the knob, and it is theirs. A loop
-//! device that carries another file by now is another device, and all of it is left.
+//! For each setting the journal keeps the first value that it found and the last that this owner caused. Undo
+//! (`undo.rs`) puts the first one back if the last one still stands; otherwise someone else has changed the setting, and
+//! it is theirs.
+//!
+//! The file is JSON. Version 1 had neither `instance` nor `priorities`, and is still undone.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use brisk_core::causes::in_one_line;
+use brisk_core::knob::{Knob, QueueSetting};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
-use crate::{BlockQueue, Error, Knob, Paths};
+use crate::undo::restore_record;
+use crate::{BlockQueue, Error, Paths, Report};
 
-const SCHEMA_VERSION: u32 = 1;
+/// Version of the file that is written, and the oldest one that is read.
+const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION_OLDEST: u32 = 1;
 /// Extension of a journal that is being written.
 const FRESH: &str = "new";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+pub(crate) struct Record {
     schema_version: u32,
-    name: String,
-    owner: Owner,
-    entries: Vec<Entry>,
+    pub(crate) name: String,
+    pub(crate) owner: Owner,
+    /// Settings of block queues.
+    pub(crate) entries: Vec<Entry>,
+    /// Control groups whose threads were given an I/O priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) priorities: Vec<PriorityEntry>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Entry {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
     /// Directory of the device in sysfs.
-    device: PathBuf,
+    pub(crate) device: PathBuf,
     /// What a loop device carried at the time.
-    backing_file: Option<String>,
-    knob: Knob,
+    pub(crate) backing_file: Option<String>,
+    /// [`BlockQueue::instance`] at the time.
+    #[serde(default)]
+    pub(crate) instance: Option<u64>,
+    #[serde(rename = "knob", with = "setting_text")]
+    pub(crate) setting: QueueSetting,
     /// What stood before the first change.
-    original: String,
-    /// What stood after the last change; absent while one is under way.
-    ours: Option<String>,
+    pub(crate) original: String,
+    /// What stood after the last change; absent while one is under way, and for tunables of a scheduler that left.
+    pub(crate) ours: Option<String>,
 }
 
-/// A knob that was not put back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Left {
+/// What threads of a group got, to whom nobody else had given an I/O priority.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PriorityEntry {
+    /// Name of the group.
+    pub(crate) group: String,
+    /// All that its threads may have from us: two while a change is under way.
+    pub(crate) values: Vec<String>,
+    /// Threads that had such a value before, from somebody else.
+    pub(crate) not_ours: Vec<u32>,
+}
+
+impl Entry {
     /// Kernel name of the device.
-    pub device: String,
-    /// The knob.
-    pub knob: Knob,
-    /// What stands there now; absent when the device is gone.
-    pub found: Option<String>,
-    /// What stood there before brisk.
-    pub original: String,
-    /// Why it was left.
-    pub reason: String,
-}
+    pub(crate) fn device_name(&self) -> String {
+        self.device.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
 
-/// What an undo did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// Device and knob of everything that has its first value again.
-    pub restored: Vec<(String, Knob)>,
-    /// What was left, and why.
-    pub left: Vec<Left>,
-    #[serde(skip)]
-    failed: Vec<(Entry, String)>,
-}
+    fn is_of(&self, queue: &BlockQueue) -> bool {
+        self.device == queue.device_dir()
+    }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.device == other.device && self.knob == other.knob
+    /// Whether the device that was changed has gone, and another one has its name now.
+    pub(crate) fn is_of_another_instance(&self, queue: &BlockQueue) -> bool {
+        matches!((self.instance, queue.instance()), (Some(then), Some(now)) if then != now)
+    }
+
+    /// Whether the first value stands again.
+    fn is_back(&self) -> bool {
+        self.ours.as_ref() == Some(&self.original)
     }
 }
-impl Eq for Entry {}
+
+/// The text form of a setting, as in [`Knob`].
+mod setting_text {
+    use super::{Knob, QueueSetting};
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(setting: &QueueSetting, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(setting)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<QueueSetting, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match format!("queue/any/{text}").parse() {
+            Ok(Knob::Queue { setting, .. }) => Ok(setting),
+            _ => Err(D::Error::custom(format!("'{text}' is no setting of a queue"))),
+        }
+    }
+}
 
 /// The changes of one owner. Dropping it undoes them; a file that stays behind (the process was killed) is undone by
-/// [`restore_leftovers`].
+/// [`crate::restore_leftovers`].
 #[derive(Debug)]
 pub struct Journal {
     file: PathBuf,
     record: Record,
+    paths: Paths,
 }
 
 impl Journal {
@@ -94,10 +125,9 @@ impl Journal {
         fs::create_dir_all(&paths.journal).map_err(|source| Error::Journal { path: paths.journal.clone(), source })?;
         let owner = Owner::this(&paths.proc);
         let file = paths.journal.join(format!("{name}.{}.json", owner.pid));
-        Ok(Self {
-            file,
-            record: Record { schema_version: SCHEMA_VERSION, name: name.to_owned(), owner, entries: vec![] },
-        })
+        let (entries, priorities) = (Vec::new(), Vec::new());
+        let record = Record { schema_version: SCHEMA_VERSION, name: name.to_owned(), owner, entries, priorities };
+        Ok(Self { file, record, paths: paths.clone() })
     }
 
     /// The journal of this `name` of another process, with whatever that process has changed so far: to change on its
@@ -119,7 +149,7 @@ impl Journal {
     /// Takes what the loop device of `queue` carries now for what it carried when it was changed: for a caller who knows
     /// by other means that it is the same, although the kernel shows another path for it.
     pub fn vouch_for(&mut self, queue: &BlockQueue) {
-        for entry in self.record.entries.iter_mut().filter(|e| e.device == queue.device_dir()) {
+        for entry in self.record.entries.iter_mut().filter(|e| e.is_of(queue)) {
             entry.backing_file = queue.backing_file();
         }
     }
@@ -128,6 +158,7 @@ impl Journal {
     pub fn hand_over(mut self) {
         // The file has them all; without entries the drop has nothing to undo.
         self.record.entries.clear();
+        self.record.priorities.clear();
     }
 
     /// The file that outlives a crash. It exists while something is changed.
@@ -139,204 +170,177 @@ impl Journal {
     /// Undoes all changes. May be called again; then there is nothing to do.
     ///
     /// # Errors
-    /// When a knob could not be put back. The others are, and the journal keeps those that are not.
+    /// When a setting could not be put back. The others are, and the journal keeps those that are not.
     pub fn restore(&mut self) -> Result<Report, Error> {
-        let report = restore_record(&mut self.record);
+        let report = restore_record(&mut self.record, &self.paths);
         self.save()?;
         report.into_result()
     }
 
-    /// Journals `disturbed`, then runs `write`, then notes what the kernel made of it.
+    /// Journals `setting` and what it disturbs, then runs `write`, then notes what the kernel made of it.
     pub(crate) fn change(
         &mut self,
         queue: &BlockQueue,
-        disturbed: &[Knob],
+        setting: &QueueSetting,
         write: impl FnOnce(&BlockQueue) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        // The first knob must exist; of the others some kernels lack one, and then it cannot be disturbed.
-        queue.get(disturbed[0])?;
-        for &knob in disturbed {
-            if let Ok(now) = queue.get(knob) {
-                self.begin(queue, knob, now);
-            }
-        }
-        self.save()?;
+        queue.get(setting)?;
+        self.begin(queue, &queue.disturbed_by(setting))?;
         let written = write(queue);
-        for entry in self.record.entries.iter_mut().filter(|e| e.device == queue.device_dir() && e.ours.is_none()) {
-            entry.ours = queue.get(entry.knob).ok();
-        }
+        self.note(queue);
         self.save()?;
         written
     }
 
+    /// Puts on disk what stands in `settings`, which are about to change. Those that this kernel or device lacks cannot.
+    ///
+    /// # Errors
+    /// When the journal cannot be written or the size of the driver tags is not known: then nothing may be changed.
+    pub(crate) fn begin(&mut self, queue: &BlockQueue, settings: &[QueueSetting]) -> Result<(), Error> {
+        for setting in settings {
+            let Ok(now) = queue.get(setting) else { continue };
+            let known = self.record.entries.iter_mut().find(|e| e.is_of(queue) && e.setting == *setting);
+            if let Some(entry) = known {
+                // What someone else wrote since our last change becomes what is to be put back.
+                if *setting != QueueSetting::DriverTags && entry.ours.as_ref().is_some_and(|ours| *ours != now) {
+                    entry.original = now;
+                }
+                entry.ours = None;
+                continue;
+            }
+            let original = match setting {
+                QueueSetting::DriverTags => self.driver_tags(queue)?,
+                _ => now,
+            };
+            self.record.entries.push(Entry {
+                device: queue.device_dir().to_owned(),
+                backing_file: queue.backing_file(),
+                instance: queue.instance(),
+                setting: setting.clone(),
+                original,
+                ours: None,
+            });
+        }
+        self.save()
+    }
+
+    /// Notes what the kernel made of the changes that were under way. The caller saves.
+    pub(crate) fn note(&mut self, queue: &BlockQueue) {
+        for entry in self.record.entries.iter_mut().filter(|e| e.is_of(queue) && e.ours.is_none()) {
+            if entry.setting != QueueSetting::DriverTags {
+                entry.ours = queue.get(&entry.setting).ok();
+            }
+        }
+    }
+
     /// Notes the size of the driver tags, which no file shows.
-    pub(crate) fn note_driver_tags(&mut self, queue: &BlockQueue, depth_requests: u32) -> Result<(), Error> {
+    pub(crate) fn note_driver_tags(&mut self, queue: &BlockQueue, depth_requests: Option<u32>) -> Result<(), Error> {
         for entry in &mut self.record.entries {
-            if entry.device == queue.device_dir() && entry.knob == Knob::DriverTags {
-                entry.ours = Some(depth_requests.to_string());
+            if entry.is_of(queue) && entry.setting == QueueSetting::DriverTags {
+                entry.ours = depth_requests.map(|depth| depth.to_string());
             }
         }
         self.save()
     }
 
-    fn begin(&mut self, queue: &BlockQueue, knob: Knob, now: String) {
-        let same = |e: &&mut Entry| e.device == queue.device_dir() && e.knob == knob;
-        if let Some(entry) = self.record.entries.iter_mut().find(same) {
-            // What someone else wrote since our last change becomes what is to be put back.
-            if knob != Knob::DriverTags && entry.ours.as_ref().is_some_and(|ours| *ours != now) {
-                entry.original = now;
-            }
-            entry.ours = None;
-            return;
+    /// What is journaled of a queue.
+    pub(crate) fn entries<'a>(&'a self, queue: &'a BlockQueue) -> impl Iterator<Item = &'a Entry> {
+        self.record.entries.iter().filter(|e| e.is_of(queue))
+    }
+
+    /// Devices of which something is journaled.
+    pub(crate) fn devices(&self) -> Vec<PathBuf> {
+        let mut devices: Vec<PathBuf> = self.record.entries.iter().map(|e| e.device.clone()).collect();
+        devices.sort();
+        devices.dedup();
+        devices
+    }
+
+    /// What is journaled of a setting.
+    pub(crate) fn entry(&self, queue: &BlockQueue, setting: &QueueSetting) -> Option<&Entry> {
+        self.record.entries.iter().find(|e| e.is_of(queue) && e.setting == *setting)
+    }
+
+    /// Forgets all of a queue: the device is gone, or another one.
+    pub(crate) fn forget(&mut self, queue: &BlockQueue) -> Result<(), Error> {
+        self.record.entries.retain(|e| !e.is_of(queue));
+        self.save()
+    }
+
+    /// What somebody else made of a setting is what is to be put back from now on.
+    pub(crate) fn adopt(&mut self, queue: &BlockQueue, setting: &QueueSetting, theirs: &str) {
+        for entry in self.record.entries.iter_mut().filter(|e| e.is_of(queue) && e.setting == *setting) {
+            (entry.original, entry.ours) = (theirs.to_owned(), Some(theirs.to_owned()));
         }
-        let original = match knob {
-            Knob::DriverTags => self.driver_tags_of_others(queue).unwrap_or_else(|| driver_tags_full(queue, now)),
-            _ => now,
-        };
-        self.record.entries.push(Entry {
-            device: queue.device_dir().to_owned(),
-            backing_file: queue.backing_file(),
-            knob,
-            original,
-            ours: None,
+    }
+
+    /// Forgets what has its first value again, unless it is `held`. While the scheduler or the driver tags are ours, what
+    /// they disturb may be needed again.
+    pub(crate) fn prune(&mut self, queue: &BlockQueue, held: impl Fn(&QueueSetting) -> bool) {
+        let is_roots = |e: &Entry| matches!(e.setting, QueueSetting::Scheduler | QueueSetting::DriverTags);
+        let back = |e: &Entry| e.is_back() && !held(&e.setting);
+        let rooted = self.entries(queue).any(|e| is_roots(e) && !back(e));
+        let in_force = queue.scheduler().ok();
+        let original = self.entry(queue, &QueueSetting::Scheduler).map(|e| e.original.clone());
+        self.record.entries.retain(|e| {
+            !e.is_of(queue)
+                || match &e.setting {
+                    // It went with its scheduler, which is not the one to come back to.
+                    QueueSetting::Tunable { scheduler, .. }
+                        if in_force.as_ref() != Some(scheduler) && original.as_ref() != Some(scheduler) =>
+                    {
+                        false
+                    }
+                    _ => (rooted && !is_roots(e)) || !back(e),
+                }
         });
     }
 
+    /// What is journaled of the priorities of groups.
+    pub(crate) fn priorities(&mut self) -> &mut Vec<PriorityEntry> {
+        &mut self.record.priorities
+    }
+
+    /// Requests that the driver accepts now: what another journal made of it, or what the kernel tells.
+    fn driver_tags(&self, queue: &BlockQueue) -> Result<String, Error> {
+        match self.driver_tags_of_others(queue) {
+            Some(tags) => Ok(tags),
+            None => queue.driver_tags_shown().map(|tags| tags.to_string()),
+        }
+    }
+
     /// What another journal set the driver tags to: nothing in sysfs would tell.
-    fn driver_tags_of_others(&self, queue: &BlockQueue) -> Option<String> {
+    pub(crate) fn driver_tags_of_others(&self, queue: &BlockQueue) -> Option<String> {
         let dir = self.file.parent()?;
         journals(dir)
             .filter(|file| *file != self.file)
             .filter_map(|file| load(&file))
             .flat_map(|record| record.entries)
-            .find(|e| {
-                e.device == queue.device_dir() && e.knob == Knob::DriverTags && e.backing_file == queue.backing_file()
-            })
+            .find(|e| e.is_of(queue) && e.setting == QueueSetting::DriverTags && e.backing_file == queue.backing_file())
             .and_then(|e| e.ours)
     }
 
-    fn save(&self) -> Result<(), Error> {
+    pub(crate) fn save(&self) -> Result<(), Error> {
         save(&self.file, &self.record).map_err(|source| Error::Journal { path: self.file.clone(), source })
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        if !self.record.entries.is_empty() {
+        if !self.record.is_empty() {
             // Whoever wants the report calls `restore`. What fails stays in the file.
             let _ = self.restore();
         }
     }
 }
 
-/// Undoes what dead owners left changed, and says for each journal whose it was and what was done. Journals of live
-/// owners and files that are not journals are not touched.
-///
-/// # Errors
-/// When a knob could not be put back; its journal stays.
-pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> {
-    let mut reports = Vec::new();
-    let mut failed = Vec::new();
-    remove_unfinished(paths);
-    for file in journals(&paths.journal) {
-        let Some(mut record) = load(&file) else { continue };
-        if record.owner.is_alive(&paths.proc) {
-            continue;
-        }
-        let report = if record.owner.is_of_this_boot(&paths.proc) {
-            restore_record(&mut record)
-        } else {
-            record.entries.clear();
-            Report::default()
-        };
-        save(&file, &record).map_err(|source| Error::Journal { path: file, source })?;
-        failed.extend(report.failed.iter().map(|(_, why)| why.clone()));
-        reports.push((record.name, report));
-    }
-    if failed.is_empty() { Ok(reports) } else { Err(Error::Restore(failed)) }
-}
-
-impl Report {
-    fn into_result(self) -> Result<Self, Error> {
-        if self.failed.is_empty() {
-            Ok(self)
-        } else {
-            Err(Error::Restore(self.failed.into_iter().map(|(_, why)| why).collect()))
-        }
-    }
-
-    fn leave(&mut self, entry: &Entry, found: Option<String>, reason: &str) {
-        let device = device_name(entry);
-        let (knob, original, reason) = (entry.knob, entry.original.clone(), reason.to_owned());
-        self.left.push(Left { device, knob, found, original, reason });
+impl Record {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.priorities.is_empty()
     }
 }
 
-fn restore_record(record: &mut Record) -> Report {
-    let mut report = Report::default();
-    let mut devices: Vec<PathBuf> = record.entries.iter().map(|e| e.device.clone()).collect();
-    devices.sort();
-    devices.dedup();
-    for device in devices {
-        let mut entries: Vec<Entry> = record.entries.iter().filter(|e| e.device == device).cloned().collect();
-        // Driver tags first, then the scheduler: both disturb what comes after them in the order of `Knob`.
-        entries.sort_by_key(|e| e.knob);
-        restore_queue(&BlockQueue::at(&device), &entries, &mut report);
-    }
-    record.entries = report.failed.iter().map(|(entry, _)| entry.clone()).collect();
-    report
-}
-
-fn restore_queue(queue: &BlockQueue, entries: &[Entry], report: &mut Report) {
-    if !queue.exists() {
-        return entries.iter().for_each(|e| report.leave(e, None, "the device is gone"));
-    }
-    let carries = queue.backing_file();
-    if entries.iter().any(|e| carries.is_some() && carries != e.backing_file) {
-        return entries.iter().for_each(|e| report.leave(e, None, "the loop device carries another file by now"));
-    }
-    // Judge all before writing any, because writing one disturbs others; then everybody gets the value that is theirs.
-    let targets: Vec<(&Entry, Result<String, String>)> = entries
-        .iter()
-        .map(|e| match (&e.ours, queue.get(e.knob)) {
-            _ if e.knob == Knob::DriverTags => (e, Ok(e.original.clone())),
-            (Some(ours), Ok(now)) if now != *ours && now != e.original => (e, Err(now)),
-            _ => (e, Ok(e.original.clone())),
-        })
-        .collect();
-    for (entry, target) in targets {
-        let value = target.as_ref().unwrap_or_else(|theirs| theirs);
-        let put = match (entry.knob, value.parse()) {
-            (Knob::DriverTags, Ok(tags)) => queue.put_driver_tags(tags),
-            _ => queue.put(entry.knob, value),
-        };
-        match (put, &target) {
-            (Err(error), _) => {
-                let why = format!("{} of {}: {}", entry.knob, device_name(entry), in_one_line(&error));
-                report.failed.push((entry.clone(), why));
-            }
-            (Ok(()), Ok(_)) => report.restored.push((device_name(entry), entry.knob)),
-            (Ok(()), Err(theirs)) => report.leave(entry, Some(theirs.clone()), "someone else changed it meanwhile"),
-        }
-    }
-}
-
-/// Tags that the driver has when nobody shrank them.
-fn driver_tags_full(queue: &BlockQueue, shown: String) -> String {
-    let is_loop = queue.backing_file().is_some();
-    let sysfs = queue.device_dir().parent().and_then(Path::parent);
-    match sysfs.filter(|_| is_loop) {
-        Some(sysfs) => fs::read_to_string(sysfs.join("module/loop/parameters/hw_queue_depth"))
-            .map_or(shown, |text| text.trim().to_owned()),
-        None => shown,
-    }
-}
-
-fn device_name(entry: &Entry) -> String {
-    entry.device.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn journals(dir: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn journals(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(dir)
         .into_iter()
         .flatten()
@@ -348,15 +352,19 @@ fn journals(dir: &Path) -> impl Iterator<Item = PathBuf> {
     files.into_iter()
 }
 
-fn load(file: &Path) -> Option<Record> {
-    let record: Record = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    (record.schema_version == SCHEMA_VERSION).then_some(record)
+pub(crate) fn load(file: &Path) -> Option<Record> {
+    let mut record: Record = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    if !(SCHEMA_VERSION_OLDEST..=SCHEMA_VERSION).contains(&record.schema_version) {
+        return None;
+    }
+    record.schema_version = SCHEMA_VERSION;
+    Some(record)
 }
 
 /// Replaces the file in one step; removes it when nothing is changed any more.
-fn save(file: &Path, record: &Record) -> io::Result<()> {
+pub(crate) fn save(file: &Path, record: &Record) -> io::Result<()> {
     let fresh = file.with_extension(FRESH);
-    if record.entries.is_empty() {
+    if record.is_empty() {
         // Who was killed in the middle of saving has left the fresh one.
         return remove(file).and_then(|()| remove(&fresh));
     }
@@ -378,7 +386,7 @@ fn remove(file: &Path) -> io::Result<()> {
 }
 
 /// Removes half-written journals of dead processes: what they were about to journal was not changed yet.
-fn remove_unfinished(paths: &Paths) {
+pub(crate) fn remove_unfinished(paths: &Paths) {
     for file in fs::read_dir(&paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let pid = file.file_stem().map(Path::new).and_then(Path::extension).and_then(|pid| pid.to_str());
         let unfinished = file.extension().is_some_and(|extension| extension == FRESH);

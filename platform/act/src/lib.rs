@@ -5,21 +5,31 @@
 //! The journal puts everything back on request, when it is dropped, and, after a crash, from the next process that calls
 //! [`restore_leftovers`].
 //!
-//! Terms: a *knob* is one setting ([`Knob`]); an *owner* is the process that changed it; *driver tags* are the requests
+//! Two ways in: [`Actuator`] is told what is wanted and finds out the rest; [`BlockQueue`] changes one setting at a time.
+//!
+//! Terms: a *knob* is one setting (`brisk_core::knob`); an *owner* is the process that changed it; *driver tags* are the requests
 //! that a block driver accepts at once, the queue depth that a device shows to the schedulers above it.
 //!
 //! Properties: `undo_after_apply_is_identity`; `a_knob_that_someone_else_changed_is_left` (and reported);
 //! `the_journal_is_on_disk_before_the_change`; `a_live_owner_keeps_its_changes`.
 
+mod actuator;
 mod caches;
 mod error;
+mod groups;
+mod ioprio;
 mod journal;
+mod lock;
 mod owner;
 mod paths;
 mod queue;
+mod undo;
 
+pub use actuator::{Actuator, Applied, Outcome, TakenOver};
 pub use caches::drop_caches;
 pub use error::Error;
-pub use journal::{Journal, Left, Report, restore_leftovers};
+pub use journal::Journal;
+pub use lock::Lock;
 pub use paths::Paths;
-pub use queue::{BlockQueue, Knob};
+pub use queue::BlockQueue;
+pub use undo::{Left, Report, restore_leftovers};

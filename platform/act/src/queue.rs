@@ -1,62 +1,30 @@
 //! The settings of a block device's queue (kernel: Documentation/ABI/stable/sysfs-block).
 //!
-//! Knobs depend on one another: a change of scheduler resets `nr_requests` and may switch write-back throttling, and
-//! under the scheduler `none` a write to `nr_requests` resizes the *driver tags* themselves, which then stay that small
-//! through later changes of scheduler, although `nr_requests` shows something else. So a change of one knob journals
-//! every knob that it may disturb.
+//! Settings depend on one another: a change of scheduler resets `nr_requests` and its tunables and may switch write-back
+//! throttling; `nr_requests` resets `async_depth`, and `max_sectors_kb` the read-ahead; under the scheduler `none` a write
+//! to `nr_requests` resizes the *driver tags* themselves, which then stay that small through later changes of scheduler,
+//! although `nr_requests` shows something else. So who changes one journals every other that it may disturb
+//! ([`BlockQueue::disturbed_by`]), and puts it back ([`settle`]).
 
-use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use brisk_core::knob::QueueSetting;
 
 use crate::{Error, Journal};
 
 /// Fewest tags that the kernel leaves a queue (BLKDEV_MIN_RQ).
 const TAGS_MIN: u32 = 4;
 
-/// How often, and at what distance, a knob that is busy is tried again: about a second in all.
+/// How often, and at what distance, a setting that is busy is tried again: about a second in all.
 const BUSY_TRIES: u32 = 500;
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
-/// One setting of a block queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Knob {
-    /// Requests that the driver accepts at once; no file shows it, `nr_requests` under `none` sets it.
-    DriverTags,
-    /// The I/O scheduler.
-    Scheduler,
-    /// Requests that the scheduler holds.
-    NrRequests,
-    /// Read-ahead of buffered reads, in KiB.
-    ReadAheadKb,
-    /// Largest request, in KiB.
-    MaxSectorsKb,
-    /// Target of write-back throttling, in microseconds.
-    WbtLatUsec,
-}
-
-impl Knob {
-    fn file(self) -> &'static str {
-        match self {
-            Self::Scheduler => "scheduler",
-            Self::DriverTags | Self::NrRequests => "nr_requests",
-            Self::ReadAheadKb => "read_ahead_kb",
-            Self::MaxSectorsKb => "max_sectors_kb",
-            Self::WbtLatUsec => "wbt_lat_usec",
-        }
-    }
-}
-
-impl fmt::Display for Knob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::DriverTags { "driver tags" } else { self.file() })
-    }
-}
+/// How often settings are written again that others among them have disturbed.
+const SETTLE_ROUNDS: u32 = 3;
 
 /// The queue of one block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +52,12 @@ impl BlockQueue {
         self.device_dir.join("queue").is_dir()
     }
 
+    /// Tells this queue from that of another device of the same name: a device that is plugged in again gets a new
+    /// directory, and sysfs does not soon give its number out again.
+    pub(crate) fn instance(&self) -> Option<u64> {
+        fs::metadata(self.device_dir.join("queue")).ok().map(|dir| dir.ino())
+    }
+
     /// The file behind a loop device, which tells whether it is still the same one.
     pub(crate) fn backing_file(&self) -> Option<String> {
         fs::read_to_string(self.device_dir.join("loop/backing_file")).ok().map(|text| text.trim_end().to_owned())
@@ -94,7 +68,7 @@ impl BlockQueue {
     /// # Errors
     /// When the device or its file is missing.
     pub fn scheduler(&self) -> Result<String, Error> {
-        self.get(Knob::Scheduler)
+        self.get(&QueueSetting::Scheduler)
     }
 
     /// All schedulers that this kernel offers for the device.
@@ -102,19 +76,89 @@ impl BlockQueue {
     /// # Errors
     /// When the device or its file is missing.
     pub fn schedulers(&self) -> Result<Vec<String>, Error> {
-        Ok(self.read(Knob::Scheduler)?.split_ascii_whitespace().map(|name| bare(name).to_owned()).collect())
+        let text = read(&self.path(&QueueSetting::Scheduler))?;
+        Ok(text.split_ascii_whitespace().map(|name| bare(name).to_owned()).collect())
     }
 
-    /// The value in force, as the kernel prints it; of [`Knob::DriverTags`] what `nr_requests` shows.
+    /// The value in force, as the kernel prints it; of [`QueueSetting::DriverTags`] what `nr_requests` shows.
     ///
     /// # Errors
-    /// When the device or its file is missing, or the kernel refuses (`wbt_lat_usec` without throttling).
-    pub fn get(&self, knob: Knob) -> Result<String, Error> {
-        let text = self.read(knob)?;
-        Ok(match knob {
-            Knob::Scheduler => chosen(&text).to_owned(),
-            _ => text.trim().to_owned(),
-        })
+    /// When the device or its file is missing, the kernel refuses (`wbt_lat_usec` without throttling), or it is the tunable
+    /// of a scheduler that is not in force.
+    pub fn get(&self, setting: &QueueSetting) -> Result<String, Error> {
+        if let QueueSetting::Tunable { scheduler, name } = setting {
+            let in_force = self.scheduler()?;
+            if in_force != *scheduler {
+                return Err(Error::NotInForce { scheduler: scheduler.clone(), in_force, name: name.clone() });
+            }
+        }
+        let path = self.path(setting);
+        let text = match (read(&path), setting) {
+            (Err(Error::Read { source, .. }), QueueSetting::Tunable { scheduler, name })
+                if source.kind() == ErrorKind::NotFound && self.exists() =>
+            {
+                let has = self.tunables().iter().filter_map(tunable_name).collect::<Vec<_>>().join(", ");
+                return Err(Error::NoTunable { scheduler: scheduler.clone(), name: name.clone(), has });
+            }
+            (text, _) => text?,
+        };
+        Ok(if *setting == QueueSetting::Scheduler { chosen(&text).to_owned() } else { text.trim().to_owned() })
+    }
+
+    /// Tunables of the scheduler in force.
+    pub(crate) fn tunables(&self) -> Vec<QueueSetting> {
+        let Ok(scheduler) = self.scheduler() else { return Vec::new() };
+        let mut names: Vec<QueueSetting> = fs::read_dir(self.device_dir.join("queue/iosched"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|file| Some(QueueSetting::tunable(&scheduler, file.file_name().to_str()?)))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A setting, and all that a change of it may reset.
+    pub(crate) fn disturbed_by(&self, setting: &QueueSetting) -> Vec<QueueSetting> {
+        let mut disturbed = vec![setting.clone()];
+        match setting {
+            QueueSetting::DriverTags | QueueSetting::Scheduler => {
+                disturbed.extend([QueueSetting::Scheduler, QueueSetting::NrRequests, QueueSetting::WbtLatUsec]);
+                disturbed.extend(self.tunables());
+            }
+            QueueSetting::NrRequests => disturbed.extend(self.tunables()),
+            QueueSetting::Tunable { .. } => {
+                disturbed.extend(self.tunables().into_iter().filter(|other| follows(other, setting)));
+            }
+            // Both make the kernel work its limits out again, and with them the read-ahead.
+            QueueSetting::MaxSectorsKb | QueueSetting::WriteCache => disturbed.push(QueueSetting::ReadAheadKb),
+            QueueSetting::ReadAheadKb | QueueSetting::WbtLatUsec => {}
+        }
+        disturbed.sort();
+        disturbed.dedup();
+        disturbed
+    }
+
+    /// Requests that the driver accepts when nobody shrank its tags.
+    ///
+    /// # Errors
+    /// When the kernel does not tell: before Linux 4.9, and for devices that queue no requests.
+    pub(crate) fn driver_tags_full(&self) -> Result<u32, Error> {
+        let dir = self.device_dir.join("mq");
+        let queues = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let tags =
+            queues.filter_map(|queue| fs::read_to_string(queue.path().join("nr_tags")).ok()?.trim().parse().ok());
+        tags.min().ok_or(Error::NoTags { dir })
+    }
+
+    /// Requests that the driver accepts now, as far as sysfs tells: under `none` what is in force shows, under a scheduler
+    /// only what the driver came with.
+    pub(crate) fn driver_tags_shown(&self) -> Result<u32, Error> {
+        let full = self.driver_tags_full();
+        if self.scheduler()? != "none" {
+            return full;
+        }
+        self.get(&QueueSetting::NrRequests)?.parse().or(full)
     }
 
     /// Chooses the I/O scheduler.
@@ -122,10 +166,9 @@ impl BlockQueue {
     /// # Errors
     /// When this kernel does not offer it (the message lists what it offers) or the journal cannot be written.
     pub fn set_scheduler(&mut self, journal: &mut Journal, name: &str) -> Result<(), Error> {
-        let disturbed = [Knob::Scheduler, Knob::NrRequests, Knob::WbtLatUsec];
-        journal.change(self, &disturbed, |queue| {
-            queue.put(Knob::Scheduler, name)?;
-            queue.expect(Knob::Scheduler, name)
+        journal.change(self, &QueueSetting::Scheduler, |queue| {
+            queue.put(&QueueSetting::Scheduler, name)?;
+            queue.expect(&QueueSetting::Scheduler, name)
         })
     }
 
@@ -138,18 +181,19 @@ impl BlockQueue {
         if self.scheduler()? == "none" {
             return self.set_driver_tags(journal, depth_requests);
         }
-        self.set_number(journal, Knob::NrRequests, depth_requests.into()).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+        self.set_number(journal, &QueueSetting::NrRequests, depth_requests.into())
+            .map(|n| u32::try_from(n).unwrap_or(u32::MAX))
     }
 
     /// Sets how many requests the driver accepts at once, under any scheduler, which stays. Gives the number in force.
     ///
     /// # Errors
-    /// When the kernel refuses the number (more than the driver has) or the journal cannot be written.
+    /// When the kernel refuses the number (more than the driver has), does not tell how many there were, or the journal
+    /// cannot be written.
     pub fn set_driver_tags(&mut self, journal: &mut Journal, depth_requests: u32) -> Result<u32, Error> {
-        let depth_requests = depth_requests.max(TAGS_MIN);
-        let disturbed = [Knob::DriverTags, Knob::Scheduler, Knob::NrRequests, Knob::WbtLatUsec];
-        journal.change(self, &disturbed, |queue| queue.put_driver_tags(depth_requests))?;
-        journal.note_driver_tags(self, depth_requests)?;
+        let depth_requests = at_least_min(depth_requests);
+        journal.change(self, &QueueSetting::DriverTags, |queue| queue.put_driver_tags(depth_requests, None))?;
+        journal.note_driver_tags(self, Some(depth_requests))?;
         Ok(depth_requests)
     }
 
@@ -158,7 +202,7 @@ impl BlockQueue {
     /// # Errors
     /// As for [`Self::set_nr_requests`].
     pub fn set_read_ahead_kb(&mut self, journal: &mut Journal, read_ahead_kb: u64) -> Result<u64, Error> {
-        self.set_number(journal, Knob::ReadAheadKb, read_ahead_kb)
+        self.set_number(journal, &QueueSetting::ReadAheadKb, read_ahead_kb)
     }
 
     /// Sets the largest request. Gives the value in force.
@@ -166,7 +210,7 @@ impl BlockQueue {
     /// # Errors
     /// As for [`Self::set_nr_requests`]; also when the device cannot take requests that large.
     pub fn set_max_sectors_kb(&mut self, journal: &mut Journal, max_sectors_kb: u64) -> Result<u64, Error> {
-        self.set_number(journal, Knob::MaxSectorsKb, max_sectors_kb)
+        self.set_number(journal, &QueueSetting::MaxSectorsKb, max_sectors_kb)
     }
 
     /// Sets the target of write-back throttling; zero switches it off. Gives the value in force.
@@ -174,27 +218,31 @@ impl BlockQueue {
     /// # Errors
     /// As for [`Self::set_nr_requests`]; also when this kernel has no throttling for the device.
     pub fn set_wbt_lat_usec(&mut self, journal: &mut Journal, target_us: u64) -> Result<u64, Error> {
-        self.set_number(journal, Knob::WbtLatUsec, target_us)
+        self.set_number(journal, &QueueSetting::WbtLatUsec, target_us)
     }
 
-    fn set_number(&mut self, journal: &mut Journal, knob: Knob, value: u64) -> Result<u64, Error> {
-        journal.change(self, &[knob], |queue| queue.put(knob, &value.to_string()))?;
-        let found = self.get(knob)?;
-        found.parse().map_err(|_| Error::NotTaken { path: self.path(knob), wanted: value.to_string(), found })
+    fn set_number(&mut self, journal: &mut Journal, setting: &QueueSetting, value: u64) -> Result<u64, Error> {
+        journal.change(self, setting, |queue| queue.put(setting, &value.to_string()))?;
+        let found = self.get(setting)?;
+        found.parse().map_err(|_| Error::NotTaken { path: self.path(setting), wanted: value.to_string(), found })
     }
 
-    /// Writes a knob, unless it has the value already.
-    pub(crate) fn put(&self, knob: Knob, value: &str) -> Result<(), Error> {
-        if self.get(knob).is_ok_and(|now| now == value) {
-            return Ok(());
+    /// Writes a setting, unless it has the value already.
+    pub(crate) fn put(&self, setting: &QueueSetting, value: &str) -> Result<(), Error> {
+        // Whose tunable does not exist now is found out before another scheduler's file of that name is written.
+        let now = self.get(setting);
+        match now {
+            Err(error @ (Error::NotInForce { .. } | Error::NoTunable { .. })) => return Err(error),
+            Ok(now) if now == value => return Ok(()),
+            _ => {}
         }
-        let path = self.path(knob);
+        let path = self.path(setting);
         let write = || {
             let mut file = OpenOptions::new().write(true).truncate(true).open(&path)?;
             file.write_all(value.as_bytes())
         };
         let mut written = write();
-        // Some knobs only try for a lock of the queue; who holds it lets go soon.
+        // Some settings only try for a lock of the queue; who holds it lets go soon.
         for _ in 0..BUSY_TRIES {
             match &written {
                 Err(error) if error.kind() == ErrorKind::ResourceBusy => std::thread::sleep(BUSY_PAUSE),
@@ -203,52 +251,131 @@ impl BlockQueue {
             written = write();
         }
         written.map_err(|source| Error::Write {
-            hint: self.hint(knob),
+            hint: self.hint(setting),
             path: path.clone(),
             value: value.to_owned(),
             source,
         })
     }
 
-    /// Resizes the driver tags and leaves the scheduler as it was. The detour over a neighbour is needed because the
-    /// kernel ignores a write of the number that it shows, and after a change to `none` it shows the driver's own
-    /// number whatever the tags are.
-    pub(crate) fn put_driver_tags(&self, depth_requests: u32) -> Result<(), Error> {
+    /// Resizes the driver tags, and leaves the scheduler as it was or, if this works, `then`. The detour over a neighbour is
+    /// needed because the kernel ignores a write of the number that it shows, and after a change to `none` it shows the
+    /// driver's own number whatever the tags are.
+    pub(crate) fn put_driver_tags(&self, depth_requests: u32, then: Option<&str>) -> Result<(), Error> {
         let scheduler = self.scheduler()?;
-        self.put(Knob::Scheduler, "none")?;
+        self.put(&QueueSetting::Scheduler, "none")?;
         let neighbour = if depth_requests > TAGS_MIN { depth_requests - 1 } else { depth_requests + 1 };
         let resized = self
-            .put(Knob::NrRequests, &neighbour.to_string())
-            .and_then(|()| self.put(Knob::NrRequests, &depth_requests.to_string()))
-            .and_then(|()| self.expect(Knob::NrRequests, &depth_requests.to_string()));
-        self.put(Knob::Scheduler, &scheduler)?;
+            .put(&QueueSetting::NrRequests, &neighbour.to_string())
+            .and_then(|()| self.put(&QueueSetting::NrRequests, &depth_requests.to_string()))
+            .and_then(|()| self.expect(&QueueSetting::NrRequests, &depth_requests.to_string()));
+        if then.is_none_or(|name| self.put(&QueueSetting::Scheduler, name).is_err()) {
+            self.put(&QueueSetting::Scheduler, &scheduler)?;
+        }
         resized
     }
 
-    fn expect(&self, knob: Knob, wanted: &str) -> Result<(), Error> {
-        let found = self.get(knob)?;
+    fn expect(&self, setting: &QueueSetting, wanted: &str) -> Result<(), Error> {
+        let found = self.get(setting)?;
         if found == wanted {
             Ok(())
         } else {
-            Err(Error::NotTaken { path: self.path(knob), wanted: wanted.to_owned(), found })
+            Err(Error::NotTaken { path: self.path(setting), wanted: wanted.to_owned(), found })
         }
     }
 
-    fn read(&self, knob: Knob) -> Result<String, Error> {
-        let path = self.path(knob);
-        fs::read_to_string(&path).map_err(|source| Error::Read { path, source })
-    }
-
-    fn path(&self, knob: Knob) -> PathBuf {
-        self.device_dir.join("queue").join(knob.file())
-    }
-
-    fn hint(&self, knob: Knob) -> String {
-        match (knob, self.schedulers()) {
-            (Knob::Scheduler, Ok(offered)) => format!("this kernel offers {}", offered.join(", ")),
-            _ => format!("now {}", self.get(knob).unwrap_or_else(|_| "unreadable".to_owned())),
+    pub(crate) fn path(&self, setting: &QueueSetting) -> PathBuf {
+        let queue = self.device_dir.join("queue");
+        match setting {
+            QueueSetting::DriverTags => queue.join("nr_requests"),
+            QueueSetting::Tunable { name, .. } => queue.join("iosched").join(name),
+            // The rest is called as the kernel calls it.
+            plain => queue.join(plain.to_string()),
         }
     }
+
+    fn hint(&self, setting: &QueueSetting) -> String {
+        match (setting, self.schedulers()) {
+            (QueueSetting::Scheduler, Ok(offered)) => format!("this kernel offers {}", offered.join(", ")),
+            (QueueSetting::WriteCache, _) => {
+                "'write back' or 'write through'; a device without a cache has only the latter".to_owned()
+            }
+            _ => format!("now {}", self.get(setting).unwrap_or_else(|_| "unreadable".to_owned())),
+        }
+    }
+}
+
+/// Writes the `goals`, which are in the order of [`QueueSetting`], and again those that others disturbed. Gives for each
+/// what stands, which the kernel may have rounded.
+pub(crate) fn settle(queue: &BlockQueue, goals: &[(QueueSetting, String)]) -> Vec<Result<String, Error>> {
+    let goal = |wanted: QueueSetting| goals.iter().find(|(s, _)| *s == wanted).map(|(_, value)| value.as_str());
+    let tags_are_set = goal(QueueSetting::DriverTags).is_some();
+    let write = |setting: &QueueSetting, value: &str| match setting {
+        QueueSetting::DriverTags => {
+            let tags = value.parse().map_err(|_| Error::NotANumber { value: value.to_owned() })?;
+            queue.put_driver_tags(tags, goal(QueueSetting::Scheduler)).map(|()| value.to_owned())
+        }
+        // Under `none` it is the driver's tags.
+        QueueSetting::NrRequests if tags_are_set && queue.scheduler()? == "none" => queue.get(setting),
+        _ => {
+            let before = queue.get(setting).ok();
+            queue.put(setting, value)?;
+            let stands = queue.get(setting)?;
+            if stands != value && before.as_ref() == Some(&stands) {
+                let (path, wanted) = (queue.path(setting), value.to_owned());
+                return Err(Error::NotTaken { path, wanted, found: stands });
+            }
+            Ok(stands)
+        }
+    };
+    let mut found: Vec<Result<String, Error>> = goals.iter().map(|(setting, value)| write(setting, value)).collect();
+    for _ in 1..SETTLE_ROUNDS {
+        let mut calm = true;
+        for ((setting, value), found) in goals.iter().zip(&mut found) {
+            let disturbed = *setting != QueueSetting::DriverTags
+                && matches!((&*found, queue.get(setting)), (Ok(stands), Ok(now)) if *stands != now);
+            if disturbed {
+                calm = false;
+                *found = write(setting, value);
+            }
+        }
+        if calm {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether the kernel derives `setting` from `cause`: mq-deadline's `async_depth` from `nr_requests`, and what bfq shows
+/// twice.
+pub(crate) fn follows(setting: &QueueSetting, cause: &QueueSetting) -> bool {
+    let Some(name) = tunable_name(setting) else { return false };
+    match cause {
+        QueueSetting::NrRequests => name == "async_depth",
+        QueueSetting::Tunable { name: cause, .. } => matches!(
+            (cause.as_str(), name),
+            ("slice_idle", "slice_idle_us")
+                | ("slice_idle_us", "slice_idle")
+                | ("strict_guarantees", "slice_idle" | "slice_idle_us")
+        ),
+        _ => false,
+    }
+}
+
+/// The number of tags that the kernel would make of it.
+pub(crate) fn at_least_min(depth_requests: u32) -> u32 {
+    depth_requests.max(TAGS_MIN)
+}
+
+fn tunable_name(setting: &QueueSetting) -> Option<&str> {
+    match setting {
+        QueueSetting::Tunable { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 /// `none [mq-deadline] kyber` has chosen `mq-deadline`; a text without brackets is the choice itself.

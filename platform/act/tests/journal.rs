@@ -3,10 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-use brisk_act::{BlockQueue, Error, Journal, Knob, Paths, restore_leftovers};
+use brisk_act::{BlockQueue, Error, Journal, Paths, restore_leftovers};
+use brisk_core::knob::QueueSetting;
 use proptest::prelude::*;
 
-const KNOBS: [Knob; 5] = [Knob::Scheduler, Knob::NrRequests, Knob::ReadAheadKb, Knob::MaxSectorsKb, Knob::WbtLatUsec];
+const SETTINGS: [QueueSetting; 5] = [
+    QueueSetting::Scheduler,
+    QueueSetting::NrRequests,
+    QueueSetting::ReadAheadKb,
+    QueueSetting::MaxSectorsKb,
+    QueueSetting::WbtLatUsec,
+];
 
 /// A sysfs with two devices, and an empty directory for journals.
 fn fixture() -> (tempfile::TempDir, Paths) {
@@ -23,6 +30,9 @@ fn fixture() -> (tempfile::TempDir, Paths) {
         ] {
             fs::write(queue.join(file), text).expect("fixture");
         }
+        let tags = queue.with_file_name("mq").join("0");
+        fs::create_dir_all(&tags).expect("fixture");
+        fs::write(tags.join("nr_tags"), "128\n").expect("fixture");
     }
     let paths = Paths { sysfs: dir.path().join("sys"), proc: "/proc".into(), journal: dir.path().join("run/journal") };
     (dir, paths)
@@ -33,7 +43,7 @@ fn values(paths: &Paths) -> Vec<String> {
         .iter()
         .flat_map(|device| {
             let queue = BlockQueue::new(&paths.sysfs, device);
-            KNOBS.map(|knob| queue.get(knob).expect("fixture knob"))
+            SETTINGS.map(|setting| queue.get(&setting).expect("fixture knob"))
         })
         .collect()
 }
@@ -143,7 +153,7 @@ proptest! {
         wanted[5 + knob] = theirs.to_string();
         prop_assert_eq!(values(&paths), wanted);
         for left in &report.left {
-            prop_assert_eq!((left.device.as_str(), left.knob), ("vda", KNOBS[knob]));
+            prop_assert_eq!((left.device.as_str(), left.knob.as_str()), ("vda", file));
             prop_assert!(touched.contains("vda"));
         }
     }

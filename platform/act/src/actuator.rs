@@ -1,0 +1,239 @@
+//! Makes the machine what it is wished to be, and gives back what nobody wishes any more.
+//!
+//! The caller names all that it wants, each time ([`Actuator::apply`]); what it named before and does not name now gets the
+//! value from before brisk. What somebody else changed in the meantime is *taken over*: it is theirs, and left alone until
+//! [`Actuator::forgive`]. A dry run reads and compares, and writes neither settings nor a journal.
+//!
+//! Properties: `undo_after_apply_is_identity`, `what_stands_already_is_not_written`,
+//! `what_somebody_else_changed_is_left_until_forgiven`, `a_dry_run_changes_nothing`,
+//! `a_change_of_scheduler_leaves_what_was_wished_and_what_was_there`.
+
+mod priorities;
+mod queues;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use brisk_core::causes::in_one_line;
+use brisk_core::knob::{Knob, QueueSetting};
+use serde::{Deserialize, Serialize};
+
+use crate::{BlockQueue, Error, Journal, Paths, Report};
+
+/// What became of a knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The knob.
+    pub knob: Knob,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What [`Actuator::apply`] did with a knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// It had the value already.
+    Unchanged,
+    /// It was written.
+    Written {
+        /// What stood there.
+        from: String,
+        /// What stands there now: the kernel may have rounded.
+        to: String,
+    },
+    /// Nobody wants it any more, and it has the value from before brisk, or the default of a scheduler that came since.
+    PutBack {
+        /// What stands there now.
+        to: String,
+    },
+    /// It would be written, if this were not a dry run.
+    Planned {
+        /// What stands there; empty for a tunable whose scheduler is not in force yet.
+        from: String,
+        /// What would be written.
+        to: String,
+    },
+    /// It is somebody else's, or gone.
+    Left {
+        /// What stands there; absent when the device or the group is gone.
+        found: Option<String>,
+    },
+    /// It could not be written.
+    Refused {
+        /// Why, and what would work.
+        why: String,
+    },
+}
+
+/// A knob that does not hold what was written: somebody else has changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenOver {
+    /// The knob.
+    pub knob: Knob,
+    /// What was written.
+    pub ours: String,
+    /// What stands there.
+    pub found: String,
+}
+
+/// What stands in a knob because it was wanted.
+#[derive(Debug, Clone)]
+struct Held {
+    wanted: String,
+    stands: String,
+}
+
+#[derive(Debug, Clone)]
+struct Taken {
+    ours: String,
+    found: String,
+    /// Whether [`Actuator::check`] has said so.
+    told: bool,
+}
+
+/// What a scheduler came with.
+#[derive(Debug, Clone)]
+struct Fresh {
+    nr_requests: Option<String>,
+}
+
+/// Tells a device from another one of the same name: [`BlockQueue::instance`] and what a loop device carries.
+type Identity = (Option<u64>, Option<String>);
+
+/// Writes knobs, and knows what stood there before.
+#[derive(Debug)]
+pub struct Actuator {
+    paths: Paths,
+    /// Absent in a dry run.
+    journal: Option<Journal>,
+    held: BTreeMap<Knob, Held>,
+    taken: BTreeMap<Knob, Taken>,
+    fresh: BTreeMap<String, Fresh>,
+    identities: BTreeMap<String, Identity>,
+    /// Where groups were found the last time.
+    groups: BTreeMap<String, Vec<PathBuf>>,
+}
+
+impl Actuator {
+    /// Starts with nothing changed; `name` is that of the journal. In a dry run nothing is ever written.
+    ///
+    /// # Errors
+    /// When the journal cannot be opened.
+    pub fn new(paths: &Paths, name: &str, dry_run: bool) -> Result<Self, Error> {
+        let journal = if dry_run { None } else { Some(Journal::open(name, paths)?) };
+        Ok(Self {
+            paths: paths.clone(),
+            journal,
+            held: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            fresh: BTreeMap::new(),
+            identities: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        })
+    }
+
+    /// Whether this one only says what it would do.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.journal.is_none()
+    }
+
+    /// Gives the `targets` their values, and everything else that this actuator changed the value from before. What could
+    /// not be done is an outcome, not an error: the rest is done. Outcomes come in the order of knobs.
+    pub fn apply(&mut self, targets: &[(Knob, String)]) -> Vec<Applied> {
+        let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
+        let mut priorities: BTreeMap<String, String> = BTreeMap::new();
+        // What was changed before and is not named now has to be looked at as well.
+        for device in self.devices() {
+            queues.entry(device).or_default();
+        }
+        let mut outcomes: BTreeMap<Knob, Outcome> = BTreeMap::new();
+        for (knob, value) in targets {
+            let value = value.trim().to_owned();
+            if value.is_empty() || value.contains(char::is_control) {
+                let why = "the value is empty or has control characters".to_owned();
+                outcomes.insert(knob.clone(), Outcome::Refused { why });
+                continue;
+            }
+            match knob {
+                Knob::Queue { device, .. } if matches!(device.as_str(), "" | "." | "..") => {
+                    outcomes.insert(knob.clone(), refused(&Error::Name(device.clone())));
+                }
+                Knob::Queue { device, setting } => {
+                    queues.entry(device.clone()).or_default().insert(setting.clone(), value);
+                }
+                Knob::IoPriority { group } => {
+                    priorities.insert(group.clone(), value);
+                }
+            }
+        }
+        for (device, wanted) in &queues {
+            let applied = self.apply_queue(device, wanted);
+            outcomes.extend(applied.into_iter().map(|(setting, outcome)| (Knob::queue(device, setting), outcome)));
+        }
+        outcomes.extend(self.apply_priorities(&priorities));
+        outcomes.into_iter().map(|(knob, outcome)| Applied { knob, outcome }).collect()
+    }
+
+    /// Looks at everything that was written, and gives what somebody else has changed since the last look. That is theirs
+    /// from then on. The size of driver tags shows nowhere, and threads with another I/O priority are passed over as such.
+    pub fn check(&mut self) -> Vec<TakenOver> {
+        for device in self.devices() {
+            let queue = BlockQueue::new(&self.paths.sysfs, &device);
+            if queue.exists() && self.identities.get(&device) == Some(&identity(&queue)) {
+                self.notice(&device, &queue);
+            }
+        }
+        let untold = self.taken.iter_mut().filter(|(_, taken)| !taken.told);
+        untold
+            .map(|(knob, taken)| {
+                taken.told = true;
+                TakenOver { knob: knob.clone(), ours: taken.ours.clone(), found: taken.found.clone() }
+            })
+            .collect()
+    }
+
+    /// Forgets who took over what: it may be written again, and what the others made of it is what is put back later.
+    pub fn forgive(&mut self) {
+        for (knob, taken) in std::mem::take(&mut self.taken) {
+            self.held.remove(&knob);
+            if let (Some(journal), Knob::Queue { device, setting }) = (&mut self.journal, &knob) {
+                journal.adopt(&BlockQueue::new(&self.paths.sysfs, device), setting, &taken.found);
+            }
+        }
+    }
+
+    /// Puts everything back. May be called again, and be followed by [`Self::apply`].
+    ///
+    /// # Errors
+    /// When something could not be put back. The rest is, and the journal keeps what is not.
+    pub fn restore(&mut self) -> Result<Report, Error> {
+        self.held.clear();
+        self.taken.clear();
+        self.fresh.clear();
+        self.identities.clear();
+        self.groups.clear();
+        self.journal.as_mut().map_or_else(|| Ok(Report::default()), Journal::restore)
+    }
+
+    /// Devices of which something is held or changed.
+    fn devices(&self) -> Vec<String> {
+        let changed = self.journal.iter().flat_map(Journal::devices);
+        let changed = changed.filter_map(|dir| Some(dir.file_name()?.to_str()?.replace('!', "/")));
+        let mut devices: Vec<String> =
+            self.held.keys().filter_map(|knob| knob.device().map(str::to_owned)).chain(changed).collect();
+        devices.sort();
+        devices.dedup();
+        devices
+    }
+}
+
+fn identity(queue: &BlockQueue) -> Identity {
+    (queue.instance(), queue.backing_file())
+}
+
+fn refused(error: &Error) -> Outcome {
+    Outcome::Refused { why: in_one_line(error) }
+}

@@ -1,0 +1,398 @@
+//! How one block queue gets from what it is to what it is wished to be.
+//!
+//! First driver tags and scheduler, since they reset the rest; then the rest, each setting to the first of: what somebody
+//! else made of it, what is wanted, what stood there before brisk. What belongs to a scheduler (`nr_requests`, tunables)
+//! has its first value only under the first scheduler; under others it is put back to what that scheduler came with. What
+//! the kernel derives from a wanted setting stays as derived.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brisk_core::knob::{Knob, QueueSetting};
+
+use super::{Actuator, Fresh, Held, Outcome, Taken, identity, refused};
+use crate::queue::{at_least_min, follows, settle};
+use crate::{BlockQueue, Error};
+
+type Outcomes = BTreeMap<QueueSetting, Outcome>;
+type Values = BTreeMap<QueueSetting, String>;
+
+impl Actuator {
+    /// Gives the outcome of everything that is wanted and of what is not wanted any more.
+    pub(super) fn apply_queue(&mut self, device: &str, wanted: &Values) -> Outcomes {
+        let queue = BlockQueue::new(&self.paths.sysfs, device);
+        let outcomes = if queue.exists() {
+            let now = identity(&queue);
+            if self.identities.get(device).is_some_and(|then| *then != now) {
+                self.forget(device, &queue);
+            }
+            self.identities.insert(device.to_owned(), now);
+            self.notice(device, &queue);
+            self.reach(device, &queue, wanted)
+        } else {
+            Ok(Outcomes::new())
+        };
+        if !queue.exists() {
+            self.forget(device, &queue);
+            return wanted.keys().map(|setting| (setting.clone(), Outcome::Left { found: None })).collect();
+        }
+        // The journal could not be written, so nothing more was done.
+        outcomes.unwrap_or_else(|error| wanted.keys().map(|setting| (setting.clone(), refused(&error))).collect())
+    }
+
+    fn forget(&mut self, device: &str, queue: &BlockQueue) {
+        let other = |knob: &Knob| knob.device() != Some(device);
+        self.held.retain(|knob, _| other(knob));
+        self.taken.retain(|knob, _| other(knob));
+        self.fresh.remove(device);
+        self.identities.remove(device);
+        if let Some(journal) = &mut self.journal {
+            // A journal that names a device which is gone does no harm: undo passes over it.
+            let _ = journal.forget(queue);
+        }
+    }
+
+    /// Finds out what somebody else has changed.
+    pub(super) fn notice(&mut self, device: &str, queue: &BlockQueue) {
+        let Some(journal) = &self.journal else { return };
+        let mut ours: Values =
+            journal.entries(queue).filter_map(|entry| Some((entry.setting.clone(), entry.ours.clone()?))).collect();
+        for (knob, held) in &self.held {
+            if let Knob::Queue { device: of, setting } = knob
+                && of == device
+            {
+                ours.insert(setting.clone(), held.stands.clone());
+            }
+        }
+        ours.remove(&QueueSetting::DriverTags);
+        for (setting, ours) in ours {
+            let Ok(found) = queue.get(&setting) else { continue };
+            let knob = Knob::queue(device, setting);
+            match self.taken.get_mut(&knob) {
+                Some(taken) => taken.found = found,
+                None if found != ours => {
+                    self.taken.insert(knob, Taken { ours, found, told: false });
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn reach(&mut self, device: &str, queue: &BlockQueue, wanted: &Values) -> Result<Outcomes, Error> {
+        let mut outcomes = Outcomes::new();
+        let theirs: Values = self.taken_of(device);
+        let held: BTreeMap<QueueSetting, Held> = self.held_of(device);
+        let released: BTreeSet<&QueueSetting> = held.keys().filter(|setting| !wanted.contains_key(*setting)).collect();
+        let mut wanted = wanted.clone();
+        wanted.retain(|setting, _| match theirs.get(setting) {
+            Some(found) => {
+                outcomes.insert(setting.clone(), Outcome::Left { found: Some(found.clone()) });
+                false
+            }
+            None => true,
+        });
+        let before: Values = wanted
+            .keys()
+            .chain(released.iter().copied())
+            .filter_map(|setting| Some((setting.clone(), queue.get(setting).ok()?)))
+            .collect();
+
+        let roots = self.roots(queue, &mut wanted, &theirs, &mut outcomes);
+        if self.journal.is_none() {
+            plan(queue, &wanted, &roots, &mut outcomes);
+            return Ok(outcomes);
+        }
+        let mut stands: BTreeMap<QueueSetting, Result<String, Error>> = BTreeMap::new();
+        self.write_roots(device, queue, &roots, &mut stands)?;
+        self.write_rest(device, queue, &wanted, &theirs, &roots, &held, &mut stands)?;
+
+        for (setting, value) in &wanted {
+            let from = match setting {
+                QueueSetting::DriverTags => roots.tags_now.clone(),
+                _ => before.get(setting).cloned(),
+            };
+            let outcome = match stands.remove(setting) {
+                Some(Ok(to)) => {
+                    let knob = Knob::queue(device, setting.clone());
+                    self.held.insert(knob, Held { wanted: value.clone(), stands: to.clone() });
+                    match from {
+                        Some(from) if from == to => Outcome::Unchanged,
+                        from => Outcome::Written { from: from.unwrap_or_default(), to },
+                    }
+                }
+                Some(Err(error)) => refused(&error),
+                // Nothing was tried because it could not be read.
+                None => queue.get(setting).err().map_or(Outcome::Unchanged, |error| refused(&error)),
+            };
+            if matches!(outcome, Outcome::Refused { .. }) {
+                self.held.remove(&Knob::queue(device, setting.clone()));
+            }
+            outcomes.insert(setting.clone(), outcome);
+        }
+        for setting in released {
+            self.held.remove(&Knob::queue(device, setting.clone()));
+            let outcome = match stands.remove(setting) {
+                _ if theirs.contains_key(setting) => None,
+                // It went with its scheduler.
+                Some(Err(Error::NotInForce { .. })) => None,
+                Some(Err(error)) => Some(refused(&error)),
+                Some(Ok(to)) if held.get(setting).is_some_and(|held| held.stands != to) => {
+                    Some(Outcome::PutBack { to })
+                }
+                _ => None,
+            };
+            outcomes.extend(outcome.map(|outcome| (setting.clone(), outcome)));
+        }
+        self.close(device, queue)?;
+        Ok(outcomes)
+    }
+
+    /// What scheduler and driver tags are to be. Takes out of `wanted` what cannot be.
+    fn roots(&self, queue: &BlockQueue, wanted: &mut Values, theirs: &Values, outcomes: &mut Outcomes) -> Roots {
+        let original = |setting: &QueueSetting| {
+            self.journal.as_ref().and_then(|journal| journal.entry(queue, setting)).map(|entry| entry.original.clone())
+        };
+        let scheduler_now = queue.scheduler().ok();
+        let scheduler = match theirs.get(&QueueSetting::Scheduler) {
+            Some(_) => scheduler_now.clone(),
+            None => wanted
+                .get(&QueueSetting::Scheduler)
+                .cloned()
+                .or_else(|| original(&QueueSetting::Scheduler))
+                .or_else(|| scheduler_now.clone()),
+        };
+        let under_none = scheduler.as_deref() == Some("none");
+        let tags_now = self.driver_tags_now(queue);
+        let mut tags = original(&QueueSetting::DriverTags);
+        // Under `none`, `nr_requests` is the driver tags by another name.
+        let mut names = vec![QueueSetting::DriverTags];
+        names.extend(under_none.then_some(QueueSetting::NrRequests));
+        let mut chosen: Option<String> = None;
+        for name in names {
+            let Some(value) = wanted.get(&name).cloned() else { continue };
+            let valid = match &chosen {
+                Some(tags) => match number(&value) {
+                    Ok(number) if at_least_min(number).to_string() == *tags => Ok(tags.clone()),
+                    _ => Err(Error::SetByDriverTags { tags: tags.clone() }),
+                },
+                None => number(&value).and_then(|number| checked_tags(queue, number)).map(|tags| tags.to_string()),
+            };
+            match valid {
+                Ok(tags) => chosen = Some(tags),
+                Err(error) => {
+                    wanted.remove(&name);
+                    outcomes.insert(name, refused(&error));
+                }
+            }
+        }
+        if chosen.is_some() {
+            tags = chosen;
+        }
+        Roots { tags_now, tags, scheduler_now, scheduler, under_none }
+    }
+
+    /// Requests that the driver accepts now, as well as anybody knows.
+    fn driver_tags_now(&self, queue: &BlockQueue) -> Option<String> {
+        let journal = self.journal.as_ref();
+        let ours = journal.and_then(|journal| journal.entry(queue, &QueueSetting::DriverTags));
+        match ours {
+            Some(entry) => entry.ours.clone(),
+            None => journal
+                .and_then(|journal| journal.driver_tags_of_others(queue))
+                .or_else(|| queue.driver_tags_shown().ok().map(|tags| tags.to_string())),
+        }
+    }
+
+    fn write_roots(
+        &mut self,
+        device: &str,
+        queue: &BlockQueue,
+        roots: &Roots,
+        stands: &mut BTreeMap<QueueSetting, Result<String, Error>>,
+    ) -> Result<(), Error> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let mut goals: Vec<(QueueSetting, String)> = Vec::new();
+        if let (Some(tags), true) = (&roots.tags, roots.tags != roots.tags_now) {
+            goals.push((QueueSetting::DriverTags, tags.clone()));
+        }
+        if let (Some(scheduler), true) = (&roots.scheduler, !goals.is_empty() || roots.scheduler != roots.scheduler_now)
+        {
+            goals.push((QueueSetting::Scheduler, scheduler.clone()));
+        }
+        if let Some((first, _)) = goals.first() {
+            journal.begin(queue, &queue.disturbed_by(first))?;
+            let settled = settle(queue, &goals);
+            for ((setting, _), found) in goals.into_iter().zip(settled) {
+                if setting == QueueSetting::DriverTags {
+                    journal.note_driver_tags(queue, found.as_ref().ok().and_then(|tags| tags.parse().ok()))?;
+                }
+                stands.insert(setting, found);
+            }
+            self.fresh.insert(device.to_owned(), Fresh { nr_requests: queue.get(&QueueSetting::NrRequests).ok() });
+        }
+        if let (None, Some(tags)) = (stands.get(&QueueSetting::DriverTags), &roots.tags) {
+            stands.insert(QueueSetting::DriverTags, Ok(tags.clone()));
+        }
+        stands.entry(QueueSetting::Scheduler).or_insert_with(|| queue.scheduler());
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one step of `reach`, whose values these are")]
+    fn write_rest(
+        &mut self,
+        device: &str,
+        queue: &BlockQueue,
+        wanted: &Values,
+        theirs: &Values,
+        roots: &Roots,
+        held: &BTreeMap<QueueSetting, Held>,
+        stands: &mut BTreeMap<QueueSetting, Result<String, Error>>,
+    ) -> Result<(), Error> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let in_force = queue.scheduler().ok();
+        let first = journal.entry(queue, &QueueSetting::Scheduler).map(|entry| &entry.original).or(in_force.as_ref());
+        let at_home = first == in_force.as_ref();
+        let tags_rule = in_force.as_deref() == Some("none") && roots.tags.is_some();
+        let journaled: Values =
+            journal.entries(queue).map(|entry| (entry.setting.clone(), entry.original.clone())).collect();
+        let all: BTreeSet<&QueueSetting> = wanted.keys().chain(theirs.keys()).chain(journaled.keys()).collect();
+        let mut goals: Vec<(QueueSetting, String)> = Vec::new();
+        for setting in all {
+            let now = queue.get(setting);
+            let goal = match setting {
+                QueueSetting::DriverTags | QueueSetting::Scheduler => continue,
+                QueueSetting::NrRequests if tags_rule => {
+                    // It is what the tags are.
+                    let refused = matches!(stands.get(&QueueSetting::DriverTags), Some(Err(_)));
+                    let refusal = (refused && !wanted.contains_key(&QueueSetting::DriverTags))
+                        .then(|| stands.remove(&QueueSetting::DriverTags));
+                    stands.insert(setting.clone(), refusal.flatten().unwrap_or(now));
+                    continue;
+                }
+                _ => match (theirs.get(setting), wanted.get(setting), journaled.get(setting), &now) {
+                    (Some(found), ..) => found,
+                    (_, Some(value), ..) => match held.get(setting) {
+                        // The kernel had made something else of it, and that stands.
+                        Some(held) if held.wanted == *value && now.as_ref().is_ok_and(|now| *now == held.stands) => {
+                            &held.stands
+                        }
+                        _ => value,
+                    },
+                    (.., Some(_), _) if !held.contains_key(setting) && wanted.keys().any(|w| follows(setting, w)) => {
+                        continue;
+                    }
+                    // The scheduler in force does without.
+                    (.., Some(_), Ok(now)) if *setting == QueueSetting::WbtLatUsec && !at_home && now == "0" => {
+                        continue;
+                    }
+                    (.., Some(original), _) if *setting == QueueSetting::NrRequests && !at_home => {
+                        self.fresh.get(device).and_then(|fresh| fresh.nr_requests.as_ref()).unwrap_or(original)
+                    }
+                    (.., Some(original), _) => original,
+                    (.., None, _) => continue,
+                },
+            };
+            match now {
+                Ok(now) if now == *goal => {
+                    stands.insert(setting.clone(), Ok(now));
+                    // Others may disturb it.
+                    goals.push((setting.clone(), goal.clone()));
+                }
+                Ok(_) => goals.push((setting.clone(), goal.clone())),
+                Err(error) => {
+                    stands.insert(setting.clone(), Err(error));
+                }
+            }
+        }
+        let changes = |(setting, value): &&(QueueSetting, String)| queue.get(setting).is_ok_and(|now| now != *value);
+        let changing: BTreeSet<QueueSetting> =
+            goals.iter().filter(changes).flat_map(|(setting, _)| queue.disturbed_by(setting)).collect();
+        if changing.is_empty() {
+            return Ok(());
+        }
+        journal.begin(queue, &changing.into_iter().collect::<Vec<_>>())?;
+        let settled = settle(queue, &goals);
+        stands.extend(goals.into_iter().map(|(setting, _)| setting).zip(settled));
+        Ok(())
+    }
+
+    /// Notes what stands, and forgets what is as it was.
+    fn close(&mut self, device: &str, queue: &BlockQueue) -> Result<(), Error> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        if journal.entries(queue).next().is_none() {
+            return Ok(());
+        }
+        journal.note(queue);
+        let held = |setting: &QueueSetting| self.held.contains_key(&Knob::queue(device, setting.clone()));
+        journal.prune(queue, held);
+        journal.save()
+    }
+
+    fn taken_of(&self, device: &str) -> Values {
+        let of = |(knob, taken): (&Knob, &Taken)| match knob {
+            Knob::Queue { device: of, setting } if of == device => Some((setting.clone(), taken.found.clone())),
+            _ => None,
+        };
+        self.taken.iter().filter_map(of).collect()
+    }
+
+    fn held_of(&self, device: &str) -> BTreeMap<QueueSetting, Held> {
+        let of = |(knob, held): (&Knob, &Held)| match knob {
+            Knob::Queue { device: of, setting } if of == device => Some((setting.clone(), held.clone())),
+            _ => None,
+        };
+        self.held.iter().filter_map(of).collect()
+    }
+}
+
+/// What resets the rest, now and as it is to be. `None` where nobody knows or cares.
+struct Roots {
+    tags_now: Option<String>,
+    tags: Option<String>,
+    scheduler_now: Option<String>,
+    scheduler: Option<String>,
+    under_none: bool,
+}
+
+/// What a dry run says.
+fn plan(queue: &BlockQueue, wanted: &Values, roots: &Roots, outcomes: &mut Outcomes) {
+    for (setting, value) in wanted {
+        let coming = |scheduler: &String| roots.scheduler.as_ref() == Some(scheduler);
+        let from = match setting {
+            QueueSetting::DriverTags => Ok(roots.tags_now.clone().unwrap_or_default()),
+            QueueSetting::Scheduler => queue.schedulers().and_then(|offered| {
+                let in_force = queue.scheduler()?;
+                if offered.contains(value) {
+                    Ok(in_force)
+                } else {
+                    Err(Error::NoScheduler { name: value.clone(), offered })
+                }
+            }),
+            QueueSetting::NrRequests if roots.under_none => {
+                queue.get(setting).map(|now| if roots.scheduler_now == roots.scheduler { now } else { String::new() })
+            }
+            QueueSetting::Tunable { scheduler, .. } if coming(scheduler) && roots.scheduler != roots.scheduler_now => {
+                Ok(String::new())
+            }
+            _ => queue.get(setting),
+        };
+        let outcome = match from {
+            Ok(from) if from == *value => Outcome::Unchanged,
+            Ok(from) => Outcome::Planned { from, to: value.clone() },
+            Err(error) => refused(&error),
+        };
+        outcomes.insert(setting.clone(), outcome);
+    }
+}
+
+fn number(value: &str) -> Result<u32, Error> {
+    value.parse().map_err(|_| Error::NotANumber { value: value.to_owned() })
+}
+
+/// What the kernel would make of a number of driver tags, if it takes it.
+fn checked_tags(queue: &BlockQueue, wanted_requests: u32) -> Result<u32, Error> {
+    let full_requests = queue.driver_tags_full()?;
+    if wanted_requests > full_requests {
+        return Err(Error::TooManyTags { wanted_requests, full_requests });
+    }
+    Ok(at_least_min(wanted_requests))
+}

@@ -1,0 +1,171 @@
+//! I/O priorities of the threads of a control group (kernel: Documentation/admin-guide/cgroup-v2.rst).
+//!
+//! Only threads that nobody gave a priority get one, and only those that have it from us lose it again; what such a thread
+//! makes has inherited it. Groups and threads come and go while one looks: what is gone is passed over.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ioprio::{self, IoPriority};
+use crate::journal::PriorityEntry;
+use crate::{Error, Paths};
+
+/// What a thread shows that nobody gave a priority.
+pub(crate) const NONE: &str = "none";
+
+/// How often threads are looked for that were made meanwhile by one that had no priority yet.
+const PASSES_MAX: u32 = 4;
+
+/// Where the control groups of the second version are mounted.
+///
+/// # Errors
+/// When they are not.
+pub(crate) fn root(paths: &Paths) -> Result<PathBuf, Error> {
+    let path = paths.proc.join("self/mounts");
+    let text = fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
+    mount_point(&text).ok_or(Error::NoGroups)
+}
+
+/// The first mount of type `cgroup2` in the text of /proc/self/mounts (proc_pid_mounts(5)).
+fn mount_point(text: &str) -> Option<PathBuf> {
+    text.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let (_, dir, kind) = (words.next()?, words.next()?, words.next()?);
+        (kind == "cgroup2").then(|| PathBuf::from(unescaped(dir)))
+    })
+}
+
+/// Blanks, tabs, newlines and backslashes are three octal digits there.
+fn unescaped(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// All groups of this name (or end of a path) below `root`, such as those of two users.
+pub(crate) fn find(root: &Path, name: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut to_look = vec![root.to_owned()];
+    while let Some(dir) = to_look.pop() {
+        for inner in dirs_in(&dir) {
+            if inner.strip_prefix(root).is_ok_and(|below| below.ends_with(name)) {
+                found.push(inner);
+            } else {
+                to_look.push(inner);
+            }
+        }
+    }
+    found
+}
+
+/// Threads of these groups and all below them.
+fn threads(groups: &[PathBuf]) -> BTreeSet<u32> {
+    let mut threads = BTreeSet::new();
+    let mut to_look = groups.to_vec();
+    while let Some(dir) = to_look.pop() {
+        let text = fs::read_to_string(dir.join("cgroup.threads")).unwrap_or_default();
+        // Threads of another namespace are shown as 0.
+        threads.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|thread| *thread != 0));
+        to_look.extend(dirs_in(&dir));
+    }
+    threads
+}
+
+fn dirs_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
+}
+
+/// Threads that have `value` already, and which somebody else therefore gave it.
+pub(crate) fn holders(groups: &[PathBuf], value: IoPriority) -> Vec<u32> {
+    threads(groups).into_iter().filter(|thread| matches!(ioprio::get(*thread), Ok(Some(now)) if now == value)).collect()
+}
+
+/// Threads that would get a priority.
+pub(crate) fn takers(groups: &[PathBuf]) -> usize {
+    threads(groups).into_iter().filter(|thread| matches!(ioprio::get(*thread), Ok(None))).count()
+}
+
+/// Gives `value` to threads that have none, or one from us. Gives how many got it.
+///
+/// # Errors
+/// When the kernel refuses one; those before it have it.
+pub(crate) fn give(entry: &PriorityEntry, groups: &[PathBuf], value: Option<IoPriority>) -> Result<usize, Error> {
+    let ours: Vec<IoPriority> = entry.values.iter().filter_map(|text| text.parse().ok()).collect();
+    let mut given = 0;
+    let mut seen = BTreeSet::new();
+    for _ in 0..PASSES_MAX {
+        let fresh: Vec<u32> = threads(groups).into_iter().filter(|thread| seen.insert(*thread)).collect();
+        if fresh.is_empty() {
+            break;
+        }
+        for thread in fresh.into_iter().filter(|thread| !entry.not_ours.contains(thread)) {
+            match ioprio::get(thread) {
+                Ok(now) if now != value && now.is_none_or(|now| ours.contains(&now)) => {}
+                _ => continue,
+            }
+            match ioprio::set(thread, value) {
+                Ok(()) => given += 1,
+                Err(error) if is_gone(&error) => {}
+                Err(source) => {
+                    let value = value.map_or_else(|| NONE.to_owned(), |value| value.to_string());
+                    return Err(Error::Priority { thread, group: entry.group.clone(), value, source });
+                }
+            }
+        }
+    }
+    Ok(given)
+}
+
+/// Takes away what an entry says was given. `false` when the group is gone.
+///
+/// # Errors
+/// When the kernel refuses a thread.
+pub(crate) fn put_back(entry: &PriorityEntry, paths: &Paths) -> Result<bool, Error> {
+    let groups = match root(paths) {
+        Ok(root) => find(&root, &entry.group),
+        Err(Error::NoGroups) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    give(entry, &groups, None)?;
+    Ok(!groups.is_empty())
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_second_version_is_told_from_the_first() {
+        let text = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup\\040two cgroup2 rw 0 0\n";
+        assert_eq!(mount_point(text), Some(PathBuf::from("/sys/fs/cgroup two")));
+        assert_eq!(mount_point("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"), None);
+    }
+
+    #[test]
+    fn groups_of_one_name_are_all_found_and_others_not() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        for group in ["user-1/app.scope/inner", "user-2/app.scope", "user-2/my-app.scope", "app.scope.d"] {
+            fs::create_dir_all(dir.path().join(group)).expect("fixture");
+        }
+        let mut found = find(dir.path(), "app.scope");
+        found.sort();
+        assert_eq!(found, [dir.path().join("user-1/app.scope"), dir.path().join("user-2/app.scope")]);
+        assert_eq!(find(dir.path(), "user-2/app.scope"), [dir.path().join("user-2/app.scope")]);
+        assert!(find(dir.path(), "none.scope").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".*") {
+            let _ = mount_point(&text);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Putting back what a journal says. A loop device that carries another file by now, and a device that was plugged in
+//! again, is another device, and all of it is left.
+
+use brisk_core::causes::in_one_line;
+use brisk_core::knob::QueueSetting;
+use serde::Serialize;
+
+use crate::journal::{Entry, PriorityEntry, Record, journals, load, remove_unfinished, save};
+use crate::queue::settle;
+use crate::{BlockQueue, Error, Paths, groups};
+
+/// A setting that was not put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// Kernel name of the device, or name of the control group.
+    pub device: String,
+    /// The setting, such as `scheduler` or `io_priority`.
+    pub knob: String,
+    /// What stands there now; absent when the device is gone.
+    pub found: Option<String>,
+    /// What stood there before brisk.
+    pub original: String,
+    /// Why it was left.
+    pub reason: String,
+}
+
+/// What an undo did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Device (or control group) and setting of everything that has its first value again.
+    pub restored: Vec<(String, String)>,
+    /// What was left, and why.
+    pub left: Vec<Left>,
+    #[serde(skip)]
+    failed: Vec<String>,
+}
+
+/// Undoes what dead owners left changed, and says for each journal whose it was and what was done. Journals of live
+/// owners and files that are not journals are not touched.
+///
+/// # Errors
+/// When a setting could not be put back; its journal stays.
+pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> {
+    let mut reports = Vec::new();
+    let mut failed = Vec::new();
+    remove_unfinished(paths);
+    for file in journals(&paths.journal) {
+        let Some(mut record) = load(&file) else { continue };
+        if record.owner.is_alive(&paths.proc) {
+            continue;
+        }
+        let report = if record.owner.is_of_this_boot(&paths.proc) {
+            restore_record(&mut record, paths)
+        } else {
+            record.entries.clear();
+            record.priorities.clear();
+            Report::default()
+        };
+        save(&file, &record).map_err(|source| Error::Journal { path: file, source })?;
+        failed.extend(report.failed.iter().cloned());
+        reports.push((record.name, report));
+    }
+    if failed.is_empty() { Ok(reports) } else { Err(Error::Restore(failed)) }
+}
+
+impl Report {
+    pub(crate) fn into_result(self) -> Result<Self, Error> {
+        if self.failed.is_empty() { Ok(self) } else { Err(Error::Restore(self.failed)) }
+    }
+
+    fn leave(&mut self, entry: &Entry, found: Option<String>, reason: &str) {
+        let (device, knob) = (entry.device_name(), entry.setting.to_string());
+        let (original, reason) = (entry.original.clone(), reason.to_owned());
+        self.left.push(Left { device, knob, found, original, reason });
+    }
+}
+
+/// Undoes all of a record, which keeps what could not be undone.
+pub(crate) fn restore_record(record: &mut Record, paths: &Paths) -> Report {
+    let mut report = Report::default();
+    let mut entries = std::mem::take(&mut record.entries);
+    // Driver tags first, then the scheduler: both disturb what comes after them.
+    entries.sort_by(|a, b| (&a.device, &a.setting).cmp(&(&b.device, &b.setting)));
+    for of_device in entries.chunk_by(|a, b| a.device == b.device) {
+        record.entries.extend(restore_queue(&BlockQueue::at(&of_device[0].device), of_device, &mut report));
+    }
+    let priorities = std::mem::take(&mut record.priorities);
+    record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
+    report
+}
+
+/// Gives the entries that could not be put back.
+fn restore_queue(queue: &BlockQueue, entries: &[Entry], report: &mut Report) -> Vec<Entry> {
+    let mut leave_all = |reason| {
+        entries.iter().for_each(|e| report.leave(e, None, reason));
+        Vec::new()
+    };
+    if !queue.exists() {
+        return leave_all("the device is gone");
+    }
+    if entries.iter().any(|e| e.is_of_another_instance(queue)) {
+        return leave_all("the device was removed, and another one has its name by now");
+    }
+    let carries = queue.backing_file();
+    if entries.iter().any(|e| carries.is_some() && carries != e.backing_file) {
+        return leave_all("the loop device carries another file by now");
+    }
+    // Judge all before writing any, because writing one disturbs others; then everybody gets the value that is theirs.
+    let theirs = |e: &Entry| match (&e.ours, queue.get(&e.setting)) {
+        _ if e.setting == QueueSetting::DriverTags => None,
+        (Some(ours), Ok(now)) if now != *ours && now != e.original => Some(now),
+        _ => None,
+    };
+    let judged: Vec<(&Entry, Option<String>)> = entries.iter().map(|e| (e, theirs(e))).collect();
+    let goals: Vec<(QueueSetting, String)> =
+        judged.iter().map(|(e, theirs)| (e.setting.clone(), theirs.as_ref().unwrap_or(&e.original).clone())).collect();
+    let mut failed = Vec::new();
+    for ((entry, theirs), put) in judged.into_iter().zip(settle(queue, &goals)) {
+        match (put, theirs) {
+            (Ok(_), None) => report.restored.push((entry.device_name(), entry.setting.to_string())),
+            (Ok(_), Some(theirs)) => report.leave(entry, Some(theirs), "someone else changed it meanwhile"),
+            // It went with its scheduler, or somebody chose another one.
+            (Err(Error::NotInForce { .. }), _) => {}
+            (Err(_), _) if !queue.exists() => report.leave(entry, None, "the device is gone"),
+            (Err(_), _) if is_unloaded(queue, entry) => {
+                report.leave(entry, queue.scheduler().ok(), "this kernel does not offer that scheduler any more");
+            }
+            (Err(error), _) => {
+                let what = format!("{} of {}: {}", entry.setting, entry.device_name(), in_one_line(&error));
+                report.failed.push(what);
+                failed.push(entry.clone());
+            }
+        }
+    }
+    failed
+}
+
+/// Whether the scheduler to come back to was a module that is not loaded any more.
+fn is_unloaded(queue: &BlockQueue, entry: &Entry) -> bool {
+    entry.setting == QueueSetting::Scheduler
+        && queue.schedulers().is_ok_and(|offered| !offered.contains(&entry.original))
+}
+
+/// Gives `false` when threads could not be put back.
+fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -> bool {
+    let name = (entry.group.clone(), "io_priority".to_owned());
+    match groups::put_back(entry, paths) {
+        Ok(true) => report.restored.push(name),
+        Ok(false) => report.left.push(Left {
+            device: name.0,
+            knob: name.1,
+            found: None,
+            original: groups::NONE.to_owned(),
+            reason: "the group is gone".to_owned(),
+        }),
+        Err(error) => {
+            report.failed.push(format!("io_priority of {}: {}", entry.group, in_one_line(&error)));
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,435 @@
+//! The actuator's promises on trees of plain files that stand for sysfs and the control groups.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use brisk_act::{Actuator, Applied, Outcome, Paths, TakenOver, restore_leftovers};
+use brisk_core::knob::{Knob, QueueSetting};
+use proptest::prelude::*;
+
+const FILES: [(&str, &str); 12] = [
+    ("queue/scheduler", "none [mq-deadline] kyber bfq\n"),
+    ("queue/nr_requests", "256\n"),
+    ("queue/read_ahead_kb", "128\n"),
+    ("queue/max_sectors_kb", "1280\n"),
+    ("queue/wbt_lat_usec", "2000\n"),
+    ("queue/write_cache", "write back\n"),
+    ("queue/iosched/async_depth", "256\n"),
+    ("queue/iosched/fifo_batch", "16\n"),
+    ("queue/iosched/slice_idle", "8\n"),
+    ("queue/iosched/slice_idle_us", "8000\n"),
+    ("mq/0/nr_tags", "128\n"),
+    ("mq/1/nr_tags", "128\n"),
+];
+
+struct Machine {
+    dir: tempfile::TempDir,
+    paths: Paths,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let at = |name: &str| dir.path().join(name);
+        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
+        for device in ["sda", "sdb"] {
+            for (file, text) in FILES {
+                let path = at("sys/block").join(device).join(file);
+                fs::create_dir_all(path.parent().expect("below the root")).expect("fixture");
+                fs::write(path, text).expect("fixture");
+            }
+        }
+        fs::create_dir_all(at("proc/self")).expect("fixture");
+        fs::create_dir_all(at("cgroup/user.slice")).expect("fixture");
+        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", at("cgroup").display());
+        fs::write(at("proc/self/mounts"), mounts).expect("fixture");
+        Self { dir, paths }
+    }
+
+    fn actuator(&self) -> Actuator {
+        Actuator::new(&self.paths, "briskd", false).expect("a journal")
+    }
+
+    fn path(&self, device: &str, file: &str) -> PathBuf {
+        self.paths.sysfs.join("block").join(device).join(file)
+    }
+
+    fn write(&self, device: &str, file: &str, text: &str) {
+        fs::write(self.path(device, file), text).expect("fixture");
+    }
+
+    fn read(&self, device: &str, file: &str) -> String {
+        let text = fs::read_to_string(self.path(device, file)).expect("fixture");
+        let chosen = text.split_whitespace().find(|word| word.starts_with('['));
+        chosen.map_or_else(|| text.trim().to_owned(), |word| word.trim_matches(['[', ']']).to_owned())
+    }
+
+    fn all(&self) -> Vec<String> {
+        ["sda", "sdb"].iter().flat_map(|device| FILES.map(|(file, _)| self.read(device, file))).collect()
+    }
+
+    fn journals(&self) -> usize {
+        fs::read_dir(&self.paths.journal).map_or(0, Iterator::count)
+    }
+
+    fn group(&self, name: &str, threads: &[u32]) {
+        let dir = self.dir.path().join("cgroup/user.slice").join(name);
+        fs::create_dir_all(&dir).expect("fixture");
+        let text: String = threads.iter().map(|thread| format!("{thread}\n")).collect();
+        fs::write(dir.join("cgroup.threads"), text).expect("fixture");
+    }
+}
+
+fn targets(texts: &[(&str, &str)]) -> Vec<(Knob, String)> {
+    texts.iter().map(|(knob, value)| (knob.parse().expect("a knob"), (*value).to_owned())).collect()
+}
+
+fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
+    applied.into_iter().map(|applied| (applied.knob.to_string(), applied.outcome)).collect()
+}
+
+fn written(from: &str, to: &str) -> Outcome {
+    Outcome::Written { from: from.to_owned(), to: to.to_owned() }
+}
+
+fn settings() -> impl Strategy<Value = BTreeMap<Knob, String>> {
+    let number =
+        |setting: QueueSetting, range: std::ops::Range<u32>| (Just(setting), range.prop_map(|n| n.to_string())).boxed();
+    let scheduler = prop::sample::select(vec!["none", "mq-deadline", "kyber", "bfq"]);
+    let cache = prop::sample::select(vec!["write back", "write through"]);
+    let one = prop_oneof![
+        3 => (Just(QueueSetting::Scheduler), scheduler.prop_map(str::to_owned)),
+        1 => number(QueueSetting::DriverTags, 1..140),
+        2 => number(QueueSetting::NrRequests, 1..300),
+        1 => number(QueueSetting::ReadAheadKb, 0..4096),
+        1 => number(QueueSetting::MaxSectorsKb, 4..1280),
+        1 => number(QueueSetting::WbtLatUsec, 0..75_000),
+        1 => (Just(QueueSetting::WriteCache), cache.prop_map(str::to_owned)),
+        2 => number(QueueSetting::tunable("mq-deadline", "fifo_batch"), 1..32),
+        1 => number(QueueSetting::tunable("mq-deadline", "async_depth"), 1..32),
+        1 => number(QueueSetting::tunable("bfq", "slice_idle"), 0..32),
+        1 => number(QueueSetting::tunable("bfq", "no_such"), 0..32),
+    ];
+    let knob = (prop::sample::select(vec!["sda", "sdb", "sdz"]), one)
+        .prop_map(|(device, (setting, value))| (Knob::queue(device, setting), value));
+    prop::collection::vec(knob, 0..8).prop_map(|knobs| knobs.into_iter().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn undo_after_apply_is_identity(sequence in prop::collection::vec(settings(), 1..6), how in 0..3) {
+        let machine = Machine::new();
+        let before = machine.all();
+        let mut actuator = machine.actuator();
+        for targets in &sequence {
+            let targets: Vec<_> = targets.clone().into_iter().collect();
+            actuator.apply(&targets);
+            prop_assert_eq!(actuator.check(), vec![]);
+        }
+        match how {
+            0 => drop(actuator),
+            1 => prop_assert_eq!(actuator.restore().expect("restore").left, vec![]),
+            // Nobody wants anything any more.
+            _ => {
+                let applied = actuator.apply(&[]);
+                let all_put_back = applied.iter().all(|a| matches!(a.outcome, Outcome::PutBack { .. }));
+                prop_assert!(all_put_back, "{:?}", applied);
+            }
+        }
+        prop_assert_eq!(machine.all(), before);
+        prop_assert_eq!(machine.journals(), 0);
+    }
+
+    #[test]
+    fn what_stands_already_is_not_written(wanted in settings()) {
+        let machine = Machine::new();
+        let mut actuator = machine.actuator();
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        actuator.apply(&wanted);
+        let stands = machine.all();
+        for again in actuator.apply(&wanted) {
+            let nothing_done =
+                matches!(again.outcome, Outcome::Unchanged | Outcome::Refused { .. } | Outcome::Left { found: None });
+            prop_assert!(nothing_done, "{:?}", again);
+        }
+        prop_assert_eq!(machine.all(), stands);
+    }
+
+    #[test]
+    fn a_dry_run_changes_nothing(wanted in settings()) {
+        let machine = Machine::new();
+        let before = machine.all();
+        let mut actuator = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let applied = actuator.apply(&wanted);
+        prop_assert_eq!(applied.len(), wanted.len());
+        for applied in applied {
+            let only_said = !matches!(applied.outcome, Outcome::Written { .. } | Outcome::PutBack { .. });
+            prop_assert!(only_said, "{:?}", applied);
+        }
+        prop_assert_eq!(machine.all(), before);
+        prop_assert_eq!(machine.journals(), 0);
+    }
+}
+
+#[test]
+fn targets_are_complete_and_what_is_left_out_is_put_back() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let first = targets(&[
+        ("queue/sda/scheduler", "mq-deadline"),
+        ("queue/sda/mq-deadline/fifo_batch", "1"),
+        ("queue/sda/read_ahead_kb", "512"),
+        ("queue/sdb/wbt_lat_usec", "0"),
+    ]);
+    let found = outcomes(actuator.apply(&first));
+    assert_eq!(found["queue/sda/scheduler"], Outcome::Unchanged);
+    assert_eq!(found["queue/sda/mq-deadline/fifo_batch"], written("16", "1"));
+    assert_eq!(found["queue/sda/read_ahead_kb"], written("128", "512"));
+    assert_eq!(found["queue/sdb/wbt_lat_usec"], written("2000", "0"));
+    assert_eq!(machine.journals(), 1);
+
+    let found = outcomes(actuator.apply(&first[2..3]));
+    assert_eq!(found["queue/sda/mq-deadline/fifo_batch"], Outcome::PutBack { to: "16".to_owned() });
+    assert_eq!(found["queue/sdb/wbt_lat_usec"], Outcome::PutBack { to: "2000".to_owned() });
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Unchanged);
+    assert!(!found.contains_key("queue/sda/scheduler"), "it was never changed");
+    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "512");
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_until_forgiven() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/nr_requests", "64")]);
+    actuator.apply(&wanted);
+    assert_eq!(actuator.check(), []);
+    machine.write("sda", "queue/read_ahead_kb", "64\n");
+    let knob = wanted[0].0.clone();
+    let taken = TakenOver { knob: knob.clone(), ours: "512".to_owned(), found: "64".to_owned() };
+    assert_eq!(actuator.check(), [taken]);
+    assert_eq!(actuator.check(), [], "it is said once");
+    let found = outcomes(actuator.apply(&wanted));
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: Some("64".to_owned()) });
+    assert_eq!(found["queue/sda/nr_requests"], Outcome::Unchanged);
+    actuator.apply(&[]);
+    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "it is theirs, also when nobody wants it");
+    assert_eq!(machine.read("sda", "queue/nr_requests"), "256");
+
+    actuator.forgive();
+    let found = outcomes(actuator.apply(&wanted));
+    assert_eq!(found["queue/sda/read_ahead_kb"], written("64", "512"));
+    actuator.restore().expect("restore");
+    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "what they had made of it is put back");
+    assert_eq!(machine.journals(), 0);
+}
+
+#[test]
+fn a_change_by_somebody_else_is_seen_without_a_look() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/scheduler", "kyber")]);
+    actuator.apply(&wanted);
+    machine.write("sda", "queue/scheduler", "none mq-deadline kyber [bfq]\n");
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: Some("bfq".to_owned()) });
+    assert_eq!(actuator.check().len(), 1);
+    let report = actuator.restore().expect("restore");
+    assert_eq!((report.left[0].knob.as_str(), report.left[0].found.as_deref()), ("scheduler", Some("bfq")));
+    assert_eq!(machine.read("sda", "queue/scheduler"), "bfq");
+}
+
+#[test]
+fn what_cannot_be_says_what_can() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let refused =
+        |actuator: &mut Actuator, knob: &str, value: &str| match outcomes(actuator.apply(&targets(&[(knob, value)])))
+            .remove(knob)
+        {
+            Some(Outcome::Refused { why }) => why,
+            other => panic!("{knob} {value}: {other:?}"),
+        };
+    let why = refused(&mut actuator, "queue/sda/mq-deadline/depth", "1");
+    assert!(why.contains("async_depth, fifo_batch"), "{why}");
+    let why = refused(&mut actuator, "queue/sda/kyber/read_lat_nsec", "1");
+    assert!(why.contains("mq-deadline is in force"), "{why}");
+    let why = refused(&mut actuator, "queue/sda/driver_tags", "129");
+    assert!(why.contains("at most 128"), "{why}");
+    let why = refused(&mut actuator, "queue/sda/driver_tags", "many");
+    assert!(why.contains("'many'"), "{why}");
+    for value in ["", " ", "1\n2"] {
+        refused(&mut actuator, "queue/sda/nr_requests", value);
+    }
+    refused(&mut actuator, "queue/../scheduler", "none");
+    fs::remove_dir_all(machine.path("sda", "mq")).expect("fixture");
+    let why = refused(&mut actuator, "queue/sda/driver_tags", "8");
+    assert!(why.contains("nr_tags is missing"), "{why}");
+    let why = refused(&mut actuator, "io_priority/app.scope", "first");
+    assert!(why.contains("best-effort N"), "{why}");
+    assert_eq!(machine.journals(), 0);
+
+    let mut dry = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
+    let why = refused(&mut dry, "queue/sda/scheduler", "cfq");
+    assert!(why.contains("none, mq-deadline, kyber, bfq"), "{why}");
+}
+
+#[test]
+fn driver_tags_are_those_of_the_driver_and_not_of_the_scheduler() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let found = outcomes(actuator.apply(&targets(&[("queue/sda/driver_tags", "2")])));
+    assert_eq!(found["queue/sda/driver_tags"], written("128", "4"), "4 is the least");
+    assert_eq!(machine.read("sda", "queue/nr_requests"), "256", "what the scheduler had is put back at once");
+    assert_eq!(machine.read("sda", "queue/scheduler"), "mq-deadline");
+    let found = outcomes(actuator.apply(&[]));
+    assert_eq!(found["queue/sda/driver_tags"], Outcome::PutBack { to: "128".to_owned() });
+}
+
+#[test]
+fn under_none_the_number_of_requests_is_that_of_the_driver() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/scheduler", "none"), ("queue/sda/nr_requests", "8")]);
+    actuator.apply(&wanted);
+    assert_eq!(machine.read("sda", "queue/nr_requests"), "8");
+    let text = fs::read_dir(&machine.paths.journal).expect("journals").flatten().next().expect("one").path();
+    let text = fs::read_to_string(text).expect("journal");
+    assert!(text.contains("driver_tags") && text.contains("\"128\""), "{text}");
+    let mut both = wanted.clone();
+    both.extend(targets(&[("queue/sda/driver_tags", "16")]));
+    let found = outcomes(actuator.apply(&both));
+    assert_eq!(found["queue/sda/driver_tags"], written("8", "16"));
+    assert!(matches!(&found["queue/sda/nr_requests"], Outcome::Refused { why } if why.contains("driver_tags")));
+}
+
+#[test]
+fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/read_ahead_kb", "512")]);
+    actuator.apply(&wanted);
+    fs::rename(machine.path("sda", ""), machine.dir.path().join("unplugged")).expect("fixture");
+    let found = outcomes(actuator.apply(&wanted));
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: None });
+    assert_eq!(found["queue/sdb/read_ahead_kb"], Outcome::Unchanged);
+    assert_eq!(actuator.check(), []);
+    // Another one, with other values of its own.
+    fs::create_dir_all(machine.path("sda", "queue")).expect("fixture");
+    machine.write("sda", "queue/read_ahead_kb", "256\n");
+    let found = outcomes(actuator.apply(&wanted));
+    assert_eq!(found["queue/sda/read_ahead_kb"], written("256", "512"));
+    actuator.restore().expect("restore");
+    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "256");
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_forbids_every_change() {
+    let machine = Machine::new();
+    let before = machine.all();
+    let mut actuator = machine.actuator();
+    fs::remove_dir(&machine.paths.journal).expect("journal directory");
+    let wanted = targets(&[("queue/sda/scheduler", "bfq"), ("queue/sda/read_ahead_kb", "512")]);
+    for applied in actuator.apply(&wanted) {
+        assert!(
+            matches!(&applied.outcome, Outcome::Refused { why } if why.contains("nothing is changed")),
+            "{applied:?}"
+        );
+    }
+    assert_eq!(machine.all(), before);
+}
+
+#[test]
+fn a_journal_of_the_first_version_is_undone() {
+    let machine = Machine::new();
+    let before = machine.all();
+    machine.write("sda", "queue/scheduler", "none mq-deadline [kyber] bfq\n");
+    machine.write("sda", "queue/read_ahead_kb", "512\n");
+    let entry = |knob: &str, original: &str, ours: &str| {
+        serde_json::json!({ "device": machine.path("sda", "").to_str().expect("UTF-8").trim_end_matches('/'),
+            "backing_file": null, "knob": knob, "original": original, "ours": ours })
+    };
+    let record = serde_json::json!({ "schema_version": 1, "name": "study",
+        "owner": { "pid": 1, "start_ticks": 1, "boot_id": "" },
+        "entries": [entry("read_ahead_kb", "128", "512"), entry("scheduler", "mq-deadline", "kyber")] });
+    fs::create_dir_all(&machine.paths.journal).expect("fixture");
+    fs::write(machine.paths.journal.join("study.1.json"), record.to_string()).expect("fixture");
+    let reports = restore_leftovers(&machine.paths).expect("leftovers");
+    let restored = [("sda".to_owned(), "scheduler".to_owned()), ("sda".to_owned(), "read_ahead_kb".to_owned())];
+    assert_eq!(reports[0].1.restored, restored);
+    assert_eq!(machine.all(), before);
+    assert_eq!(machine.journals(), 0);
+}
+
+/// A process that does nothing until its input ends.
+struct Idler(Child);
+
+impl Idler {
+    fn new() -> Self {
+        Self(Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat"))
+    }
+
+    fn thread(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn priority(&self) -> String {
+        let said = Command::new("ionice").args(["-p", &self.thread().to_string()]).output().expect("ionice");
+        String::from_utf8(said.stdout).expect("UTF-8").trim().to_owned()
+    }
+
+    fn give(&self, class: &str, level: &str) {
+        let id = self.thread().to_string();
+        let status = Command::new("ionice").args(["-c", class, "-n", level, "-p", &id]).status().expect("ionice");
+        assert!(status.success());
+    }
+}
+
+impl Drop for Idler {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn threads_that_have_a_priority_of_their_own_keep_it() {
+    let machine = Machine::new();
+    let [plain, same, other, late] = [Idler::new(), Idler::new(), Idler::new(), Idler::new()];
+    let nothing = plain.priority();
+    same.give("2", "6");
+    other.give("2", "1");
+    machine.group("app.scope", &[plain.thread(), same.thread(), other.thread()]);
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("io_priority/app.scope", "best-effort 6")]);
+    assert_eq!(actuator.apply(&wanted)[0].outcome, written("none", "best-effort 6"));
+    assert_eq!(plain.priority(), "best-effort: prio 6");
+    assert_eq!(other.priority(), "best-effort: prio 1");
+
+    machine.group("app.scope", &[plain.thread(), same.thread(), other.thread(), late.thread()]);
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Unchanged);
+    assert_eq!(late.priority(), "best-effort: prio 6", "who comes later gets it too");
+
+    let wanted = targets(&[("io_priority/app.scope", "idle")]);
+    assert_eq!(actuator.apply(&wanted)[0].outcome, written("best-effort 6", "idle"));
+    assert_eq!((plain.priority().as_str(), same.priority().as_str()), ("idle", "best-effort: prio 6"));
+    assert_eq!(actuator.apply(&[])[0].outcome, Outcome::PutBack { to: "none".to_owned() });
+    assert_eq!([plain.priority(), late.priority()], [nothing.clone(), nothing]);
+    assert_eq!([same.priority(), other.priority()], ["best-effort: prio 6", "best-effort: prio 1"]);
+    assert_eq!(machine.journals(), 0);
+}
+
+#[test]
+fn a_group_that_is_gone_is_left() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("io_priority/app.scope", "best-effort 6")]);
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: None });
+    machine.group("app.scope", &[]);
+    assert_eq!(actuator.apply(&wanted)[0].outcome, written("none", "best-effort 6"));
+    fs::remove_dir_all(machine.dir.path().join("cgroup/user.slice/app.scope")).expect("fixture");
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: None });
+    assert_eq!(machine.journals(), 0);
+}
