@@ -21,6 +21,14 @@ pub enum Error {
         /// The Debian package that has it.
         package: &'static str,
     },
+    /// A program that is to run beside launches does not.
+    #[error("{program} does not run beside the launches: {reason}")]
+    Beside {
+        /// Its name.
+        program: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The second version of control groups is not there.
     #[error(
         "no cgroup2 file system is mounted, and a phone needs one to end what runs in it: mount -t cgroup2 none \

@@ -11,8 +11,9 @@
 //! Files: `catalogue` has the apps, `documents` what they open; `image` builds and finds roots; `extents` copies one to the
 //! device; `room` mounts what a root needs, `inside` enters it, `bus` runs in it; `phones` and `phone` are the way up,
 //! `take_down` the way down, with `state`, `group` and `processes` to know what is whose; `whatif` changes a phone, `writer`
-//! loads it, `sqlite` measures databases on it.
+//! loads it, `sqlite` measures databases on it, `beside` runs a program while apps launch.
 
+mod beside;
 mod bus;
 mod catalogue;
 mod documents;
@@ -34,6 +35,7 @@ mod tree;
 mod whatif;
 mod writer;
 
+pub use beside::Beside;
 pub use catalogue::{App, Catalogue, WindowMark};
 pub use error::{Error, Result};
 pub use home::Home;

@@ -136,6 +136,12 @@ impl Phone {
         whatif::root(&self.dir, &self.record)
     }
 
+    /// Where the phone's state is; what goes there goes with the phone.
+    #[must_use]
+    pub fn state_dir(&self) -> PathBuf {
+        self.dir.path().to_owned()
+    }
+
     /// The user's home, as this machine sees it.
     #[must_use]
     pub fn home(&self) -> PathBuf {

@@ -11,10 +11,12 @@ use brisk_launch::{App, Launcher, Plan, Setup, Surroundings};
 use brisk_results::{Condition, SuiteApp, Temperature, Warning};
 use brisk_screen::Screen;
 
+mod gain;
 mod on_phone;
 mod what_if;
 
-pub use on_phone::OnPhone;
+pub use gain::gains;
+pub use on_phone::{OnPhone, Situation};
 pub use what_if::{Study, what_if};
 
 /// One app of a suite.

@@ -21,6 +21,7 @@ fn main() -> std::io::Result<()> {
         ("latency", Document::Latency(Box::new(samples::apps::latency()))),
         ("suite", Document::Suite(Box::new(samples::apps::suite()))),
         ("what-if", Document::WhatIf(Box::new(samples::apps::what_if()))),
+        ("prove", Document::Prove(Box::new(samples::apps::prove()))),
     ];
     for (name, document) in kinds {
         std::fs::write(folder.join(format!("{name}.html")), brisk_report::html(&[document]))?;

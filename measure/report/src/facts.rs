@@ -95,6 +95,10 @@ pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
             facts.push(("Phone", phone(&report.phone)));
             facts.extend(watching(report.apps.iter().flat_map(|app| &app.sets)));
         }
+        Document::Prove(report) => {
+            facts.push(("Phone", phone(&report.phone)));
+            facts.extend(watching(report.apps.iter().flat_map(|app| &app.sets)));
+        }
         _ => {}
     }
     facts
@@ -136,6 +140,7 @@ pub(crate) fn device_name(document: &Document) -> String {
     let phone = match document {
         Document::Suite(report) => Some(&report.phone),
         Document::WhatIf(report) => Some(&report.phone),
+        Document::Prove(report) => Some(&report.phone),
         Document::Launch(report) => report.phone.as_ref(),
         Document::Latency(report) => report.phone.as_ref(),
         _ => None,

@@ -132,6 +132,7 @@ impl Section {
             Document::Latency(report) => kinds::latency::section(report),
             Document::Suite(report) => kinds::suite::section(report),
             Document::WhatIf(report) => kinds::whatif::section(report),
+            Document::Prove(report) => kinds::prove::section(report),
         }
     }
 }

@@ -175,11 +175,24 @@ impl Noise {
         for (i, result) in what_if.sqlite.iter_mut().enumerate() {
             (result.insert_per_s, result.delete_per_s) = (self.summary(i), self.summary(i + 2));
         }
+        let mut prove = samples::apps::prove();
+        self.apps(&mut prove.apps);
+        prove.conditions.truncate(self.kept);
+        for (i, gain) in prove.gains.iter_mut().enumerate() {
+            gain.app.clone_from(&self.text);
+            (gain.loaded_ratio, gain.idle_ratio) = (Some(self.summary(i)), (i % 2 == 0).then(|| self.summary(i + 1)));
+            (gain.added_ms, gain.gone_percent) = (Some(self.number(i)), Some(self.number(i + 1)));
+        }
+        for setting in &mut prove.settings {
+            (setting.knob, setting.before) = (self.text.clone(), self.text.clone());
+            setting.values = vec![self.text.clone()];
+        }
         vec![
             Document::Launch(Box::new(launch)),
             Document::Latency(Box::new(latency)),
             Document::Suite(Box::new(suite)),
             Document::WhatIf(Box::new(what_if)),
+            Document::Prove(Box::new(prove)),
         ]
     }
 

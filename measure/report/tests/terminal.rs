@@ -66,6 +66,12 @@ fn a_what_if_study_reads_well() {
 }
 
 #[test]
+fn a_proof_reads_well() {
+    let text = brisk_report::terminal(&Document::Prove(Box::new(samples::apps::prove())), Some(110));
+    assert_data_eq!(text, file!["snapshots/prove.txt"]);
+}
+
+#[test]
 fn an_ugly_launch_reads_well_on_a_narrow_terminal() {
     let ugly = samples::ugly();
     let launch = ugly.iter().find(|d| matches!(d, Document::Launch(_))).expect("a sample");
@@ -75,7 +81,10 @@ fn an_ugly_launch_reads_well_on_a_narrow_terminal() {
 #[test]
 fn no_line_about_apps_is_wider_than_the_terminal() {
     let about_apps = |d: &Document| {
-        matches!(d, Document::Launch(_) | Document::Latency(_) | Document::Suite(_) | Document::WhatIf(_))
+        matches!(
+            d,
+            Document::Launch(_) | Document::Latency(_) | Document::Suite(_) | Document::WhatIf(_) | Document::Prove(_)
+        )
     };
     for width in [60, 72, 80, 100, 132, 200] {
         for document in samples::all().iter().chain(&samples::ugly()).filter(|d| about_apps(d)) {

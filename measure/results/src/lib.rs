@@ -10,10 +10,12 @@
 use serde::{Deserialize, Serialize};
 
 pub mod launch;
+pub mod prove;
 pub mod storage;
 pub mod suite;
 
 pub use launch::*;
+pub use prove::{ChangedSetting, Gain, ProveReport};
 pub use storage::*;
 pub use suite::*;
 
@@ -124,6 +126,8 @@ pub enum Document {
     Suite(Box<SuiteReport>),
     /// `brisk suite whatif`.
     WhatIf(Box<WhatIfReport>),
+    /// `brisk prove`.
+    Prove(Box<ProveReport>),
 }
 
 impl Document {
@@ -140,6 +144,7 @@ impl Document {
             Self::Latency(report) => &report.header,
             Self::Suite(report) => &report.header,
             Self::WhatIf(report) => &report.header,
+            Self::Prove(report) => &report.header,
         }
     }
 
@@ -155,6 +160,7 @@ impl Document {
             Self::Latency(report) => &mut report.header,
             Self::Suite(report) => &mut report.header,
             Self::WhatIf(report) => &mut report.header,
+            Self::Prove(report) => &mut report.header,
         }
     }
 }

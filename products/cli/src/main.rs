@@ -9,6 +9,7 @@ mod latency;
 mod launch;
 mod monitor;
 mod on_phone;
+mod prove;
 mod report;
 mod study;
 mod suite;
@@ -39,6 +40,8 @@ enum Command {
     Latency(latency::Args),
     /// Measure real apps on an emulated phone: the suite, and what other storage could ever give
     Suite(suite::Args),
+    /// Prove what brisk changes: the same launches with the daemon and without, interleaved
+    Prove(prove::Args),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
     /// Make, list, change and remove emulated flash devices
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Launch(args) => launch::run(&args),
         Command::Latency(args) => latency::run(&args),
         Command::Suite(args) => suite::run(&args),
+        Command::Prove(args) => prove::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Monitor(args) => monitor::run(&args),

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_launch::Launcher;
-use brisk_phone::suite::{self, OnPhone, Outcome, Scope, Study, Target};
+use brisk_phone::suite::{self, OnPhone, Outcome, Scope, Situation, Study, Target};
 use brisk_phone::{Catalogue, Phone, SqliteSpec, Variant, WriterSpec};
 use brisk_results::{Condition, Document, Header, PhoneFacts, SuiteReport, Temperature, WhatIfReport, WriterLoad};
 use clap::{Subcommand, ValueEnum};
@@ -220,8 +220,12 @@ fn run_suite(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let launch = phone.app(app, display.name())?;
         targets.push(Target { name: app.name.clone(), group: app.group.clone(), app: launch });
     }
-    let writers = args.conditions.iter().map(|name| (*name == ConditionName::Writers).then_some(spec)).collect();
-    let mut conditions = OnPhone::new(&phone, lab_phone::program("write")?, writers);
+    let situation = |name: &ConditionName| Situation {
+        writer: (*name == ConditionName::Writers).then_some(spec),
+        ..Situation::default()
+    };
+    let situations = args.conditions.iter().map(situation).collect();
+    let mut conditions = OnPhone::new(&phone, lab_phone::program("write")?, situations);
     let mut progress = |done: f64, doing: &str| session.show(done, doing);
     let outcome = suite::run(&launcher, &targets, &scope, display.needed()?, &mut conditions, &mut progress);
     session.clear();

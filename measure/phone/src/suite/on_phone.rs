@@ -4,24 +4,37 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::{Conditions, LoadDone};
+use crate::beside::Beside;
 use crate::error::{Error, Result};
 use crate::phone::Phone;
 use crate::writer::{Writer, WriterSpec, Written};
 
-/// The conditions of a phone: idle, or with its writer at work.
+/// What is at work on the phone under one condition.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Situation {
+    /// What is written in the background.
+    pub writer: Option<WriterSpec>,
+    /// A program beside it, such as the daemon whose effect is measured: the command, which says when it is ready
+    /// ([`Beside`]).
+    pub beside: Option<Vec<OsString>>,
+}
+
+/// The conditions of a phone: idle, with its writer at work, with another program beside.
 pub struct OnPhone<'a> {
     phone: &'a Phone,
     program: Vec<OsString>,
-    writers: Vec<Option<WriterSpec>>,
+    situations: Vec<Situation>,
+    /// The program beside.
+    beside: Option<Beside>,
     /// The writer at work, and what it had written when the launch began.
     running: Option<(Writer, Written)>,
 }
 
 impl<'a> OnPhone<'a> {
-    /// Conditions of `phone`: for each what is written, by `program`, which calls [`crate::serve_writer`].
+    /// Conditions of `phone`: what is at work in each; `program` writes, and calls [`crate::serve_writer`].
     #[must_use]
-    pub fn new(phone: &'a Phone, program: Vec<OsString>, writers: Vec<Option<WriterSpec>>) -> Self {
-        Self { phone, program, writers, running: None }
+    pub fn new(phone: &'a Phone, program: Vec<OsString>, situations: Vec<Situation>) -> Self {
+        Self { phone, program, situations, beside: None, running: None }
     }
 }
 
@@ -31,7 +44,12 @@ const LEAD_IN_S: f64 = 1.0;
 
 impl Conditions for OnPhone<'_> {
     fn enter(&mut self, condition: usize) -> brisk_launch::Result<()> {
-        let Some(spec) = &self.writers[condition] else { return Ok(()) };
+        let situation = &self.situations[condition];
+        if let Some(command) = &situation.beside {
+            let socket = self.phone.state_dir().join("notify");
+            self.beside = Some(Beside::start(command, socket).map_err(surroundings)?);
+        }
+        let Some(spec) = &situation.writer else { return Ok(()) };
         let begin = || -> Result<(Writer, Written)> {
             let mut writer = self.phone.start_writer(&self.program, spec)?;
             loop {
@@ -53,6 +71,9 @@ impl Conditions for OnPhone<'_> {
             None => None,
         };
         self.phone.end_apps().map_err(surroundings)?;
+        if let Some(beside) = self.beside.take() {
+            beside.stop().map_err(surroundings)?;
+        }
         Ok(done.map(|rates| LoadDone { bytes_per_s: rates.bytes_per_s, syncs_per_s: rates.syncs_per_s }))
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod concurrency;
 pub(crate) mod footprint;
 pub(crate) mod latency;
 pub(crate) mod launch;
+pub(crate) mod prove;
 pub(crate) mod schedulers;
 pub(crate) mod slowdown;
 pub(crate) mod suite;

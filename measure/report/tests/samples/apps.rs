@@ -2,10 +2,10 @@
 
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_results::{
-    Cause, ColdCheck, Condition, DeviceTime, Ending, FileRead, HciLimit, LatencyReport, LatencyRun, LatencyStep,
-    LaunchComparison, LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, RuntimeDelay, ScreenFacts, Split,
-    SplitMethod, SqliteResult, Stage, StageSummary, StageTime, StayedCached, StorageFlow, StorageUse, SuiteApp,
-    SuiteReport, Temperature, WhatIfReport, WriterLoad,
+    Cause, ChangedSetting, ColdCheck, Condition, DeviceTime, Ending, FileRead, Gain, HciLimit, LatencyReport,
+    LatencyRun, LatencyStep, LaunchComparison, LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, ProveReport,
+    RuntimeDelay, ScreenFacts, Split, SplitMethod, SqliteResult, Stage, StageSummary, StageTime, StayedCached,
+    StorageFlow, StorageUse, SuiteApp, SuiteReport, Temperature, WhatIfReport, WriterLoad,
 };
 
 use super::{header, s5_device, summary};
@@ -367,6 +367,64 @@ pub fn suite() -> SuiteReport {
             },
         ],
         apps,
+    }
+}
+
+/// With brisk and without: most apps gain, one is worse.
+pub fn prove() -> ProveReport {
+    let apps: Vec<SuiteApp> = [("evince", "reader", 1.15), ("gimp", "creative", 1.31), ("xterm", "terminal", 1.9)]
+        .into_iter()
+        .map(|(name, group, with_brisk)| {
+            let (work, read) = (310.0, 820.0);
+            let sets = vec![
+                set("idle", Temperature::Cold, &parts(work, read, 20.0), 6, None),
+                set("idle_with_brisk", Temperature::Cold, &parts(work, read * 0.99, 20.0), 6, None),
+                set("writers", Temperature::Cold, &parts(work, read * 1.8, 36.0), 6, None),
+                set("writers_with_brisk", Temperature::Cold, &parts(work, read * with_brisk, 24.0), 6, None),
+            ];
+            SuiteApp {
+                name: name.into(),
+                group: group.into(),
+                command: vec![name.into()],
+                comparisons: sets[1..].iter().map(|other| comparison(other, &sets[0])).collect(),
+                sets,
+                failure: None,
+            }
+        })
+        .collect();
+    let gains = apps
+        .iter()
+        .map(|app| {
+            let median = |i: usize| app.sets[i].stages.last().map_or(0.0, |stage| stage.at_ms.median);
+            Gain {
+                app: app.name.clone(),
+                temperature: Temperature::Cold,
+                loaded_ratio: Some(comparison(&app.sets[3], &app.sets[2]).settled_ratio),
+                idle_ratio: Some(comparison(&app.sets[1], &app.sets[0]).settled_ratio),
+                added_ms: Some(median(2) - median(0)),
+                gone_percent: Some(100.0 * (median(2) - median(3)) / (median(2) - median(0))),
+            }
+        })
+        .collect();
+    let suite = suite();
+    let with_brisk = |condition: &Condition| Condition {
+        name: format!("{}_with_brisk", condition.name),
+        text: format!("{}, brisk is at work", condition.text),
+        ..condition.clone()
+    };
+    let conditions = suite.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
+    ProveReport {
+        header: suite.header,
+        phone: suite.phone,
+        conditions,
+        apps,
+        gains,
+        settings: vec![ChangedSetting {
+            knob: "queue/loop0/mq-deadline/fifo_batch".into(),
+            before: "16".into(),
+            values: vec!["1".into()],
+        }],
+        config: "[daemon]\n".into(),
     }
 }
 

@@ -305,6 +305,7 @@ pub fn all() -> Vec<Document> {
         Document::Latency(Box::new(apps::latency())),
         Document::Suite(Box::new(apps::suite())),
         Document::WhatIf(Box::new(apps::what_if())),
+        Document::Prove(Box::new(apps::prove())),
     ]
 }
 

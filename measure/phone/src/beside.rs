@@ -1,0 +1,159 @@
+//! A program that runs beside launches, such as the daemon whose effect is measured.
+//!
+//! It is started before a launch and has ended after it. Started means that it said so: `READY=1` on the socket that
+//! NOTIFY_SOCKET names (sd_notify(3)), as programs do that a service manager starts.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::{Error, Result};
+
+/// How long it may take to be ready, and to end.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// The program, while it runs. Dropping it ends it.
+#[derive(Debug)]
+pub struct Beside {
+    child: Child,
+    name: String,
+    socket: PathBuf,
+}
+
+impl Beside {
+    /// Starts `command` and waits until it is ready; `socket` is a path for its word, which must be free.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends, or is not ready within ten seconds.
+    pub fn start(command: &[OsString], socket: PathBuf) -> Result<Self> {
+        let (program, arguments) = command.split_first().ok_or_else(|| failed("nothing", "no program was named"))?;
+        let name = PathBuf::from(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+        let trouble = |source: io::Error| failed(&name, &source.to_string());
+        // Of one that was killed.
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixDatagram::bind(&socket).map_err(trouble)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env("NOTIFY_SOCKET", &socket)
+            .env_remove("WATCHDOG_USEC")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(trouble)?;
+        let mut beside = Self { child, name, socket };
+        beside.wait_until_ready(&listener)?;
+        Ok(beside)
+    }
+
+    fn wait_until_ready(&mut self, listener: &UnixDatagram) -> Result<()> {
+        let deadline = Instant::now() + WITHIN;
+        let mut word = [0; 4096];
+        loop {
+            if let Some(status) = self.child.try_wait().map_err(|source| failed(&self.name, &source.to_string()))? {
+                return Err(failed(&self.name, &format!("it ended at once ({status})")));
+            }
+            if Instant::now() >= deadline {
+                return Err(failed(&self.name, "it did not say that it is ready"));
+            }
+            // Short enough to notice that it ended.
+            let read =
+                listener.set_read_timeout(Some(Duration::from_millis(50))).and_then(|()| listener.recv(&mut word));
+            match read {
+                Ok(length) if word[..length].split(|byte| *byte == b'\n').any(|line| line == b"READY=1") => {
+                    return Ok(());
+                }
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error) => return Err(failed(&self.name, &error.to_string())),
+            }
+        }
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end and waits until it did.
+    ///
+    /// # Errors
+    /// When it does not end within ten seconds (it is killed then), or ends with a failure.
+    pub fn stop(mut self) -> Result<()> {
+        let status = self.end().map_err(|source| failed(&self.name, &source.to_string()))?;
+        match status {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(failed(&self.name, &format!("it ended with {status}"))),
+            None => Err(failed(&self.name, "it did not end when asked to, and was killed")),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<Option<std::process::ExitStatus>> {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+            && self.child.try_wait()?.is_none()
+        {
+            kill_process(pid, Signal::TERM)?;
+        }
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() >= deadline {
+                self.child.kill()?;
+                self.child.wait()?;
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // Errors were told by `stop`; here the only aim is that nothing stays.
+        let _ = self.end();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+fn failed(program: &str, reason: &str) -> Error {
+    Error::Beside { program: program.to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(script: &str) -> Result<Beside> {
+        let dir = tempfile::tempdir().expect("a directory").keep();
+        Beside::start(&["sh", "-c", script].map(OsString::from), dir.join("notify"))
+    }
+
+    #[test]
+    fn what_ends_before_it_is_ready_is_told() {
+        let error = start("exit 3").expect_err("it ended").to_string();
+        assert!(error.contains("sh") && error.contains("exit status: 3"), "{error}");
+        assert!(Beside::start(&["/no/such/program".into()], "/tmp/x".into()).is_err());
+    }
+
+    #[test]
+    fn it_runs_until_it_is_stopped() {
+        // A shell that can send a datagram needs no more than this machine's Python or Perl; without both there is no test.
+        let say = "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\\n)) or die; \
+                   $SIG{TERM} = sub { exit 0 }; sleep 1 while 1'";
+        let Ok(beside) = start(&format!("exec {say}")) else {
+            eprintln!("skipped: no perl with IO::Socket::UNIX");
+            return;
+        };
+        let proc = PathBuf::from(format!("/proc/{}", beside.pid()));
+        assert!(proc.exists());
+        beside.stop().expect("it ends as asked");
+        assert!(!proc.exists());
+    }
+}

@@ -1,0 +1,95 @@
+//! What brisk did for an app, from the four sets of its launches.
+
+use brisk_launch::series::compare;
+use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
+use brisk_results::{Gain, LaunchSet, Stage, SuiteApp, Temperature};
+
+/// A load that adds less than this share of a launch leaves nothing to take away.
+const ADDS_AT_LEAST: f64 = 0.05;
+
+/// What brisk did for `app`, for each temperature that was measured.
+#[must_use]
+pub fn gains(app: &SuiteApp) -> Vec<Gain> {
+    [Temperature::Cold, Temperature::Warm].into_iter().filter_map(|temperature| gain(app, temperature)).collect()
+}
+
+fn gain(app: &SuiteApp, temperature: Temperature) -> Option<Gain> {
+    let set = |name: &str| app.sets.iter().find(|set| set.label == name && set.temperature == temperature);
+    let ratio = |with: &str, without: &str| compare(set(with)?, set(without)?).map(|found| found.settled_ratio);
+    let median = |name: &str| set(name).and_then(settled_ms);
+    let idle = median(IDLE);
+    let added_ms = median(WRITERS).zip(idle).map(|(loaded, idle)| loaded - idle);
+    let gone_percent = added_ms
+        .zip(idle)
+        .filter(|(added, idle)| *added >= ADDS_AT_LEAST * idle)
+        .and_then(|(added, _)| Some(100.0 * (median(WRITERS)? - median(WRITERS_BRISK)?) / added));
+    let gain = Gain {
+        app: app.name.clone(),
+        temperature,
+        loaded_ratio: ratio(WRITERS_BRISK, WRITERS),
+        idle_ratio: ratio(IDLE_BRISK, IDLE),
+        added_ms,
+        gone_percent,
+    };
+    (gain.loaded_ratio.is_some() || gain.idle_ratio.is_some()).then_some(gain)
+}
+
+fn settled_ms(set: &LaunchSet) -> Option<f64> {
+    set.stages.iter().find(|stage| stage.stage == Stage::Settled).map(|stage| stage.at_ms.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_launch::series::summarise;
+    use brisk_results::{Ending, LaunchRun, StageTime};
+
+    fn set(label: &str, times: &[f64]) -> LaunchSet {
+        let run = |at_ms: &f64| LaunchRun {
+            ending: Ending::Settled,
+            stages: vec![StageTime { stage: Stage::Settled, at_ms: *at_ms, split: None }],
+            settled_less_cpu_wait_ms: None,
+            storage: None,
+            device: None,
+            cold: None,
+            threads_max: None,
+            watch_cpu_percent: 0.0,
+            outlier: false,
+        };
+        summarise(label.to_owned(), Temperature::Cold, times.iter().map(run).collect())
+    }
+
+    fn app(sets: Vec<LaunchSet>) -> SuiteApp {
+        SuiteApp {
+            name: "x".to_owned(),
+            group: "tool".to_owned(),
+            command: Vec::new(),
+            sets,
+            comparisons: Vec::new(),
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn what_is_gone_is_a_share_of_what_the_load_added() {
+        let sets = vec![
+            set(IDLE, &[100.0, 100.0]),
+            set(IDLE_BRISK, &[98.0, 98.0]),
+            set(WRITERS, &[300.0, 300.0]),
+            set(WRITERS_BRISK, &[150.0, 150.0]),
+        ];
+        let found = gains(&app(sets));
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].added_ms, found[0].gone_percent), (Some(200.0), Some(75.0)));
+        assert_eq!(found[0].loaded_ratio.as_ref().map(|ratio| ratio.median), Some(0.5));
+        assert_eq!(found[0].idle_ratio.as_ref().map(|ratio| ratio.median), Some(0.98));
+    }
+
+    #[test]
+    fn a_load_that_adds_nothing_leaves_nothing_to_take_away() {
+        let sets = vec![set(IDLE, &[100.0]), set(WRITERS, &[102.0]), set(WRITERS_BRISK, &[101.0])];
+        let found = gains(&app(sets));
+        assert_eq!((found[0].gone_percent, found[0].idle_ratio.is_none()), (None, true));
+        assert_eq!(gains(&app(Vec::new())), []);
+    }
+}
