@@ -21,15 +21,15 @@ pub(crate) enum Kind {
     Delta = 3,
     End = 4,
     Event = 5,
-    Config = 6,
+    Configuration = 6,
     Scene = 7,
     Decided = 8,
 }
 
 impl Kind {
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        use Kind::{Config, Decided, Delta, End, Event, Key, Scene, Session};
-        [Session, Key, Delta, End, Event, Config, Scene, Decided].into_iter().find(|kind| *kind as u8 == byte)
+        use Kind::{Configuration, Decided, Delta, End, Event, Key, Scene, Session};
+        [Session, Key, Delta, End, Event, Configuration, Scene, Decided].into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a record holds.
 
+use std::collections::BTreeMap;
+
 use brisk_core::app::App;
 use brisk_core::arbiter::Resolved;
 use brisk_core::decision::{Device, Reason};
@@ -42,6 +44,16 @@ pub struct End {
     pub own_cpu_us: u64,
     /// Memory that recording took at the end.
     pub own_rss_bytes: u64,
+}
+
+/// What engines were told by the person and by what was measured before. It holds until the next one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Configuration {
+    /// The text of the configuration's file.
+    pub text: String,
+    /// Texts of other files that belong to it, by name: what was measured on devices.
+    pub files: BTreeMap<String, String>,
 }
 
 /// What is there besides what is counted. It holds until the next one.
@@ -120,8 +132,8 @@ pub enum Item {
     End(End),
     /// Something happened, before the snapshot that follows.
     Event(Event),
-    /// The configuration from here on, as its file holds it.
-    Config(String),
+    /// The configuration from here on.
+    Configuration(Configuration),
     /// What is there from here on.
     Scene(Scene),
     /// What was decided on the snapshot before.

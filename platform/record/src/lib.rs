@@ -18,7 +18,7 @@
 //! | 3 | a *delta*: number of the snapshot, and what differs from the one before (`delta.rs`) |
 //! | 4 | an [`End`] in JSON |
 //! | 5 | an [`Event`](brisk_core::event::Event) in JSON |
-//! | 6 | a configuration: a string in JSON |
+//! | 6 | a [`Configuration`] in JSON |
 //! | 7 | a [`Scene`] in JSON |
 //! | 8 | a [`Decided`] in JSON |
 //!
@@ -48,6 +48,6 @@ mod reader;
 mod writer;
 
 pub use error::{Error, Result};
-pub use item::{Decided, Effect, End, Item, Note, Scene, Session, Setting};
-pub use reader::{Lost, Reader};
+pub use item::{Configuration, Decided, Effect, End, Item, Note, Scene, Session, Setting};
+pub use reader::{Lost, Reader, read_with_older_part};
 pub use writer::{Writer, Written, older_part};

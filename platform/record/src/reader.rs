@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, FRAME_BYTES_MAX, Kind};
-use crate::item::Item;
+use crate::item::{Item, Session};
+use crate::writer::older_part;
 
 /// What a reader could not use so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -128,14 +129,16 @@ impl<R: BufRead> Reader<R> {
                     serde_json::from_slice(&payload).ok().map(Item::Session)
                 }
                 Kind::End => serde_json::from_slice(&payload).ok().map(Item::End),
-                Kind::Event | Kind::Config | Kind::Scene | Kind::Decided => match of_the_daemon(kind, &payload) {
-                    Some(item) => Some(item),
-                    // Whole, so written that way: an event or a setting that only a later brisk knows.
-                    None => {
-                        self.lost.unknown_frames += 1;
-                        continue;
+                Kind::Event | Kind::Configuration | Kind::Scene | Kind::Decided => {
+                    match of_the_daemon(kind, &payload) {
+                        Some(item) => Some(item),
+                        // Whole, so written that way: an event or a setting that only a later brisk knows.
+                        None => {
+                            self.lost.unknown_frames += 1;
+                            continue;
+                        }
                     }
-                },
+                }
                 Kind::Key | Kind::Delta => match self.snapshot(kind, &payload) {
                     Sample::Whole(snapshot) => Some(Item::Snapshot(snapshot)),
                     Sample::Orphan => {
@@ -217,11 +220,45 @@ impl<R: BufRead> Reader<R> {
 fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
     match kind {
         Kind::Event => serde_json::from_slice(payload).ok().map(Item::Event),
-        Kind::Config => serde_json::from_slice(payload).ok().map(Item::Config),
+        Kind::Configuration => serde_json::from_slice(payload).ok().map(Item::Configuration),
         Kind::Scene => serde_json::from_slice(payload).ok().map(Item::Scene),
         Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
         Kind::Session | Kind::Key | Kind::Delta | Kind::End => None,
     }
+}
+
+/// Gives every item of the record at `path` to `use_item`, and before them those of its older part where a session that
+/// goes on here filled one; what is lost of both.
+///
+/// # Errors
+/// When one of the files cannot be read, or `use_item` fails.
+pub fn read_with_older_part<E: From<Error>>(
+    path: &Path,
+    mut use_item: impl FnMut(Item) -> std::result::Result<(), E>,
+) -> std::result::Result<Lost, E> {
+    let mut reader = Reader::open(path)?;
+    let first = reader.next().transpose()?;
+    let mut lost = Lost::default();
+    if let Some(Item::Session(session)) = &first
+        && is_part_before(&older_part(path), session)
+    {
+        let mut older = Reader::open(&older_part(path))?;
+        older.by_ref().try_for_each(|item| use_item(item?))?;
+        lost = older.lost();
+    }
+    first.into_iter().try_for_each(&mut use_item)?;
+    reader.by_ref().try_for_each(|item| use_item(item?))?;
+    Ok(lost.and(reader.lost()))
+}
+
+/// Whether the record at `path` holds the part before the one that begins with `session`.
+fn is_part_before(path: &Path, session: &Session) -> bool {
+    let Some(part_before) = session.part.checked_sub(1) else { return false };
+    let Ok(mut reader) = Reader::open(path) else { return false };
+    reader.any(|item| {
+        matches!(item, Ok(Item::Session(older))
+            if older.started_unix_ms == session.started_unix_ms && older.part == part_before)
+    })
 }
 
 /// What a frame of a snapshot gave.

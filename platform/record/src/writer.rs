@@ -11,7 +11,7 @@ use brisk_core::snapshot::Snapshot;
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, Kind};
-use crate::item::{self, Decided, End, Scene, Session};
+use crate::item::{self, Configuration, Decided, End, Scene, Session};
 
 /// A key comes at least with each of so many snapshots: that much a lost one can cost.
 const KEY_EVERY: u32 = 60;
@@ -116,8 +116,8 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::snapshot`].
-    pub fn config(&mut self, text: &str) -> Result<()> {
-        self.hold(0, item::json_frame(Kind::Config, &text)?)
+    pub fn configuration(&mut self, configuration: &Configuration) -> Result<()> {
+        self.hold(0, item::json_frame(Kind::Configuration, configuration)?)
     }
 
     /// Adds what is there from here on.

@@ -9,11 +9,16 @@ use brisk_core::decision::{Device, Reason};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::snapshot::Snapshot;
-use brisk_record::{Decided, Effect, Item, Note, Reader, Scene, Session, Setting, Writer, older_part};
+use brisk_record::{Configuration, Decided, Effect, Item, Note, Reader, Scene, Session, Setting, Writer, older_part};
 use proptest::prelude::*;
 
 fn event(second: u64) -> Event {
     Event { at_ns: second * 1_000_000_000, kind: EventKind::LaunchBegan { group: format!("app-x-{second}.scope") } }
+}
+
+fn configuration() -> Configuration {
+    let files = [("smartio/HBG4a2.toml".to_owned(), "is_default = false\n".to_owned())];
+    Configuration { text: "[daemon]\n".to_owned(), files: files.into() }
 }
 
 fn scene() -> Scene {
@@ -66,14 +71,14 @@ fn a_round_comes_back_in_its_order() {
     let path = dir.path().join("daemon.brisk");
     let mut writer = Writer::begin(&path, Session::default(), None).expect("a record");
     let snapshot = Snapshot { at_ns: 5, ..Snapshot::default() };
-    writer.config("[daemon]\n").expect("written");
+    writer.configuration(&configuration()).expect("written");
     writer.scene(&scene()).expect("written");
     writer.event(&event(3)).expect("written");
     writer.snapshot(&snapshot).expect("written");
     writer.decided(&decided("1", 12.5)).expect("written");
     let expected = [
         Item::Session(Session::default()),
-        Item::Config("[daemon]\n".to_owned()),
+        Item::Configuration(configuration()),
         Item::Scene(scene()),
         Item::Event(event(3)),
         Item::Snapshot(Box::new(snapshot)),
@@ -88,7 +93,7 @@ fn each_file_of_a_long_session_says_what_holds() {
     let path = dir.path().join("daemon.brisk");
     let limit_bytes = 64 << 10;
     let mut writer = Writer::begin(&path, Session::default(), Some(limit_bytes)).expect("a record");
-    writer.config("[daemon]\n").expect("written");
+    writer.configuration(&configuration()).expect("written");
     writer.scene(&scene()).expect("written");
     writer.decided(&decided("4", 1.0)).expect("written");
     for second in 0..4000 {
@@ -98,7 +103,7 @@ fn each_file_of_a_long_session_says_what_holds() {
     for file in [&path, &older_part(&path)] {
         let items = read(file);
         assert!(matches!(&items[0], Item::Session(session) if session.part > 0), "{:?}", items[0]);
-        let holding = [Item::Config("[daemon]\n".to_owned()), Item::Scene(scene()), Item::Decided(decided("4", 1.0))];
+        let holding = [Item::Configuration(configuration()), Item::Scene(scene()), Item::Decided(decided("4", 1.0))];
         assert_eq!(items[1..4], holding);
         assert!(fs::metadata(file).expect("a file").len() <= limit_bytes / 2);
     }
