@@ -1,0 +1,265 @@
+//! The configuration: /etc/brisk/brisk.toml.
+//!
+//! Typed; units are in the names; a key that is not known and a value that cannot be used are errors with the line and, where
+//! one is near, what was probably meant. A file that leaves something out takes the default for it, so an empty file is
+//! one, and no file at all is as good as an empty one. `default.toml` holds the defaults with their comments; a test holds
+//! it against the types.
+
+mod complaint;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brisk_core::app::Tolerance;
+use brisk_core::knob::Knob;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub use complaint::Complaint;
+
+use crate::engines;
+
+/// Where the configuration is.
+pub const PATH: &str = "/etc/brisk/brisk.toml";
+
+/// The defaults as a file with comments.
+pub const DEFAULT_TEXT: &str = include_str!("../default.toml");
+
+/// The least size of a record that is worth its while.
+const RECORD_BYTES_MIN: u64 = 64 << 10;
+
+/// The whole configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The daemon itself.
+    pub daemon: Daemon,
+    /// Which engines run, first before last.
+    pub engines: Engines,
+    /// Settings that the person chose.
+    pub fixed: BTreeMap<Knob, Fixed>,
+    /// Classes of apps that the person chose, by id.
+    pub apps: BTreeMap<String, Tolerance>,
+    /// The engine that puts reads before writes where somebody waits.
+    pub smartio: brisk_smartio::Config,
+    /// The engine that matches scheduler and queue depth with the pattern of requests.
+    #[serde(deserialize_with = "smartstorage")]
+    pub smartstorage: brisk_smartstorage::Config,
+}
+
+/// What concerns the daemon itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Daemon {
+    /// Which devices are managed.
+    pub devices: Devices,
+    /// The group whose users may read from the control socket.
+    pub socket_group: String,
+    /// Where sessions are recorded.
+    pub record: Record,
+}
+
+impl Default for Daemon {
+    fn default() -> Self {
+        Self { devices: Devices::Auto, socket_group: "brisk".to_owned(), record: Record::default() }
+    }
+}
+
+/// Which devices are managed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Devices {
+    /// Flash devices of mounted file systems and of swap, and those of the lab.
+    #[default]
+    Auto,
+    /// These, by kernel name.
+    These(Vec<String>),
+}
+
+/// Where sessions are recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// The file; its older part is beside it.
+    pub path: PathBuf,
+    /// Both together take no more than this; 0 records nothing.
+    #[serde(deserialize_with = "record_bytes")]
+    pub max_bytes: u64,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { path: "/var/lib/brisk/daemon.brisk".into(), max_bytes: 16 << 20 }
+    }
+}
+
+/// Which engines run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Engines {
+    /// Their names, first before last.
+    #[serde(deserialize_with = "engine_names")]
+    pub order: Vec<String>,
+}
+
+impl Default for Engines {
+    fn default() -> Self {
+        Self { order: engines::NAMES.iter().map(|&name| name.to_owned()).collect() }
+    }
+}
+
+/// A value as the kernel shows it, written as a text or a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fixed(pub String);
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What stands in it cannot be used.
+    #[error("{}:{complaint}", .path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        complaint: Complaint,
+    },
+}
+
+impl Config {
+    /// Reads a configuration from the text of its file.
+    ///
+    /// # Errors
+    /// When a key is not known or a value cannot be used: where, what, and what was probably meant.
+    pub fn parse(text: &str) -> Result<Self, Complaint> {
+        toml::from_str(text).map_err(|error| Complaint::of(&error, text))
+    }
+
+    /// Reads the file at `path`, with its text; the defaults when there is none and `or_default` says that this is good.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or as [`Config::parse`].
+    pub fn load(path: &Path, or_default: bool) -> Result<(Self, String), Error> {
+        let text = match std::fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && or_default => String::new(),
+            Err(source) => return Err(Error::Read { path: path.to_owned(), source }),
+        };
+        let config = Self::parse(&text).map_err(|complaint| Error::Bad { path: path.to_owned(), complaint })?;
+        Ok((config, text))
+    }
+
+    /// The person's choice of settings, as the arbiter takes it.
+    #[must_use]
+    pub fn fixed_values(&self) -> BTreeMap<Knob, String> {
+        self.fixed.iter().map(|(knob, value)| (knob.clone(), value.0.clone())).collect()
+    }
+
+    /// What brisk would read as exactly this.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        toml::to_string(self).expect("a configuration has no value that TOML lacks")
+    }
+}
+
+impl Serialize for Devices {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::These(names) => names.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Devices {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Devices;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"auto\" or a list of kernel names such as [\"mmcblk0\"]")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Devices, E> {
+                if text == "auto" { Ok(Devices::Auto) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Devices, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element::<String>()? {
+                    let bare = name.strip_prefix("/dev/").unwrap_or(&name);
+                    if bare.is_empty() || bare.starts_with('.') || bare.contains("/.") || bare.contains('\0') {
+                        return Err(de::Error::custom(format!("'{name}' is not the name of a block device")));
+                    }
+                    names.push(bare.to_owned());
+                }
+                Ok(Devices::These(names))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fixed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Fixed;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a whole number")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Fixed, E> {
+                if text.is_empty() || text.contains(char::is_control) {
+                    return Err(E::invalid_value(de::Unexpected::Str(text), &"one line of text"));
+                }
+                Ok(Fixed(text.to_owned()))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Fixed, E> {
+                Ok(Fixed(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+fn record_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        bytes @ 1..RECORD_BYTES_MIN => Err(de::Error::custom(format!(
+            "a record of {bytes} bytes holds next to nothing: give at least {RECORD_BYTES_MIN}, or 0 to record nothing"
+        ))),
+        bytes => Ok(bytes),
+    }
+}
+
+fn smartstorage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_smartstorage::Config, D::Error> {
+    let config = brisk_smartstorage::Config::deserialize(deserializer)?;
+    config.check().map_err(de::Error::custom)?;
+    Ok(config)
+}
+
+fn engine_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    for (index, name) in names.iter().enumerate() {
+        if !engines::NAMES.contains(&name.as_str()) {
+            return Err(de::Error::custom(complaint::no_such("engine", name, engines::NAMES)));
+        }
+        if names[..index].contains(name) {
+            return Err(de::Error::custom(format!("the engine '{name}' is named twice")));
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! One client: bytes in, bytes out, both bounded, never waiting.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::PollFlags;
+
+use super::protocol::{Call, Reply};
+
+/// The longest call.
+pub(super) const CALL_BYTES_MAX: usize = 16 << 10;
+/// What may wait for a client to read it.
+const OUT_BYTES_MAX: usize = 512 << 10;
+/// How long a client may leave something unread.
+const UNREAD_NS_MAX: u64 = 10_000_000_000;
+/// How long a client may stay without asking anything.
+const IDLE_NS_MAX: u64 = 30_000_000_000;
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// The user.
+    pub uid: u32,
+}
+
+/// The client is gone, or is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gone;
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: UnixStream,
+    pub(super) peer: Peer,
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+    sent_bytes: usize,
+    /// Whether it is told what happens; it asks nothing else then.
+    pub(super) monitors: bool,
+    /// The last time it asked something or read something.
+    used_ns: u64,
+}
+
+impl Connection {
+    /// Takes over a stream that does not block.
+    pub(super) fn new(stream: UnixStream, peer: Peer, now_ns: u64) -> Self {
+        let (inbox, outbox) = (Vec::new(), Vec::new());
+        Self { stream, peer, inbox, outbox, sent_bytes: 0, monitors: false, used_ns: now_ns }
+    }
+
+    /// What to wait for; a client that does not read its answers is not listened to.
+    pub(super) fn interest(&self, may_ask: bool) -> PollFlags {
+        let mut flags = PollFlags::empty();
+        if self.has_unread() {
+            flags |= PollFlags::OUT;
+        } else if may_ask && !self.monitors {
+            flags |= PollFlags::IN;
+        }
+        flags
+    }
+
+    /// When it has to go if nothing changes.
+    pub(super) fn deadline_ns(&self) -> Option<u64> {
+        if self.has_unread() {
+            Some(self.used_ns.saturating_add(UNREAD_NS_MAX))
+        } else {
+            (!self.monitors).then(|| self.used_ns.saturating_add(IDLE_NS_MAX))
+        }
+    }
+
+    fn has_unread(&self) -> bool {
+        self.sent_bytes < self.outbox.len()
+    }
+
+    /// Takes in what is there, at most a call's length.
+    pub(super) fn receive(&mut self) -> Result<(), Gone> {
+        let mut room = [0; 4096];
+        let mut received = false;
+        while self.inbox.len() <= CALL_BYTES_MAX {
+            match self.stream.read(&mut room) {
+                // What it said before it left is heard.
+                Ok(0) if received => break,
+                Ok(0) => return Err(Gone),
+                Ok(bytes) => {
+                    received = true;
+                    self.inbox.extend(&room[..bytes]);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a whole call waits, or one that is too long to be any, and the answer to the one before is read.
+    pub(super) fn wants_something(&self) -> bool {
+        !self.has_unread() && !self.monitors && (self.inbox.contains(&0) || self.inbox.len() > CALL_BYTES_MAX)
+    }
+
+    /// The call that waits.
+    pub(super) fn take_call(&mut self, now_ns: u64) -> Result<Call, Gone> {
+        let end = self.inbox.iter().position(|&byte| byte == 0).filter(|&end| end <= CALL_BYTES_MAX).ok_or(Gone)?;
+        let call = serde_json::from_slice(&self.inbox[..end]).map_err(|_| Gone)?;
+        self.inbox.drain(..=end);
+        self.used_ns = now_ns;
+        Ok(call)
+    }
+
+    /// Adds a reply and sends what the client takes.
+    pub(super) fn answer(&mut self, reply: &Reply, now_ns: u64) -> Result<(), Gone> {
+        serde_json::to_writer(&mut self.outbox, reply).map_err(|_| Gone)?;
+        self.outbox.push(0);
+        self.send(now_ns)?;
+        if self.outbox.len() - self.sent_bytes > OUT_BYTES_MAX { Err(Gone) } else { Ok(()) }
+    }
+
+    /// Sends what the client takes.
+    pub(super) fn send(&mut self, now_ns: u64) -> Result<(), Gone> {
+        while self.has_unread() {
+            match self.stream.write(&self.outbox[self.sent_bytes..]) {
+                Ok(0) => return Err(Gone),
+                Ok(bytes) => {
+                    self.sent_bytes += bytes;
+                    self.used_ns = now_ns;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+        // A large answer is not kept for ever.
+        (self.outbox, self.sent_bytes) = (Vec::new(), 0);
+        Ok(())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

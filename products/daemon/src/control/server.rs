@@ -1,0 +1,262 @@
+//! All clients, and the door.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::event::PollFlags;
+use rustix::fs::{Mode, chmod, chown};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::Gid;
+
+use super::budget::Budget;
+use super::connection::{Connection, Gone, Peer};
+use super::protocol::Reply;
+use super::service::{Ask, understand};
+
+/// Clients at once.
+const CLIENTS_MAX: usize = 16;
+/// Of these, the ones that are not root.
+const STRANGERS_MAX: usize = 12;
+/// Of one user who is not root.
+const OF_ONE_USER_MAX: usize = 4;
+/// Connections and calls that are served at once, and a second in the long run.
+const BURST: u64 = 40;
+const PER_S: u64 = 20;
+
+/// Serves the control socket, one turn at a time.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+    listener: UnixListener,
+    connections: Vec<Option<Connection>>,
+    budget: Budget,
+    own_uid: u32,
+    /// Who is served first, so that nobody always is.
+    first: usize,
+}
+
+/// What a client asks.
+#[derive(Debug)]
+pub struct Asked {
+    client: usize,
+    oneway: bool,
+    /// What.
+    pub ask: Ask,
+    /// Who.
+    pub peer: Peer,
+}
+
+/// Why there is no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// It cannot be made.
+    #[error("cannot make the control socket {}", .path.display())]
+    Make {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Server {
+    /// Opens the socket at `path`, for root and, if there is such a group, for users of the group with number `group`. What
+    /// a daemon that is no more left there is replaced: who calls this holds the lock of the only one.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn open(path: &Path, group: Option<u32>) -> Result<Self, ServerError> {
+        let failed = |source: io::Error| ServerError::Make { path: path.to_owned(), source };
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let open = || {
+            let listener = UnixListener::bind(path)?;
+            listener.set_nonblocking(true)?;
+            let server = Self {
+                path: path.to_owned(),
+                listener,
+                connections: (0..CLIENTS_MAX).map(|_| None).collect(),
+                budget: Budget::new(BURST, PER_S),
+                own_uid: rustix::process::geteuid().as_raw(),
+                first: 0,
+            };
+            server.let_in(group)?;
+            Ok(server)
+        };
+        open().map_err(failed)
+    }
+
+    /// Lets users of this group connect, or root alone.
+    ///
+    /// # Errors
+    /// When the socket's owner cannot be changed.
+    pub fn let_in(&self, group: Option<u32>) -> io::Result<()> {
+        // Closed first, so that it is never open to a wrong group.
+        chmod(&self.path, Mode::from_raw_mode(0o600))?;
+        if let Some(group) = group {
+            chown(&self.path, None, Some(Gid::from_raw(group)))?;
+            chmod(&self.path, Mode::from_raw_mode(0o660))?;
+        }
+        Ok(())
+    }
+
+    /// Who may connect, as bits of a file's mode.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn mode(&self) -> io::Result<u32> {
+        Ok(std::fs::metadata(&self.path)?.permissions().mode() & 0o777)
+    }
+
+    /// What to wait for, for [`Self::turn`].
+    pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+        let may_ask = self.budget.next_ns(now_ns).is_none();
+        let room = self.connections.iter().any(Option::is_none);
+        let door = if may_ask && room { PollFlags::IN } else { PollFlags::empty() };
+        let mut interests = vec![(self.listener.as_fd(), door)];
+        interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
+        interests
+    }
+
+    /// When it wants a turn although nothing happens.
+    pub fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
+        let patience = self.connections.iter().flatten().filter_map(Connection::deadline_ns).min();
+        let budget = self.budget.next_ns(now_ns);
+        let waiting = self.connections.iter().flatten().any(Connection::wants_something).then_some(now_ns);
+        // Who has to wait for the budget does not wake anybody before.
+        budget.or(waiting).into_iter().chain(patience).min()
+    }
+
+    /// Does what can be done without waiting; `happened` is what poll said of [`Self::interests`], in that order. Gives what
+    /// the clients ask, each of which gets one answer.
+    pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<Asked> {
+        let (door, rest) = happened.split_first().map_or((PollFlags::empty(), &[][..]), |(door, rest)| (*door, rest));
+        let mut said = rest.iter();
+        for place in &mut self.connections {
+            let Some(connection) = place else { continue };
+            let flags = said.next().copied().unwrap_or(PollFlags::empty());
+            let outcome = (|| {
+                if flags.intersects(PollFlags::OUT) {
+                    connection.send(now_ns)?;
+                }
+                if flags.intersects(PollFlags::IN) {
+                    connection.receive()?;
+                }
+                // Who hung up takes no answer any more.
+                let hung_up = flags.intersects(PollFlags::HUP | PollFlags::ERR) && !flags.intersects(PollFlags::IN);
+                let late = connection.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns);
+                if hung_up || late { Err(Gone) } else { Ok(()) }
+            })();
+            if outcome.is_err() {
+                *place = None;
+            }
+        }
+        if door.intersects(PollFlags::IN) && self.budget.take(now_ns) {
+            self.accept(now_ns);
+        }
+        self.calls(now_ns)
+    }
+
+    fn accept(&mut self, now_ns: u64) {
+        // Whoever could connect was let in by the mode of the socket.
+        let Ok((stream, _)) = self.listener.accept() else { return };
+        let Ok(peer) = peer_of(&stream) else { return };
+        if stream.set_nonblocking(true).is_err() || !self.has_room_for(peer) {
+            return;
+        }
+        if let Some(place) = self.connections.iter_mut().find(|place| place.is_none()) {
+            *place = Some(Connection::new(stream, peer, now_ns));
+        }
+    }
+
+    fn has_room_for(&self, peer: Peer) -> bool {
+        let count = |of: &dyn Fn(Peer) -> bool| self.connections.iter().flatten().filter(|one| of(one.peer)).count();
+        let privileged = |peer: Peer| peer.uid == 0;
+        privileged(peer)
+            || (count(&|one| !privileged(one)) < STRANGERS_MAX && count(&|one| one == peer) < OF_ONE_USER_MAX)
+    }
+
+    fn calls(&mut self, now_ns: u64) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        for step in 0..CLIENTS_MAX {
+            let client = (self.first + step) % CLIENTS_MAX;
+            let Some(connection) = &mut self.connections[client] else { continue };
+            if !connection.wants_something() {
+                continue;
+            }
+            if !self.budget.take(now_ns) {
+                self.first = client;
+                break;
+            }
+            let outcome = connection.take_call(now_ns).and_then(|call| {
+                let oneway = call.oneway == Some(true);
+                match understand(&call) {
+                    Ok(ask) => asked.push(Asked { client, oneway, ask, peer: connection.peer }),
+                    Err(reply) if !oneway => connection.answer(&reply, now_ns)?,
+                    Err(_) => {}
+                }
+                Ok(())
+            });
+            if outcome.is_err() {
+                self.connections[client] = None;
+            }
+        }
+        asked
+    }
+
+    /// Whether this peer may change something.
+    #[must_use]
+    pub fn may_change(&self, peer: Peer) -> bool {
+        peer.uid == 0 || peer.uid == self.own_uid
+    }
+
+    /// Answers what was asked.
+    pub fn answer(&mut self, asked: &Asked, reply: &Reply, now_ns: u64) {
+        let Some(place) = self.connections.get_mut(asked.client) else { return };
+        let Some(connection) = place else { return };
+        if asked.ask == Ask::Monitor && reply.error.is_none() {
+            connection.monitors = true;
+        }
+        if !asked.oneway && connection.answer(reply, now_ns).is_err() {
+            *place = None;
+        }
+    }
+
+    /// Whether anybody wants to be told what happens.
+    #[must_use]
+    pub fn is_monitored(&self) -> bool {
+        self.connections.iter().flatten().any(|one| one.monitors)
+    }
+
+    /// Tells everybody who wants to be told; one that does not read is dropped.
+    pub fn tell(&mut self, reply: &Reply, now_ns: u64) {
+        let reply = Reply { continues: Some(true), ..reply.clone() };
+        for place in &mut self.connections {
+            if let Some(connection) = place
+                && connection.monitors
+                && connection.answer(&reply, now_ns).is_err()
+            {
+                *place = None;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that stays is replaced by the next daemon.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
+    Ok(Peer { uid: socket_peercred(stream)?.uid.as_raw() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+use std::io::{Read, Write};
+
+use rustix::event::{PollFd, Timespec, poll};
+
+use super::*;
+use crate::control::protocol::Call;
+use crate::control::service::reply_with;
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("socket");
+    (dir, path)
+}
+
+fn connect(path: &Path) -> UnixStream {
+    let stream = UnixStream::connect(path).expect("a server");
+    stream.set_nonblocking(true).expect("a socket");
+    stream
+}
+
+fn message(method: &str) -> Vec<u8> {
+    let more = method.ends_with("Monitor").then_some(true);
+    let mut bytes = serde_json::to_vec(&Call { method: method.to_owned(), more, ..Call::default() }).expect("JSON");
+    bytes.push(0);
+    bytes
+}
+
+/// One turn of the loop, without waiting; answers everything; how many were asked, and whether poll said anything.
+fn turn(server: &mut Server, now_ns: u64) -> (usize, bool) {
+    let happened: Vec<PollFlags> = {
+        let interests = server.interests(now_ns);
+        let mut fds: Vec<PollFd<'_>> = interests.iter().map(|(fd, flags)| PollFd::new(fd, *flags)).collect();
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).expect("poll");
+        fds.iter().map(PollFd::revents).collect()
+    };
+    let woken = happened.iter().any(|flags| !flags.is_empty());
+    let asked = server.turn(now_ns, &happened);
+    for one in &asked {
+        server.answer(one, &reply_with(&[("text", &"x".repeat(20_000))]), now_ns);
+    }
+    (asked.len(), woken)
+}
+
+/// Everything that a client can read now; whether the server is still there.
+fn read(stream: &mut UnixStream) -> (Vec<u8>, bool) {
+    let mut all = Vec::new();
+    let outcome = stream.read_to_end(&mut all);
+    (all, outcome.is_err())
+}
+
+fn alive(server: &Server) -> usize {
+    server.connections.iter().flatten().count()
+}
+
+#[test]
+fn a_call_in_pieces_is_answered_once() {
+    let (_dir, path) = place();
+    let mut server = Server::open(&path, None).expect("a socket");
+    let mut client = connect(&path);
+    let call = message("org.varlink.service.GetInfo");
+    turn(&mut server, S);
+    client.write_all(&call[..10]).expect("sent");
+    turn(&mut server, S);
+    client.write_all(&call[10..]).expect("sent");
+    turn(&mut server, S);
+    let (answer, there) = read(&mut client);
+    assert_eq!((answer.iter().filter(|&&byte| byte == 0).count(), there), (1, true));
+    assert!(String::from_utf8_lossy(&answer).contains("\"product\":\"briskd\""));
+}
+
+#[test]
+fn who_floods_is_served_at_the_budget_and_wakes_nobody_between() {
+    let (_dir, path) = place();
+    let mut server = Server::open(&path, None).expect("a socket");
+    let mut client = connect(&path);
+    let call = message("org.brisk.Daemon.GetStatus");
+    let (mut answered, mut wake_ups) = (0, 0);
+    let mut now_ns = S;
+    // A hundred seconds in which the client sends whenever it can and reads what it gets.
+    while now_ns < 101 * S {
+        while client.write(&call).is_ok_and(|bytes| bytes == call.len()) {}
+        let (asked, woken) = turn(&mut server, now_ns);
+        answered += asked;
+        let _ = read(&mut client);
+        if woken {
+            wake_ups += 1;
+            now_ns += MS / 10;
+        } else {
+            now_ns = server.next_ns(now_ns).expect("a client waits").max(now_ns + MS / 10);
+        }
+    }
+    let most = (BURST + 100 * PER_S) as usize;
+    assert!((most / 2..=most).contains(&answered), "{answered} of {most}");
+    assert!(wake_ups <= 5 * most, "{wake_ups} wake-ups");
+}
+
+#[test]
+fn who_does_not_read_is_dropped_with_bounded_memory() {
+    let (_dir, path) = place();
+    let mut server = Server::open(&path, None).expect("a socket");
+    let mut monitor = connect(&path);
+    turn(&mut server, S);
+    monitor.write_all(&message("org.brisk.Daemon.Monitor")).expect("sent");
+    turn(&mut server, S);
+    assert!(server.is_monitored());
+    let told = reply_with(&[("text", &"x".repeat(10_000))]);
+    let count = (0..1000)
+        .take_while(|_| {
+            server.tell(&told, 2 * S);
+            server.is_monitored()
+        })
+        .count();
+    assert!((1..200).contains(&count), "{count}");
+    assert_eq!(alive(&server), 0);
+
+    let mut stalled = connect(&path);
+    turn(&mut server, 3 * S);
+    // Many calls at once, whose answers nobody reads: one after the other until the socket is full.
+    for _ in 0..100 {
+        let _ = stalled.write(&message("org.brisk.Daemon.GetStatus"));
+    }
+    for step in 0..100 {
+        turn(&mut server, 3 * S + step * 50 * MS);
+    }
+    assert_eq!(alive(&server), 1);
+    turn(&mut server, 30 * S);
+    assert_eq!(alive(&server), 0);
+}
+
+#[test]
+fn nonsense_and_idleness_end_a_connection() {
+    let (_dir, path) = place();
+    let mut server = Server::open(&path, None).expect("a socket");
+    for bytes in [&b"{\"method\":7}\0"[..], b"\0", b"\xff\xfe\0", &vec![b'x'; 20_000]] {
+        let mut client = connect(&path);
+        turn(&mut server, S);
+        assert_eq!(alive(&server), 1);
+        client.write_all(bytes).expect("sent");
+        turn(&mut server, S);
+        assert_eq!(alive(&server), 0);
+    }
+    let _idle = connect(&path);
+    turn(&mut server, 2 * S);
+    let deadline_ns = server.next_ns(2 * S).expect("patience has an end");
+    turn(&mut server, deadline_ns - MS);
+    assert_eq!(alive(&server), 1);
+    turn(&mut server, deadline_ns);
+    assert_eq!(alive(&server), 0);
+    assert_eq!(server.next_ns(deadline_ns), None);
+}
+
+#[test]
+fn no_user_but_root_takes_all_places() {
+    let (_dir, path) = place();
+    let mut server = Server::open(&path, None).expect("a socket");
+    let (mine, _other) = UnixStream::pair().expect("a pair");
+    let mut fill = |uid: u32, want: usize| {
+        let mut got = 0;
+        for _ in 0..want {
+            let peer = Peer { uid };
+            if server.has_room_for(peer) {
+                let stream = mine.try_clone().expect("a copy");
+                *server.connections.iter_mut().find(|place| place.is_none()).expect("room") =
+                    Some(Connection::new(stream, peer, S));
+                got += 1;
+            }
+        }
+        got
+    };
+    assert_eq!(fill(1000, 9), OF_ONE_USER_MAX);
+    assert_eq!(fill(1001, 9) + fill(1002, 9) + fill(1003, 9), STRANGERS_MAX - OF_ONE_USER_MAX);
+    assert_eq!(fill(0, 4), CLIENTS_MAX - STRANGERS_MAX);
+}
+
+#[test]
+fn the_socket_is_open_to_those_who_may_read() {
+    let (_dir, path) = place();
+    let own = rustix::process::getegid().as_raw();
+    assert_eq!(Server::open(&path, None).expect("a socket").mode().expect("there"), 0o600);
+    let server = Server::open(&path, Some(own)).expect("a second takes the place");
+    assert_eq!(server.mode().expect("there"), 0o660);
+    assert!(server.may_change(Peer { uid: 0 }) && !server.may_change(Peer { uid: 12_345 }));
+    drop(server);
+    assert!(!path.exists());
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_make_the_server_panic(chunks in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60), 1..6)) {
+        let (_dir, path) = place();
+        let mut server = Server::open(&path, None).expect("a socket");
+        let mut client = connect(&path);
+        turn(&mut server, S);
+        for chunk in chunks {
+            let _ = client.write(&chunk);
+            turn(&mut server, S);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! From calls to what is asked, and from answers to replies.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::protocol::{Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION};
+
+/// What a client asks of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// Everything at this moment.
+    GetStatus,
+    /// The settings, or one of them, with the reasons.
+    Explain(Option<String>),
+    /// To be told what happens.
+    Monitor,
+    /// To read the configuration again.
+    Reload,
+    /// To put everything back.
+    Reset,
+}
+
+/// Why an ask is not granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It takes root.
+    NotAllowed(String),
+    /// The configuration cannot be used.
+    BadConfig(String),
+    /// Something could not be put back.
+    CannotRestore(String),
+    /// There is no such setting.
+    NoSuchSetting(String),
+}
+
+impl Ask {
+    /// Whether it changes anything, which takes root.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        matches!(self, Self::Reload | Self::Reset)
+    }
+}
+
+impl From<Fault> for Reply {
+    fn from(fault: Fault) -> Self {
+        let (name, key, value) = match fault {
+            Fault::NotAllowed(why) => ("NotAllowed", "why", why),
+            Fault::BadConfig(why) => ("BadConfig", "why", why),
+            Fault::CannotRestore(why) => ("CannotRestore", "why", why),
+            Fault::NoSuchSetting(knob) => ("NoSuchSetting", "knob", knob),
+        };
+        error(INTERFACE, name, &[(key, value)])
+    }
+}
+
+/// A reply with these values by name.
+#[must_use]
+pub fn reply_with(parameters: &[(&str, &dyn ErasedValue)]) -> Reply {
+    let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.value())).collect();
+    Reply { parameters: Some(parameters), ..Reply::default() }
+}
+
+/// What has a form in JSON.
+pub trait ErasedValue {
+    /// That form.
+    fn value(&self) -> Value;
+}
+
+impl<T: Serialize> ErasedValue for T {
+    fn value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or(Value::Null)
+    }
+}
+
+fn error(interface: &str, name: &str, parameters: &[(&str, String)]) -> Reply {
+    let parameters = parameters.iter().map(|(key, value)| ((*key).to_owned(), Value::from(value.as_str()))).collect();
+    Reply { error: Some(format!("{interface}.{name}")), parameters: Some(parameters), ..Reply::default() }
+}
+
+/// What a call asks of the daemon; a reply when nobody has to be asked.
+pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
+    let of_service = |name: &str, key: &str, value: &str| error(SERVICE, name, &[(key, value.to_owned())]);
+    let Some((interface, method)) = call.method.rsplit_once('.') else {
+        return Err(of_service("InterfaceNotFound", "interface", &call.method));
+    };
+    let nothing = Map::new();
+    let given = call.parameters.as_ref().unwrap_or(&nothing);
+    let allowed: &[&str] = match (interface, method) {
+        (SERVICE, "GetInterfaceDescription") => &["interface"],
+        (INTERFACE, "Explain") => &["knob"],
+        _ => &[],
+    };
+    if !matches!(interface, SERVICE | INTERFACE) {
+        return Err(of_service("InterfaceNotFound", "interface", interface));
+    }
+    let text = |key: &str| match given.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(of_service("InvalidParameter", "parameter", key)),
+    };
+    let unknown = given.keys().find(|key| !allowed.contains(&key.as_str()));
+    let ask = match (interface, method) {
+        (SERVICE, "GetInfo" | "GetInterfaceDescription")
+        | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset")
+            if unknown.is_some() =>
+        {
+            return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
+        }
+        (SERVICE, "GetInfo") => return Err(info()),
+        (SERVICE, "GetInterfaceDescription") => {
+            return Err(match text("interface")?.as_deref() {
+                Some(INTERFACE) => reply_with(&[("description", &DESCRIPTION)]),
+                Some(SERVICE) => reply_with(&[("description", &SERVICE_DESCRIPTION)]),
+                Some(other) => of_service("InterfaceNotFound", "interface", other),
+                None => of_service("InvalidParameter", "parameter", "interface"),
+            });
+        }
+        (INTERFACE, "GetStatus") => Ask::GetStatus,
+        (INTERFACE, "Explain") => Ask::Explain(text("knob")?),
+        (INTERFACE, "Monitor") if call.more != Some(true) => return Err(error(SERVICE, "ExpectedMore", &[])),
+        (INTERFACE, "Monitor") => Ask::Monitor,
+        (INTERFACE, "Reload") => Ask::Reload,
+        (INTERFACE, "Reset") => Ask::Reset,
+        _ => return Err(of_service("MethodNotFound", "method", &call.method)),
+    };
+    Ok(ask)
+}
+
+fn info() -> Reply {
+    let parameters = json!({
+        "vendor": "brisk",
+        "product": "briskd",
+        "version": env!("CARGO_PKG_VERSION"),
+        "url": "",
+        "interfaces": [SERVICE, INTERFACE],
+    });
+    Reply { parameters: parameters.as_object().cloned(), ..Reply::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn call(method: &str, parameters: Value) -> Call {
+        Call { method: method.to_owned(), parameters: parameters.as_object().cloned(), ..Call::default() }
+    }
+
+    fn error_of(method: &str, parameters: Value) -> String {
+        understand(&call(method, parameters)).expect_err("no ask").error.expect("an error")
+    }
+
+    #[test]
+    fn calls_are_understood() {
+        let ask = |method: &str, parameters| understand(&call(method, parameters)).expect("an ask");
+        assert_eq!(ask("org.brisk.Daemon.GetStatus", json!({})), Ask::GetStatus);
+        assert_eq!(ask("org.brisk.Daemon.Explain", json!({"knob": null})), Ask::Explain(None));
+        assert_eq!(
+            ask("org.brisk.Daemon.Explain", json!({"knob": "queue/a/b"})),
+            Ask::Explain(Some("queue/a/b".into()))
+        );
+        let monitor = Call { more: Some(true), ..call("org.brisk.Daemon.Monitor", json!({})) };
+        assert_eq!(understand(&monitor), Ok(Ask::Monitor));
+        assert!(Ask::Reset.changes() && Ask::Reload.changes() && !Ask::Monitor.changes());
+    }
+
+    #[test]
+    fn the_service_describes_itself() {
+        let info = understand(&call("org.varlink.service.GetInfo", json!({}))).expect_err("answered here");
+        let interfaces = info.parameters.expect("values")["interfaces"].clone();
+        assert_eq!(interfaces, json!(["org.varlink.service", "org.brisk.Daemon"]));
+        for interface in [SERVICE, INTERFACE] {
+            let asked = call("org.varlink.service.GetInterfaceDescription", json!({"interface": interface}));
+            let description = understand(&asked).expect_err("answered here").parameters.expect("values");
+            let text = description["description"].as_str().expect("a text").to_owned();
+            assert_eq!(varlink_parser::IDL::try_from(text.as_str()).expect("an interface").name, interface);
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_of_the_protocol() {
+        for (method, parameters, name) in [
+            ("GetStatus", json!({}), "InterfaceNotFound"),
+            ("org.example.Other.Method", json!({}), "InterfaceNotFound"),
+            ("org.brisk.Daemon.Destroy", json!({}), "MethodNotFound"),
+            ("org.brisk.Daemon.GetStatus", json!({"a": 1}), "InvalidParameter"),
+            ("org.brisk.Daemon.Explain", json!({"knob": 7}), "InvalidParameter"),
+            ("org.brisk.Daemon.Monitor", json!({}), "ExpectedMore"),
+            ("org.varlink.service.GetInterfaceDescription", json!({}), "InvalidParameter"),
+            ("org.varlink.service.GetInterfaceDescription", json!({"interface": "a.b"}), "InterfaceNotFound"),
+        ] {
+            assert_eq!(error_of(method, parameters), format!("org.varlink.service.{name}"), "{method}");
+        }
+    }
+
+    #[test]
+    fn faults_are_errors_of_the_interface() {
+        for fault in [
+            Fault::NotAllowed("a".into()),
+            Fault::BadConfig("a".into()),
+            Fault::CannotRestore("a".into()),
+            Fault::NoSuchSetting("a".into()),
+        ] {
+            let error = Reply::from(fault).error.expect("an error");
+            let name = error.strip_prefix("org.brisk.Daemon.").expect("of the interface");
+            assert!(DESCRIPTION.contains(&format!("error {name} (")), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_call_makes_it_panic(method in "(org\\.(brisk\\.Daemon|varlink\\.service))?\\.?[A-Za-z]{0,10}", key in "[a-z]{0,9}", number in any::<i64>()) {
+            let _ = understand(&call(&method, json!({ (key): number })));
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The loop: sleep, sense, decide, act, write down.
+//!
+//! One turn takes in what woke the daemon as events, and asks the engines if something happened or one of them wanted to be
+//! asked by now. Between turns nothing runs.
+
+mod answers;
+mod start;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use brisk_act::{Actuator, Lock};
+use brisk_core::causes::in_one_line;
+use brisk_core::decision::{Device, Observed};
+use brisk_core::event::{Event, EventKind};
+use brisk_core::snapshot::Snapshot;
+use brisk_record::{Configuration, Decided, Note, Scene};
+use brisk_sense::{GroupChange, Resource, Sampler, Sense};
+
+use crate::apps::Apps;
+use crate::clocks::Reading;
+use crate::config::Config;
+use crate::control::Server;
+use crate::control::protocol::{Counts, TakenOver};
+use crate::engines::Engines;
+use crate::recorder::Recorder;
+use crate::service::ServiceManager;
+use crate::settings::{self, Settings};
+use crate::sources::{Sources, Woken};
+use crate::{devices, happenings};
+
+pub use start::Options;
+
+/// Rounds follow each other at this distance at the least, whatever happens in between.
+const ROUND_NS_MIN: u64 = 50_000_000;
+/// How long devices are left to settle before they are looked at: who partitions or mounts makes many changes.
+const SETTLE_NS: u64 = 200_000_000;
+/// The second round of `--once` comes after this.
+const ONCE_NS: u64 = 1_000_000_000;
+/// Events that wait for a round at most; more than that say no more.
+const EVENTS_MAX: usize = 1000;
+
+/// The daemon.
+pub struct Daemon {
+    options: Options,
+    sense: Sense,
+    config: Config,
+    configuration: Configuration,
+    sources: Sources,
+    server: Option<Server>,
+    sampler: Sampler,
+    engines: Engines,
+    actuator: Actuator,
+    recorder: Recorder,
+    manager: ServiceManager,
+    apps: Apps,
+    devices: Vec<Device>,
+    settings: Settings,
+    notes: Vec<Note>,
+    taken_over: Vec<TakenOver>,
+    trouble: Vec<String>,
+    counts: Counts,
+    started_unix_ms: u64,
+    paused: bool,
+    previous: Option<Snapshot>,
+    events: Vec<Event>,
+    /// The last reading of the clocks.
+    now: Reading,
+    last_round_ns: Option<u64>,
+    next_look_ns: Option<u64>,
+    look_at_devices_ns: Option<u64>,
+    /// Last, so that it outlives the journal.
+    _lock: Lock,
+}
+
+impl Daemon {
+    /// Runs until somebody wants it to end, and puts everything back.
+    ///
+    /// # Errors
+    /// When it cannot go on, or something could not be put back.
+    pub fn run(mut self) -> anyhow::Result<()> {
+        self.look_at_devices();
+        self.round();
+        if self.options.once {
+            let until_ns = self.now.monotonic_ns.saturating_add(ONCE_NS);
+            while self.now.monotonic_ns < until_ns && !self.turn(Some(until_ns))? {}
+            self.round();
+        } else {
+            self.manager.ready();
+            while !self.turn(None)? {}
+        }
+        self.end()
+    }
+
+    fn end(mut self) -> anyhow::Result<()> {
+        self.manager.stopping();
+        self.now = Reading::now();
+        let restored = self.actuator.restore();
+        self.recorder.close(self.now);
+        let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
+        for left in &report.left {
+            eprintln!(
+                "briskd: {} of {} stays {}: {}",
+                left.knob,
+                left.device,
+                left.found.as_deref().unwrap_or("gone"),
+                left.reason
+            );
+        }
+        self.say(&format!("ends; {} settings are as before", report.restored.len()));
+        Ok(())
+    }
+
+    /// When something is to be done although nothing happens.
+    fn due_ns(&mut self) -> Option<u64> {
+        let now_ns = self.now.monotonic_ns;
+        let round = if self.events.is_empty() { self.next_look_ns } else { Some(now_ns) };
+        let earliest_ns = self.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
+        let round = round.map(|due_ns| due_ns.max(earliest_ns));
+        let control = self.server.as_mut().and_then(|server| server.next_ns(now_ns));
+        let others = [self.apps.next_look_ns(), self.look_at_devices_ns, self.manager.next_ns(), control];
+        round.into_iter().chain(others.into_iter().flatten()).min()
+    }
+
+    /// Sleeps, and does what is to be done then; whether it is time to end.
+    fn turn(&mut self, until_ns: Option<u64>) -> anyhow::Result<bool> {
+        let due_ns = self.due_ns().into_iter().chain(until_ns).min();
+        let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(self.now.monotonic_ns)));
+        let woken = self.sources.wait(self.server.as_mut(), self.now.monotonic_ns, span).context("cannot wait")?;
+        self.counts.wake_ups += 1;
+        let before = std::mem::replace(&mut self.now, Reading::now());
+        let now_ns = self.now.monotonic_ns;
+        if let Some(gap_ms) = self.now.gap_ms(&before, due_ns) {
+            self.previous = None;
+            self.happened(EventKind::Resumed { gap_ms });
+        }
+        if woken.stop {
+            return Ok(true);
+        }
+        self.take_in(&woken);
+        if self.look_at_devices_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+            self.look_at_devices();
+        }
+        if woken.reload {
+            // Who sent the signal reads the log.
+            let _ = self.reload();
+        }
+        self.answer_all(&woken.control);
+        let earliest_ns = self.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
+        let wanted = !self.events.is_empty() || self.next_look_ns.is_some_and(|due_ns| due_ns <= now_ns);
+        if wanted && earliest_ns <= now_ns {
+            self.round();
+        }
+        self.manager.alive(now_ns);
+        Ok(false)
+    }
+
+    /// Turns what woke the daemon into events.
+    fn take_in(&mut self, woken: &Woken) {
+        let now_ns = self.now.monotonic_ns;
+        if woken.groups {
+            self.take_in_groups();
+        }
+        let sense = &self.sense;
+        let waited_us = |dir: &std::path::Path| {
+            let pressure = sense.cgroup_pressure(dir, Resource::Io).ok().flatten();
+            pressure.map(|pressure| pressure.some.total_us)
+        };
+        for event in self.apps.look(now_ns, waited_us) {
+            self.happened(event.kind);
+        }
+        let blocks = woken.blocks && self.sources.take_blocks();
+        if blocks || woken.tables {
+            self.look_at_devices_ns.get_or_insert(now_ns.saturating_add(SETTLE_NS));
+        }
+        if woken.queues {
+            self.look_for_others();
+        }
+        for resource in &woken.pressure {
+            self.happened(EventKind::Pressure { resource: resource.to_string() });
+        }
+    }
+
+    fn take_in_groups(&mut self) {
+        let now_ns = self.now.monotonic_ns;
+        let Some(groups) = &mut self.sources.groups else { return };
+        let changes = match groups.take() {
+            Ok(changes) => changes,
+            Err(error) => {
+                self.lacks(format!("no launches of apps are seen any more: {}", in_one_line(&error)));
+                self.sources.groups = None;
+                return;
+            }
+        };
+        for change in changes {
+            let event = match change {
+                GroupChange::Began(group) => self.apps.began(group, now_ns),
+                GroupChange::Gone(group) => self.apps.gone(&group, now_ns),
+            };
+            self.counts.launches +=
+                u64::from(event.as_ref().is_some_and(|event| matches!(event.kind, EventKind::LaunchBegan { .. })));
+            if let Some(event) = event {
+                self.happened(event.kind);
+            }
+        }
+        self.aim();
+    }
+
+    /// Has the sampler look at what is managed and runs.
+    fn aim(&mut self) {
+        let names = self.devices.iter().map(|device| device.name.clone()).collect();
+        self.sampler.look_at(names, self.apps.groups());
+    }
+
+    /// Finds out which devices are to be managed now.
+    fn look_at_devices(&mut self) {
+        self.look_at_devices_ns = None;
+        let found = match devices::managed(&self.sense, &self.config.daemon.devices) {
+            Ok(found) => found,
+            Err(error) => return self.lacks(format!("devices are not known: {}", in_one_line(&error))),
+        };
+        let found = devices::with_originals(&self.devices, found, &self.settings.held());
+        let has = |devices: &[Device], name: &str| devices.iter().any(|device| device.name == name);
+        let came: Vec<String> =
+            found.iter().map(|device| device.name.clone()).filter(|name| !has(&self.devices, name)).collect();
+        let gone: Vec<String> =
+            self.devices.iter().map(|device| device.name.clone()).filter(|name| !has(&found, name)).collect();
+        let differs = found != self.devices;
+        self.devices = found;
+        for device in came {
+            self.happened(EventKind::DeviceCame { device });
+        }
+        for device in gone {
+            self.happened(EventKind::DeviceGone { device });
+        }
+        if differs {
+            self.aim();
+            self.watch_queues();
+        }
+    }
+
+    fn watch_queues(&mut self) {
+        let Some(queues) = &mut self.sources.queues else { return };
+        if let Err(error) = queues.watch(&self.sense, self.devices.iter().map(|device| device.name.as_str())) {
+            self.lacks(format!("changes by others are not seen at once: {}", in_one_line(&error)));
+        }
+    }
+
+    /// Looks whether somebody else changed what brisk had set.
+    fn look_for_others(&mut self) {
+        if let Some(Err(error)) = self.sources.queues.as_mut().map(brisk_sense::QueueWatch::take) {
+            self.lacks(format!("changes by others are not seen at once: {}", in_one_line(&error)));
+            self.sources.queues = None;
+        }
+        for taken in self.actuator.check() {
+            let (knob, found) = (taken.knob.to_string(), taken.found);
+            self.counts.taken_over += 1;
+            self.taken_over.retain(|known| known.knob != knob);
+            self.taken_over.push(TakenOver { knob: knob.clone(), found: found.clone() });
+            self.happened(EventKind::TakenOver { knob, found });
+        }
+        // What others set beside brisk's own is the value from before brisk now.
+        self.look_at_devices_ns.get_or_insert(self.now.monotonic_ns.saturating_add(SETTLE_NS));
+    }
+
+    /// Asks the engines, does what came of it, and writes it down.
+    fn round(&mut self) {
+        let (now_ns, wall_unix_ms) = (self.now.monotonic_ns, self.now.wall_unix_ms());
+        self.last_round_ns = Some(now_ns);
+        self.counts.rounds += 1;
+        let snapshot = match self.sampler.snapshot() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                self.previous = None;
+                return self.lacks(format!("this moment is not known: {}", in_one_line(&error)));
+            }
+        };
+        let events = std::mem::take(&mut self.events);
+        let apps = self.apps.list(&self.config.apps);
+        let observed = Observed {
+            previous: self.previous.as_ref(),
+            now: &snapshot,
+            events: &events,
+            devices: &self.devices,
+            apps: &apps,
+        };
+        let round = self.engines.decide(&self.config, &observed);
+        self.next_look_ns = round.next_look_ns;
+        let targets: Vec<_> = if self.paused {
+            Vec::new()
+        } else {
+            round.resolved.iter().map(|one| (one.knob.clone(), one.value.clone())).collect()
+        };
+        let applied = self.actuator.apply(&targets);
+        let change = self.settings.take_in(&round.resolved, &applied, wall_unix_ms);
+        let differs = change.differs || round.notes != self.notes;
+        self.tell_notes(&round.notes);
+        self.notes = round.notes;
+        for effect in &change.effects {
+            let resolved = round.resolved.iter().find(|one| one.knob == effect.knob);
+            self.tell("setting", &settings::sentence(effect, resolved));
+            self.counts.writes += u64::from(matches!(effect.outcome.as_str(), "written" | "put_back"));
+        }
+        let decided = differs.then(|| Decided {
+            at_ns: snapshot.at_ns,
+            wall_unix_ms,
+            settings: self.settings.recorded(),
+            effects: change.effects.clone(),
+            notes: self.notes.clone(),
+        });
+        let scene = Scene { devices: self.devices.clone(), apps };
+        self.recorder.round(self.now, &events, &scene, &snapshot, decided);
+        self.previous = Some(snapshot);
+        for (knob, why) in change.refused {
+            self.counts.refusals += 1;
+            self.happened(EventKind::Refused { knob: knob.to_string(), why });
+        }
+        if change.effects.iter().any(|effect| matches!(effect.outcome.as_str(), "written" | "put_back")) {
+            // The tunables of another scheduler are other files, and brisk's own writes are no news.
+            self.watch_queues();
+            self.look_for_others();
+        }
+    }
+
+    /// Notes an event for the next round, and tells those who listen.
+    fn happened(&mut self, kind: EventKind) {
+        self.counts.events += 1;
+        self.tell("event", &happenings::sentence(&kind));
+        if self.events.len() < EVENTS_MAX {
+            self.events.push(Event { at_ns: self.now.monotonic_ns, kind });
+        }
+    }
+
+    /// Notes what the daemon cannot do, once.
+    fn lacks(&mut self, what: String) {
+        if !self.trouble.contains(&what) {
+            eprintln!("briskd: {what}");
+            self.trouble.push(what);
+        }
+    }
+
+    /// A line of the log, where somebody wants more than the exceptions.
+    fn say(&self, text: &str) {
+        if self.options.foreground || self.options.once {
+            eprintln!("briskd: {text}");
+        }
+    }
+}

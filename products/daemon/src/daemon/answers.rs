@@ -1,0 +1,192 @@
+//! What clients of the control socket get.
+
+use brisk_core::causes::in_one_line;
+use brisk_core::event::EventKind;
+use brisk_record::{Configuration, Note};
+use rustix::event::PollFlags;
+
+use super::Daemon;
+use super::start::group_of;
+use crate::config::Config;
+use crate::control::protocol::{self, Cost, Happening, Reply, Status};
+use crate::control::{Ask, Asked, Fault, reply_with};
+use crate::engines::Engines;
+use crate::profiles;
+
+impl Daemon {
+    /// Answers everybody who asks.
+    pub(super) fn answer_all(&mut self, said: &[PollFlags]) {
+        let now_ns = self.now.monotonic_ns;
+        let Some(server) = &mut self.server else { return };
+        for asked in server.turn(now_ns, said) {
+            let reply = self.reply(&asked).unwrap_or_else(Reply::from);
+            if let Some(server) = &mut self.server {
+                server.answer(&asked, &reply, now_ns);
+            }
+        }
+    }
+
+    fn reply(&mut self, asked: &Asked) -> Result<Reply, Fault> {
+        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(asked.peer));
+        if asked.ask.changes() && !may_change {
+            return Err(Fault::NotAllowed(format!(
+                "changing something takes root, and you are user {}",
+                asked.peer.uid
+            )));
+        }
+        match &asked.ask {
+            Ask::GetStatus => Ok(reply_with(&[("status", &self.status())])),
+            Ask::Explain(None) => Ok(reply_with(&[("settings", &self.settings.told(&self.devices))])),
+            Ask::Explain(Some(knob)) => {
+                let mut settings = self.settings.told(&self.devices);
+                settings.retain(|setting| setting.knob == *knob);
+                if settings.is_empty() {
+                    Err(Fault::NoSuchSetting(knob.clone()))
+                } else {
+                    Ok(reply_with(&[("settings", &settings)]))
+                }
+            }
+            Ask::Monitor => {
+                let begin = self.happening("event", "listens");
+                Ok(Reply { continues: Some(true), ..reply_with(&[("happening", &begin)]) })
+            }
+            Ask::Reload => self.reload().map(|()| reply_with(&[])).map_err(Fault::BadConfig),
+            Ask::Reset => self.reset(),
+        }
+    }
+
+    /// Reads the configuration again; the one before stays when the new one cannot be used, and why is said.
+    pub(super) fn reload(&mut self) -> Result<(), String> {
+        self.manager.reloading(self.now.monotonic_ns);
+        let loaded = Config::load(&self.options.config_path, self.options.or_default);
+        let outcome = match loaded {
+            Ok((config, text)) => {
+                self.configure(config, text);
+                Ok(())
+            }
+            Err(error) => {
+                let why = in_one_line(&error);
+                eprintln!("briskd: the configuration before stays: {why}");
+                Err(why)
+            }
+        };
+        self.manager.ready();
+        outcome
+    }
+
+    fn configure(&mut self, config: Config, text: String) {
+        let configuration = Configuration { text, files: profiles::read(&self.options.profiles_dir) };
+        self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.now);
+        // What engines have learned stays as long as nothing that concerns them changes.
+        if config != self.config || configuration.files != self.configuration.files {
+            let (engines, complaints) = Engines::new(&config, &configuration.files);
+            self.engines = engines;
+            complaints.into_iter().for_each(|complaint| self.lacks(complaint));
+        }
+        (self.config, self.configuration) = (config, configuration);
+        let group = group_of(&self.config, &mut self.trouble);
+        if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
+            self.lacks(format!("the control socket's group cannot be changed: {error}"));
+        }
+        self.actuator.forgive();
+        self.taken_over.clear();
+        self.paused = false;
+        self.look_at_devices();
+        self.happened(EventKind::Configured);
+    }
+
+    fn reset(&mut self) -> Result<Reply, Fault> {
+        self.paused = true;
+        self.settings.pause();
+        let report = self.actuator.restore().map_err(|error| Fault::CannotRestore(in_one_line(&error)))?;
+        let name = |(device, setting): &(String, String)| format!("{device}: {setting}");
+        let restored: Vec<String> = report.restored.iter().map(name).collect();
+        let left: Vec<String> =
+            report.left.iter().map(|left| format!("{}: {}: {}", left.device, left.knob, left.reason)).collect();
+        self.tell(
+            "setting",
+            &format!("{} settings are as before, until the configuration is read again", restored.len()),
+        );
+        Ok(reply_with(&[("restored", &restored), ("left", &left)]))
+    }
+
+    fn status(&self) -> Status {
+        let rss_bytes = self.sense.process_stat(std::process::id()).ok().flatten();
+        let rss_bytes = rss_bytes.map_or(0, |own| own.resident_pages * rustix::param::page_size() as u64);
+        let record = self.recorder.path().map(|path| protocol::Record {
+            path: path.display().to_string(),
+            bytes: self.recorder.bytes(),
+            trouble: self.recorder.trouble().map(str::to_owned),
+        });
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            started_unix_ms: self.started_unix_ms,
+            at_unix_ms: self.now.wall_unix_ms(),
+            dry_run: self.options.dry_run,
+            paused: self.paused,
+            config_path: self.options.config_path.display().to_string(),
+            engines: self.engines.names().into_iter().map(str::to_owned).collect(),
+            devices: self.devices.iter().map(told_device).collect(),
+            apps: self.apps.list(&self.config.apps).into_iter().map(told_app).collect(),
+            settings: self.settings.told(&self.devices),
+            notes: self.notes.iter().map(told_note).collect(),
+            taken_over: self.taken_over.clone(),
+            trouble: self.trouble.clone(),
+            counts: self.counts,
+            cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
+            record,
+        }
+    }
+
+    /// Tells the log and those who listen.
+    pub(super) fn tell(&mut self, kind: &str, text: &str) {
+        self.say(text);
+        if self.server.as_ref().is_some_and(crate::control::Server::is_monitored) {
+            let reply = reply_with(&[("happening", &self.happening(kind, text))]);
+            if let Some(server) = &mut self.server {
+                server.tell(&reply, self.now.monotonic_ns);
+            }
+        }
+    }
+
+    /// Tells notes that were not there before.
+    pub(super) fn tell_notes(&mut self, notes: &[Note]) {
+        let is_new = |note: &&Note| {
+            !self.notes.iter().any(|known| known.engine == note.engine && known.reason.rule == note.reason.rule)
+        };
+        let new: Vec<String> =
+            notes.iter().filter(is_new).map(|note| format!("{}: {}", note.engine, note.reason)).collect();
+        new.iter().for_each(|text| self.tell("note", text));
+    }
+
+    fn happening(&self, kind: &str, text: &str) -> Happening {
+        Happening { at_unix_ms: self.now.wall_unix_ms(), kind: kind.to_owned(), text: text.to_owned() }
+    }
+}
+
+fn told_device(device: &brisk_core::decision::Device) -> protocol::Device {
+    protocol::Device { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone() }
+}
+
+fn told_app(app: brisk_core::app::App) -> protocol::App {
+    let tolerance = serde_json::to_value(app.tolerance).ok().and_then(|value| value.as_str().map(str::to_owned));
+    protocol::App {
+        group: app.group,
+        id: app.id,
+        launching: app.launching,
+        tolerance: tolerance.unwrap_or_default(),
+        reason: app.reason.to_string(),
+    }
+}
+
+fn told_note(note: &Note) -> protocol::Note {
+    protocol::Note { engine: note.engine.clone(), text: note.reason.to_string() }
+}
+
+/// Processor time of this process, user and system.
+fn own_cpu_us() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let whole_us = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000);
+    whole_us.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0) / 1000)
+}

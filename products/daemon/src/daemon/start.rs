@@ -1,0 +1,160 @@
+//! How the daemon begins: everything is opened, and what a daemon before left changed is put back.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use brisk_act::{Actuator, Lock, Paths, restore_leftovers};
+use brisk_core::causes::in_one_line;
+use brisk_record::{Configuration, Session};
+use brisk_sense::{SampleChoice, Sampler, Sense};
+
+use super::Daemon;
+use crate::apps::Apps;
+use crate::clocks::Reading;
+use crate::config::Config;
+use crate::control::protocol::Counts;
+use crate::control::{SOCKET, Server};
+use crate::engines::Engines;
+use crate::profiles;
+use crate::recorder::Recorder;
+use crate::service::ServiceManager;
+use crate::settings::Settings;
+use crate::sources::Sources;
+
+/// Name of the daemon's journal.
+const JOURNAL: &str = "briskd";
+
+/// What the command line says.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the configuration is.
+    pub config_path: PathBuf,
+    /// Whether no file there is as good as an empty one.
+    pub or_default: bool,
+    /// Where lock, socket and journals are.
+    pub run_dir: PathBuf,
+    /// Where what was measured on devices is.
+    pub profiles_dir: PathBuf,
+    /// Decide, and change nothing.
+    pub dry_run: bool,
+    /// Decide twice, a second apart, and end.
+    pub once: bool,
+    /// Log each decision.
+    pub foreground: bool,
+}
+
+impl Daemon {
+    /// Opens everything. Nothing is changed yet but what a daemon before left.
+    ///
+    /// # Errors
+    /// When another daemon runs, the configuration cannot be used, or /proc cannot be read.
+    pub fn start(options: Options) -> anyhow::Result<Self> {
+        let now = Reading::now();
+        let (config, text) = Config::load(&options.config_path, options.or_default)?;
+        let lock = Lock::acquire(&options.run_dir)?;
+        let paths = Paths::with_run_dir(&options.run_dir);
+        let mut trouble = Vec::new();
+        if !options.dry_run {
+            put_back_leftovers(&paths, &mut trouble);
+        }
+        let sense = Sense::default();
+        let sources = Sources::open(&sense).context("cannot hear signals")?;
+        trouble.extend(sources.lacking.iter().cloned());
+        trouble.iter().for_each(|trouble| eprintln!("briskd: {trouble}"));
+        let mut apps = Apps::default();
+        sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
+        let configuration = Configuration { text, files: profiles::read(&options.profiles_dir) };
+        let (engines, complaints) = Engines::new(&config, &configuration.files);
+        complaints.iter().for_each(|complaint| eprintln!("briskd: {complaint}"));
+        trouble.extend(complaints);
+        let group = group_of(&config, &mut trouble);
+        let server = match Server::open(&options.run_dir.join(SOCKET), group) {
+            Ok(server) => Some(server),
+            Err(error) => {
+                eprintln!("briskd: {}; goes on without", in_one_line(&error));
+                trouble.push(in_one_line(&error));
+                None
+            }
+        };
+        let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
+        Ok(Self {
+            sampler: Sampler::new(sense.clone(), SampleChoice::default())?,
+            actuator: Actuator::new(&paths, JOURNAL, options.dry_run)?,
+            manager: ServiceManager::of_environment(now.monotonic_ns),
+            engines,
+            recorder,
+            sense,
+            config,
+            configuration,
+            sources,
+            server,
+            apps,
+            devices: Vec::new(),
+            settings: Settings::default(),
+            notes: Vec::new(),
+            taken_over: Vec::new(),
+            trouble,
+            counts: Counts::default(),
+            started_unix_ms: now.wall_unix_ms(),
+            paused: false,
+            previous: None,
+            events: Vec::new(),
+            now,
+            last_round_ns: None,
+            next_look_ns: None,
+            look_at_devices_ns: None,
+            options,
+            _lock: lock,
+        })
+    }
+}
+
+/// Puts back what a daemon that was killed has left, and says so.
+fn put_back_leftovers(paths: &Paths, trouble: &mut Vec<String>) {
+    match restore_leftovers(paths) {
+        Ok(reports) => {
+            for (name, report) in reports.iter().filter(|(_, report)| *report != Default::default()) {
+                eprintln!("briskd: put back {} settings that a dead {name} had changed", report.restored.len());
+                for left in &report.left {
+                    eprintln!("briskd: left {} of {} alone: {}", left.knob, left.device, left.reason);
+                }
+            }
+        }
+        Err(error) => trouble.push(format!("not everything from before is put back: {}", in_one_line(&error))),
+    }
+}
+
+/// The number of the group that may read from the socket.
+pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32> {
+    let name = &config.daemon.socket_group;
+    match nix::unistd::Group::from_name(name) {
+        Ok(Some(group)) => Some(group.gid.as_raw()),
+        _ if name.is_empty() => None,
+        _ => {
+            let what = format!("there is no group '{name}', so only root may ask (groupadd --system {name})");
+            if !trouble.contains(&what) {
+                trouble.push(what);
+            }
+            None
+        }
+    }
+}
+
+/// What a record says of its session.
+fn about(sense: &Sense) -> Session {
+    let processors = sense.cpus_online().map_or_else(|_| "?".to_owned(), |count| count.to_string());
+    Session {
+        brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel_release: sense.kernel_release().unwrap_or_default(),
+        machine: format!("{}, {processors} processors", std::env::consts::ARCH),
+        ..Session::default()
+    }
+}
+
+impl Options {
+    /// Where the control socket is.
+    #[must_use]
+    pub fn socket(run_dir: &Path) -> PathBuf {
+        run_dir.join(SOCKET)
+    }
+}

@@ -1,0 +1,174 @@
+//! The engines that run, and what they and the arbiter make of one moment.
+//!
+//! An engine crate is pure: configuration, state and what was observed give wishes and the next state. [`Of`] keeps
+//! configuration and state of one of them, so that all look alike here; adding an engine is its name in [`NAMES`] and its
+//! arm in `engine`. The daemon and `brisk replay` call the same [`Engines::decide`].
+
+use std::collections::BTreeMap;
+
+use brisk_core::arbiter::{self, Claim, Resolved};
+use brisk_core::decision::{Decision, Observed, Reason, Wish};
+use brisk_record::Note;
+
+use crate::config::Config;
+
+/// All engines of this brisk, in the order in which they get what several want.
+pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage"];
+
+/// One engine with its configuration and state.
+pub trait Engine {
+    /// What it wishes now, and what it wants people to know.
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Wish>, Vec<Reason>);
+    /// When it wants to be asked again at the latest, CLOCK_MONOTONIC.
+    fn next_look_ns(&self) -> Option<u64>;
+}
+
+/// Makes an [`Engine`] of the functions of an engine crate.
+pub struct Of<C, S> {
+    config: C,
+    state: S,
+    decide: fn(&C, &S, &Observed<'_>) -> Decision<S>,
+    next_look_ns: fn(&S) -> Option<u64>,
+}
+
+impl<C: 'static, S: Default + 'static> Of<C, S> {
+    /// An engine that has seen nothing yet.
+    pub fn boxed(
+        config: C,
+        decide: fn(&C, &S, &Observed<'_>) -> Decision<S>,
+        next_look_ns: fn(&S) -> Option<u64>,
+    ) -> Box<dyn Engine> {
+        Box::new(Self { config, state: S::default(), decide, next_look_ns })
+    }
+}
+
+impl<C, S> Engine for Of<C, S> {
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Wish>, Vec<Reason>) {
+        let Decision { state, wishes, notes } = (self.decide)(&self.config, &self.state, observed);
+        self.state = state;
+        (wishes, notes)
+    }
+
+    fn next_look_ns(&self) -> Option<u64> {
+        (self.next_look_ns)(&self.state)
+    }
+}
+
+/// What was made of one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Round {
+    /// Every knob that is to have a value of its own, in the order of writing.
+    pub resolved: Vec<Resolved>,
+    /// What engines want people to know.
+    pub notes: Vec<Note>,
+    /// When some engine wants to be asked again.
+    pub next_look_ns: Option<u64>,
+}
+
+/// The engines that run.
+pub struct Engines {
+    engines: Vec<(String, Box<dyn Engine>)>,
+}
+
+impl Engines {
+    /// Those that the configuration names, with nothing seen yet, and complaints about `files` (what was measured on devices,
+    /// by folder and name) that cannot be used: such a file is left out.
+    #[must_use]
+    pub fn new(config: &Config, files: &BTreeMap<String, String>) -> (Self, Vec<String>) {
+        let mut complaints = Vec::new();
+        let names = config.engines.order.iter();
+        let engines = names.filter_map(|name| Some((name.clone(), engine(name, config, files, &mut complaints)?)));
+        (Self { engines: engines.collect() }, complaints)
+    }
+
+    /// These, for tests of what is around engines.
+    #[must_use]
+    pub fn these(engines: Vec<(String, Box<dyn Engine>)>) -> Self {
+        Self { engines }
+    }
+
+    /// Their names in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.engines.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Asks all engines, and lets the arbiter decide between them and the person. A fixed choice of a device that is not
+    /// managed is left out.
+    pub fn decide(&mut self, config: &Config, observed: &Observed<'_>) -> Round {
+        let mut round = Round::default();
+        let mut claims = Vec::new();
+        for (name, engine) in &mut self.engines {
+            let (wishes, notes) = engine.decide(observed);
+            claims.extend(wishes.into_iter().map(|wish| Claim { engine: name.clone(), wish }));
+            round.notes.extend(notes.into_iter().map(|reason| Note { engine: name.clone(), reason }));
+            round.next_look_ns = round.next_look_ns.into_iter().chain(engine.next_look_ns()).min();
+        }
+        let managed = |device: Option<&str>| {
+            device.is_none_or(|device| observed.devices.iter().any(|managed| managed.name == device))
+        };
+        let mut fixed = config.fixed_values();
+        fixed.retain(|knob, _| managed(knob.device()));
+        claims.retain(|claim| managed(claim.wish.knob.device()));
+        round.resolved = arbiter::resolve(&fixed, &self.names(), &claims, observed.devices);
+        round
+    }
+}
+
+/// The engine of that name; one arm for each.
+fn engine(
+    name: &str,
+    config: &Config,
+    files: &BTreeMap<String, String>,
+    complaints: &mut Vec<String>,
+) -> Option<Box<dyn Engine>> {
+    use brisk_smartstorage as smartstorage;
+    match name {
+        brisk_smartio::NAME => {
+            let mut config = config.smartio.clone();
+            for profile in measured(files, name, complaints, |text| toml::from_str::<brisk_smartio::Profile>(text)) {
+                // What stands in the configuration goes before what was measured.
+                config.profiles.entry(profile.model.clone()).or_insert(profile);
+            }
+            Some(Of::boxed(config, brisk_smartio::decide, brisk_smartio::State::next_look_ns))
+        }
+        "smartstorage" => {
+            let mut config = config.smartstorage.clone();
+            let model = |text: &str| {
+                let model: smartstorage::Model = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                model.check().map_err(|error| error.to_string()).map(|()| model)
+            };
+            config.models = measured(files, name, complaints, model);
+            for (kind, preset, text) in smartstorage::shipped::SHIPPED {
+                match model(text) {
+                    Ok(model) => config.models.push(smartstorage::Model {
+                        kind: (*kind).to_owned(),
+                        origin: smartstorage::model::Origin::Shipped,
+                        ..model
+                    }),
+                    Err(why) => complaints.push(format!("the shipped profile of {preset} cannot be used: {why}")),
+                }
+            }
+            Some(Of::boxed(config, smartstorage::decide, smartstorage::State::next_look_ns))
+        }
+        _ => None,
+    }
+}
+
+/// What an engine's files say; of those that cannot be used a complaint.
+fn measured<T, E: std::fmt::Display>(
+    files: &BTreeMap<String, String>,
+    engine: &str,
+    complaints: &mut Vec<String>,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Vec<T> {
+    let own = files.iter().filter(|(name, _)| name.split('/').next() == Some(engine));
+    let mut found = Vec::new();
+    for (name, text) in own {
+        match read(text) {
+            Ok(one) => found.push(one),
+            Err(error) => complaints.push(format!("the profile {name} cannot be used and is left out: {error}")),
+        }
+    }
+    found
+}

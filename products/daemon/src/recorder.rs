@@ -1,0 +1,158 @@
+//! Writes down what was seen, decided and done; goes on without when the disk is full, and tries again.
+
+use std::path::PathBuf;
+
+use brisk_core::causes::in_one_line;
+use brisk_core::event::Event;
+use brisk_core::snapshot::Snapshot;
+use brisk_record::{Configuration, Decided, End, Scene, Session, Writer};
+
+use crate::clocks::Reading;
+use crate::config;
+
+/// How long nothing is tried after the record could not be written.
+const RETRY_NS: u64 = 60_000_000_000;
+
+/// The record of this session.
+#[derive(Debug)]
+pub struct Recorder {
+    place: config::Record,
+    session: Session,
+    writer: Option<Writer>,
+    trouble: Option<String>,
+    retry_ns: u64,
+    /// What holds, for the beginning of a session.
+    configuration: Configuration,
+    scene: Scene,
+    decided: Option<Decided>,
+    /// Of sessions before this one.
+    bytes_before: u64,
+    samples: u64,
+}
+
+impl Recorder {
+    /// Begins a session, as soon as there is something to write.
+    #[must_use]
+    pub fn new(place: config::Record, session: Session, configuration: Configuration) -> Self {
+        Self {
+            place,
+            session,
+            writer: None,
+            trouble: None,
+            retry_ns: 0,
+            configuration,
+            scene: Scene::default(),
+            decided: None,
+            bytes_before: 0,
+            samples: 0,
+        }
+    }
+
+    /// Where it writes; `None` when nothing is to be recorded.
+    #[must_use]
+    pub fn path(&self) -> Option<&PathBuf> {
+        (self.place.max_bytes > 0).then_some(&self.place.path)
+    }
+
+    /// Why nothing is recorded, when something should be.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes_before + self.writer.as_ref().map_or(0, |writer| writer.written().bytes)
+    }
+
+    /// Takes another configuration from here on.
+    pub fn configure(&mut self, place: config::Record, configuration: Configuration, now: Reading) {
+        if place != self.place {
+            self.close(now);
+            (self.place, self.trouble, self.retry_ns) = (place, None, 0);
+        }
+        if configuration != self.configuration {
+            self.configuration = configuration;
+            let configuration = self.configuration.clone();
+            self.write(now, |writer| writer.configuration(&configuration));
+        }
+    }
+
+    /// Takes one round: what happened, what was there, and, if it differs from the decision before, what was decided.
+    pub fn round(
+        &mut self,
+        now: Reading,
+        events: &[Event],
+        scene: &Scene,
+        snapshot: &Snapshot,
+        decided: Option<Decided>,
+    ) {
+        let scene_differs = *scene != self.scene;
+        if scene_differs {
+            self.scene = scene.clone();
+        }
+        if let Some(decided) = &decided {
+            self.decided = Some(decided.clone());
+        }
+        self.write(now, |writer| {
+            if scene_differs {
+                writer.scene(scene)?;
+            }
+            events.iter().try_for_each(|event| writer.event(event))?;
+            writer.snapshot(snapshot)?;
+            decided.iter().try_for_each(|decided| writer.decided(decided))
+        });
+        self.samples += 1;
+    }
+
+    /// Ends the session; what was written is on the disk then.
+    pub fn close(&mut self, now: Reading) {
+        let Some(writer) = self.writer.take() else { return };
+        self.bytes_before += writer.written().bytes;
+        let end = End { ended_unix_ms: now.wall_unix_ms(), samples: self.samples, ..End::default() };
+        if let Err(error) = writer.end(&end) {
+            eprintln!("briskd: the record lacks its end: {}", in_one_line(&error));
+        }
+    }
+
+    fn write(&mut self, now: Reading, write: impl FnOnce(&mut Writer) -> brisk_record::Result<()>) {
+        if self.place.max_bytes == 0 || now.monotonic_ns < self.retry_ns {
+            return;
+        }
+        let outcome = self.writer(now).and_then(write);
+        match (outcome, &self.trouble) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(_)) => {
+                eprintln!("briskd: records again in {}", self.place.path.display());
+                self.trouble = None;
+            }
+            (Err(error), before) => {
+                let trouble = in_one_line(&error);
+                if before.as_ref() != Some(&trouble) {
+                    eprintln!("briskd: cannot record: {trouble}; tries again every minute");
+                }
+                self.bytes_before = self.bytes();
+                (self.writer, self.trouble) = (None, Some(trouble));
+                self.retry_ns = now.monotonic_ns.saturating_add(RETRY_NS);
+            }
+        }
+    }
+
+    /// The writer, made anew if there is none: then it begins with what holds.
+    fn writer(&mut self, now: Reading) -> brisk_record::Result<&mut Writer> {
+        if self.writer.is_none() {
+            if let Some(dir) = self.place.path.parent() {
+                // What fails here fails again, with the better message, at the file.
+                let _ = std::fs::create_dir_all(dir);
+            }
+            let session = Session { started_unix_ms: now.wall_unix_ms(), ..self.session.clone() };
+            let mut writer = Writer::begin(&self.place.path, session, Some(self.place.max_bytes))?;
+            writer.configuration(&self.configuration)?;
+            writer.scene(&self.scene)?;
+            self.decided.iter().try_for_each(|decided| writer.decided(decided))?;
+            self.writer = Some(writer);
+        }
+        Ok(self.writer.as_mut().expect("made a moment ago"))
+    }
+}

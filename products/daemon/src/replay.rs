@@ -1,0 +1,306 @@
+//! A recorded session once more: the engines of this brisk see what was seen then, and what they decide is held against what
+//! was decided. So a record is a test of the engines, and shows what another configuration would have done.
+
+use std::collections::BTreeMap;
+
+use brisk_core::arbiter::Resolved;
+use brisk_core::decision::Observed;
+use brisk_core::event::{Event, EventKind};
+use brisk_core::knob::Knob;
+use brisk_core::snapshot::Snapshot;
+use brisk_record::{Configuration, Item, Scene};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::engines::Engines;
+
+/// A value with whose it is and which rule decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// The value.
+    pub value: String,
+    /// An engine, or `config`.
+    pub engine: String,
+    /// The rule that decided between wishes.
+    pub rule: String,
+    /// The rule by which the engine wished it.
+    pub reason: String,
+}
+
+/// From a moment on, a knob is decided otherwise than it was, or as it was again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// When, by the clock on the wall of then.
+    pub wall_unix_ms: u64,
+    /// The knob.
+    pub knob: String,
+    /// What was decided then; `None` when nobody wanted anything.
+    pub recorded: Option<Choice>,
+    /// What is decided now.
+    pub replayed: Option<Choice>,
+}
+
+/// What a replay found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Replayed {
+    /// Sessions.
+    pub sessions: u64,
+    /// Sessions of which the beginning is not in the record, so that engines had to begin with nothing seen.
+    pub cut_sessions: u64,
+    /// Times that engines were asked.
+    pub rounds: u64,
+    /// Of these, the ones that came out otherwise.
+    pub differing_rounds: u64,
+    /// Where what is decided began to differ in another way.
+    pub differences: Vec<Difference>,
+    /// What could not be used, a sentence each.
+    pub complaints: Vec<String>,
+}
+
+/// Replays a record, item by item.
+pub struct Replay {
+    /// The configuration instead of that of the record.
+    instead: Option<Config>,
+    config: Config,
+    configuration: Configuration,
+    engines: Engines,
+    scene: Scene,
+    events: Vec<Event>,
+    previous: Option<Snapshot>,
+    /// When the last round was, until it has been compared.
+    open: Option<u64>,
+    recorded: BTreeMap<Knob, Choice>,
+    replayed: BTreeMap<Knob, Choice>,
+    /// How the two differed after the round before.
+    differed: BTreeMap<Knob, (Option<Choice>, Option<Choice>)>,
+    found: Replayed,
+}
+
+impl Replay {
+    /// Begins; with `instead` all sessions are replayed under that configuration.
+    #[must_use]
+    pub fn new(instead: Option<Config>) -> Self {
+        let config = instead.clone().unwrap_or_default();
+        Self {
+            instead,
+            engines: Engines::new(&config, &BTreeMap::new()).0,
+            config,
+            configuration: Configuration::default(),
+            scene: Scene::default(),
+            events: Vec::new(),
+            previous: None,
+            open: None,
+            recorded: BTreeMap::new(),
+            replayed: BTreeMap::new(),
+            differed: BTreeMap::new(),
+            found: Replayed::default(),
+        }
+    }
+
+    /// Takes the next item of the record.
+    pub fn take(&mut self, item: Item) {
+        match item {
+            Item::Decided(decided) => {
+                self.recorded = choices(decided.settings.iter().map(|setting| &setting.resolved));
+                self.compare();
+            }
+            item => {
+                self.compare();
+                match item {
+                    Item::Session(session) => self.begin(session.part),
+                    Item::Configuration(configuration) => self.configure(configuration),
+                    Item::Scene(scene) => self.scene = scene,
+                    Item::Event(event) => {
+                        if matches!(event.kind, EventKind::Resumed { .. }) {
+                            self.previous = None;
+                        }
+                        self.events.push(event);
+                    }
+                    Item::Snapshot(snapshot) => self.round(*snapshot),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What was found, once the record is at its end.
+    #[must_use]
+    pub fn end(mut self) -> Replayed {
+        self.compare();
+        self.found
+    }
+
+    fn begin(&mut self, part: u64) {
+        if part > 0 && self.found.sessions > 0 {
+            // The session before goes on in this file.
+            return;
+        }
+        self.found.sessions += 1;
+        self.found.cut_sessions += u64::from(part > 0);
+        self.start_engines();
+        (self.events, self.previous) = (Vec::new(), None);
+        (self.recorded, self.replayed) = (BTreeMap::new(), BTreeMap::new());
+        self.differed.clear();
+    }
+
+    fn configure(&mut self, configuration: Configuration) {
+        let config = match &self.instead {
+            Some(config) => config.clone(),
+            None => Config::parse(&configuration.text).unwrap_or_else(|complaint| {
+                self.complain(format!("the recorded configuration cannot be used by this brisk: {complaint}"));
+                Config::default()
+            }),
+        };
+        // As the daemon does: what engines have learned stays unless something that concerns them changes.
+        let differs = config != self.config || configuration.files != self.configuration.files;
+        (self.config, self.configuration) = (config, configuration);
+        if differs {
+            self.start_engines();
+        }
+    }
+
+    fn start_engines(&mut self) {
+        let (engines, complaints) = Engines::new(&self.config, &self.configuration.files);
+        self.engines = engines;
+        complaints.into_iter().for_each(|complaint| self.complain(complaint));
+    }
+
+    fn complain(&mut self, what: String) {
+        if !self.found.complaints.contains(&what) {
+            self.found.complaints.push(what);
+        }
+    }
+
+    fn round(&mut self, now: Snapshot) {
+        let events = std::mem::take(&mut self.events);
+        let observed = Observed {
+            previous: self.previous.as_ref(),
+            now: &now,
+            events: &events,
+            devices: &self.scene.devices,
+            apps: &self.scene.apps,
+        };
+        let round = self.engines.decide(&self.config, &observed);
+        self.replayed = choices(round.resolved.iter());
+        self.found.rounds += 1;
+        self.open = Some(now.wall_unix_ms);
+        self.previous = Some(now);
+    }
+
+    /// Holds the last round against what is recorded of it.
+    fn compare(&mut self) {
+        let Some(wall_unix_ms) = self.open.take() else { return };
+        let knobs = self.recorded.keys().chain(self.replayed.keys());
+        let pair = |knob: &Knob| (self.recorded.get(knob).cloned(), self.replayed.get(knob).cloned());
+        let differs: BTreeMap<Knob, _> = knobs
+            .map(|knob| (knob.clone(), pair(knob)))
+            .filter(|(_, (recorded, replayed))| recorded != replayed)
+            .collect();
+        self.found.differing_rounds += u64::from(!differs.is_empty());
+        let ended = self.differed.keys().filter(|knob| !differs.contains_key(*knob));
+        let ended: Vec<Difference> = ended.map(|knob| difference(wall_unix_ms, knob, pair(knob))).collect();
+        let began = differs.iter().filter(|(knob, pair)| self.differed.get(*knob) != Some(*pair));
+        let began: Vec<Difference> = began.map(|(knob, pair)| difference(wall_unix_ms, knob, pair.clone())).collect();
+        self.found.differences.extend(ended.into_iter().chain(began));
+        self.differed = differs;
+    }
+}
+
+fn difference(wall_unix_ms: u64, knob: &Knob, (recorded, replayed): (Option<Choice>, Option<Choice>)) -> Difference {
+    Difference { wall_unix_ms, knob: knob.to_string(), recorded, replayed }
+}
+
+fn choices<'a>(resolved: impl Iterator<Item = &'a Resolved>) -> BTreeMap<Knob, Choice> {
+    let choice = |one: &Resolved| Choice {
+        value: one.value.clone(),
+        engine: one.engine.clone(),
+        rule: one.rule.clone(),
+        reason: one.reason.rule.to_string(),
+    };
+    resolved.map(|one| (one.knob.clone(), choice(one))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brisk_core::decision::Device;
+    use brisk_record::{Decided, Session, Setting};
+
+    use super::*;
+
+    const TEXT: &str = "[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 256\n";
+
+    fn fixed(value: &str) -> Decided {
+        let resolved = Resolved {
+            knob: "queue/sda/read_ahead_kb".parse().expect("a knob"),
+            value: value.to_owned(),
+            engine: "config".to_owned(),
+            rule: "fixed_choice".to_owned(),
+            reason: brisk_core::decision::Reason::rule("fixed_choice"),
+            over: Vec::new(),
+        };
+        Decided { settings: vec![Setting { resolved, since_unix_ms: 0 }], ..Decided::default() }
+    }
+
+    fn session() -> Vec<Item> {
+        let snapshot = |second| {
+            Item::Snapshot(Box::new(Snapshot { at_ns: second, wall_unix_ms: second * 1000, ..Snapshot::default() }))
+        };
+        let device = Device { name: "sda".to_owned(), ..Device::default() };
+        vec![
+            Item::Session(Session::default()),
+            Item::Configuration(Configuration { text: TEXT.to_owned(), ..Configuration::default() }),
+            Item::Scene(Scene { devices: vec![device], ..Scene::default() }),
+            snapshot(1),
+            Item::Decided(fixed("256")),
+            snapshot(2),
+            Item::Event(Event { at_ns: 3, kind: EventKind::Resumed { gap_ms: 9 } }),
+            snapshot(3),
+        ]
+    }
+
+    fn replayed(items: Vec<Item>, instead: Option<&str>) -> Replayed {
+        let mut replay = Replay::new(instead.map(|text| Config::parse(text).expect("a configuration")));
+        items.into_iter().for_each(|item| replay.take(item));
+        replay.end()
+    }
+
+    #[test]
+    fn the_same_brisk_decides_the_same() {
+        let found = replayed(session(), None);
+        assert_eq!(found, Replayed { sessions: 1, rounds: 3, ..Replayed::default() });
+    }
+
+    #[test]
+    fn another_configuration_shows_where_it_differs() {
+        let found = replayed(session(), Some("[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 64\n"));
+        assert_eq!((found.rounds, found.differing_rounds, found.differences.len()), (3, 3, 1));
+        let difference = &found.differences[0];
+        let value = |choice: &Option<Choice>| choice.as_ref().map(|choice| choice.value.clone());
+        assert_eq!((difference.wall_unix_ms, difference.knob.as_str()), (1000, "queue/sda/read_ahead_kb"));
+        assert_eq!((value(&difference.recorded), value(&difference.replayed)), (Some("256".into()), Some("64".into())));
+        let nothing = replayed(session(), Some("[engines]\norder = []\n"));
+        assert_eq!(nothing.differences[0].replayed, None);
+    }
+
+    #[test]
+    fn a_difference_that_ends_is_told() {
+        let mut items = session();
+        items.insert(6, Item::Decided(fixed("64")));
+        let snapshot = Snapshot { at_ns: 9, wall_unix_ms: 9000, ..Snapshot::default() };
+        items.push(Item::Snapshot(Box::new(snapshot)));
+        items.push(Item::Decided(fixed("256")));
+        let found = replayed(items, None);
+        assert_eq!((found.rounds, found.differing_rounds), (4, 2));
+        let times: Vec<u64> = found.differences.iter().map(|difference| difference.wall_unix_ms).collect();
+        assert_eq!(times, [2000, 9000]);
+    }
+
+    #[test]
+    fn a_configuration_of_another_brisk_is_complained_about() {
+        let mut items = session();
+        items[1] = Item::Configuration(Configuration { text: "[turbo]\n".to_owned(), ..Configuration::default() });
+        let found = replayed(items, None);
+        assert_eq!(found.complaints.len(), 1);
+        assert!(found.complaints[0].contains("unknown field `turbo`"), "{:?}", found.complaints);
+    }
+}

@@ -1,0 +1,59 @@
+//! The service manager that started the daemon, if one did: it hears when the daemon is ready, and that it is alive
+//! (sd_notify(3)). Without one nothing is said to nobody.
+
+use sd_notify::NotifyState;
+
+/// The service manager.
+#[derive(Debug)]
+pub struct ServiceManager {
+    /// How often it wants to hear that the daemon is alive; half of what it allows.
+    beat_ns: Option<u64>,
+    next_ns: u64,
+}
+
+impl ServiceManager {
+    /// As the environment says.
+    #[must_use]
+    pub fn of_environment(now_ns: u64) -> Self {
+        let allowed = sd_notify::watchdog_enabled();
+        let beat_ns = allowed.map(|allowed| u64::try_from(allowed.as_nanos() / 2).unwrap_or(u64::MAX).max(1));
+        Self { beat_ns, next_ns: beat_ns.map_or(u64::MAX, |beat_ns| now_ns.saturating_add(beat_ns)) }
+    }
+
+    /// When it wants to hear something.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.beat_ns.map(|_| self.next_ns)
+    }
+
+    /// The daemon serves.
+    pub fn ready(&self) {
+        Self::say(&[NotifyState::Ready, NotifyState::Status("decides and acts")]);
+    }
+
+    /// It reads its configuration.
+    pub fn reloading(&self, now_ns: u64) {
+        Self::say(&[NotifyState::Reloading, NotifyState::MonotonicUsec(i128::from(now_ns / 1000))]);
+    }
+
+    /// It puts everything back and ends.
+    pub fn stopping(&self) {
+        Self::say(&[NotifyState::Stopping]);
+    }
+
+    /// It is alive; said when that is due.
+    pub fn alive(&mut self, now_ns: u64) {
+        if let Some(beat_ns) = self.beat_ns
+            && self.next_ns <= now_ns
+        {
+            self.next_ns = now_ns.saturating_add(beat_ns);
+            Self::say(&[NotifyState::Watchdog]);
+        }
+    }
+
+    fn say(states: &[NotifyState<'_>]) {
+        if let Err(error) = sd_notify::notify(states) {
+            eprintln!("briskd: the service manager does not hear: {error}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Everything that can wake the daemon, in one poll(2).
+//!
+//! A source that this machine does not have is left out and said so; the daemon then learns less, and still decides.
+
+use std::io::Read as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brisk_core::causes::in_one_line;
+use brisk_sense::{BlockWatch, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, TableWatch};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::control::Server;
+
+/// How long tasks may stand still within two seconds before that is an event.
+const STALL: Duration = Duration::from_millis(200);
+
+/// The sources.
+#[derive(Debug)]
+pub struct Sources {
+    signals: Signals,
+    /// Fires when the clock on the wall is set, as after a suspend.
+    clock: Option<OwnedFd>,
+    /// Control groups.
+    pub groups: Option<GroupWatch>,
+    blocks: Option<BlockWatch>,
+    /// Writes to block queues.
+    pub queues: Option<QueueWatch>,
+    tables: Vec<TableWatch>,
+    pressure: Vec<PressureWatch>,
+    /// What this machine does not tell, a sentence each.
+    pub lacking: Vec<String>,
+}
+
+/// Signals that mean something to the daemon.
+#[derive(Debug)]
+struct Signals {
+    pipe: UnixStream,
+    stop: Arc<AtomicBool>,
+    reload: Arc<AtomicBool>,
+}
+
+/// Why the daemon woke up.
+#[derive(Debug, Default)]
+pub struct Woken {
+    /// Somebody wants it to end.
+    pub stop: bool,
+    /// Somebody wants it to read its configuration.
+    pub reload: bool,
+    /// The clock on the wall was set.
+    pub clock: bool,
+    /// Control groups came or went.
+    pub groups: bool,
+    /// Block devices came, went or changed.
+    pub blocks: bool,
+    /// Something was mounted or swap was switched.
+    pub tables: bool,
+    /// A block queue's setting was written.
+    pub queues: bool,
+    /// Tasks stood still for want of these.
+    pub pressure: Vec<Resource>,
+    /// What poll said of the control socket's interests.
+    pub control: Vec<PollFlags>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Signals,
+    Clock,
+    Groups,
+    Blocks,
+    Queues,
+    Tables,
+    Pressure(usize),
+    Control,
+}
+
+impl Sources {
+    /// Opens all that this machine has.
+    ///
+    /// # Errors
+    /// When signals cannot be heard.
+    pub fn open(sense: &Sense) -> std::io::Result<Self> {
+        let mut lacking = Vec::new();
+        let mut have = |what: &str, outcome: brisk_sense::Result<bool>| match outcome {
+            Ok(true) => {}
+            Ok(false) => lacking.push(format!("{what}: this kernel does not tell")),
+            Err(error) => lacking.push(format!("{what}: {}", in_one_line(&error))),
+        };
+        let groups = split(GroupWatch::new(sense), |outcome| have("no launches of apps are seen", outcome));
+        let blocks = split(BlockWatch::new().map(Some), |outcome| have("devices that come are not seen", outcome));
+        let queues =
+            split(QueueWatch::new().map(Some), |outcome| have("changes by others are not seen at once", outcome));
+        let mounts = split(TableWatch::mounts(sense).map(Some), |outcome| have("mounts are not seen", outcome));
+        let swaps = split(TableWatch::swaps(sense), |_| ());
+        let pressure = [Resource::Io, Resource::Memory].map(|resource| {
+            let what = format!("pressure on {resource} wakes nobody");
+            split(PressureWatch::new(sense, resource, STALL), |outcome| have(&what, outcome))
+        });
+        Ok(Self {
+            signals: Signals::take_over()?,
+            clock: clock_watch().ok(),
+            groups,
+            blocks,
+            queues,
+            tables: mounts.into_iter().chain(swaps).collect(),
+            pressure: pressure.into_iter().flatten().collect(),
+            lacking,
+        })
+    }
+
+    /// Sleeps until something happens, or `span` has passed.
+    ///
+    /// # Errors
+    /// When poll fails, which it does for want of memory only.
+    pub fn wait(&mut self, server: Option<&mut Server>, now_ns: u64, span: Option<Duration>) -> std::io::Result<Woken> {
+        let (readable, urgent) = (PollFlags::IN, PollFlags::PRI);
+        let mut fds: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(16);
+        fds.push((Source::Signals, self.signals.pipe.as_fd(), readable));
+        fds.extend(self.clock.iter().map(|clock| (Source::Clock, clock.as_fd(), readable)));
+        fds.extend(self.groups.iter().map(|groups| (Source::Groups, groups.as_fd(), readable)));
+        fds.extend(self.blocks.iter().map(|blocks| (Source::Blocks, blocks.as_fd(), readable)));
+        fds.extend(self.queues.iter().map(|queues| (Source::Queues, queues.as_fd(), readable)));
+        fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
+        let pressure = self.pressure.iter().enumerate();
+        fds.extend(pressure.map(|(index, watch)| (Source::Pressure(index), watch.as_fd(), urgent)));
+        if let Some(server) = server {
+            fds.extend(server.interests(now_ns).into_iter().map(|(fd, flags)| (Source::Control, fd, flags)));
+        }
+        let order: Vec<Source> = fds.iter().map(|(source, _, _)| *source).collect();
+        let mut polled: Vec<PollFd<'_>> =
+            fds.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let span = span.map(|span| Timespec {
+            tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: span.subsec_nanos().into(),
+        });
+        match poll(&mut polled, span.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let said: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
+        Ok(self.sort(&order, &said))
+    }
+
+    fn sort(&mut self, order: &[Source], said: &[PollFlags]) -> Woken {
+        let mut woken = Woken::default();
+        let mut void = Vec::new();
+        for (source, flags) in order.iter().zip(said) {
+            if let Source::Control = source {
+                woken.control.push(*flags);
+                continue;
+            }
+            if flags.is_empty() {
+                continue;
+            }
+            match source {
+                Source::Signals => (woken.stop, woken.reload) = self.signals.take(),
+                Source::Clock => {
+                    woken.clock = true;
+                    self.clock = clock_watch().ok();
+                }
+                Source::Groups => woken.groups = true,
+                Source::Blocks => woken.blocks = true,
+                Source::Queues => woken.queues = true,
+                Source::Tables => woken.tables = true,
+                Source::Pressure(index) if flags.intersects(PollFlags::ERR) => void.push(*index),
+                Source::Pressure(index) => {
+                    woken.pressure.extend(self.pressure.get(*index).map(PressureWatch::resource))
+                }
+                Source::Control => {}
+            }
+        }
+        // From the last, so that numbers stay right.
+        void.into_iter().rev().for_each(|index| drop(self.pressure.remove(index)));
+        woken
+    }
+
+    /// Lets go of what was announced of block devices; gives whether there was anything.
+    pub fn take_blocks(&mut self) -> bool {
+        match self.blocks.as_mut().map(BlockWatch::take) {
+            Some(Ok(changes)) => !changes.is_empty(),
+            Some(Err(error)) => {
+                eprintln!("briskd: devices that come are not seen any more: {}", in_one_line(&error));
+                self.blocks = None;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Takes the value out of an outcome, and tells whether there was one.
+fn split<T>(outcome: brisk_sense::Result<Option<T>>, mut tell: impl FnMut(brisk_sense::Result<bool>)) -> Option<T> {
+    match outcome {
+        Ok(value) => {
+            tell(Ok(value.is_some()));
+            value
+        }
+        Err(error) => {
+            tell(Err(error));
+            None
+        }
+    }
+}
+
+/// A timer far away that fires early when the clock on the wall is set (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+fn clock_watch() -> rustix::io::Result<OwnedFd> {
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
+    let never = Timespec { tv_sec: i64::from(i32::MAX) * 4, tv_nsec: 0 };
+    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: never };
+    timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET, &once)?;
+    Ok(timer)
+}
+
+impl Signals {
+    fn take_over() -> std::io::Result<Self> {
+        let (pipe, raise) = UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        let (stop, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for (number, flag) in [(SIGTERM, &stop), (SIGINT, &stop), (SIGHUP, &reload)] {
+            signal_hook::flag::register(number, Arc::clone(flag))?;
+            signal_hook::low_level::pipe::register(number, raise.try_clone()?)?;
+        }
+        Ok(Self { pipe, stop, reload })
+    }
+
+    fn take(&mut self) -> (bool, bool) {
+        let mut bytes = [0; 64];
+        // One byte for each signal; the flags say which. None is left to be announced again.
+        while self.pipe.read(&mut bytes).is_ok_and(|count| count > 0) {}
+        (self.stop.swap(false, Ordering::SeqCst), self.reload.swap(false, Ordering::SeqCst))
+    }
+}

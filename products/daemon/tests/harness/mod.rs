@@ -1,0 +1,238 @@
+//! A daemon of one's own, with its own run directory, and a block device that is nobody's.
+
+use std::io::{BufRead, BufReader, Read as _};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use brisk_daemon::control::protocol::{Setting, Status};
+use brisk_daemon::control::{Client, SOCKET};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A guard against hanging, no measure of anything.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A loop device on a file of its own, detached when dropped.
+pub(crate) struct Loop {
+    pub(crate) name: String,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Loop {
+    /// A device; `None`, with the reason printed, where none can be made.
+    pub(crate) fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: a loop device takes root");
+            return None;
+        }
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(16 << 20).expect("room");
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output();
+        let made = match made {
+            Ok(made) if made.status.success() => made,
+            other => {
+                eprintln!("skipped: no loop device can be made: {other:?}");
+                return None;
+            }
+        };
+        let node = String::from_utf8(made.stdout).expect("a path");
+        let name = node.trim().strip_prefix("/dev/").expect("a node").to_owned();
+        Some(Self { name, _file: file })
+    }
+
+    fn file(&self, setting: &str) -> PathBuf {
+        Path::new("/sys/block").join(&self.name).join("queue").join(setting)
+    }
+
+    pub(crate) fn get(&self, setting: &str) -> String {
+        let text = std::fs::read_to_string(self.file(setting)).expect("a setting");
+        let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+        chosen.unwrap_or(text.trim()).to_owned()
+    }
+
+    pub(crate) fn set(&self, setting: &str, value: &str) {
+        std::fs::write(self.file(setting), value).expect("written");
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(format!("/dev/{}", self.name)).status();
+    }
+}
+
+/// An app with a control group of its own, both gone when dropped.
+pub(crate) struct App {
+    group: PathBuf,
+    process: Child,
+}
+
+impl App {
+    /// One that is not in its group yet; `None`, with the reason printed, where there can be no group.
+    pub(crate) fn new(group: &Path) -> Option<Self> {
+        if let Err(error) = std::fs::create_dir(group) {
+            eprintln!("skipped: cannot make {}: {error}", group.display());
+            return None;
+        }
+        let process = Command::new("sleep").arg("600").spawn().expect("a sleep");
+        Some(Self { group: group.to_owned(), process })
+    }
+
+    pub(crate) fn begin(&self) {
+        std::fs::write(self.group.join("cgroup.procs"), self.process.id().to_string()).expect("moved");
+    }
+
+    pub(crate) fn end(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        self.end();
+        let begun = Instant::now();
+        while std::fs::remove_dir(&self.group).is_err() && self.group.exists() && begun.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A daemon.
+pub(crate) struct Briskd {
+    pub(crate) dir: tempfile::TempDir,
+    child: Child,
+    lines: Receiver<String>,
+}
+
+/// A directory with a configuration: `devices` are managed, `rest` is added, the record is in the directory.
+pub(crate) fn place(devices: &[&str], rest: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    configure(dir.path(), devices, rest);
+    dir
+}
+
+/// Writes the configuration anew.
+pub(crate) fn configure(dir: &Path, devices: &[&str], rest: &str) {
+    let record = dir.join("daemon.brisk");
+    let text = format!(
+        "[daemon]\ndevices = {devices:?}\nsocket_group = \"\"\nrecord = {{ path = {record:?}, max_bytes = 1048576 }}\n{rest}"
+    );
+    std::fs::write(dir.join("brisk.toml"), text).expect("written");
+}
+
+fn command(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_briskd"));
+    command
+        .arg("--config")
+        .arg(dir.join("brisk.toml"))
+        .arg("--run-dir")
+        .arg(dir.join("run"))
+        .arg("--profiles-dir")
+        .arg(dir.join("profiles"))
+        .args(arguments)
+        .env_remove("WATCHDOG_USEC")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs a daemon that ends by itself: its status and what it said.
+pub(crate) fn run(dir: &Path, arguments: &[&str]) -> (ExitStatus, String) {
+    let output = command(dir, arguments).output().expect("briskd runs");
+    (output.status, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+impl Briskd {
+    /// Starts one in `dir` and waits until it says that it is ready.
+    pub(crate) fn start(dir: tempfile::TempDir, arguments: &[&str]) -> Self {
+        let notify = dir.path().join("notify");
+        let _ = std::fs::remove_file(&notify);
+        let ready = UnixDatagram::bind(&notify).expect("a socket");
+        ready.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut command = command(dir.path(), &[&["--foreground"], arguments].concat());
+        let mut child = command.env("NOTIFY_SOCKET", &notify).stderr(Stdio::piped()).spawn().expect("briskd runs");
+        let (sender, lines) = channel();
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut word = [0; 256];
+        let length = ready.recv(&mut word).expect("it gets ready");
+        assert!(word[..length].starts_with(b"READY=1"), "{:?}", String::from_utf8_lossy(&word[..length]));
+        Self { dir, child, lines }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.dir.path().join("run").join(SOCKET)).expect("it listens")
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.client().call("GetStatus", &[], "status").expect("it answers")
+    }
+
+    /// The status, once it is as wanted.
+    pub(crate) fn status_when(&self, wanted: impl Fn(&Status) -> bool) -> Status {
+        let begun = Instant::now();
+        let mut client = self.client();
+        loop {
+            let status: Status = client.call("GetStatus", &[], "status").expect("it answers");
+            if wanted(&status) {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never as wanted: {status:#?}");
+        }
+    }
+
+    pub(crate) fn setting(&self, knob: &str) -> Setting {
+        let settings = self.status().settings;
+        settings.iter().find(|setting| setting.knob == knob).cloned().unwrap_or_else(|| panic!("{settings:?}"))
+    }
+
+    /// Waits for a line of the log.
+    pub(crate) fn line(&self, part: &str) -> String {
+        let begun = Instant::now();
+        let mut seen = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+            if line.contains(part) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no line has '{part}': {seen:#?}");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
+        kill_process(pid, signal).expect("it runs");
+    }
+
+    /// Ends it by `signal`; its status and directory.
+    pub(crate) fn end(mut self, signal: Signal) -> (ExitStatus, tempfile::TempDir) {
+        self.signal(signal);
+        let status = self.child.wait().expect("it ends");
+        let dir = std::mem::replace(&mut self.dir, tempfile::tempdir().expect("a directory"));
+        (status, dir)
+    }
+}
+
+impl Drop for Briskd {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            // So that a test that failed leaves nothing changed.
+            self.signal(Signal::TERM);
+            let _ = self.child.wait();
+        }
+        let mut rest = String::new();
+        let _ = self.child.stderr.as_mut().map(|stderr| stderr.read_to_string(&mut rest));
+    }
+}
