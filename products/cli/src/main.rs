@@ -1,8 +1,10 @@
 //! `brisk`: wiring of the command. Each subcommand has its file.
 
 mod bench;
+mod config;
 mod display;
 mod doctor;
+mod explain;
 mod generate;
 mod lab;
 mod latency;
@@ -10,12 +12,18 @@ mod launch;
 mod monitor;
 mod on_phone;
 mod prove;
+mod replay;
 mod report;
+mod reset;
+mod status;
 mod study;
 mod suite;
+mod top;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
@@ -48,6 +56,18 @@ enum Command {
     Lab(lab::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
     Monitor(monitor::Args),
+    /// Show what the daemon sees, decides and does
+    Status(status::Args),
+    /// Watch the daemon on a screen that refreshes
+    Top(top::Args),
+    /// Tell why settings have their values, now or at a moment of the past
+    Explain(explain::Args),
+    /// Feed a recorded session to the engines again, and show what differs
+    Replay(replay::Args),
+    /// Put every setting back to what it was before brisk
+    Reset(reset::Args),
+    /// Look the daemon's configuration over, show it, have it read again
+    Config(config::Args),
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man(generate::ManArgs),
@@ -68,6 +88,12 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Monitor(args) => monitor::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Reset(args) => reset::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),
         Command::Completions(args) => generate::completions(&args, Cli::command()),
     };
@@ -75,4 +101,15 @@ fn main() -> ExitCode {
         eprintln!("brisk: {error:#}");
         ExitCode::from(2)
     })
+}
+
+/// Prints at once; that nobody reads any more is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,0 +1,131 @@
+//! `brisk explain`: why settings have their values, now or at a moment of the past.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use brisk_core::knob::Knob;
+use brisk_daemon::config::{self, Config};
+use brisk_daemon::control::ClientError;
+use brisk_daemon::control::protocol::{Note, Setting};
+use brisk_daemon::explain::Explainer;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::status::{Socket, moment, setting_lines};
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk explain
+  brisk explain queue/mmcblk0/scheduler
+  brisk explain --at 14:05
+  brisk explain --at '2026-11-22 02:30' --record day.brisk
+
+Without --at it asks the daemon; with --at, or when no daemon runs, it reads the daemon's record. Exit codes: 0 explained, 1 \
+nobody wanted anything of that setting, 2 not possible.";
+
+/// Arguments of `brisk explain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    /// The setting, such as queue/mmcblk0/scheduler [default: all]
+    knob: Option<Knob>,
+    /// The moment: a time of today, such as 14:05, or a day and time, such as '2026-11-22 02:30'
+    #[arg(long, value_name = "TIME", value_parser = at)]
+    at: Option<Timestamp>,
+    /// The record to read [default: that of the configuration]
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+    if args.at.is_none() && args.record.is_none() {
+        match args.socket.status() {
+            Ok(status) => return print(args, &status.settings, &status.notes, now_unix_ms),
+            Err(ClientError::NotRunning { .. }) => eprintln!("brisk: briskd does not run; this is from its record"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let path = args.record.clone().map_or_else(record_of_configuration, Ok)?;
+    let at_unix_ms = args.at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
+    let mut explainer = Explainer::new(at_unix_ms);
+    let lost = brisk_record::read_with_older_part(&path, |item| {
+        explainer.take(item);
+        Ok::<(), brisk_record::Error>(())
+    })?;
+    if lost.is_damage() {
+        eprintln!("brisk: a part of {} is lost; this is from what is left", path.display());
+    }
+    let found = explainer.end();
+    let Some(decided_unix_ms) = found.decided_unix_ms else {
+        crate::print("no daemon had decided anything: all settings were as before brisk\n")?;
+        return Ok(ExitCode::from(1));
+    };
+    let head = format!("as decided at {}\n", moment(decided_unix_ms));
+    crate::print(&head)?;
+    print(args, &found.settings, &found.notes, at_unix_ms.unwrap_or(now_unix_ms))
+}
+
+fn print(args: &Args, settings: &[Setting], notes: &[Note], now_unix_ms: u64) -> anyhow::Result<ExitCode> {
+    let name = args.knob.as_ref().map(Knob::to_string);
+    let chosen = |setting: &&Setting| name.as_ref().is_none_or(|name| setting.knob == *name);
+    let mut text: String = settings.iter().filter(chosen).map(|setting| setting_lines(setting, now_unix_ms)).collect();
+    let found = !text.is_empty();
+    match &name {
+        Some(name) if !found => text = format!("{name} is as it was before brisk: no engine wants anything of it\n"),
+        None if !found => text = "all settings are as before brisk: no engine wants anything\n".to_owned(),
+        _ => {}
+    }
+    if name.is_none() {
+        text.extend(notes.iter().map(|note| format!("{} notes: {}\n", note.engine, note.text)));
+    }
+    crate::print(&text)?;
+    Ok(if found || name.is_none() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The daemon's record, as its configuration says.
+fn record_of_configuration() -> anyhow::Result<PathBuf> {
+    let (config, _) = Config::load(config::PATH.as_ref(), true).context("cannot tell where the record is")?;
+    let record = config.daemon.record;
+    if record.max_bytes == 0 {
+        bail!("the configuration says that nothing is recorded: name a record with --record");
+    }
+    Ok(record.path)
+}
+
+fn at(text: &str) -> anyhow::Result<Timestamp> {
+    let text = text.trim();
+    if let Ok(timestamp) = text.parse::<Timestamp>() {
+        return Ok(timestamp);
+    }
+    let here = TimeZone::system();
+    let moment = text.parse::<jiff::civil::DateTime>().or_else(|_| {
+        let time = text.parse::<jiff::civil::Time>()?;
+        Ok::<_, jiff::Error>(Zoned::now().date().to_datetime(time))
+    });
+    let moment = moment.map_err(|_| {
+        anyhow::anyhow!("'{text}' is not a time: write 14:05, '2026-11-22 02:30' or 2026-11-22T02:30:00Z")
+    })?;
+    Ok(moment.to_zoned(here).context("this time is not in the calendar here")?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let day = at("2026-11-22 02:30").expect("a time").to_zoned(TimeZone::system());
+        assert_eq!(day.strftime("%F %T").to_string(), "2026-11-22 02:30:00");
+        assert_eq!(at("2026-11-22T02:30:00Z").expect("a time").as_second(), 1_795_314_600);
+        let today = at("14:05").expect("a time").to_zoned(TimeZone::system());
+        assert_eq!(today.strftime("%T").to_string(), "14:05:00");
+        for bad in ["", "yesterday", "25:00", "2026-13-01"] {
+            assert!(at(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `brisk top`: what the daemon does, on a screen that refreshes.
+
+mod screen;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use brisk_core::snapshot::Interval;
+use brisk_core::units::{format_bytes, three_digits};
+use brisk_daemon::control::Client;
+use brisk_daemon::control::protocol::Status;
+use brisk_sense::{SampleChoice, Sampler, Sense};
+
+use crate::status::{Socket, age};
+use screen::{Key, Screen};
+
+const AFTER_HELP: &str = "\
+q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a terminal \
+it prints one picture and ends. Exit codes: 0 ended, 2 not possible.";
+
+/// Arguments of `brisk top`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    /// Seconds from one picture to the next
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
+    interval: u64,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let interval = Duration::from_secs(args.interval);
+    let mut client = args.socket.connect()?;
+    let mut sampler = Sampler::new(Sense::default(), SampleChoice::default())?;
+    let mut screen = Screen::open().context("cannot use this terminal")?;
+    let mut before = sampler.snapshot()?;
+    // The first picture has no rates, unless it is the only one.
+    let mut rates = None;
+    loop {
+        let status = ask(&mut client, args)?;
+        if screen.is_terminal() || rates.is_some() {
+            screen.show(&picture(&status, rates.as_ref()))?;
+            if !screen.is_terminal() {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        if screen.wait(interval)? == Some(Key::Quit) {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let now = sampler.snapshot()?;
+        rates = now.since(&before);
+        before = now;
+    }
+}
+
+/// The status; the daemon may have been restarted in between.
+fn ask(client: &mut Client, args: &Args) -> anyhow::Result<Status> {
+    match client.call("GetStatus", &[], "status") {
+        Ok(status) => Ok(status),
+        Err(_) => {
+            *client = args.socket.connect()?;
+            Ok(client.call("GetStatus", &[], "status")?)
+        }
+    }
+}
+
+/// One picture. Values in, lines out.
+fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mode = match (status.dry_run, status.paused) {
+        (true, _) => "dry run",
+        (_, true) => "paused",
+        _ => "active",
+    };
+    let elapsed_ms = status.at_unix_ms.saturating_sub(status.started_unix_ms).max(1);
+    let cpu_percent = status.cost.cpu_us as f64 / 10.0 / elapsed_ms as f64;
+    lines.push(format!(
+        "briskd {} {mode}, up {}; itself {cpu_percent:.2} % of a core, {}; {} rounds, {} writes, {} launches",
+        status.version,
+        age(elapsed_ms),
+        format_bytes(status.cost.rss_bytes),
+        status.counts.rounds,
+        status.counts.writes,
+        status.counts.launches,
+    ));
+    lines.push(format!(
+        "engines: {}",
+        if status.engines.is_empty() { "none".to_owned() } else { status.engines.join(", ") }
+    ));
+    lines.extend(status.trouble.iter().map(|trouble| format!("!! {trouble}")));
+    lines
+        .extend(status.taken_over.iter().map(|taken| format!("!! {} is somebody else's: {}", taken.knob, taken.found)));
+    lines.push(String::new());
+    lines.push(format!(
+        "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>6}  {}",
+        "DEVICE", "READ/s", "MB/s", "ms", "WRITE/s", "MB/s", "ms", "busy%", "RP, model"
+    ));
+    for device in &status.devices {
+        lines.push(device_line(device, rates));
+    }
+    if let Some(rates) = rates {
+        let some = |stall: Option<brisk_core::snapshot::StallShares>| {
+            stall.map_or_else(|| "-".to_owned(), |stall| format!("{:.1} %", stall.some_percent))
+        };
+        let pressure = &rates.pressure;
+        lines.push(format!(
+            "some task waits for storage {}, for memory {}, for a processor {}",
+            some(pressure.io),
+            some(pressure.memory),
+            some(pressure.cpu)
+        ));
+    }
+    lines.push(String::new());
+    lines.push(format!("{:<44} {:<16} {:<16} {:<10} {:<13} {}", "SETTING", "VALUE", "BEFORE", "SINCE", "BY", "WHY"));
+    for setting in &status.settings {
+        let since = age(status.at_unix_ms.saturating_sub(setting.since_unix_ms));
+        let value = if setting.outcome == "stands" {
+            setting.value.clone()
+        } else {
+            format!("{} ({})", setting.value, setting.outcome)
+        };
+        let original = setting.original.as_deref().unwrap_or("?");
+        lines.push(format!(
+            "{:<44} {value:<16} {original:<16} {since:<10} {:<13} {}",
+            setting.knob, setting.engine, setting.reason
+        ));
+    }
+    if status.settings.is_empty() {
+        lines.push("all as before brisk".to_owned());
+    }
+    lines.extend(status.notes.iter().map(|note| format!("{}: {}", note.engine, note.text)));
+    lines.push(String::new());
+    lines.push(format!("{:<44} {:<12} {}", "APP", "TOLERATES", "BECAUSE"));
+    let mut apps: Vec<_> = status.apps.iter().collect();
+    apps.sort_by_key(|app| (!app.launching, app.tolerance != "interactive"));
+    for app in apps {
+        let launching = if app.launching { " (launching)" } else { "" };
+        lines.push(format!("{:<44} {:<12} {}", format!("{}{launching}", app.id), app.tolerance, app.reason));
+    }
+    lines
+}
+
+fn device_line(device: &brisk_daemon::control::protocol::Device, rates: Option<&Interval>) -> String {
+    let of_device = rates.and_then(|rates| rates.disks.iter().find(|disk| disk.name == device.name));
+    let Some(disk) = of_device else {
+        return format!(
+            "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>6}  {}",
+            device.name, "-", "-", "-", "-", "-", "-", "-", device.model
+        );
+    };
+    let ms = |mean: Option<f64>| mean.map_or_else(|| "-".to_owned(), three_digits);
+    // Rate proportion (dissertation 3.2): completed reads over completed writes.
+    let proportion = if disk.write.requests_per_s > 0.0 {
+        three_digits(disk.read.requests_per_s / disk.write.requests_per_s)
+    } else {
+        "-".to_owned()
+    };
+    format!(
+        "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>6.1}  {proportion}, {}",
+        device.name,
+        three_digits(disk.read.requests_per_s),
+        three_digits(disk.read.bytes_per_s / 1e6),
+        ms(disk.read.latency_ms_mean),
+        three_digits(disk.write.requests_per_s),
+        three_digits(disk.write.bytes_per_s / 1e6),
+        ms(disk.write.latency_ms_mean),
+        disk.busy_percent,
+        device.model,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
+    use brisk_daemon::control::protocol::{App, Device, Setting};
+
+    #[test]
+    fn a_picture_shows_pattern_settings_and_apps() {
+        let disk = |requests| DiskTotals {
+            name: "sda".into(),
+            read: IoTotals { requests: requests * 3, bytes: requests * 4096, time_ms: requests },
+            write: IoTotals { requests, bytes: requests * 4096, time_ms: requests },
+            ..DiskTotals::default()
+        };
+        let snapshot = |at_ns, requests| Snapshot { at_ns, disks: vec![disk(requests)], ..Snapshot::default() };
+        let rates = snapshot(1_000_000_000, 100).since(&snapshot(0, 0));
+        let status = Status {
+            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
+            settings: vec![Setting {
+                knob: "queue/sda/scheduler".into(),
+                value: "bfq".into(),
+                outcome: "stands".into(),
+                ..Setting::default()
+            }],
+            apps: vec![
+                App { id: "cron".into(), tolerance: "background".into(), ..App::default() },
+                App { id: "mail".into(), tolerance: "interactive".into(), launching: true, ..App::default() },
+            ],
+            ..Status::default()
+        };
+        let lines = picture(&status, rates.as_ref());
+        let line = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).expect(begin);
+        let words: Vec<&str> = lines[line("sda")].split_whitespace().collect();
+        assert_eq!((words[1], words[4], words[8]), ("300", "100", "3.00,"), "{words:?}");
+        assert!(line("queue/sda/scheduler") < line("mail (launching)") && line("mail") < line("cron"));
+        assert!(picture(&status, None)[line("sda")].contains(" - "));
+    }
+}

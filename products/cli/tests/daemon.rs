@@ -1,0 +1,152 @@
+//! The commands around the daemon as people meet them, where no daemon runs: output and exit code.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use brisk_core::arbiter::Resolved;
+use brisk_core::decision::{Device, Reason};
+use brisk_core::snapshot::Snapshot;
+use brisk_record::{Configuration, Decided, Effect, Scene, Session, Setting, Writer};
+
+fn brisk(arguments: &[&str]) -> Output {
+    let command = Command::new(env!("CARGO_BIN_EXE_brisk")).args(arguments).env("TZ", "UTC").output();
+    command.expect("brisk runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().to_owned();
+    (dir, path)
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// A session in which the configuration fixed the read-ahead at 02:00, and nothing else was wanted.
+fn session(path: &Path) {
+    const START_MS: u64 = 1_795_312_800_000;
+    let knob = "queue/sda/read_ahead_kb";
+    let session = Session { started_unix_ms: START_MS, ..Session::default() };
+    let mut writer = Writer::begin(path, session, None).expect("a record");
+    let text = format!("[engines]\norder = []\n[fixed]\n\"{knob}\" = 256\n");
+    writer.configuration(&Configuration { text, ..Configuration::default() }).expect("written");
+    let originals = vec![("read_ahead_kb".to_owned(), "128".to_owned())];
+    let device = Device { name: "sda".to_owned(), originals, ..Device::default() };
+    writer.scene(&Scene { devices: vec![device], ..Scene::default() }).expect("written");
+    for second in 0..5 {
+        let wall_unix_ms = START_MS + second * 1000;
+        let snapshot = Snapshot { at_ns: second * 1_000_000_000, wall_unix_ms, ..Snapshot::default() };
+        writer.snapshot(&snapshot).expect("written");
+        if second == 0 {
+            let knob: brisk_core::knob::Knob = knob.parse().expect("a knob");
+            let resolved = Resolved {
+                knob: knob.clone(),
+                value: "256".to_owned(),
+                engine: "config".to_owned(),
+                rule: "fixed_choice".to_owned(),
+                reason: Reason::rule("fixed_choice"),
+                over: Vec::new(),
+            };
+            let (from, to) = (Some("128".to_owned()), Some("256".to_owned()));
+            let decided = Decided {
+                wall_unix_ms,
+                settings: vec![Setting { resolved, since_unix_ms: wall_unix_ms }],
+                effects: vec![Effect { knob, outcome: "written".to_owned(), from, to, why: None }],
+                ..Decided::default()
+            };
+            writer.decided(&decided).expect("written");
+        }
+    }
+}
+
+#[test]
+fn the_default_configuration_can_be_used_and_is_what_is_shown() {
+    let (_dir, dir) = place();
+    let default = brisk(&["config", "default"]);
+    assert!(default.status.success());
+    let file = dir.join("brisk.toml");
+    std::fs::write(&file, &default.stdout).expect("written");
+    let checked = brisk(&["config", "check", name(&file)]);
+    assert_eq!(text(&checked.stdout), format!("{} can be used\n", file.display()));
+    assert!(checked.status.success());
+    let shown = brisk(&["config", "show", name(&file)]);
+    let again = dir.join("again.toml");
+    std::fs::write(&again, &shown.stdout).expect("written");
+    assert_eq!(text(&brisk(&["config", "show", name(&again)]).stdout), text(&shown.stdout));
+    assert!(text(&shown.stdout).contains("socket_group = \"brisk\""), "{}", text(&shown.stdout));
+}
+
+#[test]
+fn a_bad_configuration_is_told_with_its_line_and_what_was_meant() {
+    let (_dir, dir) = place();
+    let file = dir.join("brisk.toml");
+    std::fs::write(&file, "[daemon]\nsocket_grup = \"x\"\n").expect("written");
+    let checked = brisk(&["config", "check", name(&file)]);
+    let said = text(&checked.stderr);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(said.starts_with(&format!("brisk: {}:2:1: unknown field `socket_grup`", file.display())), "{said}");
+    assert!(said.ends_with("did you mean 'socket_group'?\n"), "{said}");
+    let missing = brisk(&["config", "check", name(&dir.join("none"))]);
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn without_a_daemon_status_says_how_to_start_it_and_reset_has_nothing_to_do() {
+    let (_dir, dir) = place();
+    let status = brisk(&["status", "--run-dir", name(&dir)]);
+    assert_eq!(status.status.code(), Some(2));
+    assert!(text(&status.stderr).contains("briskd does not run"), "{}", text(&status.stderr));
+    let reset = brisk(&["reset", "--run-dir", name(&dir)]);
+    assert_eq!(text(&reset.stdout), "nothing was changed: all settings are as before brisk\n");
+    assert!(reset.status.success(), "{}", text(&reset.stderr));
+}
+
+#[test]
+fn a_record_explains_what_held_and_when() {
+    let (_dir, dir) = place();
+    let record = dir.join("day.brisk");
+    session(&record);
+    let explain = |arguments: &[&str]| brisk(&[&["explain", "--record", name(&record)], arguments].concat());
+    let at = explain(&["--at", "2026-11-22 02:00:30", "queue/sda/read_ahead_kb"]);
+    let expected = "as decided at 2026-11-22 02:00:00\n\
+                    queue/sda/read_ahead_kb is 256 since 2026-11-22 02:00:00 (30 s)\n  \
+                    you fixed it in the configuration, which goes before every engine\n  \
+                    before brisk it was 128\n";
+    assert_eq!(text(&at.stdout), expected);
+    assert!(at.status.success());
+    let before = explain(&["--at", "2026-11-22 01:59"]);
+    assert_eq!(before.status.code(), Some(1));
+    assert!(text(&before.stdout).starts_with("no daemon had decided anything"), "{}", text(&before.stdout));
+    let other = explain(&["queue/sda/scheduler"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text(&other.stdout).contains("queue/sda/scheduler is as it was before brisk"), "{}", text(&other.stdout));
+    assert_eq!(explain(&["queue/sda/speed"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_replay_tells_what_another_configuration_changes() {
+    let (_dir, dir) = place();
+    let record = dir.join("day.brisk");
+    session(&record);
+    let same = brisk(&["replay", name(&record)]);
+    assert_eq!(text(&same.stdout), "1 sessions, 5 decisions, 0 of them different\n");
+    assert!(same.status.success());
+    let config = dir.join("new.toml");
+    std::fs::write(&config, "[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 64\n").expect("written");
+    let other = brisk(&["replay", name(&record), "--config", name(&config)]);
+    let line =
+        "2026-11-22 02:00:00 queue/sda/read_ahead_kb: 64 (config: fixed choice), was 256 (config: fixed choice)\n";
+    assert_eq!(text(&other.stdout), format!("{line}1 sessions, 5 decisions, 5 of them different\n"));
+    assert_eq!(other.status.code(), Some(1));
+    let json = brisk(&["replay", name(&record), "--config", name(&config), "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!((&document["kind"], &document["differing_rounds"]), (&"replay".into(), &5.into()));
+    assert_eq!(document["differences"][0]["replayed"]["value"], "64");
+    std::fs::write(dir.join("text"), "no record").expect("written");
+    assert_eq!(brisk(&["replay", name(&dir.join("text"))]).status.code(), Some(2));
+}
