@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-.PHONY: help setup build run test bench dist clean
+.PHONY: help setup build run test bench dist deb clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,9 +14,9 @@ help: ## show this list
 setup: ## install what is missing to build and test (root, Debian), or say what it is
 	@scripts/setup
 
-build: setup ## build the release binary
-	cargo build --release --locked --bin brisk
-	@echo "built $(BRISK)"
+build: setup ## build the release binaries
+	cargo build --release --locked --bin brisk --bin briskd
+	@echo "built $(BRISK) and $(BRISK)d"
 
 run: ## from nothing to a report: doctor, this disk, an emulated phone's flash (below 10 minutes)
 	@scripts/run
@@ -32,6 +32,9 @@ dist: build ## binary, man pages and shell completions in target/dist
 	cp $(BRISK) $(DIST)/bin/
 	$(BRISK) man $(DIST)/share/man/man1
 	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
+
+deb: build ## a Debian package with command, daemon and service in target/dist
+	packaging/deb $(TARGET)
 
 clean: ## remove what was built
 	cargo clean
