@@ -23,6 +23,8 @@ pub struct Beside {
     child: Child,
     name: String,
     socket: PathBuf,
+    /// Kept, so that nobody it tells is refused; what comes later is not read.
+    listener: UnixDatagram,
 }
 
 impl Beside {
@@ -45,12 +47,12 @@ impl Beside {
             .stdout(Stdio::null())
             .spawn()
             .map_err(trouble)?;
-        let mut beside = Self { child, name, socket };
-        beside.wait_until_ready(&listener)?;
+        let mut beside = Self { child, name, socket, listener };
+        beside.wait_until_ready()?;
         Ok(beside)
     }
 
-    fn wait_until_ready(&mut self, listener: &UnixDatagram) -> Result<()> {
+    fn wait_until_ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + WITHIN;
         let mut word = [0; 4096];
         loop {
@@ -61,6 +63,7 @@ impl Beside {
                 return Err(failed(&self.name, "it did not say that it is ready"));
             }
             // Short enough to notice that it ended.
+            let listener = &self.listener;
             let read =
                 listener.set_read_timeout(Some(Duration::from_millis(50))).and_then(|()| listener.recv(&mut word));
             match read {
