@@ -1,7 +1,9 @@
-//! The four studies of the papers, on any directory or block device.
+//! The studies, on any directory or block device: four of the papers', and the search for the settings that serve reads
+//! soonest beside writes.
 
 pub mod concurrency;
 pub mod footprint;
+pub mod frontier;
 pub mod schedulers;
 pub mod slowdown;
 

@@ -128,6 +128,7 @@ impl Section {
             Document::Concurrency(report) => kinds::concurrency::section(report),
             Document::Schedulers(report) => kinds::schedulers::section(report),
             Document::Footprint(report) => kinds::footprint::section(report),
+            Document::Frontier(report) => kinds::frontier::section(report),
             Document::Launch(report) => kinds::launch::section(report),
             Document::Latency(report) => kinds::latency::section(report),
             Document::Suite(report) => kinds::suite::section(report),

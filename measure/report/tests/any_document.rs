@@ -263,7 +263,27 @@ impl Noise {
         for (i, drop) in footprint.drops.iter_mut().enumerate() {
             (drop.after_range_bytes, drop.factor) = (self.count(i), self.number(i));
         }
+        let mut frontier = samples::frontier();
+        frontier.points.truncate(self.kept);
+        (frontier.trial_s, frontier.write_min_percent) = (self.number(0), self.number(1));
+        for (i, point) in frontier.points.iter_mut().enumerate() {
+            (point.read_ratio, point.write_percent) = (self.number(i), self.number(i + 1));
+            point.on_frontier = self.count(i).is_multiple_of(2);
+            point.loads.truncate(self.kept % 3);
+            for (j, load) in point.loads.iter_mut().enumerate() {
+                (load.read_us, load.write_us_max) = (self.summary(i + j), self.summary(i));
+                (load.read_us_p99, load.write_bytes_per_s) = (self.summary(j), self.summary(i + 1));
+            }
+            if i % 3 == 1 {
+                point.label.clone_from(&self.text);
+            }
+        }
+        for (i, load) in frontier.loads.iter_mut().enumerate() {
+            (load.read_alone_us, load.read_interval_us) = (self.number(i), self.number(i + 1));
+            load.name.clone_from(&self.text);
+        }
         let mut documents = vec![
+            Document::Frontier(Box::new(frontier)),
             Document::Bench(Box::new(bench.clone())),
             Document::Slowdown(Box::new(slowdown)),
             Document::Concurrency(Box::new(concurrency)),
@@ -302,5 +322,15 @@ proptest! {
                 prop_assert!(wrong.is_none(), "{:?}", wrong);
             }
         }
+    }
+}
+
+#[test]
+fn every_kind_that_is_written_is_read() {
+    for document in samples::all() {
+        let text = serde_json::to_string(&document).expect("JSON");
+        let read = brisk_report::parse(text.as_bytes()).expect("read");
+        let kinds: Vec<_> = read.iter().map(std::mem::discriminant).collect();
+        assert_eq!(kinds, [std::mem::discriminant(&document)]);
     }
 }

@@ -36,6 +36,12 @@ fn a_footprint_study_reads_well() {
 }
 
 #[test]
+fn a_frontier_study_reads_well() {
+    let text = brisk_report::terminal(&Document::Frontier(Box::new(samples::frontier())), Some(110));
+    assert_data_eq!(text, file!["snapshots/frontier.txt"]);
+}
+
+#[test]
 fn a_launch_reads_well() {
     let text = brisk_report::terminal(&Document::Launch(Box::new(samples::apps::launch())), Some(110));
     assert_data_eq!(text, file!["snapshots/launch.txt"]);

@@ -3,17 +3,20 @@
 //! Names end in their unit (`_ms`, `_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change that
 //! would break a reader raises [`SCHEMA_VERSION`]. Whoever measures fills these; whoever shows reads nothing else.
 //!
+//! - [`frontier`]: what settings make of reads beside writes.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
 
 use serde::{Deserialize, Serialize};
 
+pub mod frontier;
 pub mod launch;
 pub mod prove;
 pub mod storage;
 pub mod suite;
 
+pub use frontier::*;
 pub use launch::*;
 pub use prove::{ChangedSetting, Gain, ProveReport};
 pub use storage::*;
@@ -118,6 +121,8 @@ pub enum Document {
     Schedulers(Box<SchedulersReport>),
     /// `brisk study footprint`.
     Footprint(Box<FootprintReport>),
+    /// `brisk study frontier`.
+    Frontier(Box<FrontierReport>),
     /// `brisk launch`.
     Launch(Box<LaunchReport>),
     /// `brisk latency`.
@@ -140,6 +145,7 @@ impl Document {
             Self::Concurrency(report) => &report.header,
             Self::Schedulers(report) => &report.header,
             Self::Footprint(report) => &report.header,
+            Self::Frontier(report) => &report.header,
             Self::Launch(report) => &report.header,
             Self::Latency(report) => &report.header,
             Self::Suite(report) => &report.header,
@@ -156,6 +162,7 @@ impl Document {
             Self::Concurrency(report) => &mut report.header,
             Self::Schedulers(report) => &mut report.header,
             Self::Footprint(report) => &mut report.header,
+            Self::Frontier(report) => &mut report.header,
             Self::Launch(report) => &mut report.header,
             Self::Latency(report) => &mut report.header,
             Self::Suite(report) => &mut report.header,

@@ -26,12 +26,13 @@ pub struct Applied {
     /// The knob.
     pub knob: Knob,
     /// What became of it.
+    #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 /// What [`Actuator::apply`] did with a knob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Outcome {
     /// It had the value already.
     Unchanged,
@@ -181,7 +182,7 @@ impl Actuator {
     pub fn check(&mut self) -> Vec<TakenOver> {
         for device in self.devices() {
             let queue = BlockQueue::new(&self.paths.sysfs, &device);
-            if queue.exists() && !queue.is_empty() && self.identities.get(&device) == Some(&identity(&queue)) {
+            if queue.exists() && self.identities.get(&device) == Some(&identity(&queue)) {
                 self.notice(&device, &queue);
             }
         }

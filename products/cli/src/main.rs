@@ -40,7 +40,7 @@ enum Command {
     Doctor(doctor::Args),
     /// Measure the storage under a path (StoreBench)
     Bench(bench::Args),
-    /// Run a study of the papers on a device: slowdown, concurrency, schedulers, footprint
+    /// Run a study on a device: slowdown, concurrency, schedulers, footprint, frontier
     Study(study::Args),
     /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
     Launch(launch::Args),

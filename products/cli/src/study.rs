@@ -1,4 +1,6 @@
-//! `brisk study`: the papers' studies on a directory or a block device.
+//! `brisk study`: the papers' studies on a directory or a block device, and the search for settings.
+
+mod frontier;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,6 +20,7 @@ Examples:
   brisk study concurrency --quick /mnt/card
   brisk study schedulers /dev/loop3 --destroy-data --depths 4,32 --html schedulers.html
   brisk study footprint /dev/loop3 --destroy-data --paper
+  brisk study frontier --save --html frontier.html
 
 Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 
@@ -39,6 +42,8 @@ enum Study {
     Schedulers(SchedulersArgs),
     /// How random writes fare as the range of their addresses grows (writes about 25G; 0.5G quick, 55G paper)
     Footprint(FootprintArgs),
+    /// Which settings serve reads soonest beside writes, found by search (root; settings are put back; about three minutes)
+    Frontier(frontier::Args),
 }
 
 /// What all studies take.
@@ -174,6 +179,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Concurrency(args) => run_concurrency(args),
         Study::Schedulers(args) => run_schedulers(args),
         Study::Footprint(args) => run_footprint(args),
+        Study::Frontier(args) => frontier::run(args),
     }
 }
 

@@ -104,6 +104,12 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ),
         ("study footprint {d} --size 8M", "brisk: 8388608 bytes hold fewer than two ranges"),
         ("study footprint {d} --requests 0", "brisk: a point of 0 requests is not possible: use --requests 2048\n"),
+        ("study frontier {d}/gone", "does not exist"),
+        ("study frontier {d} --min-writes 101", "brisk: 101 % of the writes cannot be asked for: use 1 to 100\n"),
+        ("study frontier {d} --size 4M", "brisk: a work file of 4194304 bytes is too small: use 8M or more\n"),
+        ("study frontier {d} --writes-wait 0", "brisk: writes have to wait for some time: use 1 ms or more\n"),
+        ("study frontier {d} --model X", "the following required arguments were not provided"),
+        ("study frontier {d} --save --profiles {d}/file", "brisk: cannot make {d}/file/smartio to keep the setting"),
         ("study everything {d}", "unrecognized subcommand 'everything'"),
     ];
     let run_dir = tempfile::tempdir().expect("a directory");

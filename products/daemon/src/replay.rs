@@ -221,4 +221,86 @@ fn choices<'a>(resolved: impl Iterator<Item = &'a Resolved>) -> BTreeMap<Knob, C
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use brisk_core::decision::Device;
+    use brisk_record::{Decided, Session, Setting};
+
+    use super::*;
+
+    const TEXT: &str = "[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 256\n";
+
+    fn fixed(value: &str) -> Decided {
+        let resolved = Resolved {
+            knob: "queue/sda/read_ahead_kb".parse().expect("a knob"),
+            value: value.to_owned(),
+            engine: "config".to_owned(),
+            rule: "fixed_choice".to_owned(),
+            reason: brisk_core::decision::Reason::rule("fixed_choice"),
+            over: Vec::new(),
+        };
+        Decided { settings: vec![Setting { resolved, since_unix_ms: 0 }], ..Decided::default() }
+    }
+
+    fn session() -> Vec<Item> {
+        let snapshot = |second| {
+            Item::Snapshot(Box::new(Snapshot { at_ns: second, wall_unix_ms: second * 1000, ..Snapshot::default() }))
+        };
+        let device = Device { name: "sda".to_owned(), ..Device::default() };
+        vec![
+            Item::Session(Session::default()),
+            Item::Configuration(Configuration { text: TEXT.to_owned(), ..Configuration::default() }),
+            Item::Scene(Scene { devices: vec![device], ..Scene::default() }),
+            snapshot(1),
+            Item::Decided(fixed("256")),
+            snapshot(2),
+            Item::Event(Event { at_ns: 3, kind: EventKind::Resumed { gap_ms: 9 } }),
+            snapshot(3),
+        ]
+    }
+
+    fn replayed(items: Vec<Item>, instead: Option<&str>) -> Replayed {
+        let mut replay = Replay::new(instead.map(|text| Config::parse(text).expect("a configuration")));
+        items.into_iter().for_each(|item| replay.take(item));
+        replay.end()
+    }
+
+    #[test]
+    fn the_same_brisk_decides_the_same() {
+        let found = replayed(session(), None);
+        assert_eq!(found, Replayed { sessions: 1, rounds: 3, ..Replayed::default() });
+    }
+
+    #[test]
+    fn another_configuration_shows_where_it_differs() {
+        let found = replayed(session(), Some("[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 64\n"));
+        assert_eq!((found.rounds, found.differing_rounds, found.differences.len()), (3, 3, 1));
+        let difference = &found.differences[0];
+        let value = |choice: &Option<Choice>| choice.as_ref().map(|choice| choice.value.clone());
+        assert_eq!((difference.wall_unix_ms, difference.knob.as_str()), (1000, "queue/sda/read_ahead_kb"));
+        assert_eq!((value(&difference.recorded), value(&difference.replayed)), (Some("256".into()), Some("64".into())));
+        let nothing = replayed(session(), Some("[engines]\norder = []\n"));
+        assert_eq!(nothing.differences[0].replayed, None);
+    }
+
+    #[test]
+    fn a_difference_that_ends_is_told() {
+        let mut items = session();
+        items.insert(6, Item::Decided(fixed("64")));
+        let snapshot = Snapshot { at_ns: 9, wall_unix_ms: 9000, ..Snapshot::default() };
+        items.push(Item::Snapshot(Box::new(snapshot)));
+        items.push(Item::Decided(fixed("256")));
+        let found = replayed(items, None);
+        assert_eq!((found.rounds, found.differing_rounds), (4, 2));
+        let times: Vec<u64> = found.differences.iter().map(|difference| difference.wall_unix_ms).collect();
+        assert_eq!(times, [2000, 9000]);
+    }
+
+    #[test]
+    fn a_configuration_of_another_brisk_is_complained_about() {
+        let mut items = session();
+        items[1] = Item::Configuration(Configuration { text: "[turbo]\n".to_owned(), ..Configuration::default() });
+        let found = replayed(items, None);
+        assert_eq!(found.complaints.len(), 1);
+        assert!(found.complaints[0].contains("unknown field `turbo`"), "{:?}", found.complaints);
+    }
+}

@@ -131,7 +131,7 @@ fn check_choices(options: &Options) -> Result<()> {
 }
 
 /// The schedulers asked for, or all.
-fn chosen(wanted: &[String], offered: &[String], disk: &str) -> Result<Vec<String>> {
+pub(super) fn chosen(wanted: &[String], offered: &[String], disk: &str) -> Result<Vec<String>> {
     if let Some(unknown) = wanted.iter().find(|name| !offered.contains(name)) {
         return Err(Error::BadLoad(format!(
             "this kernel has no scheduler '{unknown}' for {disk}: it offers {}",
@@ -173,12 +173,16 @@ fn settings(schedulers: &[String], options: &Options) -> Vec<Setting> {
         .collect()
 }
 
-fn act(doing: &str, error: brisk_act::Error) -> Error {
+pub(super) fn act(doing: &str, error: brisk_act::Error) -> Error {
     Error::Act { doing: doing.to_owned(), source: Box::new(error) }
 }
 
 /// `error` as it is when all settings stand as before; otherwise with what does not.
-fn with_what_is_left(error: Error, disk: &str, undone: &std::result::Result<Report, brisk_act::Error>) -> Error {
+pub(super) fn with_what_is_left(
+    error: Error,
+    disk: &str,
+    undone: &std::result::Result<Report, brisk_act::Error>,
+) -> Error {
     let left = match undone {
         Ok(report) if report.left.is_empty() => return error,
         Ok(report) => report.left.iter().map(|l| format!("{}: {}", l.knob, l.reason)).collect::<Vec<_>>().join("; "),

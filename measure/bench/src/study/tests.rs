@@ -101,6 +101,31 @@ fn impossible_studies_are_refused() {
 }
 
 #[test]
+fn an_impossible_search_is_refused_before_anything_is_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let good = frontier::Options {
+        common: common(dir.path()),
+        budget: std::time::Duration::from_secs(10),
+        size_bytes: frontier::SIZE_BYTES,
+        write_min_percent: 90.0,
+        writes_wait_max_ms: 100,
+        schedulers: Vec::new(),
+    };
+    let paths = brisk_act::Paths::with_run_dir(dir.path().join("run"));
+    for (bad, word) in [
+        (frontier::Options { write_min_percent: 0.0, ..good.clone() }, "0 % of the writes"),
+        (frontier::Options { write_min_percent: f64::NAN, ..good.clone() }, "1 to 100"),
+        (frontier::Options { size_bytes: 4096, ..good.clone() }, "too small"),
+        (frontier::Options { writes_wait_max_ms: 0, ..good.clone() }, "1 ms or more"),
+        (frontier::Options { common: Common { block_bytes: 2 << 20, ..good.common.clone() }, ..good.clone() }, "1M"),
+    ] {
+        let error = measured(|sense, control| frontier::run(sense, &paths, &bad, control)).expect_err(word).to_string();
+        assert!(error.contains(word), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
+}
+
+#[test]
 fn a_raised_stop_flag_ends_each_study_without_a_result() {
     let dir = tempfile::tempdir().expect("a directory");
     let stop = AtomicBool::new(false);

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod concurrency;
 pub(crate) mod footprint;
+pub(crate) mod frontier;
 pub(crate) mod latency;
 pub(crate) mod launch;
 pub(crate) mod prove;

@@ -7,8 +7,9 @@ pub mod apps;
 use brisk_core::stats::Summary;
 use brisk_results::{
     BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
-    Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, Header, JobResult, Latency,
-    Pattern, SCHEMA_VERSION, SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow, SyncResult, Warning,
+    Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, FrontierLoad, FrontierMeasure,
+    FrontierPoint, FrontierReport, Header, JobResult, Latency, Pattern, SCHEMA_VERSION, SchedulerPoint,
+    SchedulersReport, SlowdownReport, SlowdownRow, SyncResult, Warning,
 };
 
 const LOADS: [(Pattern, Direction); 4] = [
@@ -292,6 +293,94 @@ pub fn footprint() -> FootprintReport {
     }
 }
 
+pub fn frontier() -> FrontierReport {
+    let load = |name: &str, readers: u32, writers: &str| FrontierLoad {
+        name: name.into(),
+        readers,
+        read_interval_us: 1_870.0 * f64::from(readers),
+        read_alone_us: 187.0,
+        writers: writers.into(),
+    };
+    // Settings beside the scheduler, priorities, read time and write rate of each load relative to those found, trials.
+    type Row = (&'static str, &'static [(&'static str, &'static str)], bool, [(f64, f64); 2], usize, bool);
+    let rows: [Row; 7] = [
+        ("as found (mq-deadline)", &[], false, [(1.0, 1.0), (1.0, 1.0)], 10, true),
+        ("mq-deadline", &[("scheduler", "mq-deadline")], false, [(1.01, 0.99), (0.98, 1.0)], 1, false),
+        ("none", &[("scheduler", "none")], false, [(1.6, 1.02), (1.3, 1.0)], 1, false),
+        (
+            "bfq, low_latency 0",
+            &[("scheduler", "bfq"), ("bfq/low_latency", "0")],
+            false,
+            [(0.6, 0.9), (0.7, 0.92)],
+            1,
+            false,
+        ),
+        (
+            "kyber, nr_requests 4",
+            &[("scheduler", "kyber"), ("nr_requests", "4")],
+            false,
+            [(0.4, 0.97), (0.5, 0.96)],
+            4,
+            true,
+        ),
+        (
+            "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)",
+            &[("scheduler", "mq-deadline"), ("mq-deadline/async_depth", "1"), ("mq-deadline/prio_aging_expire", "100")],
+            true,
+            [(0.09, 0.97), (0.2, 0.94)],
+            10,
+            true,
+        ),
+        (
+            "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100), nr_requests 4",
+            &[
+                ("scheduler", "mq-deadline"),
+                ("mq-deadline/async_depth", "1"),
+                ("mq-deadline/prio_aging_expire", "100"),
+                ("nr_requests", "4"),
+            ],
+            true,
+            [(0.08, 0.71), (0.18, 0.75)],
+            4,
+            true,
+        ),
+    ];
+    let point = |(label, settings, priorities, loads, trials, on_frontier): Row| FrontierPoint {
+        label: label.into(),
+        scheduler: label.trim_start_matches("as found (").split([',', ')']).next().unwrap_or_default().into(),
+        settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        priorities,
+        loads: loads
+            .iter()
+            .zip([(5_200.0, 9.4e6), (3_100.0, 2.2e6)])
+            .map(|((read, write), (read_us, bytes_per_s))| FrontierMeasure {
+                read_us: summary(read_us * read, 8.0, trials),
+                read_us_p99: summary(read_us * read * 4.0, 15.0, trials),
+                write_bytes_per_s: summary(bytes_per_s * write, 4.0, trials),
+                write_us_max: summary(31_000.0 / write, 20.0, trials),
+            })
+            .collect(),
+        read_ratio: (loads[0].0 * loads[1].0).sqrt(),
+        write_percent: (loads[0].1 * loads[1].1).sqrt() * 100.0,
+        on_frontier,
+    };
+    FrontierReport {
+        header: header(Some(s5_device())),
+        block_bytes: 4096,
+        trial_s: 0.55,
+        write_min_percent: 90.0,
+        loads: vec![
+            load("1 reader beside an install", 1, "buffered writes of 512 KiB"),
+            load("4 readers beside 4 writers", 4, "4 writers at random past the page cache"),
+        ],
+        points: rows.into_iter().map(point).collect(),
+        found: rows[0].0.into(),
+        chosen: Some(rows[5].0.into()),
+        refused: vec![("bfq, wbt_lat_usec 0".into(), "cannot write '0' to wbt_lat_usec".into())],
+        restored: true,
+    }
+}
+
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
     vec![
@@ -300,6 +389,7 @@ pub fn all() -> Vec<Document> {
         Document::Concurrency(Box::new(concurrency())),
         Document::Schedulers(Box::new(schedulers())),
         Document::Footprint(Box::new(footprint())),
+        Document::Frontier(Box::new(frontier())),
         Document::Launch(Box::new(apps::launch())),
         Document::Launch(Box::new(apps::launch_vs())),
         Document::Latency(Box::new(apps::latency())),
@@ -374,6 +464,14 @@ pub fn ugly() -> Vec<Document> {
         points: Vec::new(),
         drops: Vec::new(),
     };
+    let mut frontier = frontier();
+    frontier.header = head.clone();
+    (frontier.restored, frontier.chosen) = (false, None);
+    frontier.points.truncate(2);
+    for point in &mut frontier.points {
+        (point.scheduler, point.read_ratio) = (hostile.into(), f64::INFINITY);
+        point.loads.truncate(1);
+    }
     let (launch, latency, suite, what_if) = apps::ugly(&head, hostile);
     let mut few = concurrency();
     few.header = head;
@@ -385,6 +483,7 @@ pub fn ugly() -> Vec<Document> {
         Document::Concurrency(Box::new(few)),
         Document::Schedulers(Box::new(schedulers)),
         Document::Footprint(Box::new(empty)),
+        Document::Frontier(Box::new(frontier)),
         Document::Launch(Box::new(launch)),
         Document::Latency(Box::new(latency)),
         Document::Suite(Box::new(suite)),

@@ -115,7 +115,7 @@ fn unfinished(file: &Path) -> PathBuf {
 }
 
 /// Puts `content` into `file`: as a whole under another name first, unless it is a device or pipe.
-fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let written = match fs::metadata(file) {
         Ok(metadata) if !metadata.is_file() => fs::write(file, content),
         _ => {

@@ -1,0 +1,255 @@
+//! Which settings there are to try.
+//!
+//! A [`Candidate`] is a scheduler and a step on each of its dimensions; step zero is what the scheduler brings. The search
+//! begins with every scheduler as it is and with single changes and pairs that are known to matter, and goes on with
+//! neighbours of what fared well: one step on one dimension.
+
+use std::collections::BTreeMap;
+
+use brisk_core::knob::{Knob, QueueSetting};
+
+/// One thing that can be changed, and the values to try in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dimension {
+    what: What,
+    values: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    Setting(QueueSetting),
+    /// Readers get the real-time I/O class; writes then wait for at most so many ms.
+    Priorities,
+}
+
+/// A setting to try.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Candidate {
+    /// Number of the scheduler; `None` for the settings that were found.
+    scheduler: Option<usize>,
+    /// On each dimension of the scheduler.
+    steps: Vec<usize>,
+}
+
+/// All settings of one device.
+#[derive(Debug, Clone)]
+pub(super) struct Space {
+    found: String,
+    schedulers: Vec<(String, Vec<Dimension>)>,
+}
+
+/// The tunable of mq-deadline that bounds what priorities do to writes.
+const AGING: &str = "prio_aging_expire";
+
+fn dimensions(scheduler: &str, writes_wait_max_ms: u32) -> Vec<Dimension> {
+    let of = |setting: QueueSetting, values: &[&str]| Dimension {
+        what: What::Setting(setting),
+        values: values.iter().map(|&value| value.to_owned()).collect(),
+    };
+    let tunable = |name: &str, values: &[&str]| of(QueueSetting::tunable(scheduler, name), values);
+    let mut waits = [4, 2, 1].map(|share| (writes_wait_max_ms / share).max(1).to_string()).to_vec();
+    waits.dedup();
+    let priorities = |values: Vec<String>| Dimension { what: What::Priorities, values };
+    let depth = |values: &[&str]| of(QueueSetting::NrRequests, values);
+    let mut all = match scheduler {
+        "none" => vec![],
+        "mq-deadline" => vec![
+            tunable("async_depth", &["4", "2", "1"]),
+            priorities(waits),
+            tunable("fifo_batch", &["4", "1"]),
+            tunable("writes_starved", &["8", "16", "64"]),
+            depth(&["16", "8", "4"]),
+        ],
+        "kyber" => vec![
+            depth(&["16", "8", "4"]),
+            tunable("read_lat_nsec", &["1000000", "300000"]),
+            tunable("write_lat_nsec", &["50000000", "500000000"]),
+        ],
+        "bfq" => vec![
+            depth(&["16", "8", "4"]),
+            // Its own rules bound what the class does to others.
+            priorities(vec!["on".to_owned()]),
+            tunable("slice_idle", &["2", "0"]),
+            tunable("low_latency", &["0"]),
+        ],
+        _ => vec![depth(&["16", "8", "4"])],
+    };
+    all.push(of(QueueSetting::WbtLatUsec, &["500", "0"]));
+    all.push(of(QueueSetting::MaxSectorsKb, &["256", "128", "64"]));
+    all
+}
+
+impl Space {
+    /// Of a device whose kernel offers `schedulers` and that was found with one of them.
+    pub(super) fn new(found: &str, schedulers: &[String], writes_wait_max_ms: u32) -> Self {
+        let schedulers =
+            schedulers.iter().map(|name| (name.clone(), dimensions(name, writes_wait_max_ms))).collect::<Vec<_>>();
+        Self { found: found.to_owned(), schedulers }
+    }
+
+    /// The settings that were found.
+    pub(super) fn found() -> Candidate {
+        Candidate { scheduler: None, steps: Vec::new() }
+    }
+
+    /// What the search begins with: every scheduler as it is, the last step of each dimension alone, and each pair of last
+    /// steps of the first three dimensions, which bear on the writes in flight, on who goes first, and on how often it is asked.
+    pub(super) fn beginning(&self) -> Vec<Candidate> {
+        let mut all = Vec::new();
+        for (number, (_, dimensions)) in self.schedulers.iter().enumerate() {
+            let with = |changed: &[usize]| {
+                let step = |at| if changed.contains(&at) { dimensions[at].values.len() } else { 0 };
+                Candidate { scheduler: Some(number), steps: (0..dimensions.len()).map(step).collect() }
+            };
+            all.push(with(&[]));
+            all.extend((0..dimensions.len()).map(|at| with(&[at])));
+            let main = dimensions.len().saturating_sub(2).min(3);
+            all.extend((0..main).flat_map(|a| (0..a).map(move |b| [a, b])).map(|pair| with(&pair)));
+        }
+        all
+    }
+
+    /// One step on one dimension from `candidate`.
+    pub(super) fn neighbours(&self, candidate: &Candidate) -> Vec<Candidate> {
+        let Some((_, dimensions)) = candidate.scheduler.and_then(|number| self.schedulers.get(number)) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (at, dimension) in dimensions.iter().enumerate() {
+            let step = candidate.steps[at];
+            let last = dimension.values.len();
+            // From what a scheduler brings, the last step is as near as the first.
+            let next = if step == 0 { vec![last, 1] } else { vec![step - 1, step + 1] };
+            for step in next.into_iter().filter(|&step| step <= last) {
+                let mut steps = candidate.steps.clone();
+                steps[at] = step;
+                all.push(Candidate { scheduler: candidate.scheduler, steps });
+            }
+        }
+        all.dedup();
+        all
+    }
+
+    fn changed<'a>(&'a self, candidate: &'a Candidate) -> impl Iterator<Item = (&'a What, &'a str)> {
+        let dimensions = candidate.scheduler.and_then(|number| self.schedulers.get(number)).map(|(_, all)| all);
+        let steps = dimensions.into_iter().flatten().zip(&candidate.steps);
+        steps
+            .filter(|(_, step)| **step > 0)
+            .map(|(dimension, step)| (&dimension.what, dimension.values[step - 1].as_str()))
+    }
+
+    /// How many things it changes.
+    pub(super) fn changes(&self, candidate: &Candidate) -> usize {
+        self.changed(candidate).count()
+    }
+
+    /// The scheduler that is in force under it.
+    pub(super) fn scheduler<'a>(&'a self, candidate: &Candidate) -> &'a str {
+        candidate.scheduler.and_then(|number| self.schedulers.get(number)).map_or(&self.found, |(name, _)| name)
+    }
+
+    /// Whether readers get the real-time I/O class.
+    pub(super) fn priorities(&self, candidate: &Candidate) -> bool {
+        self.changed(candidate).any(|(what, _)| *what == What::Priorities)
+    }
+
+    /// What is to be set; nothing for the settings that were found.
+    pub(super) fn settings(&self, candidate: &Candidate) -> BTreeMap<QueueSetting, String> {
+        let Some(number) = candidate.scheduler else { return BTreeMap::new() };
+        let scheduler = self.schedulers[number].0.as_str();
+        let mut settings = BTreeMap::from([(QueueSetting::Scheduler, scheduler.to_owned())]);
+        for (what, value) in self.changed(candidate) {
+            match what {
+                What::Setting(setting) => drop(settings.insert(setting.clone(), value.to_owned())),
+                What::Priorities if scheduler == "mq-deadline" => {
+                    settings.insert(QueueSetting::tunable(scheduler, AGING), value.to_owned());
+                }
+                What::Priorities => {}
+            }
+        }
+        settings
+    }
+
+    /// The same as knobs of `disk`.
+    pub(super) fn targets(&self, candidate: &Candidate, disk: &str) -> Vec<(Knob, String)> {
+        self.settings(candidate).into_iter().map(|(setting, value)| (Knob::queue(disk, setting), value)).collect()
+    }
+
+    /// It in words.
+    pub(super) fn label(&self, candidate: &Candidate) -> String {
+        if candidate.scheduler.is_none() {
+            return format!("as found ({})", self.found);
+        }
+        let mut words = vec![self.scheduler(candidate).to_owned()];
+        for (what, value) in self.changed(candidate) {
+            words.push(match what {
+                What::Setting(QueueSetting::Tunable { name, .. }) => format!("{name} {value}"),
+                What::Setting(setting) => format!("{setting} {value}"),
+                What::Priorities if self.scheduler(candidate) == "mq-deadline" => {
+                    format!("readers real-time ({AGING} {value})")
+                }
+                What::Priorities => "readers real-time".to_owned(),
+            });
+        }
+        words.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn space() -> Space {
+        let all = ["none", "mq-deadline", "kyber", "bfq", "adios"].map(str::to_owned);
+        Space::new("mq-deadline", &all, 100)
+    }
+
+    #[test]
+    fn the_search_begins_with_every_scheduler_as_it_is_and_no_setting_twice() {
+        let space = space();
+        let all = space.beginning();
+        let labels: BTreeSet<String> = all.iter().map(|candidate| space.label(candidate)).collect();
+        assert_eq!(labels.len(), all.len());
+        for plain in ["none", "mq-deadline", "kyber", "bfq", "adios"] {
+            assert!(labels.contains(plain), "{labels:?}");
+        }
+        assert!(labels.contains("mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)"), "{labels:?}");
+        assert!((20..60).contains(&all.len()), "{}", all.len());
+    }
+
+    #[test]
+    fn a_setting_becomes_knobs_in_the_order_of_writing() {
+        let space = space();
+        let wanted = "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)";
+        let candidate = space.beginning().into_iter().find(|c| space.label(c) == wanted).expect("begun with");
+        let targets: Vec<_> =
+            space.targets(&candidate, "sda").into_iter().map(|(knob, value)| format!("{knob}={value}")).collect();
+        let expected = [
+            "queue/sda/scheduler=mq-deadline",
+            "queue/sda/mq-deadline/async_depth=1",
+            "queue/sda/mq-deadline/prio_aging_expire=100",
+        ];
+        assert_eq!(targets, expected);
+        assert!(space.priorities(&candidate) && space.changes(&candidate) == 2);
+        assert!(space.targets(&Space::found(), "sda").is_empty());
+    }
+
+    #[test]
+    fn neighbours_differ_in_one_thing_and_lead_everywhere() {
+        let space = space();
+        let mut seen: BTreeSet<Candidate> = BTreeSet::new();
+        let mut ahead = vec![space.beginning().into_iter().find(|c| space.label(c) == "kyber").expect("plain")];
+        while let Some(candidate) = ahead.pop() {
+            for next in space.neighbours(&candidate) {
+                let differ = next.steps.iter().zip(&candidate.steps).filter(|(a, b)| a != b).count();
+                assert_eq!(differ, 1, "{} {}", space.label(&candidate), space.label(&next));
+                if seen.insert(next.clone()) {
+                    ahead.push(next);
+                }
+            }
+        }
+        assert_eq!(seen.len(), 4 * 3 * 3 * 3 * 4);
+        assert!(space.neighbours(&Space::found()).is_empty());
+    }
+}

@@ -1,0 +1,185 @@
+//! `brisk study frontier`: the search for the settings that serve reads soonest beside writes, and what of it is kept for
+//! the daemon.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use brisk_bench::study::frontier;
+use brisk_core::knob::{Knob, QueueSetting};
+use brisk_daemon::config::Devices;
+use brisk_daemon::devices;
+use brisk_results::{Document, FrontierPoint, FrontierReport};
+use brisk_smartio::{Evidence, Profile, Setup};
+
+use super::{Degrees, Every};
+use crate::bench::output::replace;
+use crate::bench::session::Session;
+use crate::bench::size;
+
+/// What takes the shape of a profile and has no name of its own.
+const UNNAMED: &str = "the device has no name of its own: give it one with --model, the same as `brisk status` shows";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    every: Every,
+    /// Seconds that it takes, about [default: 180, 60 quick, 600 paper]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=86_400))]
+    budget: Option<u64>,
+    /// Size of the work file
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = frontier::SIZE_BYTES)]
+    size: u64,
+    /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
+    #[arg(long, value_name = "PERCENT", default_value_t = brisk_smartio::Config::default().write_throughput_min_percent)]
+    min_writes: f64,
+    /// How long reads of higher priority may hold a write back, in ms
+    #[arg(long, value_name = "MS", default_value_t = brisk_smartio::Config::default().writes_wait_max_ms)]
+    writes_wait: u32,
+    /// Schedulers to try [default: all of this kernel]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    schedulers: Vec<String>,
+    /// Keep the chosen setting for this model of device: briskd uses it where somebody waits
+    #[arg(long)]
+    save: bool,
+    /// The device's model, under which the setting is kept [default: its own name; of an emulated device its preset]
+    #[arg(long, value_name = "NAME", requires = "save")]
+    model: Option<String>,
+    /// Where settings are kept
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/brisk/profiles", requires = "save")]
+    profiles: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let every = &args.every;
+    let options = frontier::Options {
+        common: every.common(Degrees { quick: 4, normal: 6, paper: 10 }),
+        budget: Duration::from_secs(
+            args.budget.unwrap_or_else(|| every.degree(Degrees { quick: 60, normal: 180, paper: 600 })),
+        ),
+        size_bytes: args.size,
+        write_min_percent: args.min_writes,
+        writes_wait_max_ms: args.writes_wait,
+        schedulers: args.schedulers.clone(),
+    };
+    let dir = args.profiles.join(brisk_smartio::NAME);
+    if args.save {
+        // Before minutes are spent.
+        fs::create_dir_all(&dir).with_context(|| format!("cannot make {} to keep the setting", dir.display()))?;
+    }
+    every.shared.outputs.check(&options.common.path)?;
+    let session = Session::begin()?;
+    let paths = session.paths();
+    let outcome = session.measure(|sense, control| frontier::run(sense, &paths, &options, control));
+    let report = outcome.as_ref().ok().filter(|_| args.save).cloned();
+    let code = session.end(outcome.map(|report| Document::Frontier(Box::new(report))), &every.shared.outputs)?;
+    if let Some(report) = report {
+        save(&report, &model(args, &report, &session)?, &dir)?;
+    }
+    Ok(code)
+}
+
+/// Under which name the setting is kept: the one by which briskd will know the device.
+fn model(args: &Args, report: &FrontierReport, session: &Session) -> anyhow::Result<String> {
+    if let Some(model) = &args.model {
+        return Ok(model.clone());
+    }
+    let name = &report.header.environment.device.as_ref().context(UNNAMED)?.name;
+    let sense = session.sense();
+    let all = sense.block_devices()?;
+    let is_it = |disk: &&brisk_sense::BlockDevice| {
+        disk.name == *name || disk.partitions.iter().any(|partition| partition.name == *name)
+    };
+    let disk = all.iter().find(is_it).context(UNNAMED)?;
+    let described = devices::managed(&sense, &Devices::These(vec![disk.name.clone()]))?;
+    described.into_iter().map(|device| device.model).find(|model| !model.trim().is_empty()).context(UNNAMED)
+}
+
+/// Writes the profile, or says that there is nothing to keep.
+fn save(report: &FrontierReport, model: &str, dir: &Path) -> anyhow::Result<()> {
+    let Some(profile) = profile(report, model) else {
+        eprintln!("nothing is kept: no setting is better than those found");
+        return Ok(());
+    };
+    let file = dir.join(brisk_smartio::file_name(model));
+    let text = toml::to_string(&profile).context("cannot write the setting as TOML")?;
+    let text = format!("# Found by `brisk study frontier`; briskd uses it for devices of this model.\n{text}");
+    replace(&file, text.as_bytes())?;
+    eprintln!("kept in {}", file.display());
+    Ok(())
+}
+
+/// The chosen setting in the engine's form.
+fn profile(report: &FrontierReport, model: &str) -> Option<Profile> {
+    let chosen = report.point(report.chosen.as_ref()?)?;
+    let found = report.point(&report.found)?;
+    // Of one load, as a mean over loads is no time that anybody saw: the first, which is an app beside an install.
+    let read_us = |point: &FrontierPoint| point.loads.first().map(|load| load.read_us.median);
+    let evidence = Evidence {
+        measured_at: report.header.started.clone(),
+        kernel: report.header.environment.kernel.clone(),
+        default_read_us: read_us(found)?,
+        read_us: read_us(chosen)?,
+        write_percent: chosen.write_percent,
+    };
+    Some(Profile {
+        model: model.to_owned(),
+        is_default: false,
+        waiting: setup(chosen),
+        calm: Setup::default(),
+        evidence: Some(evidence),
+    })
+}
+
+fn setup(point: &FrontierPoint) -> Setup {
+    let mut setup = Setup { priorities: point.priorities, ..Setup::default() };
+    for (name, value) in &point.settings {
+        let Ok(Knob::Queue { setting, .. }) = format!("queue/any/{name}").parse() else { continue };
+        match setting {
+            QueueSetting::Scheduler => setup.scheduler = Some(value.clone()),
+            QueueSetting::NrRequests => setup.nr_requests = value.parse().ok(),
+            QueueSetting::MaxSectorsKb => setup.max_sectors_kb = value.parse().ok(),
+            QueueSetting::WbtLatUsec => setup.wbt_lat_usec = value.parse().ok(),
+            QueueSetting::Tunable { name, .. } => drop(setup.tunables.insert(name, value.clone())),
+            QueueSetting::DriverTags | QueueSetting::ReadAheadKb | QueueSetting::WriteCache => {}
+        }
+    }
+    setup
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_that_can_be_chosen_is_kept() {
+        let settings = [
+            ("scheduler", "mq-deadline"),
+            ("nr_requests", "4"),
+            ("max_sectors_kb", "128"),
+            ("wbt_lat_usec", "0"),
+            ("mq-deadline/fifo_batch", "1"),
+        ];
+        let point = FrontierPoint {
+            label: "it".to_owned(),
+            scheduler: "mq-deadline".to_owned(),
+            settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            priorities: true,
+            loads: Vec::new(),
+            read_ratio: 0.1,
+            write_percent: 99.0,
+            on_frontier: true,
+        };
+        let expected = Setup {
+            scheduler: Some("mq-deadline".to_owned()),
+            nr_requests: Some(4),
+            max_sectors_kb: Some(128),
+            wbt_lat_usec: Some(0),
+            priorities: true,
+            tunables: [("fifo_batch".to_owned(), "1".to_owned())].into(),
+        };
+        assert_eq!(setup(&point), expected);
+    }
+}
