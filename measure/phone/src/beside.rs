@@ -23,6 +23,8 @@ pub struct Beside {
     child: Child,
     name: String,
     socket: PathBuf,
+    /// Kept, so that nobody it tells is refused; what comes later is not read.
+    listener: UnixDatagram,
 }
 
 impl Beside {
@@ -45,12 +47,12 @@ impl Beside {
             .stdout(Stdio::null())
             .spawn()
             .map_err(trouble)?;
-        let mut beside = Self { child, name, socket };
-        beside.wait_until_ready(&listener)?;
+        let mut beside = Self { child, name, socket, listener };
+        beside.wait_until_ready()?;
         Ok(beside)
     }
 
-    fn wait_until_ready(&mut self, listener: &UnixDatagram) -> Result<()> {
+    fn wait_until_ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + WITHIN;
         let mut word = [0; 4096];
         loop {
@@ -61,6 +63,7 @@ impl Beside {
                 return Err(failed(&self.name, "it did not say that it is ready"));
             }
             // Short enough to notice that it ended.
+            let listener = &self.listener;
             let read =
                 listener.set_read_timeout(Some(Duration::from_millis(50))).and_then(|()| listener.recv(&mut word));
             match read {
@@ -145,8 +148,9 @@ mod tests {
     #[test]
     fn it_runs_until_it_is_stopped() {
         // A shell that can send a datagram needs no more than this machine's Python or Perl; without both there is no test.
-        let say = "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\\n)) or die; \
-                   $SIG{TERM} = sub { exit 0 }; sleep 1 while 1'";
+        let say = "perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; \
+                   IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; \
+                   sleep 1 while 1'";
         let Ok(beside) = start(&format!("exec {say}")) else {
             eprintln!("skipped: no perl with IO::Socket::UNIX");
             return;

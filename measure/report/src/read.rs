@@ -20,10 +20,13 @@ pub enum ReadError {
     #[error("it is JSON, but not a document of brisk: there is no \"kind\"")]
     NoKind,
     /// A kind that this version does not know.
-    #[error(
-        "it is of kind \"{0}\", which this version does not know (bench, slowdown, concurrency, schedulers, footprint, frontier, launch, latency, suite, what_if, prove)"
-    )]
-    UnknownKind(String),
+    #[error("it is of kind \"{kind}\", which this version does not know; it knows {known}")]
+    UnknownKind {
+        /// What stands in the document.
+        kind: String,
+        /// What might stand there.
+        known: String,
+    },
     /// Written by a version whose fields mean something else.
     #[error("it has schema version {found}, and this version of brisk reads {SCHEMA_VERSION}: {}", remedy(.found))]
     WrongVersion {
@@ -74,19 +77,6 @@ pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
 }
 
 fn document(value: Value) -> Result<Document, ReadError> {
-    const KINDS: [&str; 11] = [
-        "bench",
-        "slowdown",
-        "concurrency",
-        "schedulers",
-        "footprint",
-        "frontier",
-        "launch",
-        "latency",
-        "suite",
-        "what_if",
-        "prove",
-    ];
     let kind = match value.get("kind") {
         Some(Value::String(kind)) => kind.clone(),
         _ => return Err(ReadError::NoKind),
@@ -97,10 +87,19 @@ fn document(value: Value) -> Result<Document, ReadError> {
         let found = version.map_or_else(|| "none".to_owned(), |v| v.to_string().chars().take(40).collect());
         return Err(ReadError::WrongVersion { found });
     }
-    if !KINDS.contains(&kind.as_str()) {
-        return Err(ReadError::UnknownKind(kind.chars().take(40).collect()));
-    }
-    serde_json::from_value(value).map_err(|error| ReadError::Damaged { kind, reason: error.to_string() })
+    serde_json::from_value(value).map_err(|error| {
+        let reason = error.to_string();
+        match known_kinds(&reason, &kind) {
+            Some(known) => ReadError::UnknownKind { kind: kind.chars().take(40).collect(), known },
+            None => ReadError::Damaged { kind, reason },
+        }
+    })
+}
+
+/// The kinds that serde lists where it does not know `kind`: the enum itself is the only list of them.
+fn known_kinds(reason: &str, kind: &str) -> Option<String> {
+    let list = reason.strip_prefix(&format!("unknown variant `{kind}`, expected one of "))?;
+    Some(list.replace('`', ""))
 }
 
 #[cfg(test)]
@@ -116,7 +115,8 @@ mod tests {
         assert!(fails("hello").contains("not JSON"));
         assert!(fails("{\"a\": 1}").contains("no \"kind\""));
         assert!(fails("7").contains("no \"kind\""));
-        assert!(fails("{\"kind\": \"poem\", \"schema_version\": 1}").contains("\"poem\""));
+        let poem = fails("{\"kind\": \"poem\", \"schema_version\": 1}");
+        assert!(poem.contains("\"poem\"") && poem.contains("it knows bench, ") && poem.contains("prove"), "{poem}");
         assert!(fails("{\"kind\": \"bench\", \"schema_version\": 2}").contains("update brisk"));
         assert!(fails("{\"kind\": \"bench\", \"schema_version\": \"one\"}").contains("schema version \"one\""));
         assert!(fails("{\"kind\": \"bench\"}").contains("schema version none"));

@@ -26,13 +26,12 @@ pub struct Applied {
     /// The knob.
     pub knob: Knob,
     /// What became of it.
-    #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 /// What [`Actuator::apply`] did with a knob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "outcome")]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It had the value already.
     Unchanged,
@@ -182,7 +181,7 @@ impl Actuator {
     pub fn check(&mut self) -> Vec<TakenOver> {
         for device in self.devices() {
             let queue = BlockQueue::new(&self.paths.sysfs, &device);
-            if queue.exists() && self.identities.get(&device) == Some(&identity(&queue)) {
+            if queue.exists() && !queue.is_empty() && self.identities.get(&device) == Some(&identity(&queue)) {
                 self.notice(&device, &queue);
             }
         }

@@ -72,6 +72,9 @@ pub enum Error {
         /// What the driver has.
         full_requests: u32,
     },
+    /// The first step of a resize of the driver tags failed, so they are as they were.
+    #[error(transparent)]
+    TagsKept(Box<Error>),
     /// Under `none` both names mean the same, and the two values differ.
     #[error("under the scheduler none, nr_requests is driver_tags, which is to be {tags}")]
     SetByDriverTags {

@@ -14,7 +14,7 @@ use brisk_core::knob::{Knob, QueueSetting};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
-use crate::undo::restore_record;
+use crate::undo::{restore_device, restore_record};
 use crate::{BlockQueue, Error, Paths, Report};
 
 /// Version of the file that is written, and the oldest one that is read.
@@ -175,6 +175,12 @@ impl Journal {
         let report = restore_record(&mut self.record, &self.paths);
         self.save()?;
         report.into_result()
+    }
+
+    /// Undoes what was changed of one queue. What could not be put back is tried again with the rest.
+    pub(crate) fn restore_device(&mut self, queue: &BlockQueue) -> Result<(), Error> {
+        restore_device(&mut self.record, queue);
+        self.save()
     }
 
     /// Journals `setting` and what it disturbs, then runs `write`, then notes what the kernel made of it.

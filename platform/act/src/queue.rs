@@ -52,6 +52,11 @@ impl BlockQueue {
         self.device_dir.join("queue").is_dir()
     }
 
+    /// Whether the device has nothing to read or write: a loop device without a file, a reader without a card.
+    pub(crate) fn is_empty(&self) -> bool {
+        fs::read_to_string(self.device_dir.join("size")).is_ok_and(|sectors| sectors.trim() == "0")
+    }
+
     /// Tells this queue from that of another device of the same name: a device that is plugged in again gets a new
     /// directory, and sysfs does not soon give its number out again.
     pub(crate) fn instance(&self) -> Option<u64> {
@@ -263,14 +268,17 @@ impl BlockQueue {
     /// driver's own number whatever the tags are.
     pub(crate) fn put_driver_tags(&self, depth_requests: u32, then: Option<&str>) -> Result<(), Error> {
         let scheduler = self.scheduler()?;
-        self.put(&QueueSetting::Scheduler, "none")?;
         let neighbour = if depth_requests > TAGS_MIN { depth_requests - 1 } else { depth_requests + 1 };
-        let resized = self
-            .put(&QueueSetting::NrRequests, &neighbour.to_string())
+        let begun = self
+            .put(&QueueSetting::Scheduler, "none")
+            .and_then(|()| self.put(&QueueSetting::NrRequests, &neighbour.to_string()))
+            .map_err(|error| Error::TagsKept(Box::new(error)));
+        let resized = begun
             .and_then(|()| self.put(&QueueSetting::NrRequests, &depth_requests.to_string()))
             .and_then(|()| self.expect(&QueueSetting::NrRequests, &depth_requests.to_string()));
         if then.is_none_or(|name| self.put(&QueueSetting::Scheduler, name).is_err()) {
-            self.put(&QueueSetting::Scheduler, &scheduler)?;
+            let back = self.put(&QueueSetting::Scheduler, &scheduler);
+            return resized.and(back);
         }
         resized
     }

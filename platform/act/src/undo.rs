@@ -1,6 +1,8 @@
 //! Putting back what a journal says. A loop device that carries another file by now, and a device that was plugged in
 //! again, is another device, and all of it is left.
 
+use std::path::PathBuf;
+
 use brisk_core::causes::in_one_line;
 use brisk_core::knob::QueueSetting;
 use serde::Serialize;
@@ -63,6 +65,13 @@ pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> 
     if failed.is_empty() { Ok(reports) } else { Err(Error::Restore(failed)) }
 }
 
+/// Files in the directory of the journals that look like journals and cannot be read as such: damaged, or of a later
+/// brisk. What they tell is not undone; a restart of the machine does that.
+#[must_use]
+pub fn damaged_journals(paths: &Paths) -> Vec<PathBuf> {
+    journals(&paths.journal).filter(|file| load(file).is_none() && file.exists()).collect()
+}
+
 impl Report {
     pub(crate) fn into_result(self) -> Result<Self, Error> {
         if self.failed.is_empty() { Ok(self) } else { Err(Error::Restore(self.failed)) }
@@ -73,6 +82,14 @@ impl Report {
         let (original, reason) = (entry.original.clone(), reason.to_owned());
         self.left.push(Left { device, knob, found, original, reason });
     }
+}
+
+/// Undoes all of one queue, of which the record keeps what could not be undone.
+pub(crate) fn restore_device(record: &mut Record, queue: &BlockQueue) {
+    let is_of = |entry: &mut Entry| entry.device == queue.device_dir();
+    let mut entries: Vec<Entry> = record.entries.extract_if(.., is_of).collect();
+    entries.sort_by(|a, b| a.setting.cmp(&b.setting));
+    record.entries.extend(restore_queue(queue, &entries, &mut Report::default()));
 }
 
 /// Undoes all of a record, which keeps what could not be undone.

@@ -118,7 +118,7 @@ fn settings() -> impl Strategy<Value = BTreeMap<Knob, String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn undo_after_apply_is_identity(sequence in prop::collection::vec(settings(), 1..6), how in 0..3) {
@@ -324,6 +324,23 @@ fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
     assert_eq!(found["queue/sda/read_ahead_kb"], written("256", "512"));
     actuator.restore().expect("restore");
     assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "256");
+}
+
+#[test]
+fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
+    let machine = Machine::new();
+    let before = machine.all();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/driver_tags", "8")]);
+    actuator.apply(&wanted);
+    machine.write("sda", "size", "0\n");
+    for applied in actuator.apply(&wanted) {
+        assert_eq!(applied.outcome, Outcome::Left { found: None });
+    }
+    assert_eq!(machine.all(), before);
+    assert_eq!(machine.journals(), 0);
+    machine.write("sda", "size", "4096\n");
+    assert_eq!(outcomes(actuator.apply(&wanted))["queue/sda/read_ahead_kb"], written("128", "512"));
 }
 
 #[test]

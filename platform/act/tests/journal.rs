@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use brisk_act::{BlockQueue, Error, Journal, Paths, restore_leftovers};
+use brisk_act::{BlockQueue, Error, Journal, Paths, damaged_journals, restore_leftovers};
 use brisk_core::knob::QueueSetting;
 use proptest::prelude::*;
 
@@ -135,6 +135,27 @@ proptest! {
         prop_assert!(reports.iter().all(|(name, report)| name == "test" && report.left.is_empty()));
         prop_assert_eq!(values(&paths), before);
         prop_assert_eq!(journal_files(&paths.journal), 0);
+    }
+
+    #[test]
+    fn a_damaged_journal_of_a_dead_owner_makes_nothing_panic(
+        steps in steps(), place in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()
+    ) {
+        let (_dir, paths) = fixture();
+        let mut journal = Journal::open("test", &paths).expect("journal");
+        apply(&paths, &mut journal, &steps);
+        let file = journal.file().to_owned();
+        if file.exists() {
+            kill_the_owner(journal);
+            let mut bytes = fs::read(&file).expect("journal");
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+            bytes.truncate(if cut { place + 1 } else { bytes.len() });
+            fs::write(&file, bytes).expect("journal");
+            let undone = restore_leftovers(&paths);
+            let named = damaged_journals(&paths) == [file.clone()];
+            prop_assert!(undone.is_err() || named || !file.exists() || undone.is_ok_and(|reports| reports.is_empty()));
+        }
     }
 
     #[test]
@@ -274,6 +295,7 @@ fn a_file_that_is_not_a_journal_is_left_alone() {
     }
     assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![]);
     assert_eq!(journal_files(&paths.journal), 3);
+    assert_eq!(damaged_journals(&paths), ["a.json", "b.json"].map(|name| paths.journal.join(name)));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub struct Setting {
 pub struct Effect {
     /// The knob.
     pub knob: Knob,
-    /// `written`, `put_back`, `planned`, `left`, `refused` or `unchanged`.
+    /// `written`, `put_back`, `planned`, `left`, `refused`, `paused` or `unchanged`.
     pub outcome: String,
     /// What stood there.
     #[serde(default, skip_serializing_if = "Option::is_none")]

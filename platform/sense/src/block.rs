@@ -226,21 +226,6 @@ impl Sense {
         })
     }
 
-    /// The version of the firmware of the whole device `name`, where its bus tells: eMMC (`fwrev`), NVMe (`firmware_rev`),
-    /// SCSI, UFS and ATA (`rev`).
-    ///
-    /// # Errors
-    /// When the name cannot be one, or a file that is there is not readable.
-    pub fn block_device_firmware(&self, name: &str) -> Result<Option<String>> {
-        let dir = format!("/sys/block/{}/device", checked_name(name)?);
-        for file in ["fwrev", "firmware_rev", "rev"] {
-            if let Some(version) = self.text_optional(format!("{dir}/{file}"))? {
-                return Ok(Some(version));
-            }
-        }
-        Ok(None)
-    }
-
     /// Where the whole device `name` hangs in the tree of devices, from the root of /sys: the buses between it and the
     /// processor are part of it. `None` when there is no such device.
     ///

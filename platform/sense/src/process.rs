@@ -38,6 +38,8 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// Time in the kernel for it.
     pub system_ticks: u64,
+    /// How much it gives way to others for a processor: 19 the most, -20 the least.
+    pub nice: i8,
     /// Threads.
     pub threads: u64,
     /// When it started, after boot. With the pid it names a process for ever.
@@ -102,7 +104,8 @@ pub fn parse_process_stat(bytes: &[u8]) -> std::result::Result<ProcessStat, Pars
     skip(&mut words, &["cmajflt"])?;
     let user_ticks = words.number("utime")?;
     let system_ticks = words.number("stime")?;
-    skip(&mut words, &["cutime", "cstime", "priority", "nice"])?;
+    skip(&mut words, &["cutime", "cstime", "priority"])?;
+    let nice = words.number("nice")?;
     let threads = words.number("num_threads")?;
     skip(&mut words, &["itrealvalue"])?;
     let start_ticks = words.number("starttime")?;
@@ -124,6 +127,7 @@ pub fn parse_process_stat(bytes: &[u8]) -> std::result::Result<ProcessStat, Pars
         major_faults,
         user_ticks,
         system_ticks,
+        nice,
         threads,
         start_ticks,
         resident_pages,

@@ -158,6 +158,23 @@ mod tests {
         assert!(parse_schedulers(b"[none kyber\n").is_err());
     }
 
+    #[test]
+    fn tunables_are_those_of_the_scheduler_in_force() {
+        let root = tempfile::tempdir().expect("a directory");
+        let dir = root.path().join("sys/block/mmcblk0/queue/iosched");
+        std::fs::create_dir_all(&dir).expect("made");
+        std::fs::write(dir.join("fifo_batch"), "16\n").expect("written");
+        std::fs::write(dir.join("writes_starved"), "2\n").expect("written");
+        let sense = Sense::new(root.path());
+        let tunables = sense.scheduler_tunables("mmcblk0").expect("readable");
+        assert_eq!(
+            tunables,
+            [("fifo_batch", "16"), ("writes_starved", "2")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+        );
+        assert_eq!(sense.scheduler_tunables("sda").expect("none is none"), []);
+        assert!(sense.scheduler_tunables("../sda").is_err());
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {

@@ -41,6 +41,14 @@ fn a_virtual_disk_has_a_queue_and_no_maker() {
 }
 
 #[test]
+fn a_device_has_a_place_on_its_buses() {
+    let place = virtual_machine().block_device_place("vda").expect("captured").expect("is there");
+    assert_eq!(place, Path::new("devices/pci0000:00/0000:00:02.0/virtio1/block/vda"));
+    assert_eq!(virtual_machine().block_device_place("vdz").expect("no error"), None);
+    assert!(virtual_machine().block_device_place("../vda").is_err());
+}
+
+#[test]
 fn devices_without_requests_to_queue_have_no_depth() {
     let queue = virtual_machine().block_queue("zram0").expect("captured");
     assert_eq!((queue.depth_requests, queue.completion_affinity), (None, None));

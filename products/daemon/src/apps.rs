@@ -19,6 +19,8 @@ const REST_NS: u64 = 1_000_000_000;
 const LAUNCH_NS_MAX: u64 = 20_000_000_000;
 /// How often a launch is looked at.
 const LOOK_NS: u64 = 250_000_000;
+/// How often it is looked at how nice apps are: a service may be made nice after it began.
+const NICE_NS: u64 = 60_000_000_000;
 /// Waiting for storage for less than this part of the time is rest.
 const REST_PERCENT: u64 = 2;
 
@@ -27,12 +29,15 @@ const REST_PERCENT: u64 = 2;
 pub struct Apps {
     known: BTreeMap<PathBuf, Known>,
     next_look_ns: Option<u64>,
+    /// When it was looked at how nice apps are.
+    nice_ns: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Known {
     group: Group,
     launch: Option<Launch>,
+    nice_min: Option<i8>,
 }
 
 #[derive(Debug)]
@@ -48,7 +53,7 @@ struct Launch {
 impl Apps {
     /// Takes in a group that was there before.
     pub fn was_there(&mut self, group: Group) {
-        self.known.insert(group.dir.clone(), Known { group, launch: None });
+        self.known.insert(group.dir.clone(), Known { group, launch: None, nice_min: None });
     }
 
     /// Takes in a group that came to life; gives the launch when it is an app's.
@@ -64,7 +69,7 @@ impl Apps {
         if launch.is_some() {
             self.next_look_ns.get_or_insert(at_ns.saturating_add(LOOK_NS));
         }
-        self.known.insert(group.dir.clone(), Known { group, launch });
+        self.known.insert(group.dir.clone(), Known { group, launch, nice_min: None });
         event
     }
 
@@ -99,6 +104,18 @@ impl Apps {
         }
         self.next_look_ns = more.then(|| at_ns.saturating_add(LOOK_NS));
         ended
+    }
+
+    /// Looks at how nice apps are, where that was not done for a minute; `nice_min` says how nice the least nice process of the
+    /// group in a directory is.
+    pub fn look_at_nice(&mut self, at_ns: u64, nice_min: impl Fn(&Path) -> Option<i8>) {
+        let due = self.nice_ns.is_none_or(|nice_ns| at_ns.saturating_sub(nice_ns) >= NICE_NS);
+        for known in self.known.values_mut().filter(|known| due || known.nice_min.is_none()) {
+            known.nice_min = nice_min(&known.group.dir);
+        }
+        if due {
+            self.nice_ns = Some(at_ns);
+        }
     }
 
     /// Groups of apps, for the sampler: directory and name.
@@ -146,7 +163,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>) -> AppFacts {
         focused: None,
         // Without a service manager, who is named as an app is one that a person started.
         of_user: of_user || (!managed && is_app(&known.group)),
-        nice_min: None,
+        nice_min: known.nice_min,
         chosen: chosen.get(&id).copied(),
         id,
     }
@@ -258,6 +275,19 @@ mod tests {
             ("xterm", Tolerance::Interactive, true),
         ];
         assert_eq!(found, expected.map(|(id, tolerance, launching)| (id.to_owned(), tolerance, launching)));
+    }
+
+    #[test]
+    fn who_gives_way_is_a_batch_once_that_is_seen() {
+        let mut apps = Apps::default();
+        let class = |apps: &Apps| apps.list(&BTreeMap::new()).remove(0).tolerance;
+        apps.was_there(group("/c/system.slice/backup.service"));
+        apps.look_at_nice(0, |_| Some(0));
+        assert_eq!(class(&apps), Tolerance::Background);
+        apps.look_at_nice(NICE_NS - 1, |_| Some(19));
+        assert_eq!(class(&apps), Tolerance::Background);
+        apps.look_at_nice(NICE_NS, |_| Some(19));
+        assert_eq!(class(&apps), Tolerance::Batch);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod answers;
 mod start;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -162,7 +163,7 @@ impl Daemon {
             self.take_in_groups();
         }
         let sense = &self.sense;
-        let waited_us = |dir: &std::path::Path| {
+        let waited_us = |dir: &Path| {
             let pressure = sense.cgroup_pressure(dir, Resource::Io).ok().flatten();
             pressure.map(|pressure| pressure.some.total_us)
         };
@@ -276,6 +277,7 @@ impl Daemon {
             }
         };
         let events = std::mem::take(&mut self.events);
+        self.apps.look_at_nice(now_ns, |dir| nice_min(&self.sense, dir));
         let apps = self.apps.list(&self.config.apps);
         let observed = Observed {
             previous: self.previous.as_ref(),
@@ -345,4 +347,10 @@ impl Daemon {
             eprintln!("briskd: {text}");
         }
     }
+}
+
+/// How nice the least nice process of a control group is; `None` when it has none.
+fn nice_min(sense: &Sense, dir: &Path) -> Option<i8> {
+    let pids = sense.cgroup_processes(dir).ok().flatten()?;
+    pids.into_iter().filter_map(|pid| sense.process_stat(pid).ok().flatten()).map(|process| process.nice).min()
 }

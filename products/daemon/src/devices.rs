@@ -59,17 +59,20 @@ fn used(
     let numbers: BTreeSet<DeviceNumber> =
         mounts.iter().map(|mount| mount.device).filter(|number| number.major != 0).collect();
     let sources = mounts.iter().filter(|mount| mount.device.major == 0).map(|mount| &mount.source);
-    let nodes: BTreeSet<PathBuf> = sources
-        .chain(swaps)
-        .filter(|path| path.starts_with("/dev"))
-        // Names of volumes are links to the kernel's names.
-        .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()))
-        .collect();
-    let has_node = |device: &&BlockDevice| {
-        nodes.contains(&device.node()) || device.partitions.iter().any(|partition| nodes.contains(&partition.node()))
+    let names: BTreeSet<String> = sources.chain(swaps).filter_map(|path| name_of(path)).collect();
+    let has_name = |device: &&BlockDevice| {
+        names.contains(&device.name) || device.partitions.iter().any(|partition| names.contains(&partition.name))
     };
-    let by_node = all.iter().filter(has_node).map(|device| device.name.clone());
+    let by_node = all.iter().filter(has_name).map(|device| device.name.clone());
     numbers.into_iter().filter_map(disk_of).chain(by_node).collect()
+}
+
+/// The kernel's name of what is at `path`, if that is a node of a block device: below /dev, on Android below /dev/block.
+fn name_of(path: &Path) -> Option<String> {
+    // Names of volumes are links to the kernel's names.
+    let node = path.starts_with("/dev").then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))?;
+    let below = node.strip_prefix("/dev/block").or_else(|_| node.strip_prefix("/dev")).ok()?;
+    Some(below.to_str()?.replace('/', "!"))
 }
 
 /// The disks under these devices.

@@ -41,6 +41,7 @@ impl Settings {
     pub fn take_in(&mut self, resolved: &[Resolved], applied: &[Applied], wall_unix_ms: u64) -> Change {
         let mut change = Change::default();
         let mut now = BTreeMap::new();
+        let mut paused = Vec::new();
         for one in resolved {
             let outcome = applied.iter().find(|applied| applied.knob == one.knob).map(|applied| &applied.outcome);
             let (outcome, why_not) = words(outcome);
@@ -57,6 +58,10 @@ impl Settings {
             {
                 change.refused.push((one.knob.clone(), why_not.clone().unwrap_or_default()));
             }
+            if outcome == "paused" && before.is_none_or(|before| before.outcome != "paused") {
+                let (outcome, knob) = (outcome.to_owned(), one.knob.clone());
+                paused.push(Effect { knob, outcome, from: None, to: None, why: None });
+            }
             change.differs |= !same || before.is_none_or(|before| before.outcome != outcome);
             let wanted = Wanted { resolved: one.clone(), since_unix_ms, outcome, why_not };
             now.insert(one.knob.clone(), wanted);
@@ -69,16 +74,9 @@ impl Settings {
             Outcome::Left { .. } | Outcome::Refused { .. } | Outcome::Planned { .. } => change.differs,
             Outcome::Written { .. } | Outcome::PutBack { .. } => true,
         };
-        change.effects = applied.iter().filter(happened).map(effect).collect();
+        change.effects = applied.iter().filter(happened).map(effect).chain(paused).collect();
         change.differs |= !change.effects.is_empty();
         change
-    }
-
-    /// Notes that everything was put back.
-    pub fn pause(&mut self) {
-        for wanted in self.wanted.values_mut() {
-            (wanted.outcome, wanted.why_not) = ("paused", None);
-        }
     }
 
     /// As a record keeps them.
@@ -181,6 +179,7 @@ pub fn sentence(effect: &Effect, resolved: Option<&Resolved>) -> String {
             None => format!("{} is gone", effect.knob),
         },
         "refused" => format!("{} is refused: {}", effect.knob, effect.why.clone().unwrap_or_else(unknown)),
+        "paused" => format!("{} is as before brisk until the configuration is read again", effect.knob),
         _ => format!("{} is as it was", effect.knob),
     };
     match resolved {
@@ -255,8 +254,9 @@ mod tests {
         let told = settings.told(&[device]);
         assert_eq!((told[0].original.as_deref(), told[0].outcome.as_str()), (Some("128"), "left"));
         assert_eq!(told[0].why_not.as_deref(), Some("somebody else set it to 64"));
-        settings.pause();
-        assert_eq!(settings.told(&[])[0].outcome, "paused");
+        let paused = settings.take_in(&[resolved("256", 1.0)], &[], 2000);
+        assert_eq!((paused.effects.len(), settings.told(&[])[0].outcome.as_str()), (1, "paused"));
+        assert_eq!(settings.take_in(&[resolved("256", 1.0)], &[], 3000), Change::default());
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn a_launch_is_seen_from_its_group() {
                 app.begin();
                 moved = true;
             }
-            if happening.text.contains(&name) {
+            if happening.kind == "event" && happening.text.contains(&name) {
                 told.push(happening.text.clone());
             }
             if happening.text.contains("come to rest") && told.len() == 2 {

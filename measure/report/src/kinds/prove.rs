@@ -74,13 +74,15 @@ fn overall(report: &ProveReport, word: &str, loaded: bool) -> Option<String> {
     } else {
         format!("{} more", format::share(mean - 1.0, 1.0))
     };
-    let told = |names: &[String], word: &str| match names.len() {
-        0 => format!("none is {word} for certain"),
-        n => format!(
-            "{} {word} for certain ({})",
-            if n == 1 { "1 is".to_owned() } else { format!("{n} are") },
-            format::list(names)
-        ),
+    // With few pairs an interval promises little.
+    let sure = found.iter().all(|(_, r)| format::sure(r));
+    let told = |names: &[String], word: &str| match (names.len(), sure) {
+        (0, true) => format!("none is {word} for certain"),
+        (0, false) => format!("none seems {word}"),
+        (1, true) => format!("1 is {word} for certain ({})", format::list(names)),
+        (1, false) => format!("1 seems {word} ({})", format::list(names)),
+        (n, true) => format!("{n} are {word} for certain ({})", format::list(names)),
+        (n, false) => format!("{n} seem {word} ({})", format::list(names)),
     };
     Some(format!(
         "{word}, launches with brisk take {change} time than without: geometric mean of {}{paper}. Of these {} and {}.",

@@ -20,7 +20,10 @@ impl Actuator {
     /// Gives the outcome of everything that is wanted and of what is not wanted any more.
     pub(super) fn apply_queue(&mut self, device: &str, wanted: &Values) -> Outcomes {
         let queue = BlockQueue::new(&self.paths.sysfs, device);
-        let outcomes = if queue.exists() {
+        let outcomes = if queue.is_empty() {
+            // A loop device keeps its settings for the next file, a reader for the next card.
+            self.journal.as_mut().map_or(Ok(()), |journal| journal.restore_device(&queue)).map(|()| Outcomes::new())
+        } else if queue.exists() {
             let now = identity(&queue);
             if self.identities.get(device).is_some_and(|then| *then != now) {
                 self.forget(device, &queue);
@@ -31,7 +34,7 @@ impl Actuator {
         } else {
             Ok(Outcomes::new())
         };
-        if !queue.exists() {
+        if !queue.exists() || queue.is_empty() {
             self.forget(device, &queue);
             return wanted.keys().map(|setting| (setting.clone(), Outcome::Left { found: None })).collect();
         }
@@ -45,7 +48,7 @@ impl Actuator {
         self.taken.retain(|knob, _| other(knob));
         self.fresh.remove(device);
         self.identities.remove(device);
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = self.journal.as_mut().filter(|_| !queue.is_empty()) {
             // A journal that names a device which is gone does no harm: undo passes over it.
             let _ = journal.forget(queue);
         }
@@ -81,7 +84,6 @@ impl Actuator {
         let mut outcomes = Outcomes::new();
         let theirs: Values = self.taken_of(device);
         let held: BTreeMap<QueueSetting, Held> = self.held_of(device);
-        let released: BTreeSet<&QueueSetting> = held.keys().filter(|setting| !wanted.contains_key(*setting)).collect();
         let mut wanted = wanted.clone();
         wanted.retain(|setting, _| match theirs.get(setting) {
             Some(found) => {
@@ -90,13 +92,11 @@ impl Actuator {
             }
             None => true,
         });
-        let before: Values = wanted
-            .keys()
-            .chain(released.iter().copied())
-            .filter_map(|setting| Some((setting.clone(), queue.get(setting).ok()?)))
-            .collect();
-
         let roots = self.roots(queue, &mut wanted, &theirs, &mut outcomes);
+        let before: Values =
+            wanted.keys().filter_map(|setting| Some((setting.clone(), queue.get(setting).ok()?))).collect();
+        // Also what is wanted to be something that cannot be.
+        let released: BTreeSet<&QueueSetting> = held.keys().filter(|setting| !wanted.contains_key(*setting)).collect();
         if self.journal.is_none() {
             plan(queue, &wanted, &roots, &mut outcomes);
             return Ok(outcomes);
@@ -140,7 +140,9 @@ impl Actuator {
                 }
                 _ => None,
             };
-            outcomes.extend(outcome.map(|outcome| (setting.clone(), outcome)));
+            if let Some(outcome) = outcome {
+                outcomes.entry(setting.clone()).or_insert(outcome);
+            }
         }
         self.close(device, queue)?;
         Ok(outcomes)
@@ -223,7 +225,12 @@ impl Actuator {
             let settled = settle(queue, &goals);
             for ((setting, _), found) in goals.into_iter().zip(settled) {
                 if setting == QueueSetting::DriverTags {
-                    journal.note_driver_tags(queue, found.as_ref().ok().and_then(|tags| tags.parse().ok()))?;
+                    let tags = match &found {
+                        Ok(tags) => Some(tags),
+                        Err(Error::TagsKept(_)) => roots.tags_now.as_ref(),
+                        Err(_) => None,
+                    };
+                    journal.note_driver_tags(queue, tags.and_then(|tags| tags.parse().ok()))?;
                 }
                 stands.insert(setting, found);
             }
@@ -251,7 +258,8 @@ impl Actuator {
         let in_force = queue.scheduler().ok();
         let first = journal.entry(queue, &QueueSetting::Scheduler).map(|entry| &entry.original).or(in_force.as_ref());
         let at_home = first == in_force.as_ref();
-        let tags_rule = in_force.as_deref() == Some("none") && roots.tags.is_some();
+        let is_none = in_force.as_deref() == Some("none");
+        let tags_rule = is_none && roots.tags.is_some();
         let journaled: Values =
             journal.entries(queue).map(|entry| (entry.setting.clone(), entry.original.clone())).collect();
         let all: BTreeSet<&QueueSetting> = wanted.keys().chain(theirs.keys()).chain(journaled.keys()).collect();
@@ -260,6 +268,13 @@ impl Actuator {
             let now = queue.get(setting);
             let goal = match setting {
                 QueueSetting::DriverTags | QueueSetting::Scheduler => continue,
+                // Meant for a scheduler that was refused: here it would resize the driver tags.
+                QueueSetting::NrRequests if is_none && !roots.under_none => {
+                    let (scheduler, in_force) = (roots.scheduler.clone().unwrap_or_default(), "none".to_owned());
+                    let error = Error::NotInForce { scheduler, in_force, name: setting.to_string() };
+                    stands.insert(setting.clone(), Err(error));
+                    continue;
+                }
                 QueueSetting::NrRequests if tags_rule => {
                     // It is what the tags are.
                     let refused = matches!(stands.get(&QueueSetting::DriverTags), Some(Err(_)));
@@ -309,6 +324,15 @@ impl Actuator {
         if changing.is_empty() {
             return Ok(());
         }
+        // What is disturbed and nobody named stays as it is, unless it follows from what was named.
+        for setting in &changing {
+            let named = goals.iter().any(|(goal, _)| goal == setting);
+            let follows = wanted.keys().any(|cause| follows(setting, cause));
+            if let (false, false, Ok(now)) = (named, follows, queue.get(setting)) {
+                goals.push((setting.clone(), now));
+            }
+        }
+        goals.sort();
         journal.begin(queue, &changing.into_iter().collect::<Vec<_>>())?;
         let settled = settle(queue, &goals);
         stands.extend(goals.into_iter().map(|(setting, _)| setting).zip(settled));
@@ -388,11 +412,13 @@ fn number(value: &str) -> Result<u32, Error> {
     value.parse().map_err(|_| Error::NotANumber { value: value.to_owned() })
 }
 
-/// What the kernel would make of a number of driver tags, if it takes it.
+/// What the kernel would make of a number of driver tags, if it takes it and what there was can be put back.
 fn checked_tags(queue: &BlockQueue, wanted_requests: u32) -> Result<u32, Error> {
-    let full_requests = queue.driver_tags_full()?;
-    if wanted_requests > full_requests {
-        return Err(Error::TooManyTags { wanted_requests, full_requests });
+    match queue.driver_tags_full() {
+        Ok(full_requests) if wanted_requests > full_requests => {
+            Err(Error::TooManyTags { wanted_requests, full_requests })
+        }
+        Err(_) => queue.driver_tags_shown().map(|_| at_least_min(wanted_requests)),
+        Ok(_) => Ok(at_least_min(wanted_requests)),
     }
-    Ok(at_least_min(wanted_requests))
 }

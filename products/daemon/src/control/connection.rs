@@ -53,10 +53,15 @@ impl Connection {
         let mut flags = PollFlags::empty();
         if self.has_unread() {
             flags |= PollFlags::OUT;
-        } else if may_ask && !self.monitors {
+        } else if may_ask && self.may_ask() {
             flags |= PollFlags::IN;
         }
         flags
+    }
+
+    /// Whether it may say something now: it has read its answer, and does not only listen.
+    pub(super) fn may_ask(&self) -> bool {
+        !self.has_unread() && !self.monitors
     }
 
     /// When it has to go if nothing changes.
@@ -95,7 +100,7 @@ impl Connection {
 
     /// Whether a whole call waits, or one that is too long to be any, and the answer to the one before is read.
     pub(super) fn wants_something(&self) -> bool {
-        !self.has_unread() && !self.monitors && (self.inbox.contains(&0) || self.inbox.len() > CALL_BYTES_MAX)
+        self.may_ask() && (self.inbox.contains(&0) || self.inbox.len() > CALL_BYTES_MAX)
     }
 
     /// The call that waits.

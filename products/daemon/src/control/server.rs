@@ -135,8 +135,9 @@ impl Server {
     /// Does what can be done without waiting; `happened` is what poll said of [`Self::interests`], in that order. Gives what
     /// the clients ask, each of which gets one answer.
     pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<Asked> {
-        let (door, rest) = happened.split_first().map_or((PollFlags::empty(), &[][..]), |(door, rest)| (*door, rest));
-        let mut said = rest.iter();
+        let may_ask = self.budget.next_ns(now_ns).is_none();
+        // The first is the door's, which is looked at in its turn.
+        let mut said = happened.iter().skip(1);
         for place in &mut self.connections {
             let Some(connection) = place else { continue };
             let flags = said.next().copied().unwrap_or(PollFlags::empty());
@@ -144,7 +145,8 @@ impl Server {
                 if flags.intersects(PollFlags::OUT) {
                     connection.send(now_ns)?;
                 }
-                if flags.intersects(PollFlags::IN) {
+                // While the budget was used up nobody was listened to; now everybody is, before one of them takes it all.
+                if flags.intersects(PollFlags::IN) || (may_ask && connection.may_ask()) {
                     connection.receive()?;
                 }
                 // Who hung up takes no answer any more.
@@ -156,22 +158,58 @@ impl Server {
                 *place = None;
             }
         }
-        if door.intersects(PollFlags::IN) && self.budget.take(now_ns) {
-            self.accept(now_ns);
-        }
-        self.calls(now_ns)
+        self.serve(now_ns)
     }
 
-    fn accept(&mut self, now_ns: u64) {
+    /// Serves the door and the clients in turn, as far as the budget goes; who is left is the first the next time.
+    fn serve(&mut self, now_ns: u64) -> Vec<Asked> {
+        const DOOR: usize = CLIENTS_MAX;
+        const PLACES: usize = CLIENTS_MAX + 1;
+        let mut asked = Vec::new();
+        for step in 0..PLACES {
+            let place = (self.first + step) % PLACES;
+            if self.budget.next_ns(now_ns).is_some() {
+                self.first = place;
+                break;
+            }
+            let served = if place == DOOR { self.accept(now_ns) } else { self.serve_client(place, now_ns, &mut asked) };
+            if served {
+                self.budget.take(now_ns);
+            }
+        }
+        asked
+    }
+
+    /// Takes the call of one client, if it has one; whether it had.
+    fn serve_client(&mut self, client: usize, now_ns: u64, asked: &mut Vec<Asked>) -> bool {
+        let Some(connection) = self.connections[client].as_mut().filter(|one| one.wants_something()) else {
+            return false;
+        };
+        let outcome = connection.take_call(now_ns).and_then(|call| {
+            let oneway = call.oneway == Some(true);
+            match understand(&call) {
+                Ok(ask) => asked.push(Asked { client, oneway, ask, peer: connection.peer }),
+                Err(reply) if !oneway => connection.answer(&reply, now_ns)?,
+                Err(_) => {}
+            }
+            Ok(())
+        });
+        if outcome.is_err() {
+            self.connections[client] = None;
+        }
+        true
+    }
+
+    /// Lets one client in, if one waits and there is room; whether one waited.
+    fn accept(&mut self, now_ns: u64) -> bool {
+        let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
         // Whoever could connect was let in by the mode of the socket.
-        let Ok((stream, _)) = self.listener.accept() else { return };
-        let Ok(peer) = peer_of(&stream) else { return };
-        if stream.set_nonblocking(true).is_err() || !self.has_room_for(peer) {
-            return;
+        let Ok((stream, _)) = self.listener.accept() else { return false };
+        let peer = peer_of(&stream).ok().filter(|peer| self.has_room_for(*peer));
+        if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
+            self.connections[place] = Some(Connection::new(stream, peer, now_ns));
         }
-        if let Some(place) = self.connections.iter_mut().find(|place| place.is_none()) {
-            *place = Some(Connection::new(stream, peer, now_ns));
-        }
+        true
     }
 
     fn has_room_for(&self, peer: Peer) -> bool {
@@ -179,34 +217,6 @@ impl Server {
         let privileged = |peer: Peer| peer.uid == 0;
         privileged(peer)
             || (count(&|one| !privileged(one)) < STRANGERS_MAX && count(&|one| one == peer) < OF_ONE_USER_MAX)
-    }
-
-    fn calls(&mut self, now_ns: u64) -> Vec<Asked> {
-        let mut asked = Vec::new();
-        for step in 0..CLIENTS_MAX {
-            let client = (self.first + step) % CLIENTS_MAX;
-            let Some(connection) = &mut self.connections[client] else { continue };
-            if !connection.wants_something() {
-                continue;
-            }
-            if !self.budget.take(now_ns) {
-                self.first = client;
-                break;
-            }
-            let outcome = connection.take_call(now_ns).and_then(|call| {
-                let oneway = call.oneway == Some(true);
-                match understand(&call) {
-                    Ok(ask) => asked.push(Asked { client, oneway, ask, peer: connection.peer }),
-                    Err(reply) if !oneway => connection.answer(&reply, now_ns)?,
-                    Err(_) => {}
-                }
-                Ok(())
-            });
-            if outcome.is_err() {
-                self.connections[client] = None;
-            }
-        }
-        asked
     }
 
     /// Whether this peer may change something.

@@ -97,16 +97,14 @@ impl Daemon {
 
     fn reset(&mut self) -> Result<Reply, Fault> {
         self.paused = true;
-        self.settings.pause();
-        let report = self.actuator.restore().map_err(|error| Fault::CannotRestore(in_one_line(&error)))?;
+        let restored = self.actuator.restore();
+        // Nothing is wanted of the actuator from here on, and that is written down.
+        self.round();
+        let report = restored.map_err(|error| Fault::CannotRestore(in_one_line(&error)))?;
         let name = |(device, setting): &(String, String)| format!("{device}: {setting}");
         let restored: Vec<String> = report.restored.iter().map(name).collect();
         let left: Vec<String> =
             report.left.iter().map(|left| format!("{}: {}: {}", left.device, left.knob, left.reason)).collect();
-        self.tell(
-            "setting",
-            &format!("{} settings are as before, until the configuration is read again", restored.len()),
-        );
         Ok(reply_with(&[("restored", &restored), ("left", &left)]))
     }
 

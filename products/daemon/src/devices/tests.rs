@@ -51,7 +51,7 @@ fn what_is_mounted_leads_down_to_its_disks() {
     assert_eq!(names(&[mount(5, "/dev/mapper/root")], &[]), ["sda", "sdb"]);
     assert_eq!(names(&[mount(3, "/dev/sdc")], &[]), ["sdc"]);
     // A file system with a number of its own is found by what was mounted, swap by its node.
-    assert_eq!(names(&[mount(0, "/dev/sdb1"), mount(0, "tmpfs")], &["/dev/sdd", "/swap"]), ["sdb", "sdd"]);
+    assert_eq!(names(&[mount(0, "/dev/sdb1"), mount(0, "tmpfs")], &["/dev/block/sdd", "/swap"]), ["sdb", "sdd"]);
     assert_eq!(names(&[], &[]), Vec::<String>::new());
 }
 
@@ -97,6 +97,17 @@ fn the_value_from_before_brisk_outlives_what_brisk_wrote() {
     let mut other = now();
     other[0].model = "another card".to_owned();
     assert_eq!(with_originals(&before, other.clone(), &held(&["scheduler"])), other);
+}
+
+#[test]
+fn a_phone_is_managed_through_its_volumes_and_its_memory_is_not() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platform/sense/tests/fixtures/made-up-phone");
+    let found = managed(&Sense::new(fixture), &Devices::Auto).expect("a tree");
+    // /data is on a partition, / on a volume on another one, and swap is in zram.
+    assert_eq!(found.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["mmcblk0"]);
+    assert_eq!((found[0].model.as_str(), found[0].kind.as_str()), ("000015 MADEUP", "emmc"));
+    assert_eq!(found[0].schedulers, ["mq-deadline", "kyber", "bfq", "none"]);
+    assert_eq!(found[0].original(&QueueSetting::NrRequests), Some("64"));
 }
 
 #[test]

@@ -98,6 +98,39 @@ fn who_floods_is_served_at_the_budget_and_wakes_nobody_between() {
 }
 
 #[test]
+fn who_asks_once_is_served_among_those_who_flood() {
+    let (_dir, path) = place();
+    let mut server = Server::open(&path, None).expect("a socket");
+    let call = message("org.brisk.Daemon.GetStatus");
+    let mut floods: Vec<UnixStream> = (0..6).map(|_| connect(&path)).collect();
+    let (mut now_ns, mut asks) = (S, 0);
+    let mut modest: Option<UnixStream> = None;
+    while now_ns < 60 * S {
+        for flood in &mut floods {
+            while flood.write(&call).is_ok_and(|bytes| bytes == call.len()) {}
+            let _ = read(flood);
+        }
+        // One that comes when the budget has long been used up, asks, reads the answer and goes.
+        if now_ns > 10 * S {
+            let one = modest.get_or_insert_with(|| {
+                let mut one = connect(&path);
+                one.write_all(&call).expect("sent");
+                one
+            });
+            if !read(one).0.is_empty() {
+                asks += 1;
+                modest = None;
+            }
+        }
+        let (_, woken) = turn(&mut server, now_ns);
+        let next_ns = server.next_ns(now_ns).filter(|_| !woken);
+        now_ns = next_ns.unwrap_or(now_ns).max(now_ns + MS);
+    }
+    // Each takes two of the twenty pieces a second, in turn with six others.
+    assert!(asks >= 50, "{asks}");
+}
+
+#[test]
 fn who_does_not_read_is_dropped_with_bounded_memory() {
     let (_dir, path) = place();
     let mut server = Server::open(&path, None).expect("a socket");

@@ -1,0 +1,605 @@
+//! The actuator on this machine's kernel: loop devices and a control group of its own. Needs root.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufReader, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use brisk_act::{Actuator, Applied, Outcome, Paths, restore_leftovers};
+use brisk_core::knob::{Knob, QueueSetting};
+use proptest::prelude::*;
+
+const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;
+const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
+
+/// Tells a child that it is one, and for which device or group.
+const CHILD_OF: &str = "BRISK_ACT_TEST_OF";
+const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
+    if !root {
+        eprintln!("skipped: needs root and loop devices");
+    }
+    root
+}
+
+/// A loop device of our own, which nobody else is given.
+struct Loop {
+    number: u32,
+    dir: tempfile::TempDir,
+}
+
+impl Loop {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let number = 1000 + std::process::id() % 15_000 * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
+        control(LOOP_CTL_ADD, number).expect("a loop device");
+        let new = Self { number, dir };
+        let file = new.dir.path().join("disk");
+        fs::File::create(&file).and_then(|disk| disk.set_len(16 << 20)).expect("a file");
+        let status = Command::new("losetup").arg(new.node()).arg(&file).status().expect("losetup");
+        assert!(status.success());
+        new
+    }
+
+    fn name(&self) -> String {
+        format!("loop{}", self.number)
+    }
+
+    fn node(&self) -> PathBuf {
+        Path::new("/dev").join(self.name())
+    }
+
+    fn paths(&self) -> Paths {
+        Paths::with_run_dir(self.dir.path().join("run"))
+    }
+
+    fn actuator(&self) -> Actuator {
+        Actuator::new(&self.paths(), "briskd", false).expect("a journal")
+    }
+
+    fn journals(&self) -> usize {
+        fs::read_dir(self.paths().journal).map_or(0, Iterator::count)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        Path::new("/sys/block").join(self.name()).join("queue").join(name)
+    }
+
+    fn set(&self, name: &str, value: &str) {
+        fs::write(self.file(name), value).expect("a setting");
+    }
+
+    fn get(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.file(name)).expect("a setting");
+        let chosen = text.split_whitespace().find(|word| word.starts_with('['));
+        chosen.map_or_else(|| text.trim().to_owned(), |word| word.trim_matches(['[', ']']).to_owned())
+    }
+
+    /// Every setting that shows.
+    fn all(&self) -> BTreeMap<String, String> {
+        let plain = ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec", "write_cache"];
+        let tunables = fs::read_dir(self.file("iosched")).into_iter().flatten().flatten();
+        let tunables = tunables.map(|file| format!("iosched/{}", file.file_name().to_str().expect("UTF-8")));
+        plain.into_iter().map(str::to_owned).chain(tunables).map(|name| (name.clone(), self.get(&name))).collect()
+    }
+
+    fn targets(&self, settings: &[(&str, &str)]) -> Vec<(Knob, String)> {
+        let knob = |setting: &str| format!("queue/{}/{setting}", self.name()).parse().expect("a knob");
+        settings.iter().map(|(setting, value)| (knob(setting), (*value).to_owned())).collect()
+    }
+
+    fn unplug(&self) {
+        let _ = Command::new("losetup").arg("-d").arg(self.node()).stderr(Stdio::null()).status();
+        // The driver lets go of its file a moment after losetup has ended.
+        while control(LOOP_CTL_REMOVE, self.number).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.unplug();
+    }
+}
+
+fn control(request: libc::c_ulong, number: u32) -> std::io::Result<()> {
+    let control = fs::OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
+    // SAFETY: both requests take a number and touch no memory of ours; the file is open.
+    let failed = unsafe { libc::ioctl(control.as_raw_fd(), request, libc::c_ulong::from(number)) };
+    if failed < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
+    let short = |knob: Knob| knob.to_string().splitn(3, '/').last().expect("a part").to_owned();
+    applied.into_iter().map(|applied| (short(applied.knob), applied.outcome)).collect()
+}
+
+fn all_done(applied: &[Applied]) -> bool {
+    applied.iter().all(|applied| !matches!(applied.outcome, Outcome::Refused { .. } | Outcome::Left { .. }))
+}
+
+#[test]
+fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
+    if !is_root() {
+        return;
+    }
+    let disk = Loop::new();
+    // What its owner had made of it before.
+    for (name, value) in [
+        ("scheduler", "mq-deadline"),
+        ("nr_requests", "100"),
+        ("iosched/fifo_batch", "8"),
+        ("wbt_lat_usec", "5000"),
+        ("read_ahead_kb", "64"),
+    ] {
+        disk.set(name, value);
+    }
+    let before = disk.all();
+    let mut actuator = disk.actuator();
+
+    let wanted =
+        [("scheduler", "kyber"), ("nr_requests", "32"), ("kyber/read_lat_nsec", "1000000"), ("max_sectors_kb", "256")];
+    let applied = actuator.apply(&disk.targets(&wanted));
+    assert!(all_done(&applied), "{applied:?}");
+    for (name, value) in [
+        ("scheduler", "kyber"),
+        ("nr_requests", "32"),
+        ("iosched/read_lat_nsec", "1000000"),
+        ("max_sectors_kb", "256"),
+        ("wbt_lat_usec", "5000"),
+        ("read_ahead_kb", "64"),
+    ] {
+        assert_eq!(disk.get(name), value, "{name} under kyber");
+    }
+
+    // The wish for 32 requests is gone: kyber's own number, not mq-deadline's.
+    let found = outcomes(actuator.apply(&disk.targets(&wanted[..1])));
+    assert_eq!(found["nr_requests"], Outcome::PutBack { to: "256".to_owned() });
+    assert_eq!(found["scheduler"], Outcome::Unchanged);
+
+    // Under mq-deadline again, with the driver's tags shrunk on the way, its owner's values are back.
+    let found = outcomes(actuator.apply(&disk.targets(&[("driver_tags", "8"), ("nr_requests", "48")])));
+    assert_eq!(found["driver_tags"], Outcome::Written { from: "128".to_owned(), to: "8".to_owned() });
+    assert_eq!(found["scheduler"], Outcome::PutBack { to: "mq-deadline".to_owned() });
+    assert_eq!(disk.get("nr_requests"), "48");
+    assert_eq!(disk.get("iosched/fifo_batch"), "8");
+    assert_eq!(disk.get("iosched/async_depth"), "48", "the kernel derives it from nr_requests");
+    assert_eq!(disk.get("wbt_lat_usec"), "5000");
+
+    assert_eq!(actuator.check(), []);
+    let applied = actuator.apply(&[]);
+    assert!(applied.iter().all(|applied| matches!(applied.outcome, Outcome::PutBack { .. })), "{applied:?}");
+    assert_eq!(disk.all(), before);
+    assert_eq!(disk.journals(), 0);
+}
+
+#[test]
+fn what_the_kernel_rounds_is_what_stands_and_is_not_written_again() {
+    if !is_root() {
+        return;
+    }
+    let disk = Loop::new();
+    disk.set("scheduler", "mq-deadline");
+    let mut actuator = disk.actuator();
+    let wanted = disk.targets(&[("read_ahead_kb", "7"), ("nr_requests", "2"), ("wbt_lat_usec", "-1")]);
+    disk.set("wbt_lat_usec", "0");
+    let found = outcomes(actuator.apply(&wanted));
+    for name in ["read_ahead_kb", "nr_requests", "wbt_lat_usec"] {
+        let stands = disk.get(name);
+        assert!(matches!(&found[name], Outcome::Written { to, .. } if *to == stands), "{name}: {found:?}");
+    }
+    assert_eq!((disk.get("read_ahead_kb").as_str(), disk.get("nr_requests").as_str()), ("4", "4"));
+    let again = outcomes(actuator.apply(&wanted));
+    assert!(again.values().all(|outcome| *outcome == Outcome::Unchanged), "{again:?}");
+    assert_eq!(actuator.check(), []);
+}
+
+fn settings() -> impl Strategy<Value = BTreeMap<&'static str, String>> {
+    let number =
+        |name: &'static str, range: std::ops::Range<u32>| (Just(name), range.prop_map(|n| n.to_string())).boxed();
+    let scheduler = prop::sample::select(vec!["none", "mq-deadline", "kyber", "bfq"]);
+    let cache = prop::sample::select(vec!["write back", "write through"]);
+    let one = prop_oneof![
+        3 => (Just("scheduler"), scheduler.prop_map(str::to_owned)),
+        1 => number("driver_tags", 1..140),
+        2 => number("nr_requests", 1..300),
+        1 => number("read_ahead_kb", 0..4096),
+        1 => number("max_sectors_kb", 4..1300),
+        1 => number("wbt_lat_usec", 0..75_000),
+        1 => (Just("write_cache"), cache.prop_map(str::to_owned)),
+        1 => number("mq-deadline/fifo_batch", 1..32),
+        1 => number("mq-deadline/async_depth", 1..32),
+        1 => number("bfq/slice_idle", 0..32),
+        1 => number("bfq/low_latency", 0..2),
+        1 => number("kyber/read_lat_nsec", 1..9_000_000),
+    ];
+    prop::collection::vec(one, 0..7).prop_map(|settings| settings.into_iter().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn undo_after_apply_is_identity(
+        start in prop::sample::select(vec!["none", "mq-deadline", "kyber", "bfq"]),
+        sequence in prop::collection::vec(settings(), 1..5),
+        by_wish in any::<bool>(),
+    ) {
+        if !is_root() {
+            return Ok(());
+        }
+        let disk = Loop::new();
+        disk.set("scheduler", start);
+        let before = disk.all();
+        let mut actuator = disk.actuator();
+        for settings in &sequence {
+            let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let targets = disk.targets(&settings);
+            let applied = actuator.apply(&targets);
+            prop_assert_eq!(actuator.check(), vec![], "after {:?}", applied);
+            let again = actuator.apply(&targets);
+            let calm = again.iter().all(|a| matches!(a.outcome, Outcome::Unchanged | Outcome::Refused { .. }));
+            prop_assert!(calm, "{:?} then {:?}", applied, again);
+        }
+        if by_wish {
+            actuator.apply(&[]);
+        } else {
+            prop_assert_eq!(actuator.restore().expect("restore").left, vec![]);
+        }
+        prop_assert_eq!(disk.all(), before);
+        prop_assert_eq!(disk.journals(), 0);
+    }
+}
+
+/// This test program again, as the one test that is `name`, with pipes.
+fn child(name: &str, of: &str, journals: &Path, before: &[&str]) -> (Child, ChildStdin, BufReader<ChildStdout>) {
+    let me = std::env::current_exe().expect("this program");
+    let mut words = before.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    words.push(me.to_str().expect("UTF-8").to_owned());
+    words.extend(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"].map(str::to_owned));
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .env(CHILD_OF, of)
+        .env(JOURNALS, journals)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program runs");
+    let (stdin, stdout) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    (child, stdin, BufReader::new(stdout))
+}
+
+/// Reads up to and with the next line that holds `word`.
+fn wait_for(word: &str, from: &mut impl std::io::BufRead) -> String {
+    let mut line = String::new();
+    while !line.contains(word) {
+        line.clear();
+        assert_ne!(from.read_line(&mut line).expect("a line"), 0, "the child ended before it said '{word}'");
+    }
+    line
+}
+
+fn of_parent() -> Option<(String, Paths)> {
+    let of = std::env::var(CHILD_OF).ok()?;
+    let paths = Paths { journal: std::env::var_os(JOURNALS)?.into(), ..Paths::default() };
+    Some((of, paths))
+}
+
+#[test]
+#[ignore = "is killed by another test"]
+fn child_that_switches_until_it_is_killed() {
+    let Some((device, paths)) = of_parent() else { return };
+    let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
+    let knob = |setting: &str| format!("queue/{device}/{setting}").parse::<Knob>().expect("a knob");
+    let all = [
+        vec![(knob("scheduler"), "kyber"), (knob("nr_requests"), "32"), (knob("max_sectors_kb"), "256")],
+        vec![(knob("driver_tags"), "4"), (knob("mq-deadline/fifo_batch"), "1"), (knob("wbt_lat_usec"), "0")],
+        vec![(knob("scheduler"), "bfq"), (knob("bfq/slice_idle"), "0"), (knob("write_cache"), "write through")],
+        vec![(knob("scheduler"), "none"), (knob("nr_requests"), "16")],
+    ];
+    for targets in all.iter().cycle() {
+        let targets: Vec<_> = targets.iter().map(|(knob, value)| (knob.clone(), (*value).to_owned())).collect();
+        let applied = actuator.apply(&targets);
+        assert!(all_done(&applied), "{applied:?}");
+        println!("switched");
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_in_the_middle_of_a_switch_is_undone() {
+    if !is_root() {
+        return;
+    }
+    let disk = Loop::new();
+    for (name, value) in [("scheduler", "mq-deadline"), ("nr_requests", "100"), ("iosched/fifo_batch", "8")] {
+        disk.set(name, value);
+    }
+    let before = disk.all();
+    let mut in_the_middle = 0;
+    for round in 0..16 {
+        let paths = disk.paths();
+        let (mut child, _stdin, mut said) =
+            child("child_that_switches_until_it_is_killed", &disk.name(), &paths.journal, &[]);
+        for _ in 0..=round % 4 {
+            wait_for("switched", &mut said);
+        }
+        // The next switch is under way; a spin of varied length reaches varied places of it.
+        (0..round * 40_000).for_each(|n: u64| _ = std::hint::black_box(n));
+        child.kill().and_then(|()| child.wait()).expect("killed");
+        let journal = fs::read_dir(&paths.journal)
+            .expect("journals")
+            .flatten()
+            .find(|f| f.path().extension().is_some_and(|e| e == "json"));
+        let text = fs::read_to_string(journal.expect("something was changed").path()).expect("journal");
+        in_the_middle += u32::from(text.contains("\"ours\": null"));
+        let reports = restore_leftovers(&paths).expect("undone");
+        assert!(reports.iter().all(|(_, report)| report.left.is_empty()), "round {round}: {reports:?}");
+        assert_eq!(disk.all(), before, "round {round}");
+        assert_eq!(disk.journals(), 0);
+    }
+    eprintln!("{in_the_middle} of 16 were killed with a change under way");
+}
+
+#[test]
+fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
+    if !is_root() {
+        return;
+    }
+    let disk = Loop::new();
+    let mut actuator = disk.actuator();
+    let switches = [
+        disk.targets(&[("scheduler", "kyber"), ("nr_requests", "32")]),
+        disk.targets(&[("scheduler", "bfq"), ("driver_tags", "4"), ("bfq/slice_idle", "0")]),
+    ];
+    actuator.apply(&switches[0]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| disk.unplug());
+        for targets in switches.iter().cycle() {
+            let applied = actuator.apply(targets);
+            if applied.iter().all(|applied| applied.outcome == Outcome::Left { found: None }) && !disk.file("").exists()
+            {
+                break;
+            }
+        }
+    });
+    assert_eq!(actuator.check(), []);
+    // What was under way when it went is not undone.
+    let report = actuator.restore().expect("nothing to undo");
+    assert!(report.left.iter().all(|left| left.reason.contains("gone")), "{report:?}");
+    assert_eq!(disk.journals(), 0);
+}
+
+#[test]
+fn a_scheduler_that_the_kernel_has_no_more_is_not_waited_for() {
+    if !is_root() {
+        return;
+    }
+    let disk = Loop::new();
+    let mut actuator = disk.actuator();
+    actuator.apply(&disk.targets(&[("scheduler", "kyber"), ("read_ahead_kb", "512")]));
+    let file = fs::read_dir(disk.paths().journal).expect("journals").flatten().next().expect("a journal").path();
+    std::mem::forget(actuator);
+    // As if the scheduler had been a module, and its user had died.
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).expect("journal")).expect("JSON");
+    for entry in record["entries"].as_array_mut().expect("entries") {
+        if entry["knob"] == "scheduler" {
+            entry["original"] = "adios".into();
+        }
+    }
+    record["owner"]["start_ticks"] = 1.into();
+    fs::write(&file, record.to_string()).expect("journal");
+    let reports = restore_leftovers(&disk.paths()).expect("the rest is undone");
+    let left = &reports[0].1.left;
+    assert!(left.len() == 1 && left[0].reason.contains("does not offer"), "{left:?}");
+    assert_eq!(disk.journals(), 0);
+}
+
+#[test]
+#[ignore = "runs where sysfs cannot be written"]
+fn child_under_a_read_only_sysfs() {
+    let Some((device, paths)) = of_parent() else { return };
+    let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
+    let targets = ["scheduler", "driver_tags", "nr_requests", "read_ahead_kb"]
+        .map(|setting| format!("queue/{device}/{setting}").parse().expect("a knob"))
+        .into_iter()
+        .zip(["kyber", "4", "8", "512"].map(str::to_owned))
+        .collect::<Vec<(Knob, String)>>();
+    for applied in actuator.apply(&targets) {
+        println!("outcome {}", serde_json::to_string(&applied).expect("JSON"));
+    }
+    println!("left {:?}", actuator.restore());
+}
+
+#[test]
+fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
+    if !is_root() {
+        return;
+    }
+    let script = "mount --bind /sys /sys && mount -o remount,bind,ro /sys && exec \"$@\"";
+    let allowed = Command::new("unshare").args(["-m", "sh", "-c", script, "sh", "true"]).output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: mount namespaces are not allowed here");
+        return;
+    }
+    let disk = Loop::new();
+    let before = disk.all();
+    let unshared = ["unshare", "-m", "sh", "-c", script, "sh"];
+    let (mut child, _stdin, mut said) =
+        child("child_under_a_read_only_sysfs", &disk.name(), &disk.paths().journal, &unshared);
+    for _ in 0..4 {
+        let line = wait_for("outcome ", &mut said);
+        let why = if line.contains("/nr_requests\"") { "none is in force" } else { "Read-only file system" };
+        assert!(line.contains("refused") && line.contains(why), "{line}");
+    }
+    let line = wait_for("left ", &mut said);
+    assert!(line.contains("Ok") && line.contains("left: []"), "nothing was changed, so nothing is to undo: {line}");
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(disk.all(), before);
+    assert_eq!(disk.journals(), 0);
+}
+
+/// A control group of our own below the root of the second version.
+struct Group(PathBuf);
+
+impl Group {
+    fn new() -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");
+        let root = mounts.lines().find_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            let (dir, kind) = (words.next()?, words.next()?);
+            (kind == "cgroup2").then_some(dir)
+        })?;
+        let parent = Path::new(root).join(format!("brisk-act-test-{}", std::process::id()));
+        fs::create_dir_all(parent.join("app-test.scope/inner")).ok()?;
+        Some(Self(parent))
+    }
+
+    fn inner(&self) -> PathBuf {
+        self.0.join("app-test.scope/inner")
+    }
+
+    /// Removes the group and all that is in it.
+    fn remove(&self) {
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+        for dir in ["app-test.scope/inner", "app-test.scope", ""] {
+            // What was killed takes a moment to leave.
+            while fs::remove_dir(self.0.join(dir)).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+const THREADS: usize = 1000;
+
+#[test]
+#[ignore = "is put into a group by another test"]
+fn child_with_a_thousand_threads() {
+    if of_parent().is_none() {
+        return;
+    }
+    let mut line = String::new();
+    println!("here");
+    std::io::stdin().read_line(&mut line).expect("a line when this is in its group");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut sleepers = Vec::new();
+        for _ in 0..THREADS {
+            let sleeper = || {
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::park();
+                }
+            };
+            sleepers
+                .push(std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, sleeper).expect("a thread"));
+        }
+        // And one that makes and ends threads all the time.
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::spawn(|| ()).join().expect("a thread");
+            }
+        });
+        println!("ready");
+        line.clear();
+        std::io::stdin().read_line(&mut line).expect("a line at the end");
+        stop.store(true, Ordering::Relaxed);
+        sleepers.iter().for_each(|sleeper| sleeper.thread().unpark());
+    });
+}
+
+/// Class and level as the kernel has them, of every thread of a process.
+fn priorities(process: u32) -> Vec<i64> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).expect("its threads").flatten();
+    let threads = threads.filter_map(|thread| thread.file_name().to_str()?.parse::<u32>().ok());
+    // SAFETY: ioprio_get(2) takes two numbers and touches no memory of ours.
+    threads.map(|thread| unsafe { libc::syscall(libc::SYS_ioprio_get, 1, thread) }).filter(|bits| *bits >= 0).collect()
+}
+
+#[test]
+fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
+    if !is_root() {
+        return;
+    }
+    let Some(group) = Group::new() else {
+        eprintln!("skipped: no control groups of version 2, or they cannot be made");
+        return;
+    };
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let paths = Paths::with_run_dir(dir.path());
+    let (mut process, mut to_it, mut said) = child("child_with_a_thousand_threads", "group", &paths.journal, &[]);
+    wait_for("here", &mut said);
+    fs::write(group.inner().join("cgroup.procs"), process.id().to_string()).expect("into the group");
+    writeln!(to_it, "go").expect("it reads");
+    wait_for("ready", &mut said);
+
+    let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
+    let knob = Knob::IoPriority { group: "app-test.scope".to_owned() };
+    let wanted = |value: &str| vec![(knob.clone(), value.to_owned())];
+    let counted = |bits: i64| {
+        let all = priorities(process.id());
+        assert!(all.len() > THREADS, "{}", all.len());
+        all.iter().filter(|found| **found != bits).count()
+    };
+    for (value, bits) in [("realtime 4", 1 << 13 | 4), ("idle", 3 << 13), ("best-effort 0", 2 << 13)] {
+        let applied = actuator.apply(&wanted(value));
+        assert!(matches!(&applied[0].outcome, Outcome::Written { to, .. } if to == value), "{applied:?}");
+        assert_eq!(counted(bits), 0, "{value}");
+        assert_eq!(actuator.apply(&wanted(value))[0].outcome, Outcome::Unchanged);
+    }
+    // Its user dies, and the next one finds the journal.
+    let file = fs::read_dir(&paths.journal).expect("journals").flatten().next().expect("a journal").path();
+    std::mem::forget(actuator);
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).expect("journal")).expect("JSON");
+    record["owner"]["start_ticks"] = 1.into();
+    fs::write(&file, record.to_string()).expect("journal");
+    let reports = restore_leftovers(&paths).expect("undone");
+    assert_eq!(reports[0].1.restored, [("app-test.scope".to_owned(), "io_priority".to_owned())]);
+    assert_eq!(counted(0), 0);
+
+    // The group goes while it is changed.
+    let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
+    actuator.apply(&wanted("idle"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            group.remove();
+            process.wait().expect("it was killed");
+        });
+        for value in ["best-effort 7", "idle"].iter().cycle() {
+            match &actuator.apply(&wanted(value))[0].outcome {
+                Outcome::Written { .. } | Outcome::Unchanged => {}
+                Outcome::Left { found: None } => break,
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+    assert_eq!(actuator.restore().expect("nothing to undo").left, []);
+    assert_eq!(fs::read_dir(&paths.journal).expect("journals").count(), 0);
+}
+
+#[test]
+fn settings_are_called_as_the_kernel_calls_them() {
+    if !is_root() {
+        return;
+    }
+    let disk = Loop::new();
+    for setting in ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec", "write_cache"] {
+        let Ok(Knob::Queue { setting: known, .. }) = format!("queue/any/{setting}").parse() else {
+            panic!("{setting}")
+        };
+        assert!(disk.file(&known.to_string()).exists(), "{setting}");
+    }
+    assert_ne!(QueueSetting::DriverTags.to_string(), "nr_requests");
+}

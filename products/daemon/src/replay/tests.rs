@@ -1,0 +1,173 @@
+use brisk_core::app::{AppFacts, classify};
+use brisk_core::decision::Device;
+use brisk_core::snapshot::{DiskTotals, IoTotals};
+use brisk_record::{Decided, Session, Setting, Writer};
+use proptest::prelude::*;
+
+use super::*;
+use crate::explain::Explainer;
+
+const TEXT: &str = "[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 256\n";
+
+fn fixed(value: &str) -> Decided {
+    let resolved = Resolved {
+        knob: "queue/sda/read_ahead_kb".parse().expect("a knob"),
+        value: value.to_owned(),
+        engine: "config".to_owned(),
+        rule: "fixed_choice".to_owned(),
+        reason: brisk_core::decision::Reason::rule("fixed_choice"),
+        over: Vec::new(),
+    };
+    Decided { settings: vec![Setting { resolved, since_unix_ms: 0 }], ..Decided::default() }
+}
+
+fn session() -> Vec<Item> {
+    let snapshot = |second| {
+        Item::Snapshot(Box::new(Snapshot { at_ns: second, wall_unix_ms: second * 1000, ..Snapshot::default() }))
+    };
+    let device = Device { name: "sda".to_owned(), ..Device::default() };
+    vec![
+        Item::Session(Session::default()),
+        Item::Configuration(Configuration { text: TEXT.to_owned(), ..Configuration::default() }),
+        Item::Scene(Scene { devices: vec![device], ..Scene::default() }),
+        snapshot(1),
+        Item::Decided(fixed("256")),
+        snapshot(2),
+        Item::Event(Event { at_ns: 3, kind: EventKind::Resumed { gap_ms: 9 } }),
+        snapshot(3),
+    ]
+}
+
+fn replayed(items: Vec<Item>, instead: Option<&str>) -> Replayed {
+    let mut replay = Replay::new(instead.map(|text| Config::parse(text).expect("a configuration")));
+    items.into_iter().for_each(|item| replay.take(item));
+    replay.end()
+}
+
+#[test]
+fn the_same_brisk_decides_the_same() {
+    let found = replayed(session(), None);
+    assert_eq!(found, Replayed { sessions: 1, rounds: 3, ..Replayed::default() });
+}
+
+#[test]
+fn another_configuration_shows_where_it_differs() {
+    let found = replayed(session(), Some("[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" = 64\n"));
+    assert_eq!((found.rounds, found.differing_rounds, found.differences.len()), (3, 3, 1));
+    let difference = &found.differences[0];
+    let value = |choice: &Option<Choice>| choice.as_ref().map(|choice| choice.value.clone());
+    assert_eq!((difference.wall_unix_ms, difference.knob.as_str()), (1000, "queue/sda/read_ahead_kb"));
+    assert_eq!((value(&difference.recorded), value(&difference.replayed)), (Some("256".into()), Some("64".into())));
+    let nothing = replayed(session(), Some("[engines]\norder = []\n"));
+    assert_eq!(nothing.differences[0].replayed, None);
+}
+
+#[test]
+fn a_difference_that_ends_is_told() {
+    let mut items = session();
+    items.insert(6, Item::Decided(fixed("64")));
+    let snapshot = Snapshot { at_ns: 9, wall_unix_ms: 9000, ..Snapshot::default() };
+    items.push(Item::Snapshot(Box::new(snapshot)));
+    items.push(Item::Decided(fixed("256")));
+    let found = replayed(items, None);
+    assert_eq!((found.rounds, found.differing_rounds), (4, 2));
+    let times: Vec<u64> = found.differences.iter().map(|difference| difference.wall_unix_ms).collect();
+    assert_eq!(times, [2000, 9000]);
+}
+
+#[test]
+fn a_configuration_of_another_brisk_is_complained_about() {
+    let mut items = session();
+    items[1] = Item::Configuration(Configuration { text: "[turbo]\n".to_owned(), ..Configuration::default() });
+    let found = replayed(items, None);
+    assert_eq!(found.complaints.len(), 1);
+    assert!(found.complaints[0].contains("unknown field `turbo`"), "{:?}", found.complaints);
+}
+
+/// A device that works, with apps that come and go, as items of a session with all engines.
+fn busy_session() -> Vec<Item> {
+    let device = Device {
+        name: "sda".to_owned(),
+        kind: "emmc".to_owned(),
+        schedulers: ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned).into(),
+        originals: vec![("scheduler".to_owned(), "none".to_owned()), ("nr_requests".to_owned(), "64".to_owned())],
+        ..Device::default()
+    };
+    let scene = |launching| {
+        let facts = AppFacts { group: "app-x-1.scope".to_owned(), launching, of_user: true, ..AppFacts::default() };
+        Item::Scene(Scene { devices: vec![device.clone()], apps: vec![classify(&facts)] })
+    };
+    let mut items =
+        vec![Item::Session(Session::default()), Item::Configuration(Configuration::default()), scene(false)];
+    for second in 1..30u64 {
+        let group = "app-x-1.scope".to_owned();
+        match second {
+            5 => {
+                items.push(scene(true));
+                items.push(Item::Event(Event { at_ns: second, kind: EventKind::LaunchBegan { group } }));
+            }
+            9 => {
+                items.push(scene(false));
+                items.push(Item::Event(Event { at_ns: second, kind: EventKind::LaunchEnded { group } }));
+            }
+            20 => items.push(Item::Event(Event { at_ns: second, kind: EventKind::Resumed { gap_ms: 7 } })),
+            _ => {}
+        }
+        let io = |per_s: u64| IoTotals { requests: second * per_s, bytes: second * per_s * 4096, time_ms: second * 40 };
+        let disk = DiskTotals { name: "sda".to_owned(), read: io(200), write: io(400), ..DiskTotals::default() };
+        let (at_ns, wall_unix_ms) = (second * 1_000_000_000, second * 1000);
+        let snapshot = Snapshot { at_ns, wall_unix_ms, disks: vec![disk], ..Snapshot::default() };
+        items.push(Item::Snapshot(Box::new(snapshot)));
+    }
+    items
+}
+
+#[test]
+fn a_launch_beside_writes_makes_engines_wish() {
+    let found = replayed(busy_session(), None);
+    // Nothing is recorded as decided, so every wish is a difference.
+    assert!(found.differing_rounds > 0, "{found:?}");
+    let engines = found.differences.iter().filter_map(|one| one.replayed.as_ref()).map(|choice| choice.engine.as_str());
+    assert!(engines.clone().any(|engine| engine == "smartio"), "{found:?}");
+}
+
+proptest! {
+    #[test]
+    fn no_order_of_items_makes_the_engines_panic(order in Just((0..37usize).collect::<Vec<_>>()).prop_shuffle()) {
+        let items = busy_session();
+        let shuffled = order.into_iter().filter_map(|index| items.get(index).cloned()).collect();
+        let _ = replayed(shuffled, None);
+    }
+
+    #[test]
+    fn no_damage_to_a_record_makes_a_reader_panic(
+        places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("daemon.brisk");
+        let mut writer = Writer::begin(&path, Session::default(), None).expect("a record");
+        for item in busy_session() {
+            match item {
+                Item::Configuration(configuration) => writer.configuration(&configuration).expect("written"),
+                Item::Scene(scene) => writer.scene(&scene).expect("written"),
+                Item::Event(event) => writer.event(&event).expect("written"),
+                Item::Snapshot(snapshot) => writer.snapshot(&snapshot).expect("written"),
+                _ => {}
+            }
+        }
+        drop(writer);
+        let mut bytes = std::fs::read(&path).expect("a file");
+        for (place, byte) in places {
+            let at = place.index(bytes.len());
+            bytes[at] = byte;
+        }
+        std::fs::write(&path, bytes).expect("written");
+        let (mut replay, mut explainer) = (Replay::new(None), Explainer::new(None));
+        let _ = brisk_record::read_with_older_part(&path, |item| {
+            replay.take(item.clone());
+            explainer.take(item);
+            Ok::<(), brisk_record::Error>(())
+        });
+        let _ = (replay.end(), explainer.end());
+    }
+}
