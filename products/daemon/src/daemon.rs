@@ -70,6 +70,7 @@ pub struct Daemon {
     last_round_ns: Option<u64>,
     next_look_ns: Option<u64>,
     look_at_devices_ns: Option<u64>,
+    look_for_others_ns: Option<u64>,
     /// Last, so that it outlives the journal.
     _lock: Lock,
 }
@@ -119,8 +120,9 @@ impl Daemon {
         let earliest_ns = self.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
         let round = round.map(|due_ns| due_ns.max(earliest_ns));
         let control = self.server.as_mut().and_then(|server| server.next_ns(now_ns));
-        let others = [self.apps.next_look_ns(), self.look_at_devices_ns, self.manager.next_ns(), control];
-        round.into_iter().chain(others.into_iter().flatten()).min()
+        let looks = [self.apps.next_look_ns(), self.look_at_devices_ns, self.look_for_others_ns];
+        let others = looks.into_iter().chain([self.manager.next_ns(), control]);
+        round.into_iter().chain(others.flatten()).min()
     }
 
     /// Sleeps, and does what is to be done then; whether it is time to end.
@@ -139,6 +141,9 @@ impl Daemon {
             return Ok(true);
         }
         self.take_in(&woken);
+        if self.look_for_others_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+            self.look_for_others();
+        }
         if self.look_at_devices_ns.is_some_and(|due_ns| due_ns <= now_ns) {
             self.look_at_devices();
         }
@@ -175,7 +180,7 @@ impl Daemon {
             self.look_at_devices_ns.get_or_insert(now_ns.saturating_add(SETTLE_NS));
         }
         if woken.queues {
-            self.look_for_others();
+            self.hear_queues();
         }
         for resource in &woken.pressure {
             self.happened(EventKind::Pressure { resource: resource.to_string() });
@@ -247,12 +252,19 @@ impl Daemon {
         }
     }
 
-    /// Looks whether somebody else changed what brisk had set.
-    fn look_for_others(&mut self) {
+    /// Lets go of what was announced of writes to queues, and has it looked at soon: who resizes the driver's tags goes
+    /// through another scheduler and comes back.
+    fn hear_queues(&mut self) {
         if let Some(Err(error)) = self.sources.queues.as_mut().map(brisk_sense::QueueWatch::take) {
             self.lacks(format!("changes by others are not seen at once: {}", in_one_line(&error)));
             self.sources.queues = None;
         }
+        self.look_for_others_ns.get_or_insert(self.now.monotonic_ns.saturating_add(SETTLE_NS));
+    }
+
+    /// Looks whether somebody else changed what brisk had set.
+    fn look_for_others(&mut self) {
+        self.look_for_others_ns = None;
         for taken in self.actuator.check() {
             let (knob, found) = (taken.knob.to_string(), taken.found);
             self.counts.taken_over += 1;
@@ -320,7 +332,7 @@ impl Daemon {
         if change.effects.iter().any(|effect| matches!(effect.outcome.as_str(), "written" | "put_back")) {
             // The tunables of another scheduler are other files, and brisk's own writes are no news.
             self.watch_queues();
-            self.look_for_others();
+            self.hear_queues();
         }
     }
 

@@ -119,7 +119,8 @@ fn describe(sense: &Sense, device: &BlockDevice) -> brisk_sense::Result<Option<D
         Err(error) if error.is_absent() => return Ok(None),
         Err(error) => return Err(error),
     };
-    if queue.schedulers.current.is_none() {
+    // A drive without a medium and a loop device without a file have nothing to serve.
+    if queue.schedulers.current.is_none() || device.size_bytes == 0 {
         return Ok(None);
     }
     let lab_preset = sense.loop_backing(&device.name).ok().flatten().and_then(|backing| lab_preset(&backing.file));

@@ -261,8 +261,23 @@ fn a_device_that_goes_is_let_go() {
         fixed(&device, &[("read_ahead_kb", wanted)]) + &format!("\"queue/{}/read_ahead_kb\" = {wanted}\n", gone.name);
     let daemon = Briskd::start(place(&[&device.name, &gone.name], &rest), &[]);
     assert_eq!(daemon.status().devices.len(), 2);
+    let name = gone.name.clone();
     drop(gone);
-    // A loop device without its file stays; what was set is put back or left, and the daemon goes on.
+    // A loop device without its file stays, and is nothing to manage.
+    let status = daemon.status_when(|status| status.devices.len() == 1);
+    assert!(status.settings.iter().all(|setting| !setting.knob.contains(&name)), "{status:?}");
     let (status, _dir) = daemon.end(Signal::TERM);
     assert!(status.success(), "{status}");
+}
+
+#[test]
+fn who_passes_through_another_value_has_taken_nothing_over() {
+    let Some(device) = Loop::new() else { return };
+    let (_, wanted) = other(&device);
+    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let before = daemon.status();
+    device.set("read_ahead_kb", "32");
+    device.set("read_ahead_kb", wanted);
+    let status = daemon.status_when(|status| status.at_unix_ms > before.at_unix_ms + 1000);
+    assert_eq!((status.taken_over.len(), status.settings[0].outcome.as_str()), (0, "stands"));
 }

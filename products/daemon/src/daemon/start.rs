@@ -103,6 +103,7 @@ impl Daemon {
             last_round_ns: None,
             next_look_ns: None,
             look_at_devices_ns: None,
+            look_for_others_ns: None,
             options,
             _lock: lock,
         })
