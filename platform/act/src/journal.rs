@@ -23,7 +23,7 @@ const SCHEMA_VERSION_OLDEST: u32 = 1;
 /// Extension of a journal that is being written.
 const FRESH: &str = "new";
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     schema_version: u32,
     pub(crate) name: String,
@@ -108,6 +108,8 @@ mod setting_text {
 pub struct Journal {
     file: PathBuf,
     record: Record,
+    /// What the file holds; absent when that is not known.
+    saved: Option<Record>,
     paths: Paths,
 }
 
@@ -127,7 +129,7 @@ impl Journal {
         let file = paths.journal.join(format!("{name}.{}.json", owner.pid));
         let (entries, priorities) = (Vec::new(), Vec::new());
         let record = Record { schema_version: SCHEMA_VERSION, name: name.to_owned(), owner, entries, priorities };
-        Ok(Self { file, record, paths: paths.clone() })
+        Ok(Self { file, record, saved: None, paths: paths.clone() })
     }
 
     /// The journal of this `name` of another process, with whatever that process has changed so far: to change on its
@@ -326,8 +328,16 @@ impl Journal {
             .and_then(|e| e.ours)
     }
 
-    pub(crate) fn save(&self) -> Result<(), Error> {
-        save(&self.file, &self.record).map_err(|source| Error::Journal { path: self.file.clone(), source })
+    /// Puts it on disk, unless that is what is there.
+    pub(crate) fn save(&mut self) -> Result<(), Error> {
+        if self.saved.as_ref() != Some(&self.record) {
+            // Until the write has succeeded nobody knows what is there.
+            self.saved = None;
+            let saved = save(&self.file, &self.record);
+            saved.map_err(|source| Error::Journal { path: self.file.clone(), source })?;
+            self.saved = Some(self.record.clone());
+        }
+        Ok(())
     }
 }
 
