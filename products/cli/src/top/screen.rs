@@ -65,7 +65,7 @@ impl Screen {
         let (width, height) = size.map_or((WIDTH, HEIGHT), |size| (usize::from(size.ws_col), usize::from(size.ws_row)));
         let mut text = String::from("\x1b[H");
         let shown: Vec<String> = lines.iter().take(height).map(|line| cut(line, width) + "\x1b[K").collect();
-        text += &shown.join("\r\n");
+        text += &shown.join("\n");
         text += "\x1b[J";
         write(&text)
     }
