@@ -60,7 +60,7 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
 }
 
 /// What differs between documents of one machine: the command, the screen, the phone, and what watching cost. Only
-/// documents about apps have any of it.
+/// documents about apps and profiles have any of it.
 pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     match document {
@@ -98,6 +98,11 @@ pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
         Document::Prove(report) => {
             facts.push(("Phone", phone(&report.phone)));
             facts.extend(watching(report.apps.iter().flat_map(|app| &app.sets)));
+        }
+        Document::Profile(report) => {
+            facts.push(("Profile of", format!("{} ({})", shorten(&report.device_model, 60), report.device_kind)));
+            facts.extend(report.profile.as_ref().map(|file| ("Kept in", shorten(file, 120))));
+            facts.push(("Meter", shorten(&report.meter.what, 200)));
         }
         _ => {}
     }

@@ -134,6 +134,7 @@ impl Section {
             Document::Suite(report) => kinds::suite::section(report),
             Document::WhatIf(report) => kinds::whatif::section(report),
             Document::Prove(report) => kinds::prove::section(report),
+            Document::Profile(report) => kinds::profile::section(report),
         }
     }
 }

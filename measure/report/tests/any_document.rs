@@ -282,7 +282,22 @@ impl Noise {
             (load.read_alone_us, load.read_interval_us) = (self.number(i), self.number(i + 1));
             load.name.clone_from(&self.text);
         }
+        let mut profile = samples::profile();
+        profile.workloads.truncate(self.kept);
+        (profile.device_model, profile.meter.what) = (self.text.clone(), self.text.clone());
+        for (i, workload) in profile.workloads.iter_mut().enumerate() {
+            workload.name.clone_from(&self.text);
+            for (j, cell) in workload.cells.iter_mut().enumerate() {
+                (cell.requests_per_s, cell.request_uj_mean) = (self.number(i + j), self.number(i * j));
+                (cell.energy_ratio, cell.delay_ratio) = (self.number(j), self.number(j + 1));
+                cell.read_us_mean = (j % 2 == 0).then(|| self.number(i + 2 * j));
+            }
+        }
+        for pick in profile.judged.iter_mut().flat_map(|one| &mut one.picks) {
+            (pick.over_best, pick.energy_ratio) = (self.number(0), self.number(1));
+        }
         let mut documents = vec![
+            Document::Profile(Box::new(profile)),
             Document::Frontier(Box::new(frontier)),
             Document::Bench(Box::new(bench.clone())),
             Document::Slowdown(Box::new(slowdown)),

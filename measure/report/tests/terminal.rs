@@ -42,6 +42,12 @@ fn a_frontier_study_reads_well() {
 }
 
 #[test]
+fn a_profile_reads_well() {
+    let text = brisk_report::terminal(&Document::Profile(Box::new(samples::profile())), Some(110));
+    assert_data_eq!(text, file!["snapshots/profile.txt"]);
+}
+
+#[test]
 fn a_launch_reads_well() {
     let text = brisk_report::terminal(&Document::Launch(Box::new(samples::apps::launch())), Some(110));
     assert_data_eq!(text, file!["snapshots/launch.txt"]);

@@ -7,17 +7,20 @@
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
+//! - [`profile`]: what each setting of a device costs.
 
 use serde::{Deserialize, Serialize};
 
 pub mod frontier;
 pub mod launch;
+pub mod profile;
 pub mod prove;
 pub mod storage;
 pub mod suite;
 
 pub use frontier::*;
 pub use launch::*;
+pub use profile::*;
 pub use prove::{ChangedSetting, Gain, ProveReport};
 pub use storage::*;
 pub use suite::*;
@@ -133,6 +136,8 @@ pub enum Document {
     WhatIf(Box<WhatIfReport>),
     /// `brisk prove`.
     Prove(Box<ProveReport>),
+    /// `brisk profile`.
+    Profile(Box<ProfileReport>),
 }
 
 impl Document {
@@ -151,6 +156,7 @@ impl Document {
             Self::Suite(report) => &report.header,
             Self::WhatIf(report) => &report.header,
             Self::Prove(report) => &report.header,
+            Self::Profile(report) => &report.header,
         }
     }
 
@@ -168,6 +174,7 @@ impl Document {
             Self::Suite(report) => &mut report.header,
             Self::WhatIf(report) => &mut report.header,
             Self::Prove(report) => &mut report.header,
+            Self::Profile(report) => &mut report.header,
         }
     }
 }

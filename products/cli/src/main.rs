@@ -11,6 +11,7 @@ mod latency;
 mod launch;
 mod monitor;
 mod on_phone;
+mod profile;
 mod prove;
 mod replay;
 mod report;
@@ -42,6 +43,8 @@ enum Command {
     Bench(bench::Args),
     /// Run a study on a device: slowdown, concurrency, schedulers, footprint, frontier
     Study(study::Args),
+    /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
+    Profile(profile::Args),
     /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
     Launch(launch::Args),
     /// Measure how long an app takes to answer keys, clicks and scrolling
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Launch(args) => launch::run(&args),
         Command::Latency(args) => latency::run(&args),
         Command::Suite(args) => suite::run(&args),

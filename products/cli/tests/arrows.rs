@@ -47,6 +47,19 @@ const RULES: &[Rule] = &[
         ],
         others: None,
     },
+    Rule {
+        folder: "measure/profile",
+        brisk: &[
+            "brisk-core",
+            "brisk-sense",
+            "brisk-act",
+            "brisk-lab",
+            "brisk-bench",
+            "brisk-results",
+            "brisk-smartstorage",
+        ],
+        others: None,
+    },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     Rule {
         folder: "products/*",
@@ -62,6 +75,7 @@ const RULES: &[Rule] = &[
             "brisk-bench",
             "brisk-launch",
             "brisk-phone",
+            "brisk-profile",
             "brisk-report",
             "brisk-results",
             "brisk-screen",

@@ -8,6 +8,7 @@ pub(crate) mod footprint;
 pub(crate) mod frontier;
 pub(crate) mod latency;
 pub(crate) mod launch;
+pub(crate) mod profile;
 pub(crate) mod prove;
 pub(crate) mod schedulers;
 pub(crate) mod slowdown;

@@ -8,8 +8,9 @@ use brisk_core::stats::Summary;
 use brisk_results::{
     BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
     Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, FrontierLoad, FrontierMeasure,
-    FrontierPoint, FrontierReport, Header, JobResult, Latency, Pattern, SCHEMA_VERSION, SchedulerPoint,
-    SchedulersReport, SlowdownReport, SlowdownRow, SyncResult, Warning,
+    FrontierPoint, FrontierReport, Header, JobResult, Latency, Pattern, ProfileCell, ProfileJudged, ProfileMeter,
+    ProfilePick, ProfileReport, ProfileSetting, ProfileWorkload, SCHEMA_VERSION, SchedulerPoint, SchedulersReport,
+    SlowdownReport, SlowdownRow, SyncResult, Warning,
 };
 
 const LOADS: [(Pattern, Direction); 4] = [
@@ -381,6 +382,70 @@ pub fn frontier() -> FrontierReport {
     }
 }
 
+/// A profile of three settings.
+pub fn profile() -> ProfileReport {
+    let setting =
+        |scheduler: &str, queue_depth_requests| ProfileSetting { scheduler: scheduler.into(), queue_depth_requests };
+    let own = setting("mq-deadline", 8);
+    let all = [(own.clone(), 1.0, 1.0), (setting("none", 4), 0.91, 0.99), (setting("bfq", 4), 1.07, 0.8)];
+    let workload = |name: &str, requests_per_s: f64, best: usize| ProfileWorkload {
+        name: name.into(),
+        about: "dissertation table 3.2, by its published rates".into(),
+        best: all[best].0.clone(),
+        cells: all
+            .iter()
+            .map(|(setting, energy_ratio, delay_ratio)| ProfileCell {
+                setting: setting.clone(),
+                requests_per_s,
+                kept_up: requests_per_s < 2_400.0,
+                request_uj_mean: 61.0 * energy_ratio,
+                read_us_mean: Some(260.0 * delay_ratio),
+                write_us_mean: (best > 0).then_some(512.0),
+                energy_ratio: *energy_ratio,
+                delay_ratio: *delay_ratio,
+            })
+            .collect(),
+    };
+    let pick = |chooser: &str, index: usize, right: bool| {
+        let (setting, energy_ratio, delay_ratio) = all[index].clone();
+        ProfilePick {
+            chooser: chooser.into(),
+            setting,
+            over_best: energy_ratio / 0.91,
+            energy_ratio,
+            delay_ratio,
+            right,
+        }
+    };
+    ProfileReport {
+        header: header(Some(s5_device())),
+        device_model: "galaxy-s5-emmc".into(),
+        device_kind: "emmc".into(),
+        meter: ProfileMeter {
+            name: "modelled".into(),
+            what: "modelled, not measured: the emulated device's operations".into(),
+            uncertainty: "good for comparing settings only".into(),
+        },
+        own: own.clone(),
+        cell_s: 1.0,
+        rounds: 2,
+        taken_over_cells: 1,
+        workloads: vec![workload("AnTuTu", 2_503.0, 1), workload("Vellamo", 10.0, 0), workload("mail", 210.0, 1)],
+        judged: vec![ProfileJudged {
+            workload: "mail".into(),
+            best: setting("none", 4),
+            picks: vec![
+                pick("adaptive", 1, true),
+                pick("paper", 2, false),
+                pick("one_for_all", 1, true),
+                pick("own", 0, false),
+            ],
+        }],
+        held_out: false,
+        profile: Some("/var/lib/brisk/profiles/smartstorage/galaxy-s5-emmc.json".into()),
+    }
+}
+
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
     vec![
@@ -396,6 +461,7 @@ pub fn all() -> Vec<Document> {
         Document::Suite(Box::new(apps::suite())),
         Document::WhatIf(Box::new(apps::what_if())),
         Document::Prove(Box::new(apps::prove())),
+        Document::Profile(Box::new(profile())),
     ]
 }
 
@@ -473,6 +539,11 @@ pub fn ugly() -> Vec<Document> {
         point.loads.truncate(1);
     }
     let (launch, latency, suite, what_if) = apps::ugly(&head, hostile);
+    let mut odd = profile();
+    odd.header = head.clone();
+    odd.workloads.clear();
+    odd.device_model = hostile.into();
+    odd.judged[0].workload = hostile.into();
     let mut few = concurrency();
     few.header = head;
     few.points.truncate(1);
@@ -488,5 +559,6 @@ pub fn ugly() -> Vec<Document> {
         Document::Latency(Box::new(latency)),
         Document::Suite(Box::new(suite)),
         Document::WhatIf(Box::new(what_if)),
+        Document::Profile(Box::new(odd)),
     ]
 }

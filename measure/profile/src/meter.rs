@@ -1,0 +1,117 @@
+//! What energy something took, and how well that is known.
+//!
+//! One interface, several meters; a profile uses one from its start to its end, since their joules are not the same joules:
+//! - [`rapl`]: the processors' own counters. Measured, of the package: the storage itself is not in it.
+//! - [`battery`]: the gauge of a battery that discharges. Measured, of the whole device, and coarse.
+//! - [`modelled`]: counted operations times what each is assumed to take, plus processor time. Modelled, and called so.
+
+pub mod battery;
+pub mod modelled;
+pub mod rapl;
+
+use std::time::Duration;
+
+use brisk_lab::Lab;
+use brisk_sense::Sense;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Which meter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MeterKind {
+    /// Energy counters of the processors (powercap).
+    Rapl,
+    /// A battery's gauge (power_supply).
+    Battery,
+    /// Operations and processor time, times assumed energies.
+    Modelled,
+}
+
+/// A meter in words, for everything that shows its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Which.
+    pub kind: MeterKind,
+    /// What it counts.
+    pub what: String,
+    /// How well.
+    pub uncertainty: String,
+}
+
+/// What happened between begin and end, which a meter may need to know.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Work {
+    /// Processor time of this process, io_uring's workers included.
+    pub cpu_ns: u64,
+    /// Reads and writes that were done.
+    pub requests: u64,
+}
+
+/// Tells what energy was taken between two moments.
+pub trait Meter {
+    /// What it is.
+    fn about(&self) -> About;
+
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// When its source cannot be read.
+    fn begin(&mut self) -> Result<()>;
+
+    /// Gives the energy since [`Meter::begin`], in uJ.
+    ///
+    /// # Errors
+    /// When its source cannot be read, or has told nothing since.
+    fn end(&mut self, work: &Work) -> Result<f64>;
+
+    /// The shortest cell that it can tell apart.
+    fn cell_min(&self) -> Duration;
+}
+
+/// The meter for `disk`: the one asked for, or else for a lab's device the model, as only that knows the device; for
+/// others the processors' counters, the battery's gauge, or the model, in this order.
+///
+/// # Errors
+/// When the one asked for does not work here, with the reason.
+pub fn choose(sense: &Sense, lab: &Lab, disk: &str, is_lab: bool, wanted: Option<MeterKind>) -> Result<Box<dyn Meter>> {
+    let modelled = || -> Box<dyn Meter> {
+        Box::new(if is_lab {
+            modelled::Modelled::of_lab(lab.clone(), disk)
+        } else {
+            modelled::Modelled::of_counters(sense.clone(), disk)
+        })
+    };
+    let rapl = || rapl::Rapl::open(sense.clone()).map(|meter| Box::new(meter) as Box<dyn Meter>);
+    let battery = || battery::Battery::open(sense.clone()).map(|meter| Box::new(meter) as Box<dyn Meter>);
+    match wanted {
+        Some(MeterKind::Modelled) => Ok(modelled()),
+        Some(MeterKind::Rapl) => rapl(),
+        Some(MeterKind::Battery) => battery(),
+        None if is_lab => Ok(modelled()),
+        None => Ok(rapl().or_else(|_| battery()).unwrap_or_else(|_| modelled())),
+    }
+}
+
+impl MeterKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Rapl => "rapl",
+            Self::Battery => "battery",
+            Self::Modelled => "modelled",
+        }
+    }
+
+    pub(crate) fn unusable(self, why: impl Into<String>) -> Error {
+        Error::Meter { meter: self.name(), why: why.into() }
+    }
+}
+
+impl About {
+    /// All of it in one line.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        format!("{}: {} ({})", self.kind.name(), self.what, self.uncertainty)
+    }
+}

@@ -1,0 +1,198 @@
+//! Counted operations, times what each is assumed to take, plus processor time: a model, and called so.
+//!
+//! energy = device + busy time x `awake_mw` + processor time x `cpu_mw`
+//!
+//! - *device*: of a device of the lab, what its flash model counted for commands, transfers, reads, programs and erases (each
+//!   preset names the source of its energies; most are 165 mW of array current times the operation's time). Of any other
+//!   device, its completed requests and bytes, times the figures of the preset `galaxy-s5-emmc`.
+//! - *busy time*: as long as a request is in flight the processors stay awake, in their idle loop.
+//! - *processor time*: of this process, which issues the requests, its io_uring workers included: what a scheduler and its
+//!   queue cost there. Not counted is what kernel threads and interrupts do on its behalf.
+//!
+//! Only differences between settings on one device mean something, and only as far as the constants hold.
+
+use std::time::Duration;
+
+use brisk_lab::Lab;
+use brisk_sense::Sense;
+use serde::{Deserialize, Serialize};
+
+use super::{About, Meter, MeterKind, Work};
+use crate::error::Result;
+
+/// What is assumed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Constants {
+    /// One core at work: the 200 mA that Android's description of power profiles gives as the example for the slowest
+    /// speed of a cluster (source.android.com/docs/core/power/values), at 3.8 V.
+    pub cpu_mw: f64,
+    /// Processors in their idle loop rather than suspended: the 3.9 mA of the power profile in the Android sources
+    /// (frameworks/base/tools/powermodel/test-resource/power_profile.xml, `cpu.idle`), at 3.8 V.
+    pub awake_mw: f64,
+    /// A command (preset `galaxy-s5-emmc`, `command_nj`).
+    pub command_uj: f64,
+    /// A page of 4 KiB read: transfer and array (the same, `bus_page_nj` and `read_page_nj`).
+    pub read_page_uj: f64,
+    /// A page of 4 KiB written: transfer and array (the same, `bus_page_nj` and `program_page_nj`).
+    pub write_page_uj: f64,
+}
+
+impl Default for Constants {
+    fn default() -> Self {
+        Self { cpu_mw: 760.0, awake_mw: 14.8, command_uj: 1.0, read_page_uj: 22.8, write_page_uj: 33.8 }
+    }
+}
+
+/// What the device has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Totals {
+    device_uj: f64,
+    busy_ms: f64,
+}
+
+#[derive(Debug)]
+enum Source {
+    Lab(Lab),
+    Counters(Sense),
+}
+
+/// The model.
+#[derive(Debug)]
+pub struct Modelled {
+    source: Source,
+    disk: String,
+    constants: Constants,
+    began: Totals,
+}
+
+impl Modelled {
+    /// Of a device of the lab.
+    #[must_use]
+    pub fn of_lab(lab: Lab, disk: &str) -> Self {
+        Self {
+            source: Source::Lab(lab),
+            disk: disk.to_owned(),
+            constants: Constants::default(),
+            began: Totals::default(),
+        }
+    }
+
+    /// Of any device, by the kernel's counters.
+    #[must_use]
+    pub fn of_counters(sense: Sense, disk: &str) -> Self {
+        let source = Source::Counters(sense);
+        Self { source, disk: disk.to_owned(), constants: Constants::default(), began: Totals::default() }
+    }
+
+    fn totals(&self) -> Result<Totals> {
+        match &self.source {
+            Source::Lab(lab) => {
+                let status = lab.change(&self.disk, &[], None, false)?;
+                let energy_nj = status.model.get("energy_nj").and_then(serde_json::Value::as_f64);
+                let energy_nj = energy_nj.ok_or_else(|| MeterKind::Modelled.unusable("the lab counts no energy"))?;
+                Ok(Totals { device_uj: energy_nj / 1e3, busy_ms: status.requests.busy_ns as f64 / 1e6 })
+            }
+            Source::Counters(sense) => {
+                let gone = || MeterKind::Modelled.unusable(format!("the kernel counts nothing for {}", self.disk));
+                let stats = sense.disk_stats_of(&self.disk)?.ok_or_else(gone)?;
+                Ok(counted(&self.constants, &stats))
+            }
+        }
+    }
+}
+
+fn counted(constants: &Constants, stats: &brisk_sense::DiskStats) -> Totals {
+    let pages = |bytes: u64| bytes as f64 / 4096.0;
+    let commands = (stats.read.requests + stats.write.requests) as f64;
+    Totals {
+        device_uj: commands * constants.command_uj
+            + pages(stats.read.bytes()) * constants.read_page_uj
+            + pages(stats.write.bytes()) * constants.write_page_uj,
+        busy_ms: stats.busy_ms as f64,
+    }
+}
+
+/// The formula above.
+fn energy_uj(constants: &Constants, began: &Totals, ended: &Totals, cpu_ns: u64) -> f64 {
+    // mW times ms is uJ.
+    let busy_ms = (ended.busy_ms - began.busy_ms).max(0.0);
+    (ended.device_uj - began.device_uj).max(0.0) + busy_ms * constants.awake_mw + cpu_ns as f64 / 1e6 * constants.cpu_mw
+}
+
+impl Meter for Modelled {
+    fn about(&self) -> About {
+        let Constants { cpu_mw, awake_mw, .. } = self.constants;
+        let (device, uncertainty) = match self.source {
+            Source::Lab(_) => ("the emulated device's operations by its preset's energies", "assumed energies"),
+            Source::Counters(_) => ("completed requests by an eMMC's assumed energies", "another device's energies"),
+        };
+        About {
+            kind: MeterKind::Modelled,
+            what: format!(
+                "modelled, not measured: {device}, {awake_mw} mW while busy, {cpu_mw} mW for each processor at work"
+            ),
+            uncertainty: format!("{uncertainty}, so good for comparing settings only; about 3 % from run to run"),
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.began = self.totals()?;
+        Ok(())
+    }
+
+    fn end(&mut self, work: &Work) -> Result<f64> {
+        Ok(energy_uj(&self.constants, &self.began, &self.totals()?, work.cpu_ns))
+    }
+
+    fn cell_min(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formula_adds_device_busy_and_processor() {
+        let constants = Constants { cpu_mw: 1_000.0, awake_mw: 10.0, ..Constants::default() };
+        let began = Totals { device_uj: 5.0, busy_ms: 1.0 };
+        let ended = Totals { device_uj: 105.0, busy_ms: 3.0 };
+        // 100 uJ, 2 ms at 10 mW, 0.5 ms at 1 W.
+        assert_eq!(energy_uj(&constants, &began, &ended, 500_000), 100.0 + 20.0 + 500.0);
+    }
+
+    #[test]
+    fn counters_are_weighed_by_kind_and_size() {
+        let constants = Constants::default();
+        let io =
+            |requests, sectors| brisk_sense::IoCounters { requests, sectors, ..brisk_sense::IoCounters::default() };
+        let stats = brisk_sense::DiskStats {
+            device: brisk_sense::DeviceNumber { major: 8, minor: 0 },
+            name: "sda".to_owned(),
+            read: io(2, 16),
+            write: io(1, 8),
+            in_flight_requests: 0,
+            busy_ms: 0,
+            queue_ms: 0,
+            discard: None,
+            flush: None,
+        };
+        let totals = counted(&constants, &stats);
+        assert!((totals.device_uj - (3.0 + 2.0 * 22.8 + 33.8)).abs() < 1e-9, "{totals:?}");
+    }
+
+    #[test]
+    fn the_constants_of_the_preset_are_those_of_the_preset() {
+        let preset = brisk_flash::Preset::builtin("galaxy-s5-emmc").expect("built in");
+        let value = |name: &str| {
+            let all = preset.parameters();
+            let found = all.iter().find(|p| p.name == name).expect(name);
+            found.value.parse::<f64>().expect("a number") / 1e3
+        };
+        let constants = Constants::default();
+        assert_eq!(constants.command_uj, value("command_nj"));
+        assert_eq!(constants.read_page_uj, value("bus_page_nj") + value("read_page_nj"));
+        assert_eq!(constants.write_page_uj, value("bus_page_nj") + value("program_page_nj"));
+    }
+}

@@ -1,0 +1,315 @@
+//! Requests that arrive when they are due, whether or not the device has answered those before.
+//!
+//! People and apps do not wait for a queue to empty before they ask for more; a load that does would hide that a device
+//! cannot keep up. Arrivals are drawn from the seed alone, so that every setting is asked the very same at the same times.
+//! One thread, one io_uring; between arrivals it sleeps in the kernel.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brisk_bench::address::{Addresses, Region};
+use brisk_bench::buffer::Buffers;
+use brisk_bench::cpu::process_cpu_ns;
+use brisk_bench::latency::Times;
+use io_uring::{IoUring, opcode, types};
+use rand::{RngExt as _, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::{Error, Result};
+use crate::workload::{Action, Stream};
+
+/// Requests in flight at most; what is due beyond waits, and its delay counts.
+const IN_FLIGHT_MAX: usize = 128;
+/// Requests in flight when the time is up are awaited for so long; a device that takes longer has hung.
+const DRAIN_S_MAX: u64 = 30;
+/// A workload whose device has left more than this share of what was due undone could not be kept up with.
+const LEFT_SHARE_MAX: f64 = 0.02;
+
+/// What came of it.
+#[derive(Debug, Clone, Default)]
+pub struct Served {
+    /// Delays of reads, from when they were due.
+    pub reads: Times,
+    /// Delays of writes.
+    pub writes: Times,
+    /// Delays of flushes.
+    pub flushes: Times,
+    /// Requests that were due and had not been issued when the time was up.
+    pub left: u64,
+    /// From the start to the last completion.
+    pub elapsed: Duration,
+    /// Processor time of this process meanwhile: what making the buffers took is not in it.
+    pub cpu_ns: u64,
+}
+
+impl Served {
+    /// Requests done, flushes apart.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.reads.count() + self.writes.count()
+    }
+
+    /// Whether the device could not keep up.
+    #[must_use]
+    pub fn is_saturated(&self) -> bool {
+        self.left as f64 > LEFT_SHARE_MAX * (self.requests() + self.left) as f64
+    }
+}
+
+/// A stream on its way.
+struct Source {
+    stream: Stream,
+    addresses: Addresses,
+    random: ChaCha8Rng,
+    index: u64,
+    due_ns: u64,
+}
+
+impl Source {
+    /// Draws when the next is due: gaps between arrivals of a Poisson process.
+    fn advance(&mut self) {
+        let uniform: f64 = self.random.random();
+        let gap_s = -(1.0 - uniform).ln() / self.stream.requests_per_s;
+        self.due_ns += (gap_s * 1e9) as u64;
+        self.index += 1;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    action: Action,
+    due_ns: u64,
+    offset_bytes: u64,
+    len_bytes: u64,
+}
+
+/// Lets `streams` arrive for `time` on `region` of `file`, and awaits what is in flight then.
+///
+/// # Errors
+/// When io_uring does not work, a request fails, or the stop flag is raised.
+pub fn run(
+    file: BorrowedFd<'_>,
+    region: Region,
+    streams: &[Stream],
+    time: Duration,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Served> {
+    let largest = streams.iter().map(|stream| stream.block_bytes).max().unwrap_or(0).max(4096);
+    if region.len_bytes < largest * streams.len().max(1) as u64 {
+        return Err(Error::Workload {
+            name: "open".to_owned(),
+            why: "the place is smaller than its requests".to_owned(),
+        });
+    }
+    let mut sources = sources(region, streams, seed);
+    let mut buffers = Buffers::new(IN_FLIGHT_MAX, largest as usize, Some(seed)).map_err(Error::NoUring)?;
+    let mut ring = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .build(IN_FLIGHT_MAX as u32)
+        .or_else(|_| IoUring::new(IN_FLIGHT_MAX as u32))
+        .map_err(Error::NoUring)?;
+    if !ring.params().is_feature_ext_arg() {
+        return Err(Error::NoUring(io::Error::from(io::ErrorKind::Unsupported)));
+    }
+    let descriptor = types::Fd(file.as_raw_fd());
+    let mut slots: Vec<Option<InFlight>> = vec![None; IN_FLIGHT_MAX];
+    let mut free: Vec<usize> = (0..IN_FLIGHT_MAX).collect();
+    let mut served = Served::default();
+    let mut failure = None;
+    let end_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let (cpu_ns, begun) = (process_cpu_ns(), Instant::now());
+    let ns = || u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    loop {
+        let now_ns = ns();
+        let going = now_ns < end_ns && failure.is_none() && !stop.load(Ordering::Relaxed);
+        while going && let Some(source) = sources.iter_mut().filter(|s| s.due_ns <= now_ns).min_by_key(|s| s.due_ns) {
+            let Some(slot) = free.pop() else { break };
+            let Stream { action, block_bytes, .. } = source.stream;
+            let offset_bytes = source.addresses.at(source.index);
+            let len = block_bytes as u32;
+            let entry = match action {
+                Action::Read => opcode::Read::new(descriptor, buffers.of(slot), len).offset(offset_bytes).build(),
+                Action::Write => {
+                    let number = source.index ^ seed;
+                    let buffer = buffers.stamped(slot, offset_bytes, number);
+                    opcode::Write::new(descriptor, buffer, len).offset(offset_bytes).build()
+                }
+                Action::Flush => opcode::Fsync::new(descriptor).flags(types::FsyncFlags::DATASYNC).build(),
+            };
+            slots[slot] = Some(InFlight { action, due_ns: source.due_ns, offset_bytes, len_bytes: block_bytes });
+            // SAFETY: the slot's buffer holds the largest request, belongs to this one until its completion is reaped, and
+            // lives until all are (or is leaked below); the caller holds the file.
+            if unsafe { ring.submission().push(&entry.user_data(slot as u64)) }.is_err() {
+                unreachable!("the submission queue holds all slots");
+            }
+            source.advance();
+        }
+        let in_flight = IN_FLIGHT_MAX - free.len();
+        if !going && in_flight == 0 {
+            break;
+        }
+        let next_ns = if going && !free.is_empty() {
+            sources.iter().map(|source| source.due_ns).min().unwrap_or(end_ns).min(end_ns)
+        } else {
+            end_ns.max(now_ns) + Duration::from_secs(DRAIN_S_MAX).as_nanos() as u64
+        };
+        let pause = types::Timespec::from(Duration::from_nanos(next_ns.saturating_sub(ns())));
+        let waited = ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&pause));
+        let timed_out = match waited {
+            Ok(_) => false,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME)) => true,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => false,
+            Err(error) => {
+                // Nothing is known of the requests in flight: their memory has to stay.
+                std::mem::forget(buffers);
+                return Err(Error::NoUring(error));
+            }
+        };
+        let now_ns = ns();
+        let mut reaped = 0;
+        for completion in ring.completion() {
+            let slot = completion.user_data() as usize;
+            let Some(request) = slots.get_mut(slot).and_then(Option::take) else { continue };
+            free.push(slot);
+            reaped += 1;
+            if i64::from(completion.result()) == request.len_bytes as i64 {
+                let times = match request.action {
+                    Action::Read => &mut served.reads,
+                    Action::Write => &mut served.writes,
+                    Action::Flush => &mut served.flushes,
+                };
+                times.add_ns(now_ns.saturating_sub(request.due_ns));
+            } else {
+                failure.get_or_insert(failed(&request, completion.result()));
+            }
+        }
+        if timed_out && reaped == 0 && !going {
+            std::mem::forget(buffers);
+            return Err(Error::NoUring(io::Error::from(io::ErrorKind::TimedOut)));
+        }
+    }
+    served.elapsed = begun.elapsed();
+    served.cpu_ns = process_cpu_ns().saturating_sub(cpu_ns);
+    served.left = sources.iter_mut().map(|source| left(source, end_ns)).sum();
+    match failure {
+        Some(error) => Err(error),
+        None if stop.load(Ordering::Relaxed) => Err(Error::Stopped),
+        None => Ok(served),
+    }
+}
+
+/// Requests that were due before the end and never issued.
+fn left(source: &mut Source, end_ns: u64) -> u64 {
+    let mut left = 0;
+    while source.due_ns < end_ns && source.stream.action != Action::Flush {
+        left += 1;
+        source.advance();
+    }
+    left
+}
+
+/// Each stream has its own part of the region, so that sequential ones stay so.
+fn sources(region: Region, streams: &[Stream], seed: u64) -> Vec<Source> {
+    let share_bytes = region.len_bytes / streams.len().max(1) as u64 / 4096 * 4096;
+    (0..)
+        .zip(streams)
+        .map(|(number, stream)| {
+            let part = Region { start_bytes: region.start_bytes + number * share_bytes, len_bytes: share_bytes };
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            random.set_stream(number);
+            let mut source = Source {
+                stream: *stream,
+                addresses: Addresses::new(stream.pattern, part, stream.block_bytes.max(4096), random.random()),
+                random,
+                index: 0,
+                due_ns: 0,
+            };
+            source.advance();
+            source.index = 0;
+            source
+        })
+        .collect()
+}
+
+fn failed(request: &InFlight, result: i32) -> Error {
+    let operation = match request.action {
+        Action::Read => "read",
+        Action::Write => "write",
+        Action::Flush => "flush",
+    };
+    let InFlight { offset_bytes, len_bytes, .. } = *request;
+    match u64::try_from(result) {
+        Ok(moved_bytes) => brisk_bench::Error::Short { operation, offset_bytes, len_bytes, moved_bytes },
+        Err(_) => {
+            let source = io::Error::from_raw_os_error(-result);
+            brisk_bench::Error::Request { operation, offset_bytes, len_bytes, source }
+        }
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_results::Pattern;
+    use std::os::fd::AsFd;
+
+    fn stream(action: Action, requests_per_s: f64) -> Stream {
+        Stream { action, pattern: Pattern::Random, block_bytes: 4096, requests_per_s }
+    }
+
+    fn file() -> std::fs::File {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(8 << 20).expect("room");
+        file
+    }
+
+    #[test]
+    fn arrivals_are_the_same_for_the_same_seed_and_come_at_their_rate() {
+        let times = |seed| {
+            let mut sources = sources(Region::first(1 << 20), &[stream(Action::Read, 1_000.0)], seed);
+            (0..10_000).map(|_| (sources[0].due_ns, sources[0].advance()).0).collect::<Vec<u64>>()
+        };
+        assert_eq!(times(1), times(1));
+        assert_ne!(times(1), times(2));
+        let last_s = times(1)[9_999] as f64 / 1e9;
+        // Ten thousand arrivals of a Poisson process: 10 s within 4 standard deviations of 0.1.
+        assert!((last_s - 10.0).abs() < 0.4, "{last_s}");
+    }
+
+    #[test]
+    fn what_is_due_is_done_and_counted_by_kind() {
+        let file = file();
+        let streams = [stream(Action::Read, 400.0), stream(Action::Write, 200.0), stream(Action::Flush, 20.0)];
+        let streams = streams.map(|s| if s.action == Action::Flush { Stream { block_bytes: 0, ..s } } else { s });
+        let time = Duration::from_millis(500);
+        let served = run(file.as_fd(), Region::first(8 << 20), &streams, time, 1, &AtomicBool::new(false));
+        let served = match served {
+            Err(Error::NoUring(why)) => return eprintln!("skipped: no io_uring here ({why})"),
+            served => served.expect("run"),
+        };
+        let due = |number: usize| {
+            let mut all = sources(Region::first(8 << 20), &streams, 1);
+            left(&mut all[number], time.as_nanos() as u64)
+        };
+        assert_eq!(served.reads.count() + served.writes.count() + served.left, due(0) + due(1));
+        assert!(served.flushes.count() > 0);
+        assert!(served.elapsed >= time);
+    }
+
+    #[test]
+    fn a_failed_request_and_a_raised_flag_end_it() {
+        let null = std::fs::File::open("/dev/null").expect("there");
+        let region = Region::first(8 << 20);
+        let streams = [stream(Action::Read, 1_000.0)];
+        let run = |file: BorrowedFd<'_>, stop: bool| {
+            run(file, region, &streams, Duration::from_secs(5), 1, &AtomicBool::new(stop))
+        };
+        assert!(matches!(run(null.as_fd(), false), Err(Error::Bench(_) | Error::NoUring(_))));
+        assert!(matches!(run(file().as_fd(), true), Err(Error::Stopped | Error::NoUring(_))));
+    }
+}

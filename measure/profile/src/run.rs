@@ -1,0 +1,454 @@
+//! All cells of a device, one after the other, and what they come to.
+//!
+//! A round goes through the settings in an order drawn anew; under each, through the workloads in an order drawn anew. What
+//! arrives in a workload is the same in all its cells; the numbers of a cell are the medians over the rounds, so that one
+//! round in which the machine was busy does not tell. After each cell what is known is on disk, and a run that was stopped
+//! goes on from there, if device, kernel, meter, settings and workloads are the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use brisk_act::{BlockQueue, Journal, Paths};
+use brisk_bench::control::Control;
+use brisk_bench::engine::Engine;
+use brisk_bench::environment::Run;
+use brisk_bench::load::{End, Load};
+use brisk_bench::place::Place;
+use brisk_bench::work_file::{Size, WorkFile};
+use brisk_bench::{Sense, cache};
+use brisk_lab::Lab;
+use brisk_results::{Direction, Header, Warning};
+use brisk_sense::{SampleChoice, Sampler};
+use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin};
+use brisk_smartstorage::pattern::Window;
+use brisk_smartstorage::{Model, Setting};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::identity::{self, Identity};
+use crate::meter::{self, About, Meter, MeterKind, Work};
+use crate::open_loop;
+use crate::store;
+use crate::workload::{Ask, Workload};
+
+/// Depths that are tried, as far as the device has them; `none` has what its driver has.
+pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
+/// Share of the cells' time that switching, draining and looking takes, for the time left.
+const AROUND: f64 = 1.25;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Directory on the device, or the device itself with `destroy_data`.
+    pub path: PathBuf,
+    /// The content of the device may go.
+    pub destroy_data: bool,
+    /// Workloads.
+    pub workloads: Vec<Workload>,
+    /// Queue depths.
+    pub depths_requests: Vec<u32>,
+    /// Schedulers; none: all that the kernel offers.
+    pub schedulers: Vec<String>,
+    /// Length of a cell in each round.
+    pub cell: Duration,
+    /// Rounds.
+    pub rounds: u32,
+    /// Size of the work file.
+    pub size: Size,
+    /// The meter; none: the best that there is.
+    pub meter: Option<MeterKind>,
+    /// Of all random choices.
+    pub seed: u64,
+    /// Directory of profiles: for what an unfinished run has measured.
+    pub profiles: PathBuf,
+    /// Whether this is to judge a profile, and not one.
+    pub held_out: bool,
+}
+
+/// By workload and setting: requests a second, and whether the device kept up.
+pub type Rates = BTreeMap<(String, Setting), (f64, bool)>;
+
+/// What was measured.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The table.
+    pub model: Model,
+    /// What was done.
+    pub rates: Rates,
+    /// The meter.
+    pub meter: About,
+    /// Cells taken over from a run that was stopped.
+    pub taken_over: usize,
+    /// Head of the document.
+    pub header: Header,
+}
+
+/// One round of a cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Sums {
+    energy_uj: f64,
+    elapsed_s: f64,
+    reads: u64,
+    writes: u64,
+    read_us: f64,
+    write_us: f64,
+    left: u64,
+    window: Window,
+}
+
+/// What a run is about: a run that was stopped is gone on with by one of the same plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Plan {
+    version: u32,
+    device: String,
+    kernel: String,
+    meter: About,
+    own: Setting,
+    settings: Vec<Setting>,
+    workloads: Vec<Workload>,
+    cell_ms: u64,
+    rounds: u32,
+    seed: u64,
+}
+
+/// What is on disk of a run that is not finished.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Unfinished {
+    /// The plan as text: numbers may not be read back to their last digit.
+    plan: String,
+    /// By round, setting and workload.
+    cells: Vec<(u32, usize, usize, Sums)>,
+}
+
+/// Where everything is.
+struct Bench<'a> {
+    options: &'a Options,
+    control: &'a Control<'a>,
+    disk: String,
+    place: Place,
+    work: WorkFile,
+    engine: Engine,
+    meter: Box<dyn Meter>,
+    sampler: Sampler,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When the place cannot be measured, has no single device or nothing to choose, a setting is refused, a request fails, or
+/// the stop flag is raised. The settings are put back in every case; what was measured is kept.
+pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
+    let place = Place::find(sense, &options.path, options.destroy_data)?;
+    let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
+    let disk = located.disk.name.clone();
+    let Identity { model, kind, is_lab } = identity::of(sense, lab, &located.disk);
+    let mut queue = BlockQueue::new(&paths.sysfs, &disk);
+    let own = own(sense, &disk)?;
+    let settings = settings(sense, lab, &disk, is_lab, &own, options)?;
+    let meter = meter::choose(sense, lab, &disk, is_lab, options.meter)?;
+    if options.cell < meter.cell_min() {
+        let least = meter.cell_min().as_secs_f64();
+        return Err(meter.about().kind.unusable(format!("it needs cells of {least} s: use a longer --cell")));
+    }
+    let about = meter.about();
+    let unfinished_file = store::unfinished_of(&options.profiles, &model, options.held_out);
+    let plan = Plan {
+        version: MODEL_VERSION,
+        device: model.clone(),
+        kernel: sense.kernel_release()?,
+        meter: about.clone(),
+        own: own.clone(),
+        settings: settings.clone(),
+        workloads: options.workloads.clone(),
+        cell_ms: u64::try_from(options.cell.as_millis()).unwrap_or(u64::MAX),
+        rounds: options.rounds,
+        seed: options.seed,
+    };
+    let mut unfinished = Unfinished::of(&plan, &unfinished_file);
+    let taken_over = unfinished.cells.len();
+
+    let mut head = Run::begin(sense, &place, options.seed)?;
+    let engine = Engine::choose(None)?;
+    let work = WorkFile::prepare(&place, options.size, &engine, options.seed, control)?;
+    head.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
+    let sampler = Sampler::new(sense.clone(), SampleChoice { devices: vec![disk.clone()], groups: vec![] })?;
+    let mut bench = Bench { options, control, disk, place, work, engine, meter, sampler };
+    let journal = Journal::open("profile", paths).map_err(act("open the journal of changes"))?;
+    let written_bytes = bench.all_rounds(&plan, &mut queue, journal, &mut unfinished, &unfinished_file)?;
+
+    let (model, rates) = table(&plan, &unfinished, model, kind);
+    if rates.values().any(|(_, kept_up)| !kept_up) {
+        head.warn([saturated(&rates)]);
+    }
+    let written_bytes = bench.work.written_bytes + written_bytes;
+    let header = head.end(Some(bench.engine.description()), written_bytes);
+    store::remove(&unfinished_file)?;
+    Ok(Measured { model, rates, meter: about, taken_over, header })
+}
+
+/// What the device under `path` is called.
+///
+/// # Errors
+/// When the place cannot be measured or has no single device.
+pub fn device_of(sense: &Sense, lab: &Lab, path: &Path, destroy_data: bool) -> Result<Identity> {
+    let place = Place::find(sense, path, destroy_data)?;
+    let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
+    Ok(identity::of(sense, lab, &located.disk))
+}
+
+/// What the device has before anything is changed.
+fn own(sense: &Sense, disk: &str) -> Result<Setting> {
+    let queue = sense.block_queue(disk)?;
+    match (queue.schedulers.current, queue.depth_requests) {
+        (Some(scheduler), Some(depth)) => Ok(Setting::new(&scheduler, depth)),
+        _ => Err(Error::NoChoice { device: disk.to_owned() }),
+    }
+}
+
+/// All settings, the device's own first. Under `none` a queue is as deep as the driver's tags: deeper cannot be.
+fn settings(
+    sense: &Sense,
+    lab: &Lab,
+    disk: &str,
+    is_lab: bool,
+    own: &Setting,
+    options: &Options,
+) -> Result<Vec<Setting>> {
+    let offered = sense.block_queue(disk)?.schedulers.available;
+    if let Some(unknown) = options.schedulers.iter().find(|name| !offered.contains(name)) {
+        let why = format!("this kernel has no scheduler '{unknown}' for {disk}: it offers {}", offered.join(", "));
+        return Err(brisk_bench::Error::BadLoad(why).into());
+    }
+    if options.depths_requests.iter().any(|depth| !(4..=100_000).contains(depth)) {
+        let why = "queue depths must be 4 or more, which is the least that the kernel leaves a queue".to_owned();
+        return Err(brisk_bench::Error::BadLoad(why).into());
+    }
+    let wanted = if options.schedulers.is_empty() { &offered } else { &options.schedulers };
+    let tags = if is_lab { Some(lab.change(disk, &[], None, false)?.depth_requests) } else { None };
+    let tags = tags.or((own.scheduler == "none").then_some(own.depth_requests));
+    let mut settings = vec![own.clone()];
+    for scheduler in wanted {
+        for depth in &options.depths_requests {
+            let depth = if scheduler == "none" { tags.map_or(*depth, |tags| tags.min(*depth)) } else { *depth };
+            let setting = Setting::new(scheduler, depth);
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
+        }
+    }
+    Ok(settings)
+}
+
+fn act(doing: &str) -> impl FnOnce(brisk_act::Error) -> Error {
+    move |source| Error::Act { doing: doing.to_owned(), source }
+}
+
+impl Unfinished {
+    /// What a run of the same plan has left in `file`; nothing where that is of another plan, damaged or not there.
+    fn of(plan: &Plan, file: &Path) -> Self {
+        let plan = serde_json::to_string(plan).unwrap_or_default();
+        match store::read::<Self>(file) {
+            Ok(Some(earlier)) if earlier.plan == plan => earlier,
+            _ => Self { plan, cells: Vec::new() },
+        }
+    }
+
+    fn has(&self, round: u32, setting: usize, workload: usize) -> bool {
+        self.cells.iter().any(|(r, s, w, _)| (*r, *s, *w) == (round, setting, workload))
+    }
+
+    /// The rounds of a cell in which anything was done.
+    fn rounds(&self, setting: usize, workload: usize) -> Vec<&Sums> {
+        let of_cell = self.cells.iter().filter(|(_, s, w, _)| (*s, *w) == (setting, workload));
+        of_cell.map(|(.., sums)| sums).filter(|sums| sums.reads + sums.writes > 0).collect()
+    }
+}
+
+/// The median over the rounds that have a value.
+fn median(rounds: &[&Sums], of: impl Fn(&Sums) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = rounds.iter().filter_map(|sums| of(sums)).collect();
+    brisk_core::stats::median(&values)
+}
+
+impl Bench<'_> {
+    /// Goes through all cells that are missing. Gives the bytes that were written.
+    fn all_rounds(
+        &mut self,
+        plan: &Plan,
+        queue: &mut BlockQueue,
+        mut journal: Journal,
+        unfinished: &mut Unfinished,
+        file: &Path,
+    ) -> Result<u64> {
+        let (settings, workloads) = (&plan.settings, &plan.workloads);
+        let all = u64::from(self.options.rounds) * (settings.len() * workloads.len()) as u64;
+        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed);
+        let mut written_bytes = 0;
+        for round in 0..self.options.rounds {
+            let mut order: Vec<usize> = (0..settings.len()).collect();
+            order.shuffle(&mut random);
+            let mut inner: Vec<usize> = (0..workloads.len()).collect();
+            inner.shuffle(&mut random);
+            for &setting in &order {
+                let missing: Vec<usize> =
+                    inner.iter().copied().filter(|workload| !unfinished.has(round, setting, *workload)).collect();
+                if missing.is_empty() {
+                    continue;
+                }
+                let applied = apply(queue, &mut journal, &settings[setting], &plan.own);
+                // More than the driver has is refused under `none`; the cells of that setting stay away.
+                if settings[setting].scheduler == "none" && matches!(applied, Err(Error::Act { .. })) {
+                    journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)))?;
+                    continue;
+                }
+                let measured = applied.and_then(|()| {
+                    for workload in missing {
+                        let done = unfinished.cells.len() as u64;
+                        self.tell(done, all, &settings[setting], &workloads[workload].name);
+                        let (sums, bytes) = self.cell(&workloads[workload])?;
+                        written_bytes += bytes;
+                        unfinished.cells.push((round, setting, workload, sums));
+                        store::write(file, unfinished)?;
+                    }
+                    Ok(())
+                });
+                // A depth under `none` is the driver's, and would stay under all that follows.
+                let undone = journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)));
+                measured?;
+                let left = undone?.left;
+                if !left.is_empty() {
+                    let left = left.iter().map(|l| format!("{}: {}", l.knob, l.reason)).collect::<Vec<_>>().join("; ");
+                    return Err(Error::LeftBehind { device: self.disk.clone(), left });
+                }
+            }
+        }
+        Ok(written_bytes)
+    }
+
+    fn tell(&self, done: u64, all: u64, setting: &Setting, workload: &str) {
+        let left_s = (all - done) as f64 * self.options.cell.as_secs_f64() * AROUND;
+        let left = if left_s >= 90.0 { format!("{:.0} min", left_s / 60.0) } else { format!("{left_s:.0} s") };
+        (self.control.progress)(done as f64 / all.max(1) as f64, &format!("{setting}: {workload}, about {left} left"));
+    }
+
+    /// One workload under the setting in force. Gives what came of it and the bytes written.
+    fn cell(&mut self, workload: &Workload) -> Result<(Sums, u64)> {
+        if self.control.stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        self.work.sync(&self.place)?;
+        let seed = self.options.seed;
+        let before = self.sampler.snapshot()?;
+        self.meter.begin()?;
+        let mut sums = Sums::default();
+        let (written_bytes, cpu_ns, elapsed) = match &workload.ask {
+            Ask::Open(streams) => {
+                let region = self.work.region();
+                let time = self.options.cell;
+                let served = open_loop::run(self.work.fd(), region, streams, time, seed, self.control.stop)?;
+                let sum_us = |times: &brisk_bench::latency::Times| {
+                    times.mean_us().map_or((0, 0.0), |mean| (times.count(), mean * times.count() as f64))
+                };
+                (sums.reads, sums.read_us) = sum_us(&served.reads);
+                (sums.writes, sums.write_us) = sum_us(&served.writes);
+                sums.left = if served.is_saturated() { served.left } else { 0 };
+                let largest = streams.iter().map(|stream| stream.block_bytes).max().unwrap_or(0);
+                (sums.writes * largest, served.cpu_ns, served.elapsed)
+            }
+            Ask::Closed { pattern, read_percent, block_bytes, depth_requests } => {
+                let load = Load {
+                    read_percent: *read_percent,
+                    depth_requests: *depth_requests,
+                    seed,
+                    end: End::after_time(self.options.cell),
+                    ..Load::plain(*pattern, Direction::Read, *block_bytes, self.work.region())
+                };
+                let outcome = self.engine.run(self.work.fd(), &load, self.control.stop)?;
+                if self.control.stop.load(Ordering::Relaxed) {
+                    return Err(Error::Stopped);
+                }
+                (sums.reads, sums.writes) = (outcome.reads.count(), outcome.writes.count());
+                sums.read_us = outcome.reads.mean_us().unwrap_or(0.0) * sums.reads as f64;
+                sums.write_us = outcome.writes.mean_us().unwrap_or(0.0) * sums.writes as f64;
+                (sums.writes * block_bytes, outcome.cpu_ns, Duration::from_nanos(outcome.wall_ns))
+            }
+        };
+        sums.elapsed_s = elapsed.as_secs_f64();
+        let after = self.sampler.snapshot()?;
+        // What is in the device's buffer belongs to this cell.
+        self.work.sync(&self.place)?;
+        sums.energy_uj = self.meter.end(&Work { cpu_ns, requests: sums.reads + sums.writes })?;
+        if let Some(interval) = after.since(&before)
+            && let Some(rates) = interval.disks.iter().find(|disk| disk.name == self.disk)
+        {
+            sums.window = Window::of(rates, interval.elapsed_ns as f64 / 1e9);
+        }
+        Ok((sums, written_bytes))
+    }
+}
+
+/// Puts `setting` in force, from the device's own.
+fn apply(queue: &mut BlockQueue, journal: &mut Journal, setting: &Setting, own: &Setting) -> Result<()> {
+    if setting == own {
+        return Ok(());
+    }
+    let doing = format!("set {setting}");
+    queue.set_scheduler(journal, &setting.scheduler).map_err(act(&doing))?;
+    queue.set_nr_requests(journal, setting.depth_requests).map_err(act(&doing))?;
+    Ok(())
+}
+
+/// The table of a finished run, and for each cell the requests a second and whether the device kept up.
+fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> (Model, Rates) {
+    let mut rates = Rates::new();
+    let workloads = (0..).zip(&plan.workloads).map(|(number, workload)| {
+        let cells = (0..).zip(&plan.settings).filter_map(|(index, setting)| {
+            let rounds = unfinished.rounds(index, number);
+            let per_s = median(&rounds, |sums| Some((sums.reads + sums.writes) as f64 / sums.elapsed_s))?;
+            let kept_up = rounds.iter().all(|sums| sums.left == 0);
+            rates.insert((workload.name.clone(), setting.clone()), (per_s, kept_up));
+            let mut window = Window::default();
+            rounds.iter().for_each(|sums| window.add(&sums.window));
+            let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
+            Some(Cell {
+                setting: setting.clone(),
+                pattern: window.pattern(),
+                request_uj_mean: median(&rounds, |sums| mean(sums.energy_uj, sums.reads + sums.writes))?,
+                read_us_mean: median(&rounds, |sums| mean(sums.read_us, sums.reads)),
+                write_us_mean: median(&rounds, |sums| mean(sums.write_us, sums.writes)),
+            })
+        });
+        brisk_smartstorage::model::Workload { name: workload.name.clone(), cells: cells.collect() }
+    });
+    let model = Model {
+        version: MODEL_VERSION,
+        device,
+        kind,
+        origin: Origin::Measured,
+        meter: plan.meter.in_words(),
+        own: plan.own.clone(),
+        workloads: workloads.collect(),
+    };
+    (model, rates)
+}
+
+fn saturated(rates: &Rates) -> Warning {
+    let mut names: Vec<&str> =
+        rates.iter().filter(|(_, (_, kept_up))| !kept_up).map(|((name, _), _)| name.as_str()).collect();
+    names.dedup();
+    Warning {
+        code: "saturated".to_owned(),
+        text: format!(
+            "The device could not keep up with {} under some settings: delays are those of what was done in time.",
+            names.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+use super::*;
+use crate::workload;
+use brisk_smartstorage::pattern::Window;
+
+fn plan() -> Plan {
+    Plan {
+        version: MODEL_VERSION,
+        device: "TEST".to_owned(),
+        kernel: "6.18".to_owned(),
+        meter: About { kind: MeterKind::Modelled, what: "a".to_owned(), uncertainty: "b".to_owned() },
+        own: Setting::new("mq-deadline", 8),
+        settings: vec![Setting::new("mq-deadline", 8), Setting::new("bfq", 4)],
+        workloads: workload::held_out().into_iter().take(2).collect(),
+        cell_ms: 500,
+        rounds: 2,
+        seed: 1,
+    }
+}
+
+fn sums(reads: u64, energy_uj: f64) -> Sums {
+    Sums {
+        energy_uj,
+        elapsed_s: 0.5,
+        reads,
+        writes: 0,
+        read_us: reads as f64 * 200.0,
+        window: Window::default(),
+        ..Sums::default()
+    }
+}
+
+#[test]
+fn a_run_of_the_same_kind_is_gone_on_with_and_another_is_not() {
+    let dir = tempfile::tempdir().expect("directory");
+    let file = store::unfinished_of(dir.path(), "TEST", false);
+    let mut first = Unfinished::of(&plan(), &file);
+    assert_eq!(first.cells, []);
+    first.cells.push((0, 1, 0, sums(10, 5.0)));
+    store::write(&file, &first).expect("written");
+    let second = Unfinished::of(&plan(), &file);
+    assert!(second.has(0, 1, 0) && !second.has(1, 1, 0) && !second.has(0, 0, 0));
+    for other in [
+        Plan { seed: 2, ..plan() },
+        Plan { kernel: "6.19".to_owned(), ..plan() },
+        Plan { own: Setting::new("none", 4), ..plan() },
+    ] {
+        assert_eq!(Unfinished::of(&other, &file).cells, []);
+    }
+    std::fs::write(&file, "{").expect("written");
+    assert_eq!(Unfinished::of(&plan(), &file).cells, []);
+}
+
+#[test]
+fn cells_are_medians_over_rounds_and_a_setting_that_was_refused_has_none() {
+    let run = plan();
+    let mut found = Unfinished::default();
+    let round = |number, energy_uj| (number, 0, 0, sums(100, energy_uj));
+    found.cells = vec![round(0, 3_000.0), round(1, 9_000.0), round(2, 2_900.0), (0, 0, 1, sums(10, 10.0))];
+    let (model, rates) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
+    let cell = &model.workloads[0].cells[0];
+    assert_eq!((model.workloads[0].cells.len(), cell.request_uj_mean, cell.read_us_mean), (1, 30.0, Some(200.0)));
+    assert_eq!(cell.write_us_mean, None);
+    assert_eq!(rates[&(model.workloads[0].name.clone(), run.own.clone())], (200.0, true));
+    assert!(model.meter.starts_with("modelled"));
+}
+
+#[test]
+fn what_could_not_be_kept_up_with_is_named() {
+    let key = |name: &str| (name.to_owned(), Setting::new("bfq", 4));
+    let rates = [(key("mail"), (1.0, true)), (key("sync"), (1.0, false))].into_iter().collect();
+    let text = saturated(&rates).text;
+    assert!(text.contains("sync") && !text.contains("mail"), "{text}");
+}

@@ -1,0 +1,168 @@
+//! Where profiles are kept: one file for each model of device, and beside it what an unfinished run has measured so far.
+//!
+//! Files are replaced whole, so that nobody reads half of one. A file that is damaged is named and left alone. The daemon reads
+//! them by itself, and knows a device by the same name ([`crate::identity`]).
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use brisk_smartstorage::Model;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+
+/// Where profiles of all engines are.
+pub const PROFILES: &str = "/var/lib/brisk/profiles";
+/// The part of this engine.
+const ENGINE: &str = "smartstorage";
+/// A longer name is cut.
+const NAME_CHARACTERS_MAX: usize = 120;
+
+/// The file of the profile of `device` (a [`brisk_core::decision::Device::model`]) in the directory of profiles.
+#[must_use]
+pub fn file_of(profiles: &Path, device: &str) -> PathBuf {
+    profiles.join(ENGINE).join(format!("{}.json", file_name(device)))
+}
+
+/// The file of what an unfinished run has measured: for a profile, or to judge one.
+#[must_use]
+pub fn unfinished_of(profiles: &Path, device: &str, held_out: bool) -> PathBuf {
+    let what = if held_out { "judgement" } else { "profile" };
+    profiles.join(ENGINE).join(format!("{}.{what}.unfinished", file_name(device)))
+}
+
+/// A plain file name: everything else becomes `_`.
+fn file_name(device: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' };
+    let name: String = device.trim().chars().map(plain).take(NAME_CHARACTERS_MAX).collect();
+    let name = name.trim_start_matches('.');
+    if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
+}
+
+/// The profile of `device`; `None` when there is none.
+///
+/// # Errors
+/// When its file is damaged or cannot be read.
+pub fn load(profiles: &Path, device: &str) -> Result<Option<Model>> {
+    let path = file_of(profiles, device);
+    let Some(model) = read::<Model>(&path)? else { return Ok(None) };
+    checked(&path, model).map(Some)
+}
+
+fn checked(path: &Path, model: Model) -> Result<Model> {
+    match model.check() {
+        Ok(()) => Ok(model),
+        Err(error) => Err(Error::Damaged { path: path.to_owned(), why: error.why }),
+    }
+}
+
+/// Keeps a profile. Gives its file.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn save(profiles: &Path, model: &Model) -> Result<PathBuf> {
+    let path = file_of(profiles, &model.device);
+    write(&path, model)?;
+    Ok(path)
+}
+
+/// Reads a file; `None` when it is not there.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    match fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| Error::Damaged { path: path.to_owned(), why: error.to_string() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::File { doing: "read", path: path.to_owned(), source }),
+    }
+}
+
+/// Replaces a file as a whole.
+pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let failed = |source| Error::File { doing: "write", path: path.to_owned(), source };
+    let bytes = serde_json::to_vec(value).map_err(|error| failed(error.into()))?;
+    let fresh = path.with_extension("new");
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir).map_err(failed)?;
+    }
+    let written = File::create(&fresh).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)
+    });
+    written.map_err(failed)
+}
+
+/// Removes a file that may not be there.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(Error::File { doing: "remove", path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_smartstorage::Setting;
+    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
+    use brisk_smartstorage::pattern::Pattern;
+    use proptest::prelude::*;
+
+    fn model() -> Model {
+        let own = Setting::new("mq-deadline", 8);
+        let cell = Cell {
+            setting: own.clone(),
+            pattern: Pattern::default(),
+            request_uj_mean: 1.5,
+            read_us_mean: Some(3.0),
+            write_us_mean: None,
+        };
+        Model {
+            version: MODEL_VERSION,
+            device: "000015 BGND3R".to_owned(),
+            kind: "emmc".to_owned(),
+            origin: Origin::Measured,
+            meter: "test".to_owned(),
+            own,
+            workloads: vec![Workload { name: "mail".to_owned(), cells: vec![cell] }],
+        }
+    }
+
+    #[test]
+    fn a_profile_is_kept_and_found_again_and_a_damaged_one_is_named() {
+        let dir = tempfile::tempdir().expect("directory");
+        assert_eq!(load(dir.path(), "000015 BGND3R").expect("none"), None);
+        let path = save(dir.path(), &model()).expect("kept");
+        assert!(path.ends_with("smartstorage/000015_BGND3R.json"));
+        assert_eq!(load(dir.path(), "000015 BGND3R").expect("read"), Some(model()));
+        let mut old = model();
+        old.version = 0;
+        write(&file_of(dir.path(), "old"), &old).expect("written");
+        let error = load(dir.path(), "old").expect_err("of another version").to_string();
+        assert!(error.contains("old.json") && error.contains("version 0"), "{error}");
+    }
+
+    #[test]
+    fn no_device_leaves_the_directory() {
+        for name in ["", "..", "../../etc/passwd", ".hidden", "a/b"] {
+            let path = file_of(Path::new("/p"), name);
+            assert_eq!(path.parent(), Some(Path::new("/p/smartstorage")), "{name}");
+            assert!(!path.file_name().expect("a name").to_string_lossy().starts_with('.'), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let dir = tempfile::tempdir().expect("directory");
+            fs::create_dir_all(dir.path().join(ENGINE)).expect("directory");
+            fs::write(file_of(dir.path(), "x"), bytes).expect("written");
+            prop_assert!(load(dir.path(), "x").is_err());
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What is asked of a device while a setting is measured.
+//!
+//! The reference workloads are the eight benchmarks of dissertation table 3.2 by their published rates, and mixes of what
+//! else phones do, so that the table covers sizes, order and flushes, of which the paper says nothing. Sizes and order of
+//! the eight are assumed: 4 KiB, reads at random, writes nine in ten in sequence, a flush for each hundred writes (most writes
+//! of phones are of 4 KiB, and most follow each other in a database's journal or a log).
+//!
+//! The held-out workloads are for judging a profile; none of them is in it.
+
+use brisk_results::{Direction, Pattern};
+use brisk_smartstorage::paper;
+use serde::{Deserialize, Serialize};
+
+/// What a stream does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Makes durable what was written (fdatasync).
+    Flush,
+}
+
+/// Requests of one kind that arrive at random times (a Poisson process).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// What.
+    pub action: Action,
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Size of a request; 0 for flushes.
+    pub block_bytes: u64,
+    /// How many arrive.
+    pub requests_per_s: f64,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// Streams that arrive at their rates, however slow the device is.
+    Open(Vec<Stream>),
+    /// So many requests in flight, always.
+    Closed {
+        /// Order of addresses.
+        pattern: Pattern,
+        /// Share that reads.
+        read_percent: u32,
+        /// Size of a request.
+        block_bytes: u64,
+        /// Requests in flight.
+        depth_requests: u32,
+    },
+}
+
+/// A workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// What it stands for.
+    pub about: String,
+    /// What it asks.
+    pub ask: Ask,
+}
+
+const KIB: u64 = 1024;
+
+fn stream(direction: Direction, pattern: Pattern, block_kib: u64, requests_per_s: f64) -> Stream {
+    let action = if direction == Direction::Read { Action::Read } else { Action::Write };
+    Stream { action, pattern, block_bytes: block_kib * KIB, requests_per_s }
+}
+
+fn flushes(requests_per_s: f64) -> Stream {
+    Stream { action: Action::Flush, pattern: Pattern::Sequential, block_bytes: 0, requests_per_s }
+}
+
+fn open(name: &str, about: &str, streams: &[Stream]) -> Workload {
+    let streams = streams.iter().filter(|stream| stream.requests_per_s > 0.0).copied().collect();
+    Workload { name: name.to_owned(), about: about.to_owned(), ask: Ask::Open(streams) }
+}
+
+/// Random reads and mostly sequential writes of 4 KiB.
+fn app(name: &str, about: &str, reads_per_s: f64, writes_per_s: f64) -> Workload {
+    open(
+        name,
+        about,
+        &[
+            stream(Direction::Read, Pattern::Random, 4, reads_per_s),
+            stream(Direction::Write, Pattern::Sequential, 4, writes_per_s * 0.9),
+            stream(Direction::Write, Pattern::Random, 4, writes_per_s * 0.1),
+            flushes(writes_per_s * 0.01),
+        ],
+    )
+}
+
+/// The workloads of a profile: the eight of the paper, and mixes.
+#[must_use]
+pub fn reference() -> Vec<Workload> {
+    use Direction::{Read, Write};
+    use Pattern::{Random, Sequential};
+    let published = paper::BENCHMARKS
+        .iter()
+        .map(|row| app(row.name, "dissertation table 3.2, by its published rates", row.reads_per_s, row.writes_per_s));
+    let mixes = [
+        open(
+            "launch",
+            "an app starts: its files are read, its state is written",
+            &[
+                stream(Read, Random, 16, 400.0),
+                stream(Read, Sequential, 128, 60.0),
+                stream(Write, Sequential, 4, 40.0),
+                flushes(4.0),
+            ],
+        ),
+        open(
+            "database",
+            "small transactions, each made durable",
+            &[
+                stream(Read, Random, 4, 60.0),
+                stream(Write, Sequential, 4, 120.0),
+                stream(Write, Random, 4, 30.0),
+                flushes(60.0),
+            ],
+        ),
+        open(
+            "stream-in",
+            "a video or song is read ahead of its time",
+            &[stream(Read, Sequential, 128, 30.0), stream(Write, Sequential, 4, 8.0), flushes(1.0)],
+        ),
+        open(
+            "record",
+            "a camera writes while little is read",
+            &[stream(Write, Sequential, 256, 16.0), stream(Read, Random, 4, 30.0), flushes(1.0)],
+        ),
+        open(
+            "install",
+            "a package is unpacked beside an app that reads",
+            &[
+                stream(Write, Sequential, 64, 60.0),
+                stream(Write, Random, 4, 40.0),
+                stream(Read, Random, 4, 200.0),
+                flushes(3.0),
+            ],
+        ),
+        open(
+            "scan",
+            "a gallery or indexer reads everything",
+            &[stream(Read, Sequential, 64, 200.0), stream(Read, Random, 4, 150.0)],
+        ),
+        open(
+            "logs",
+            "small writes at random, hardly a read",
+            &[stream(Write, Random, 4, 60.0), stream(Read, Random, 4, 5.0), flushes(6.0)],
+        ),
+        open(
+            "browse",
+            "pages come from a cache and go to it",
+            &[stream(Read, Random, 8, 120.0), stream(Write, Sequential, 16, 60.0), flushes(5.0)],
+        ),
+    ];
+    published.chain(mixes).collect()
+}
+
+/// Workloads that no profile holds, to judge one by.
+#[must_use]
+pub fn held_out() -> Vec<Workload> {
+    use Direction::{Read, Write};
+    use Pattern::{Random, Sequential};
+    let about = "held out";
+    vec![
+        app("mail", about, 150.0, 60.0),
+        app("social", about, 90.0, 320.0),
+        app("maps", about, 420.0, 105.0),
+        app("reader", about, 700.0, 55.0),
+        app("sync", about, 40.0, 700.0),
+        app("game", about, 1_500.0, 90.0),
+        app("office", about, 220.0, 220.0),
+        open(
+            "chat",
+            about,
+            &[
+                stream(Read, Random, 4, 40.0),
+                stream(Write, Sequential, 4, 80.0),
+                stream(Write, Random, 4, 20.0),
+                flushes(40.0),
+            ],
+        ),
+        open(
+            "second launch",
+            about,
+            &[
+                stream(Read, Random, 16, 250.0),
+                stream(Read, Sequential, 128, 35.0),
+                stream(Write, Sequential, 4, 25.0),
+                flushes(2.0),
+            ],
+        ),
+        open(
+            "update",
+            about,
+            &[
+                stream(Write, Sequential, 64, 40.0),
+                stream(Write, Random, 4, 25.0),
+                stream(Read, Random, 4, 130.0),
+                flushes(2.0),
+            ],
+        ),
+        open("film", about, &[stream(Read, Sequential, 128, 45.0), stream(Write, Sequential, 4, 12.0), flushes(1.0)]),
+        open("gallery", about, &[stream(Read, Sequential, 64, 130.0), stream(Read, Random, 4, 100.0)]),
+    ]
+}
+
+impl Ask {
+    /// Whether anything is written.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Open(streams) => streams.iter().any(|stream| stream.action == Action::Write),
+            Self::Closed { read_percent, .. } => *read_percent < 100,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(workload: &Workload, action: Action) -> f64 {
+        match &workload.ask {
+            Ask::Open(streams) => streams.iter().filter(|s| s.action == action).map(|s| s.requests_per_s).sum(),
+            Ask::Closed { .. } => 0.0,
+        }
+    }
+
+    #[test]
+    fn the_eight_have_their_published_rates() {
+        let all = reference();
+        for row in &paper::BENCHMARKS {
+            let workload = all.iter().find(|w| w.name == row.name).expect(row.name);
+            assert!((rate(workload, Action::Read) - row.reads_per_s).abs() < 1e-9, "{}", row.name);
+            assert!((rate(workload, Action::Write) - row.writes_per_s).abs() < 1e-9, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn no_name_comes_twice_and_nothing_held_out_is_in_the_reference() {
+        let mut names: Vec<String> = reference().into_iter().chain(held_out()).map(|w| w.name).collect();
+        let asks: Vec<Ask> = reference().into_iter().map(|w| w.ask).collect();
+        assert!(held_out().iter().all(|w| !asks.contains(&w.ask)));
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}
