@@ -121,7 +121,7 @@ impl Daemon {
         let round = round.map(|due_ns| due_ns.max(earliest_ns));
         let control = self.server.as_mut().and_then(|server| server.next_ns(now_ns));
         let looks = [self.apps.next_look_ns(), self.look_at_devices_ns, self.look_for_others_ns];
-        let others = looks.into_iter().chain([self.manager.next_ns(), control]);
+        let others = looks.into_iter().chain([self.manager.next_ns(), self.sources.next_ns(now_ns), control]);
         round.into_iter().chain(others.flatten()).min()
     }
 
@@ -189,8 +189,7 @@ impl Daemon {
 
     fn take_in_groups(&mut self) {
         let now_ns = self.now.monotonic_ns;
-        let Some(groups) = &mut self.sources.groups else { return };
-        let changes = match groups.take() {
+        let changes = match self.sources.take_groups(now_ns) {
             Ok(changes) => changes,
             Err(error) => {
                 self.lacks(format!("no launches of apps are seen any more: {}", in_one_line(&error)));

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
-use brisk_sense::{BlockWatch, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, TableWatch};
+use brisk_sense::{BlockWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, TableWatch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -21,6 +21,9 @@ use crate::control::Server;
 /// How long tasks may stand still within two seconds before that is an event.
 const STALL: Duration = Duration::from_millis(200);
 
+/// Groups that come and go faster than this are heard together.
+const TOGETHER_NS: u64 = 10_000_000;
+
 /// The sources.
 #[derive(Debug)]
 pub struct Sources {
@@ -29,6 +32,7 @@ pub struct Sources {
     clock: Option<OwnedFd>,
     /// Control groups.
     pub groups: Option<GroupWatch>,
+    groups_pace: Pace,
     blocks: Option<BlockWatch>,
     /// Writes to block queues.
     pub queues: Option<QueueWatch>,
@@ -36,6 +40,28 @@ pub struct Sources {
     pressure: Vec<PressureWatch>,
     /// What this machine does not tell, a sentence each.
     pub lacking: Vec<String>,
+}
+
+/// Lets single events through at once, and those that crowd together.
+#[derive(Debug, Default)]
+struct Pace {
+    heard_ns: Option<u64>,
+    until_ns: u64,
+}
+
+impl Pace {
+    /// Something was heard.
+    fn heard(&mut self, now_ns: u64) {
+        if self.heard_ns.is_some_and(|heard_ns| now_ns.saturating_sub(heard_ns) < 2 * TOGETHER_NS) {
+            self.until_ns = now_ns.saturating_add(TOGETHER_NS);
+        }
+        self.heard_ns = Some(now_ns);
+    }
+
+    /// When it is listened again; `None` while it is.
+    fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        (now_ns < self.until_ns).then_some(self.until_ns)
+    }
 }
 
 /// Signals that mean something to the daemon.
@@ -107,6 +133,7 @@ impl Sources {
             signals: Signals::take_over()?,
             clock: clock_watch().ok(),
             groups,
+            groups_pace: Pace::default(),
             blocks,
             queues,
             tables: mounts.into_iter().chain(swaps).collect(),
@@ -124,7 +151,8 @@ impl Sources {
         let mut fds: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(16);
         fds.push((Source::Signals, self.signals.pipe.as_fd(), readable));
         fds.extend(self.clock.iter().map(|clock| (Source::Clock, clock.as_fd(), readable)));
-        fds.extend(self.groups.iter().map(|groups| (Source::Groups, groups.as_fd(), readable)));
+        let groups = self.groups.iter().filter(|_| self.groups_pace.next_ns(now_ns).is_none());
+        fds.extend(groups.map(|groups| (Source::Groups, groups.as_fd(), readable)));
         fds.extend(self.blocks.iter().map(|blocks| (Source::Blocks, blocks.as_fd(), readable)));
         fds.extend(self.queues.iter().map(|queues| (Source::Queues, queues.as_fd(), readable)));
         fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
@@ -146,6 +174,21 @@ impl Sources {
         }
         let said: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
         Ok(self.sort(&order, &said))
+    }
+
+    /// When it wants to be waited on again although nothing happens.
+    #[must_use]
+    pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        self.groups_pace.next_ns(now_ns)
+    }
+
+    /// Takes what became of control groups.
+    ///
+    /// # Errors
+    /// When they cannot be watched any more.
+    pub fn take_groups(&mut self, now_ns: u64) -> brisk_sense::Result<Vec<GroupChange>> {
+        self.groups_pace.heard(now_ns);
+        self.groups.as_mut().map_or_else(|| Ok(Vec::new()), GroupWatch::take)
     }
 
     fn sort(&mut self, order: &[Source], said: &[PollFlags]) -> Woken {
@@ -236,5 +279,25 @@ impl Signals {
         // One byte for each signal; the flags say which. None is left to be announced again.
         while self.pipe.read(&mut bytes).is_ok_and(|count| count > 0) {}
         (self.stop.swap(false, Ordering::SeqCst), self.reload.swap(false, Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_event_is_heard_at_once_and_a_crowd_together() {
+        let mut pace = Pace::default();
+        let mut heard = 0;
+        // One, a second later another one, and then one in each of a thousand milliseconds.
+        for now_ns in [0, 1_000_000_000].into_iter().chain((0..1000u64).map(|ms| 2_000_000_000 + ms * 1_000_000)) {
+            if pace.next_ns(now_ns).is_none() {
+                pace.heard(now_ns);
+                heard += 1;
+                assert!(now_ns > 2_000_000_000 || pace.next_ns(now_ns).is_none(), "{now_ns}");
+            }
+        }
+        assert!((90..=120).contains(&heard), "{heard}");
     }
 }

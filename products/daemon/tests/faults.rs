@@ -14,6 +14,9 @@ use brisk_daemon::replay::Replay;
 use harness::{App, Briskd, Loop, PATIENCE, configure, place, run};
 use rustix::process::Signal;
 
+/// Apps of others that are launched meanwhile are none of a test's business.
+const NO_ENGINE: &str = "[engines]\norder = []\n";
+
 fn fixed(device: &Loop, settings: &[(&str, &str)]) -> String {
     let line = |(setting, value): &(&str, &str)| format!("\"queue/{}/{setting}\" = \"{value}\"\n", device.name);
     let lines: String = settings.iter().map(line).collect();
@@ -61,7 +64,7 @@ fn what_a_killed_daemon_left_is_put_back_by_the_next() {
 #[test]
 fn a_second_daemon_is_refused_and_told_of_the_first() {
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], ""), &[]);
+    let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
     let (status, said) = run(daemon.dir.path(), &[]);
     assert_eq!(status.code(), Some(2));
     assert!(said.contains(&format!("another briskd runs as process {}", daemon.pid())), "{said}");
@@ -159,7 +162,7 @@ fn a_full_disk_stops_the_record_and_nothing_else() {
 #[test]
 fn clients_that_stall_or_flood_hold_up_nobody() {
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], ""), &[]);
+    let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
     let socket = daemon.dir.path().join("run").join(SOCKET);
     let call = b"{\"method\":\"org.brisk.Daemon.GetStatus\"}\0";
     let flood = |stream: &mut UnixStream| {
@@ -188,7 +191,7 @@ fn a_launch_is_seen_from_its_group() {
     let Some(device) = Loop::new() else { return };
     let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2;
     let Some(v2) = v2 else { return eprintln!("skipped: no control groups of the second version are mounted") };
-    let daemon = Briskd::start(place(&[&device.name], ""), &[]);
+    let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
     let dir = v2.mount_point.join(format!("app-daemon\\x2dtest-{}.scope", std::process::id()));
     let Some(mut app) = App::new(&dir) else { return };
     let mut client = daemon.client();
@@ -233,7 +236,8 @@ fn a_dry_run_says_what_it_would_do_and_does_nothing() {
 fn a_recorded_session_is_decided_again_as_it_was() {
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
-    let rest = format!("[fixed]\n\"queue/{}/read_ahead_kb\" = {wanted}\n", device.name);
+    let rest =
+        format!("[engines]\norder = [\"smartstorage\"]\n[fixed]\n\"queue/{}/read_ahead_kb\" = {wanted}\n", device.name);
     let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
     let begun = std::time::Instant::now();
     while daemon.status().counts.rounds < 5 && begun.elapsed() < PATIENCE {
