@@ -100,7 +100,8 @@ impl Daemon {
         let restored = self.actuator.restore();
         self.recorder.close(self.now);
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
-        for left in &report.left {
+        // What is gone has no setting that anybody could miss.
+        for left in report.left.iter().filter(|left| left.found.is_some()) {
             eprintln!(
                 "briskd: {} of {} stays {}: {}",
                 left.knob,
