@@ -14,13 +14,13 @@ use crate::meter::About;
 use crate::run::{Measured, Options};
 use crate::workload;
 
-/// The document of a profile: with the judgement of workloads left out in turn.
+/// The document of a profile, with the judgement of workloads left out in turn, and its file, if it is kept.
 #[must_use]
-pub fn of_profile(measured: Measured, options: &Options, file: &Path) -> ProfileReport {
+pub fn of_profile(measured: Measured, options: &Options, file: Option<&Path>) -> ProfileReport {
     let config = Config::default();
     let judged = leave_one_out(&config, &measured.model);
     let mut report = of(measured, options, &config, &judged);
-    report.profile = Some(file.display().to_string());
+    report.profile = file.map(|file| file.display().to_string());
     report
 }
 
@@ -45,7 +45,7 @@ pub fn of_judgement(profile: &Model, measured: Measured, options: &Options, file
 }
 
 fn of(measured: Measured, options: &Options, config: &Config, judged: &[Judged]) -> ProfileReport {
-    let Measured { model, rates, meter, taken_over, header } = measured;
+    let Measured { model, rates, meter, taken_over, header, .. } = measured;
     let workloads = model.workloads.iter().map(|of| {
         let asked = options.workloads.iter().find(|asked: &&workload::Workload| asked.name == of.name);
         ProfileWorkload {

@@ -40,6 +40,10 @@ use crate::workload::{Ask, Workload};
 pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
 /// Share of the cells' time that switching, draining and looking takes, for the time left.
 const AROUND: f64 = 1.25;
+/// Rounds that differ by more say more of the machine than of the setting: the engine looks for savings of 2 % ...
+const ENERGY_SPREAD_SHARE_MAX: f64 = 0.05;
+/// ... and for delays that are hardly longer.
+const DELAY_SPREAD_SHARE_MAX: f64 = 0.10;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -82,6 +86,9 @@ pub struct Measured {
     pub rates: Rates,
     /// The meter.
     pub meter: About,
+    /// Half the distance between the rounds of a cell over their middle, in the middle of all cells: of energy, and of delay.
+    /// Nothing where there is one round.
+    pub spread_share: (f64, f64),
     /// Cells taken over from a run that was stopped.
     pub taken_over: usize,
     /// Head of the document.
@@ -185,10 +192,17 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
     if rates.values().any(|(_, kept_up)| !kept_up) {
         head.warn([saturated(&rates)]);
     }
+    let spread_share = (
+        spread_share(&plan, &unfinished, |sums| mean(sums.energy_uj, sums.reads + sums.writes)),
+        spread_share(&plan, &unfinished, |sums| mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes))),
+    );
+    if is_noisy(spread_share) {
+        head.warn([noisy(spread_share)]);
+    }
     let written_bytes = bench.work.written_bytes + written_bytes;
     let header = head.end(Some(bench.engine.description()), written_bytes);
     store::remove(&unfinished_file)?;
-    Ok(Measured { model, rates, meter: about, taken_over, header })
+    Ok(Measured { model, rates, meter: about, spread_share, taken_over, header })
 }
 
 /// What the device under `path` is called.
@@ -403,6 +417,50 @@ fn apply(queue: &mut BlockQueue, journal: &mut Journal, setting: &Setting, own: 
     Ok(())
 }
 
+fn mean(sum: f64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// How far rounds of the same cell are apart, in the middle of all cells.
+fn spread_share(plan: &Plan, unfinished: &Unfinished, of: impl Fn(&Sums) -> Option<f64>) -> f64 {
+    let cells = (0..plan.settings.len()).flat_map(|s| (0..plan.workloads.len()).map(move |w| (s, w)));
+    let spreads: Vec<f64> = cells
+        .filter_map(|(setting, workload)| {
+            let values: Vec<f64> = unfinished.rounds(setting, workload).into_iter().filter_map(&of).collect();
+            let (low, high) = values.iter().fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(*v), h.max(*v)));
+            (values.len() > 1 && high > 0.0).then(|| (high - low) / (high + low))
+        })
+        .collect();
+    brisk_core::stats::median(&spreads).unwrap_or(0.0)
+}
+
+fn is_noisy((energy, delay): (f64, f64)) -> bool {
+    energy > ENERGY_SPREAD_SHARE_MAX || delay > DELAY_SPREAD_SHARE_MAX
+}
+
+fn noisy((energy, delay): (f64, f64)) -> Warning {
+    Warning {
+        code: "noisy_profile".to_owned(),
+        text: format!(
+            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay (limits {:.0} and {:.0} %): what a \
+             setting costs cannot be told from what else the machine did, so this is not kept. Measure again when nothing \
+             else runs.",
+            energy * 100.0,
+            delay * 100.0,
+            ENERGY_SPREAD_SHARE_MAX * 100.0,
+            DELAY_SPREAD_SHARE_MAX * 100.0
+        ),
+    }
+}
+
+impl Measured {
+    /// Whether the rounds differ by so much that nobody should choose settings by them.
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        is_noisy(self.spread_share)
+    }
+}
+
 /// The table of a finished run, and for each cell the requests a second and whether the device kept up.
 fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> (Model, Rates) {
     let mut rates = Rates::new();
@@ -414,7 +472,6 @@ fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> 
             rates.insert((workload.name.clone(), setting.clone()), (per_s, kept_up));
             let mut window = Window::default();
             rounds.iter().for_each(|sums| window.add(&sums.window));
-            let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
             Some(Cell {
                 setting: setting.clone(),
                 pattern: window.pattern(),

@@ -17,6 +17,7 @@ pub(crate) fn meaning(code: &str) -> Option<&'static str> {
         "no_bpf" => "the causes of waiting are sums only, and what was read is not known",
         "probes_missing" => "some causes of waiting were not seen and count as others",
         "opens_unknown" => "cold launches may have found some of their files in memory",
+        "noisy_profile" => "the machine was too busy to tell settings apart",
         "saturated" => "more arrived than the device could do",
         "not_restored" => "a setting of the device could not be put back",
         _ => return None,

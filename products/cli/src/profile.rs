@@ -166,12 +166,15 @@ fn known(session: &Session, lab: &Lab, options: &Options) -> anyhow::Result<Mode
     }
 }
 
-/// Keeps the profile, or judges the one that there is.
+/// Keeps the profile, unless it is noise, or judges the one that there is.
 fn keep(known: Option<Model>, options: &Options, measured: Measured) -> brisk_profile::Result<ProfileReport> {
     let file = store::file_of(&options.profiles, &measured.model.device);
     if let Some(known) = known {
         return report::of_judgement(&known, measured, options, &file);
     }
+    if measured.is_noisy() {
+        return Ok(report::of_profile(measured, options, None));
+    }
     store::save(&options.profiles, &measured.model)?;
-    Ok(report::of_profile(measured, options, &file))
+    Ok(report::of_profile(measured, options, Some(&file)))
 }

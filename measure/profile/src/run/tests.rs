@@ -71,3 +71,18 @@ fn what_could_not_be_kept_up_with_is_named() {
     let text = saturated(&rates).text;
     assert!(text.contains("sync") && !text.contains("mail"), "{text}");
 }
+
+#[test]
+fn rounds_that_differ_make_a_profile_that_is_not_kept() {
+    let spread = |second_uj: f64, rounds: u32| {
+        let mut cells = vec![(0, 0, 0, sums(100, 3_000.0)), (1, 0, 0, sums(100, second_uj))];
+        cells.truncate(rounds as usize);
+        let found = Unfinished { cells, ..Unfinished::default() };
+        spread_share(&plan(), &found, |sums| mean(sums.energy_uj, sums.reads))
+    };
+    assert_eq!(spread(3_000.0, 2), 0.0);
+    assert!((spread(4_500.0, 2) - 0.2).abs() < 1e-9);
+    assert_eq!(spread(9_000.0, 1), 0.0);
+    assert!(is_noisy((0.2, 0.0)) && is_noisy((0.0, 0.2)) && !is_noisy((0.02, 0.05)));
+    assert!(noisy((0.2, 0.3)).text.contains("20 % in energy and 30 % in delay"));
+}
