@@ -131,7 +131,7 @@ impl Meter for Modelled {
             what: format!(
                 "modelled, not measured: {device}, {awake_mw} mW while busy, {cpu_mw} mW for each processor at work"
             ),
-            uncertainty: format!("{uncertainty}, so good for comparing settings only; about 3 % from run to run"),
+            uncertainty: format!("{uncertainty}, so good for comparing settings only, and on a quiet machine"),
         }
     }
 
