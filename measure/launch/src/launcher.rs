@@ -13,7 +13,7 @@ use std::time::Duration;
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use brisk_screen::Screen;
-use brisk_sense::{DeviceNumber, Sense};
+use brisk_sense::{DeviceNumber, Mount, Sense};
 
 use crate::app::App;
 use crate::clock::now_ns;
@@ -258,16 +258,18 @@ impl Launcher<'_> {
     /// the app's own root before others.
     fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
         let mounts = self.sense.mounts().unwrap_or_default();
-        let mount_of = |inode: &Inode| {
-            let (major, minor) = major_minor(inode.device);
-            let device = DeviceNumber { major, minor };
-            let whole = mounts.iter().filter(|mount| mount.device == device && mount.root == Path::new("/"));
-            whole.max_by_key(|mount| root.is_some_and(|root| mount.mount_point.starts_with(root)))
-        };
         let outside = |inode: &Inode, path: Vec<u8>| {
             let path = PathBuf::from(OsString::from_vec(path));
-            let below = path.strip_prefix("/").unwrap_or(&path).to_owned();
-            mount_of(inode).map_or(path, |mount| mount.mount_point.join(below))
+            let (major, minor) = major_minor(inode.device);
+            let device = DeviceNumber { major, minor };
+            // Of a bind mount, as a container's root is one, only what lies below its root can be reached.
+            let shown = mounts.iter().filter(|mount| mount.device == device && path.starts_with(&mount.root));
+            let best = shown.max_by_key(|mount| {
+                let of_app = root.is_some_and(|root| mount.mount_point.starts_with(root));
+                (of_app, mount.root == Path::new("/"), mount.root.components().count())
+            });
+            let below = |mount: &Mount| path.strip_prefix(&mount.root).map(|below| mount.mount_point.join(below)).ok();
+            best.and_then(below).unwrap_or(path.clone())
         };
         files.into_iter().map(|(inode, path)| (inode, outside(&inode, path))).collect()
     }
