@@ -41,7 +41,11 @@ pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<
         holders.iter().map(|by| format!("{by} still uses files of the phone, which go when it lets go of them")),
     );
     if let Some(device) = device {
-        words.extend(phones.lab.down(&device.id.to_string(), force)?);
+        match phones.lab.down(&device.id.to_string(), force) {
+            // A device whose maker died goes by itself, and may have done so since it was looked for.
+            Err(brisk_lab::Error::NoSuchDevice(_)) => {}
+            down => words.extend(down?),
+        }
     }
     dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
     Ok(words)
