@@ -6,6 +6,7 @@
 //! - [`arbiter`]: who gets a knob when several want it.
 //! - [`causes`]: an error with what led to it.
 //! - [`decision`]: what engines see, what they wish for, and why.
+//! - [`energy`]: what is assumed of energy where nothing measures it.
 //! - [`event`]: what happened on the machine.
 //! - [`knob`]: what can be set, under one name each.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
@@ -16,6 +17,7 @@ pub mod app;
 pub mod arbiter;
 pub mod causes;
 pub mod decision;
+pub mod energy;
 pub mod event;
 pub mod knob;
 pub mod snapshot;

@@ -1,6 +1,7 @@
 //! `brisk status`: what the daemon sees, decides and does at this moment.
 
 mod metrics;
+mod saved;
 mod view;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, ClientError, SOCKET};
 
+pub(crate) use saved::lines as saved_lines;
 pub(crate) use view::{age, moment, setting_lines};
 
 const AFTER_HELP: &str = "\

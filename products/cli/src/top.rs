@@ -12,7 +12,7 @@ use brisk_daemon::control::Client;
 use brisk_daemon::control::protocol::Status;
 use brisk_sense::{SampleChoice, Sampler, Sense};
 
-use crate::status::{Socket, age};
+use crate::status::{Socket, age, saved_lines};
 use screen::{Key, Screen};
 
 const AFTER_HELP: &str = "\
@@ -113,6 +113,7 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
             some(pressure.cpu)
         ));
     }
+    lines.extend(saved_lines(status));
     lines.push(String::new());
     lines.push(format!("{:<44} {:<16} {:<16} {:<10} {:<13} {}", "SETTING", "VALUE", "BEFORE", "SINCE", "BY", "WHY"));
     for setting in &status.settings {
@@ -206,6 +207,7 @@ mod tests {
         let line = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).expect(begin);
         let words: Vec<&str> = lines[line("sda")].split_whitespace().collect();
         assert_eq!((words[1], words[4], words[8]), ("300", "100", "3.00,"), "{words:?}");
+        assert!(lines[line("saved")].contains("not known yet") && line("saved") < line("queue/sda/scheduler"));
         assert!(line("queue/sda/scheduler") < line("mail (launching)") && line("mail") < line("cron"));
         assert!(picture(&status, None)[line("sda")].contains(" - "));
     }

@@ -6,6 +6,7 @@
 mod answers;
 mod start;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::control::Server;
 use crate::control::protocol::{Counts, TakenOver};
 use crate::engines::Engines;
 use crate::recorder::Recorder;
+use crate::savings::{Savings, Under};
 use crate::service::ServiceManager;
 use crate::settings::{self, Settings};
 use crate::sources::{Sources, Woken};
@@ -57,6 +59,9 @@ pub struct Daemon {
     apps: Apps,
     devices: Vec<Device>,
     settings: Settings,
+    savings: Savings,
+    /// Whose settings are in force on each device since the last round; without those that it changed.
+    under: BTreeMap<String, Under>,
     notes: Vec<Note>,
     taken_over: Vec<TakenOver>,
     trouble: Vec<String>,
@@ -237,6 +242,7 @@ impl Daemon {
             self.happened(EventKind::DeviceCame { device });
         }
         for device in gone {
+            self.savings.forget(&device);
             self.happened(EventKind::DeviceGone { device });
         }
         if differs {
@@ -288,6 +294,9 @@ impl Daemon {
                 return self.lacks(format!("this moment is not known: {}", in_one_line(&error)));
             }
         };
+        if let Some(interval) = self.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
+            self.savings.take_in(&interval, &self.under);
+        }
         let events = std::mem::take(&mut self.events);
         self.apps.look_at_nice(now_ns, |dir| nice_min(&self.sense, dir));
         let apps = self.apps.list(&self.config.apps);
@@ -307,6 +316,8 @@ impl Daemon {
         };
         let applied = self.actuator.apply(&targets);
         let change = self.settings.take_in(&round.resolved, &applied, wall_unix_ms);
+        let names = self.devices.iter().map(|device| device.name.as_str());
+        self.under = self.settings.under(names, &change.effects);
         let differs = change.differs || round.notes != self.notes;
         self.tell_notes(&round.notes);
         self.notes = round.notes;

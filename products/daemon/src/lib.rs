@@ -24,6 +24,7 @@ pub mod happenings;
 pub mod profiles;
 pub mod recorder;
 pub mod replay;
+pub mod savings;
 pub mod service;
 pub mod settings;
 pub mod sources;

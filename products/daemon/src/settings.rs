@@ -9,6 +9,7 @@ use brisk_core::knob::Knob;
 use brisk_record::{Effect, Setting};
 
 use crate::control::protocol;
+use crate::savings::Under;
 
 /// One setting that is wanted.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +98,34 @@ impl Settings {
             }
         }
         held
+    }
+
+    /// Whose settings are in force on each of `devices`; one that `effects` say was just changed is left out, as what it serves
+    /// now was asked for before.
+    #[must_use]
+    pub fn under<'a>(&self, devices: impl Iterator<Item = &'a str>, effects: &[Effect]) -> BTreeMap<String, Under> {
+        let stands = || self.wanted.iter().filter(|(_, wanted)| wanted.outcome == "stands");
+        let priorities = stands().any(|(knob, _)| matches!(knob, Knob::IoPriority { .. }));
+        let changed = |effect: &Effect| matches!(effect.outcome.as_str(), "written" | "put_back" | "left");
+        let is_calm =
+            |device: &&str| !effects.iter().any(|effect| effect.knob.device() == Some(*device) && changed(effect));
+        let under = |device: &str| {
+            let of_device = stands().filter(|(knob, _)| knob.device() == Some(device));
+            let engines: BTreeSet<&str> = of_device
+                .map(|(_, wanted)| wanted.resolved.engine.as_str())
+                .filter(|engine| *engine != "config")
+                .collect();
+            let of_others =
+                |(knob, wanted): (&Knob, &Wanted)| knob.device() == Some(device) && wanted.outcome == "left";
+            if self.wanted.iter().any(of_others) || (engines.is_empty() && priorities) {
+                Under::Unclear
+            } else if engines.is_empty() {
+                Under::Nobody
+            } else {
+                Under::Engines(engines.into_iter().collect::<Vec<_>>().join("+"))
+            }
+        };
+        devices.filter(is_calm).map(|device| (device.to_owned(), under(device))).collect()
     }
 
     /// As the control socket tells them, with what each was before brisk.
@@ -243,6 +272,23 @@ mod tests {
         assert!(settings.held().is_empty());
         settings.take_in(&[resolved("256", 1.0)], &written(), 3000);
         assert_eq!(settings.held(), BTreeMap::from([("sda".to_owned(), BTreeSet::from(["read_ahead_kb".to_owned()]))]));
+    }
+
+    #[test]
+    fn what_was_just_switched_or_is_of_others_is_no_ground_to_compare() {
+        let mut settings = Settings::default();
+        let under = |settings: &Settings, change: &Change| settings.under(["sda"].into_iter(), &change.effects);
+        let engines = |of: Under| BTreeMap::from([("sda".to_owned(), of)]);
+        assert_eq!(under(&settings, &Change::default()), engines(Under::Nobody));
+        let switched = settings.take_in(&[resolved("256", 1.0)], &written(), 1000);
+        assert_eq!(under(&settings, &switched), BTreeMap::new());
+        let calm = settings.take_in(&[resolved("256", 1.0)], &applied(Outcome::Unchanged), 2000);
+        assert_eq!(under(&settings, &calm), engines(Under::Engines("smartio".to_owned())));
+        let fixed = Resolved { engine: "config".to_owned(), ..resolved("256", 1.0) };
+        let fixed = settings.take_in(&[fixed], &applied(Outcome::Unchanged), 2000);
+        assert_eq!(under(&settings, &fixed), engines(Under::Nobody));
+        let _ = settings.take_in(&[resolved("256", 1.0)], &applied(Outcome::Left { found: Some("64".into()) }), 3000);
+        assert_eq!(under(&settings, &Change::default()), engines(Under::Unclear));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 use std::time::Duration;
 
+use brisk_core::energy::AWAKE_MW;
 use brisk_lab::Lab;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,7 @@ pub struct Constants {
     /// One core at work: the 200 mA that Android's description of power profiles gives as the example for the slowest
     /// speed of a cluster (source.android.com/docs/core/power/values), at 3.8 V.
     pub cpu_mw: f64,
-    /// Processors in their idle loop rather than suspended: the 3.9 mA of the power profile in the Android sources
-    /// (frameworks/base/tools/powermodel/test-resource/power_profile.xml, `cpu.idle`), at 3.8 V.
+    /// Processors in their idle loop rather than suspended ([`AWAKE_MW`]).
     pub awake_mw: f64,
     /// A command (preset `galaxy-s5-emmc`, `command_nj`).
     pub command_uj: f64,
@@ -39,7 +39,7 @@ pub struct Constants {
 
 impl Default for Constants {
     fn default() -> Self {
-        Self { cpu_mw: 760.0, awake_mw: 14.8, command_uj: 1.0, read_page_uj: 22.8, write_page_uj: 33.8 }
+        Self { cpu_mw: 760.0, awake_mw: AWAKE_MW, command_uj: 1.0, read_page_uj: 22.8, write_page_uj: 33.8 }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use brisk_daemon::control::protocol::Status;
+use brisk_daemon::control::protocol::{Estimate, Saved, Status};
 
 /// All counters and levels.
 pub(super) fn text(status: &Status) -> String {
@@ -47,8 +47,46 @@ pub(super) fn text(status: &Status) -> String {
         let age_s = status.at_unix_ms.saturating_sub(setting.since_unix_ms) as f64 / 1000.0;
         let _ = writeln!(text, "brisk_setting_age_seconds{{knob=\"{}\"}} {age_s}", escaped(&setting.knob));
     }
+    saved(&mut text, status);
     text += "# EOF\n";
     text
+}
+
+/// What was saved: gauges, as more that is seen may make them less. What is not known yet has no sample.
+fn saved(text: &mut String, status: &Status) {
+    type Of = fn(&Saved) -> Option<Estimate>;
+    type Count = fn(&Saved) -> u64;
+    let estimates: [(&str, &str, &str, f64, Of); 3] = [
+        ("brisk_read_delay_saved_seconds", "seconds", "What compared reads took less", 1e6, |s| s.read_delay_us),
+        ("brisk_write_delay_saved_seconds", "seconds", "What compared writes took less", 1e6, |s| s.write_delay_us),
+        ("brisk_energy_saved_joules", "joules", "Modelled energy that compared requests took less", 1e6, |s| {
+            s.energy_uj
+        }),
+    ];
+    let labels =
+        |saved: &Saved| format!("device=\"{}\",engines=\"{}\"", escaped(&saved.device), escaped(&saved.engines));
+    for (name, unit, help, divisor, of) in estimates {
+        let help = format!("{help} since the daemon began, with the ends of the 95 % interval. {}", status.saved_how);
+        family(text, name, "gauge", Some(unit), &help);
+        for saved in &status.saved {
+            let Some(Estimate { value, low, high }) = of(saved) else { continue };
+            for (bound, value) in [("value", value), ("low", low), ("high", high)] {
+                let _ = writeln!(text, "{name}{{{},bound=\"{bound}\"}} {}", labels(saved), value as f64 / divisor);
+            }
+        }
+    }
+    let counters: [(&str, &str, Count); 4] = [
+        ("brisk_reads", "Reads under settings of brisk", |s| s.reads),
+        ("brisk_reads_compared", "Reads of which like was seen without settings of brisk", |s| s.reads_compared),
+        ("brisk_writes", "Writes under settings of brisk", |s| s.writes),
+        ("brisk_writes_compared", "Writes of which like was seen without settings of brisk", |s| s.writes_compared),
+    ];
+    for (name, help, of) in counters {
+        family(text, name, "counter", None, help);
+        for saved in &status.saved {
+            let _ = writeln!(text, "{name}_total{{{}}} {}", labels(saved), of(saved));
+        }
+    }
 }
 
 fn family(text: &mut String, name: &str, kind: &str, unit: Option<&str>, help: &str) {
@@ -72,7 +110,16 @@ mod tests {
     fn every_sample_belongs_to_the_family_before_it() {
         let setting = Setting { knob: "io_priority/a\"b\\c".into(), outcome: "stands".into(), ..Setting::default() };
         let counts = Counts { rounds: 7, ..Counts::default() };
-        let text = text(&Status { settings: vec![setting], counts, ..Status::default() });
+        let estimate = Estimate { value: 1_500_000, low: -1, high: 2_000_000 };
+        let saved = Saved { device: "sda".into(), read_delay_us: Some(estimate), reads: 9, ..Saved::default() };
+        let status = Status { settings: vec![setting], counts, saved: vec![saved], ..Status::default() };
+        let text = text(&status);
+        assert!(
+            text.contains("brisk_read_delay_saved_seconds{device=\"sda\",engines=\"\",bound=\"value\"} 1.5\n"),
+            "{text}"
+        );
+        assert!(text.contains("brisk_reads_total{device=\"sda\",engines=\"\"} 9\n"), "{text}");
+        assert!(!text.contains("brisk_energy_saved_joules{"), "{text}");
         assert!(text.ends_with("# EOF\n") && text.contains("brisk_rounds_total 7\n"), "{text}");
         assert!(text.contains(r#"knob="io_priority/a\"b\\c""#), "{text}");
         let (mut family, mut kind) = ("", "");

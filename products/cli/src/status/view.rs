@@ -60,6 +60,9 @@ pub(super) fn text(status: &Status) -> String {
     for trouble in &status.trouble {
         let _ = writeln!(text, "!! {trouble}");
     }
+    for line in super::saved_lines(status) {
+        let _ = writeln!(text, "{line}");
+    }
     let counts = &status.counts;
     let _ = writeln!(
         text,

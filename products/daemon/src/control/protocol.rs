@@ -154,6 +154,44 @@ pub struct Cost {
     pub rss_bytes: u64,
 }
 
+/// A number with its 95 % interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The number; negative where something was lost.
+    pub value: i64,
+    /// Lower end of the interval.
+    pub low: i64,
+    /// Upper end of it.
+    pub high: i64,
+}
+
+/// What the settings of engines have saved on a device since the daemon began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// The device.
+    pub device: String,
+    /// The engines, joined by `+`.
+    pub engines: String,
+    /// For how long their settings were in force and the device was looked at.
+    pub elapsed_s: u64,
+    /// Reads meanwhile.
+    pub reads: u64,
+    /// Of these, the ones for which like was seen without brisk's settings.
+    pub reads_compared: u64,
+    /// What those took less in all; `None` until enough was seen.
+    pub read_delay_us: Option<Estimate>,
+    /// Writes meanwhile.
+    pub writes: u64,
+    /// Of these, the ones for which like was seen without brisk's settings.
+    pub writes_compared: u64,
+    /// What those took less in all; `None` until enough was seen.
+    pub write_delay_us: Option<Estimate>,
+    /// Energy, modelled; `None` until enough was seen.
+    pub energy_uj: Option<Estimate>,
+    /// Requests that the energy is about.
+    pub energy_requests_compared: u64,
+}
+
 /// Where the session is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -201,6 +239,12 @@ pub struct Status {
     pub counts: Counts,
     /// What it costs.
     pub cost: Cost,
+    /// What was saved.
+    #[serde(default)]
+    pub saved: Vec<Saved>,
+    /// How that was measured.
+    #[serde(default)]
+    pub saved_how: String,
     /// Where it records.
     #[serde(default)]
     pub record: Option<Record>,
@@ -242,7 +286,7 @@ mod tests {
     fn the_description_says_what_travels() {
         let idl = IDL::try_from(DESCRIPTION).expect("a varlink interface");
         assert_eq!(idl.name, INTERFACE);
-        let types: [(&str, BTreeSet<String>); 10] = [
+        let types: [(&str, BTreeSet<String>); 12] = [
             ("Status", keys(&Status::default())),
             ("Setting", keys(&Setting::default())),
             ("Other", keys(&Other::default())),
@@ -252,6 +296,8 @@ mod tests {
             ("TakenOver", keys(&TakenOver::default())),
             ("Counts", keys(&Counts::default())),
             ("Cost", keys(&Cost::default())),
+            ("Estimate", keys(&Estimate::default())),
+            ("Saved", keys(&Saved::default())),
             ("Record", keys(&Record::default())),
         ];
         for (name, keys) in types {

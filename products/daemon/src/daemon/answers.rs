@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::control::protocol::{self, Cost, Happening, Reply, Status};
 use crate::control::{Ask, Asked, Fault, reply_with};
 use crate::engines::Engines;
-use crate::profiles;
+use crate::{profiles, savings};
 
 impl Daemon {
     /// Answers everybody who asks.
@@ -132,6 +132,8 @@ impl Daemon {
             taken_over: self.taken_over.clone(),
             trouble: self.trouble.clone(),
             counts: self.counts,
+            saved: self.savings.told(),
+            saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
             record,
         }

@@ -1,5 +1,6 @@
 //! How the daemon begins: everything is opened, and what a daemon before left changed is put back.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -17,6 +18,7 @@ use crate::control::{SOCKET, Server};
 use crate::engines::Engines;
 use crate::profiles;
 use crate::recorder::Recorder;
+use crate::savings::Savings;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
@@ -91,6 +93,8 @@ impl Daemon {
             apps,
             devices: Vec::new(),
             settings: Settings::default(),
+            savings: Savings::default(),
+            under: BTreeMap::new(),
             notes: Vec::new(),
             taken_over: Vec::new(),
             trouble,
