@@ -26,7 +26,14 @@
 #define BRISK_FLASH_H
 
 #ifdef __KERNEL__
+#include <linux/limits.h>
 #include <linux/types.h>
+#ifndef UINT64_MAX
+#define UINT64_MAX U64_MAX
+#endif
+#ifndef UINT32_MAX
+#define UINT32_MAX U32_MAX
+#endif
 #else
 #include <stddef.h>
 #include <stdint.h>
@@ -214,6 +221,12 @@ int bf_fault_read_error(struct bf_device *device, uint64_t page, uint64_t pages)
 int bf_fault_timeout(struct bf_device *device, uint64_t page, uint64_t pages);
 /* Ends all faults; requests that hang finish now with BF_TIMED_OUT. */
 void bf_clear_faults(struct bf_device *device, uint64_t now);
+
+/*
+ * Gives up the request of that tag, which hangs: it finishes now with
+ * BF_TIMED_OUT. BF_ERR_RANGE when it does not hang; then nothing happens to it.
+ */
+int bf_abort(struct bf_device *device, uint64_t now, uint64_t tag);
 
 /* Whether the newest data of the page would be at risk in a power cut. */
 int bf_is_volatile(const struct bf_device *device, uint64_t page);

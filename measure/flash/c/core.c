@@ -702,6 +702,19 @@ void bf_clear_faults(struct bf_device *d, uint64_t now)
 			bf_done(d, &d->reqs[i], BF_TIMED_OUT);
 }
 
+int bf_abort(struct bf_device *d, uint64_t now, uint64_t tag)
+{
+	uint32_t i;
+
+	bf_run(d, now);
+	for (i = 0; i < d->p.queue_depth; i++)
+		if (d->reqs[i].state == BF_REQ_HUNG && d->reqs[i].r.tag == tag) {
+			bf_done(d, &d->reqs[i], BF_TIMED_OUT);
+			return 0;
+		}
+	return BF_ERR_RANGE;
+}
+
 int bf_is_volatile(const struct bf_device *d, uint64_t page)
 {
 	return bf_buffer_find(d, page) != BF_NONE;

@@ -308,6 +308,15 @@ impl Device {
         self.collect();
     }
 
+    /// Gives up the request of that tag if it hangs, as a driver does after its time-out: it finishes now as timed out and
+    /// is collected by the next [`Device::advance`]. `false` when no such request hangs; then nothing has changed.
+    pub fn abort(&mut self, tag: u64) -> bool {
+        // SAFETY: the device is alive.
+        let hung = unsafe { raw::bf_abort(self.raw.as_ptr(), self.now_ns, tag) } == 0;
+        self.collect();
+        hung
+    }
+
     /// Whether the newest data of this 4 KiB page is only in the write buffer: a power cut may lose it.
     #[must_use]
     pub fn is_volatile(&self, page: u64) -> bool {

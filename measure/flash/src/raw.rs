@@ -154,6 +154,7 @@ unsafe extern "C" {
     pub(crate) fn bf_fault_read_error(device: *mut RawDevice, page: u64, pages: u64) -> c_int;
     pub(crate) fn bf_fault_timeout(device: *mut RawDevice, page: u64, pages: u64) -> c_int;
     pub(crate) fn bf_clear_faults(device: *mut RawDevice, now: u64);
+    pub(crate) fn bf_abort(device: *mut RawDevice, now: u64, tag: u64) -> c_int;
     pub(crate) fn bf_is_volatile(device: *const RawDevice, page: u64) -> c_int;
     pub(crate) fn bf_power_cut(
         device: *mut RawDevice,

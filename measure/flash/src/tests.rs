@@ -441,6 +441,27 @@ fn a_power_cut_loses_a_subset_that_the_seed_chooses() {
 }
 
 #[test]
+fn only_a_request_that_hangs_is_given_up_and_the_fault_stays() {
+    let mut device = device("galaxy-s5-emmc", 1);
+    device.inject(Fault::Timeout { offset_bytes: 16 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
+    let read = |tag, page| Request { tag, ..request(Kind::Read, page, 1) };
+    let mut done = Vec::new();
+    device.submit(0, read(1, 16)).expect("accepted");
+    device.submit(0, read(2, 3)).expect("accepted");
+    assert!(!device.abort(1), "the controller has not looked at it yet");
+    device.advance(1_000_000, &mut done);
+    assert!(!device.abort(2), "it has finished");
+    assert!(device.abort(1));
+    assert!(!device.abort(1), "it is over");
+    device.advance(1_000_000, &mut done);
+    let status: Vec<_> = done.iter().map(|c| (c.tag, c.status)).collect();
+    assert_eq!(status, [(2, Status::Ok), (1, Status::TimedOut)]);
+    device.submit(1_000_000, read(3, 16)).expect("there is room again");
+    device.advance(10_000_000, &mut done);
+    assert_eq!(device.in_flight(), 1, "the range still hangs");
+}
+
+#[test]
 fn requests_that_do_not_fit_are_refused_and_change_nothing() {
     let mut device = device("galaxy-s5-emmc", 1);
     let before = device.counters();
