@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::Reason;
 
+/// How the group is called of an app that is no control group but a session of processes: this, and the session's number.
+pub const SESSION: &str = "session-";
+
 /// How much delay an app tolerates, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +71,9 @@ pub fn classify(facts: &AppFacts) -> App {
         AppFacts { of_user: true, .. } if facts.group.ends_with(".scope") => {
             (Tolerance::Interactive, "scope_of_a_user")
         }
+        AppFacts { of_user: true, .. } if facts.group.starts_with(SESSION) => {
+            (Tolerance::Interactive, "session_of_a_user")
+        }
         _ => (Tolerance::Background, "service"),
     };
     App {
@@ -93,9 +99,10 @@ mod tests {
             (app.tolerance, app.reason.rule.into_owned())
         };
         type Change = fn(&mut AppFacts);
-        let cases: [(Change, Tolerance, &str); 6] = [
+        let cases: [(Change, Tolerance, &str); 7] = [
             (|_| (), Tolerance::Interactive, "scope_of_a_user"),
             (|f| f.group = "backup.service".to_owned(), Tolerance::Background, "service"),
+            (|f| f.group = "session-40".to_owned(), Tolerance::Interactive, "session_of_a_user"),
             (|f| f.focused = Some(false), Tolerance::Background, "not_focused"),
             (|f| (f.focused, f.nice_min) = (Some(true), Some(19)), Tolerance::Batch, "nice"),
             (|f| (f.launching, f.focused) = (true, Some(false)), Tolerance::Interactive, "launching"),

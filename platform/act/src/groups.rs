@@ -1,5 +1,8 @@
 //! I/O priorities of the threads of a control group (kernel: Documentation/admin-guide/cgroup-v2.rst).
 //!
+//! Where no control groups stand for apps, sessions do: the group `session-N` is all processes of the session N
+//! (setsid(2)), and its directories are theirs in /proc.
+//!
 //! Only threads that nobody gave a priority get one, and only those that have it from us lose it again; what such a thread
 //! makes has inherited it. Groups and threads come and go while one looks: what is gone is passed over.
 
@@ -7,6 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use brisk_core::app::SESSION;
 
 use crate::ioprio::{self, IoPriority};
 use crate::journal::PriorityEntry;
@@ -22,7 +27,7 @@ const PASSES_MAX: u32 = 4;
 ///
 /// # Errors
 /// When they are not.
-pub(crate) fn root(paths: &Paths) -> Result<PathBuf, Error> {
+fn root(paths: &Paths) -> Result<PathBuf, Error> {
     let path = paths.proc.join("self/mounts");
     let text = fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
     mount_point(&text).ok_or(Error::NoGroups)
@@ -44,8 +49,37 @@ fn unescaped(text: &str) -> String {
         .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
+/// All that goes by this name: the processes of a session, or control groups.
+///
+/// # Errors
+/// When it is a control group that is asked for, and there are none.
+pub(crate) fn named(paths: &Paths, name: &str) -> Result<Vec<PathBuf>, Error> {
+    match session(name) {
+        Some(session) => Ok(processes(paths, session)),
+        None => Ok(find(&root(paths)?, name)),
+    }
+}
+
+/// The session that a name stands for.
+pub(crate) fn session(name: &str) -> Option<u32> {
+    name.strip_prefix(SESSION)?.parse().ok()
+}
+
+/// Directories of the processes of a session.
+fn processes(paths: &Paths, session: u32) -> Vec<PathBuf> {
+    let is_process = |dir: &PathBuf| dir.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
+    dirs_in(&paths.proc).filter(is_process).filter(|dir| session_of(dir) == Some(session)).collect()
+}
+
+/// The session of a process: the fourth word behind its name, which may hold anything (proc_pid_stat(5)).
+fn session_of(dir: &Path) -> Option<u32> {
+    let stat = fs::read(dir.join("stat")).ok()?;
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace().nth(3)?.parse().ok()
+}
+
 /// All groups of this name (or end of a path) below `root`, such as those of two users.
-pub(crate) fn find(root: &Path, name: &str) -> Vec<PathBuf> {
+fn find(root: &Path, name: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut to_look = vec![root.to_owned()];
     while let Some(dir) = to_look.pop() {
@@ -60,11 +94,16 @@ pub(crate) fn find(root: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Threads of these groups and all below them.
+/// Threads of these processes, or of these groups and all below them.
 fn threads(groups: &[PathBuf]) -> BTreeSet<u32> {
     let mut threads = BTreeSet::new();
     let mut to_look = groups.to_vec();
     while let Some(dir) = to_look.pop() {
+        if dir.join("task").is_dir() {
+            let tasks = dir.join("task");
+            threads.extend(dirs_in(&tasks).filter_map(|task| task.file_name()?.to_str()?.parse::<u32>().ok()));
+            continue;
+        }
         let text = fs::read_to_string(dir.join("cgroup.threads")).unwrap_or_default();
         // Threads of another namespace are shown as 0.
         threads.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|thread| *thread != 0));
@@ -124,10 +163,9 @@ pub(crate) fn give(entry: &PriorityEntry, groups: &[PathBuf], value: Option<IoPr
 /// # Errors
 /// When the kernel refuses a thread.
 pub(crate) fn put_back(entry: &PriorityEntry, paths: &Paths) -> Result<bool, Error> {
-    let groups = match root(paths) {
-        Ok(root) => find(&root, &entry.group),
+    let groups = match named(paths, &entry.group) {
         Err(Error::NoGroups) => Vec::new(),
-        Err(error) => return Err(error),
+        found => found?,
     };
     give(entry, &groups, None)?;
     Ok(!groups.is_empty())
@@ -160,6 +198,23 @@ mod tests {
         assert_eq!(found, [dir.path().join("user-1/app.scope"), dir.path().join("user-2/app.scope")]);
         assert_eq!(find(dir.path(), "user-2/app.scope"), [dir.path().join("user-2/app.scope")]);
         assert!(find(dir.path(), "none.scope").is_empty());
+    }
+
+    #[test]
+    fn a_session_is_its_processes_whatever_they_are_called() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        for (pid, stat) in
+            [("40", "40 (x) S 1 40 40 0"), ("41", "41 (a) S 9 9 9) S 40 41 40 0"), ("42", "42 (x) S 1 42 42")]
+        {
+            fs::create_dir_all(dir.path().join(pid).join("task").join(pid)).expect("fixture");
+            fs::write(dir.path().join(pid).join("stat"), stat).expect("fixture");
+        }
+        fs::create_dir(dir.path().join("self")).expect("fixture");
+        let paths = Paths { proc: dir.path().to_owned(), ..Paths::default() };
+        let found = named(&paths, "session-40").expect("no control groups are needed");
+        assert_eq!(threads(&found), BTreeSet::from([40, 41]));
+        assert!(named(&paths, "session-7").expect("none").is_empty());
+        assert_eq!(session("session-c1.scope"), None);
     }
 
     proptest! {

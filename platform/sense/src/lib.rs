@@ -66,7 +66,10 @@ pub use sampler::{SampleChoice, Sampler};
 pub use status::{Capability, ProcessStatus, parse_process_status};
 pub use swaps::{Swap, parse_swaps};
 pub use vmstat::{VmStat, parse_vm_stat};
-pub use watch::{BlockChange, BlockWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, TableWatch};
+pub use watch::{
+    BlockChange, BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, ProcessSession, QueueWatch,
+    SessionChange, SessionWatch, TableWatch,
+};
 pub use zram::Zram;
 
 /// Reads a machine whose /proc and /sys lie under one root directory.

@@ -1,4 +1,4 @@
-//! Who this process is and what it may do: /proc/self/status (proc_pid_status(5)).
+//! Who a process is and what it may do: /proc/PID/status (proc_pid_status(5)).
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub enum Capability {
     Bpf = 39,
 }
 
-/// What /proc/self/status says of the process.
+/// What /proc/PID/status says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessStatus {
     /// Effective user; 0 is root.
@@ -43,7 +43,7 @@ impl ProcessStatus {
     }
 }
 
-/// Reads the text of /proc/self/status.
+/// Reads the text of /proc/PID/status.
 ///
 /// # Errors
 /// When the line `Uid` or `CapEff` is missing or not understood.
@@ -80,6 +80,15 @@ impl Sense {
     /// When the file is missing, not readable or not understood.
     pub fn process_status(&self) -> Result<ProcessStatus> {
         self.parse("/proc/self/status", parse_process_status)
+    }
+
+    /// The effective user of a process; `None` when it is gone.
+    ///
+    /// # Errors
+    /// When its file is not readable or not understood.
+    pub fn process_user(&self, pid: u32) -> Result<Option<u32>> {
+        let status = self.parse_optional(format!("/proc/{pid}/status"), parse_process_status)?;
+        Ok(status.map(|status| status.effective_uid))
     }
 }
 

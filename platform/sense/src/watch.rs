@@ -5,20 +5,26 @@
 //!
 //! - [`GroupWatch`]: control groups that come to life and go (inotify).
 //! - [`BlockWatch`]: block devices that come, go and change (netlink, kobject uevents).
+//! - [`SessionWatch`]: sessions of processes in which a program begins (netlink, process connector).
+//! - [`FrontWatch`]: another app is in front (inotify).
 //! - [`QueueWatch`]: somebody wrote a setting of a block queue (inotify).
 //! - [`TableWatch`]: something was mounted or swap was switched on (poll on /proc).
 //! - [`PressureWatch`]: tasks stood still for longer than allowed (PSI trigger).
 
 mod blocks;
+mod front;
 mod groups;
 mod pressure;
 mod queues;
+mod sessions;
 mod tables;
 
 pub use blocks::{BlockChange, BlockWatch};
+pub use front::FrontWatch;
 pub use groups::{Group, GroupChange, GroupWatch};
 pub use pressure::PressureWatch;
 pub use queues::QueueWatch;
+pub use sessions::{ProcessSession, SessionChange, SessionWatch};
 pub use tables::TableWatch;
 
 use std::ffi::OsString;

@@ -285,6 +285,12 @@ fn interfaces_are_read_and_loopback_is_told_apart() {
 }
 
 #[test]
+fn who_is_in_front_is_known_where_something_says_so() {
+    assert_eq!(phone().front_processes().expect("readable"), Some(vec![2150, 4711]));
+    assert_eq!(virtual_machine().front_processes().expect("absent"), None);
+}
+
+#[test]
 fn a_sample_of_a_phone_has_its_disks_interfaces_and_groups() {
     let group = PathBuf::from("/sys/fs/cgroup/uid_10100");
     let choice = SampleChoice { groups: vec![group.clone()], ..SampleChoice::default() };

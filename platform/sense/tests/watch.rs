@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use brisk_sense::{BlockWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, TableWatch};
+use brisk_sense::{
+    BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, SessionChange,
+    SessionWatch, TableWatch,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A guard against hanging, no measure of anything.
@@ -162,4 +165,57 @@ fn a_mount_is_told() {
     let heard = told(&watch, PollFlags::PRI);
     assert!(Command::new("umount").arg(dir.path()).status().expect("umount").success());
     assert!(heard);
+}
+
+#[test]
+fn a_program_in_a_session_of_its_own_is_told_when_it_begins_and_when_it_ends() {
+    let sense = Sense::default();
+    let mut watch = match SessionWatch::new(&sense) {
+        Ok(watch) => watch,
+        Err(error) => return eprintln!("skipped: nobody may listen to processes here: {error}"),
+    };
+    let begun = Instant::now();
+    let now_ns = || u64::try_from(begun.elapsed().as_nanos()).expect("not for centuries");
+    let mut child = match Command::new("setsid").args(["sleep", "600"]).spawn() {
+        Ok(child) => child,
+        Err(error) => return eprintln!("skipped: cannot run setsid: {error}"),
+    };
+    let id = child.id();
+    let mut until = |wanted: &dyn Fn(&SessionChange) -> bool| loop {
+        assert!(told(&watch, PollFlags::IN), "nothing was told of session {id}");
+        if let Some(change) = watch.take(now_ns()).expect("readable").into_iter().find(wanted) {
+            return change;
+        }
+    };
+    let began = until(&|change| matches!(change, SessionChange::Began(session) if session.id == id));
+    let SessionChange::Began(session) = began else { unreachable!("asked for") };
+    assert_eq!((session.program.as_str(), session.of_user), ("sleep", !rustix::process::geteuid().is_root()));
+    child.kill().expect("ended");
+    child.wait().expect("waited for");
+    // Processes of others end all the time, and this one is looked for again then.
+    let mut others = std::iter::repeat_with(|| Command::new("true").status());
+    loop {
+        others.next().expect("endless").expect("true runs");
+        assert!(begun.elapsed() < PATIENCE, "session {id} is never gone");
+        if watch.take(now_ns()).expect("readable").contains(&SessionChange::Gone(id)) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn another_app_in_front_is_told_where_something_says_so() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sense = Sense::new(root.path());
+    assert!(FrontWatch::new(&sense).expect("inotify").is_none());
+    assert_eq!(sense.front_processes().expect("absent"), None);
+    let dir = root.path().join("dev/cpuset/top-app");
+    fs::create_dir_all(&dir).expect("a directory");
+    fs::write(dir.join("cgroup.procs"), "400\n").expect("written");
+    let mut watch = FrontWatch::new(&sense).expect("inotify").expect("there");
+    assert_eq!(sense.front_processes().expect("readable"), Some(vec![400]));
+    fs::write(dir.join("cgroup.procs"), "401\n500\n").expect("written");
+    assert!(told(&watch, PollFlags::IN));
+    watch.take().expect("readable");
+    assert_eq!(sense.front_processes().expect("readable"), Some(vec![401, 500]));
 }

@@ -6,7 +6,7 @@
 mod answers;
 mod start;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use brisk_core::decision::{Device, Observed};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::{Configuration, Decided, Note, Scene};
-use brisk_sense::{GroupChange, Resource, Sampler, Sense};
+use brisk_sense::{GroupChange, Resource, Sampler, Sense, SessionChange, SessionWatch};
 
 use crate::apps::Apps;
 use crate::clocks::Reading;
@@ -30,7 +30,7 @@ use crate::savings::{Savings, Under};
 use crate::service::ServiceManager;
 use crate::settings::{self, Settings};
 use crate::sources::{Sources, Woken};
-use crate::{devices, happenings};
+use crate::{apps, devices, happenings};
 
 pub use start::Options;
 
@@ -173,10 +173,21 @@ impl Daemon {
         if woken.groups {
             self.take_in_groups();
         }
+        if woken.sessions {
+            self.take_in_sessions();
+        }
+        if woken.front || woken.groups || woken.sessions {
+            self.look_at_front(woken.front);
+        }
         let sense = &self.sense;
         let waited_us = |dir: &Path| {
-            let pressure = sense.cgroup_pressure(dir, Resource::Io).ok().flatten();
-            pressure.map(|pressure| pressure.some.total_us)
+            // Of a session nobody counts it; so its launch ends when the machine rests.
+            let pressure = if apps::is_session(dir) {
+                sense.pressure(Resource::Io).map(Some)
+            } else {
+                sense.cgroup_pressure(dir, Resource::Io)
+            };
+            pressure.ok().flatten().map(|pressure| pressure.some.total_us)
         };
         for event in self.apps.look(now_ns, waited_us) {
             self.happened(event.kind);
@@ -190,6 +201,66 @@ impl Daemon {
         }
         for resource in &woken.pressure {
             self.happened(EventKind::Pressure { resource: resource.to_string() });
+        }
+    }
+
+    fn take_in_sessions(&mut self) {
+        let now_ns = self.now.monotonic_ns;
+        let changes = match self.sources.take_sessions(now_ns) {
+            Ok(changes) => changes,
+            Err(error) => {
+                self.lacks(format!("no launches without control groups are seen any more: {}", in_one_line(&error)));
+                self.sources.sessions = None;
+                return;
+            }
+        };
+        for change in changes {
+            let event = match change {
+                SessionChange::Began(session) => self.apps.session_began(session, now_ns),
+                SessionChange::Gone(id) => self.apps.session_gone(id, now_ns),
+                SessionChange::Unknown => {
+                    self.list_sessions();
+                    None
+                }
+            };
+            self.note_launch(event);
+        }
+    }
+
+    /// After messages were lost: who is gone is gone, and who came meanwhile was not launched.
+    fn list_sessions(&mut self) {
+        let now_ns = self.now.monotonic_ns;
+        let Some(Ok(listed)) = self.sources.sessions.as_ref().map(SessionWatch::listed) else { return };
+        let gone: Vec<u32> = self.apps.sessions().filter(|id| !listed.contains_key(id)).collect();
+        for id in gone {
+            let event = self.apps.session_gone(id, now_ns);
+            self.note_launch(event);
+        }
+        let known: BTreeSet<u32> = self.apps.sessions().collect();
+        listed.into_values().filter(|session| !known.contains(&session.id)).for_each(|session| {
+            self.apps.session_was_there(session);
+        });
+    }
+
+    fn note_launch(&mut self, event: Option<Event>) {
+        let Some(event) = event else { return };
+        self.counts.launches += u64::from(matches!(event.kind, EventKind::LaunchBegan { .. }));
+        self.happened(event.kind);
+    }
+
+    /// Finds out which apps are in front, where something says so.
+    fn look_at_front(&mut self, announced: bool) {
+        if announced {
+            self.sources.take_front();
+        }
+        if !self.sources.knows_front() {
+            return;
+        }
+        let front = self.sense.front_processes().ok().flatten().map(BTreeSet::from_iter);
+        let sense = &self.sense;
+        let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
+        for event in self.apps.look_at_front(self.now.monotonic_ns, front.as_ref(), processes) {
+            self.happened(event.kind);
         }
     }
 
@@ -208,11 +279,12 @@ impl Daemon {
                 GroupChange::Began(group) => self.apps.began(group, now_ns),
                 GroupChange::Gone(group) => self.apps.gone(&group, now_ns),
             };
-            self.counts.launches +=
-                u64::from(event.as_ref().is_some_and(|event| matches!(event.kind, EventKind::LaunchBegan { .. })));
-            if let Some(event) = event {
-                self.happened(event.kind);
-            }
+            self.note_launch(event);
+        }
+        if self.sources.sessions.is_some() && self.apps.has_groups_of_apps() {
+            // Somebody names groups for apps after all.
+            self.sources.sessions = None;
+            self.apps.forget_sessions();
         }
         self.aim();
     }
@@ -372,8 +444,9 @@ impl Daemon {
     }
 }
 
-/// How nice the least nice process of a control group is; `None` when it has none.
+/// How nice the least nice process of a control group, or the leader of a session, is; `None` when it has none.
 fn nice_min(sense: &Sense, dir: &Path) -> Option<i8> {
-    let pids = sense.cgroup_processes(dir).ok().flatten()?;
+    let of_session = || dir.file_name()?.to_str()?.parse().ok().map(|leader| vec![leader]);
+    let pids = if apps::is_session(dir) { of_session() } else { sense.cgroup_processes(dir).ok().flatten() }?;
     pids.into_iter().filter_map(|pid| sense.process_stat(pid).ok().flatten()).map(|process| process.nice).min()
 }

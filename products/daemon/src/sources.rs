@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
-use brisk_sense::{BlockWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, TableWatch};
+use brisk_sense::{
+    BlockWatch, FrontWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, SessionChange,
+    SessionWatch, TableWatch,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -33,6 +36,10 @@ pub struct Sources {
     /// Control groups.
     pub groups: Option<GroupWatch>,
     groups_pace: Pace,
+    /// Sessions of processes, where no control groups stand for apps.
+    pub sessions: Option<SessionWatch>,
+    sessions_pace: Pace,
+    front: Option<FrontWatch>,
     blocks: Option<BlockWatch>,
     /// Writes to block queues.
     pub queues: Option<QueueWatch>,
@@ -83,6 +90,10 @@ pub struct Woken {
     pub clock: bool,
     /// Control groups came or went.
     pub groups: bool,
+    /// Programs began in new sessions, or processes ended.
+    pub sessions: bool,
+    /// Another app is in front.
+    pub front: bool,
     /// Block devices came, went or changed.
     pub blocks: bool,
     /// Something was mounted or swap was switched.
@@ -100,6 +111,8 @@ enum Source {
     Signals,
     Clock,
     Groups,
+    Sessions,
+    Front,
     Blocks,
     Queues,
     Tables,
@@ -120,6 +133,17 @@ impl Sources {
             Err(error) => lacking.push(format!("{what}: {}", in_one_line(&error))),
         };
         let groups = split(GroupWatch::new(sense), |outcome| have("no launches of apps are seen", outcome));
+        // A desktop, a service manager or Android names groups for apps; else sessions stand for them.
+        let named = |group: &brisk_sense::Group| group.dir.iter().any(|part| is_of_a_manager(&part.to_string_lossy()));
+        let by_groups = groups.as_ref().is_some_and(|groups| groups.living().any(named));
+        let sessions = if by_groups {
+            None
+        } else {
+            split(SessionWatch::new(sense).map(Some), |outcome| {
+                have("no launches without control groups are seen", outcome)
+            })
+        };
+        let front = split(FrontWatch::new(sense), |_| ());
         let blocks = split(BlockWatch::new().map(Some), |outcome| have("devices that come are not seen", outcome));
         let queues =
             split(QueueWatch::new().map(Some), |outcome| have("changes by others are not seen at once", outcome));
@@ -134,6 +158,9 @@ impl Sources {
             clock: clock_watch().ok(),
             groups,
             groups_pace: Pace::default(),
+            sessions,
+            sessions_pace: Pace::default(),
+            front,
             blocks,
             queues,
             tables: mounts.into_iter().chain(swaps).collect(),
@@ -153,6 +180,9 @@ impl Sources {
         fds.extend(self.clock.iter().map(|clock| (Source::Clock, clock.as_fd(), readable)));
         let groups = self.groups.iter().filter(|_| self.groups_pace.next_ns(now_ns).is_none());
         fds.extend(groups.map(|groups| (Source::Groups, groups.as_fd(), readable)));
+        let sessions = self.sessions.iter().filter(|_| self.sessions_pace.next_ns(now_ns).is_none());
+        fds.extend(sessions.map(|sessions| (Source::Sessions, sessions.as_fd(), readable)));
+        fds.extend(self.front.iter().map(|front| (Source::Front, front.as_fd(), readable)));
         fds.extend(self.blocks.iter().map(|blocks| (Source::Blocks, blocks.as_fd(), readable)));
         fds.extend(self.queues.iter().map(|queues| (Source::Queues, queues.as_fd(), readable)));
         fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
@@ -179,7 +209,30 @@ impl Sources {
     /// When it wants to be waited on again although nothing happens.
     #[must_use]
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        self.groups_pace.next_ns(now_ns)
+        self.groups_pace.next_ns(now_ns).into_iter().chain(self.sessions_pace.next_ns(now_ns)).min()
+    }
+
+    /// Takes what became of sessions.
+    ///
+    /// # Errors
+    /// When they cannot be heard any more.
+    pub fn take_sessions(&mut self, now_ns: u64) -> brisk_sense::Result<Vec<SessionChange>> {
+        self.sessions_pace.heard(now_ns);
+        self.sessions.as_mut().map_or_else(|| Ok(Vec::new()), |sessions| sessions.take(now_ns))
+    }
+
+    /// Lets go of what was announced of who is in front.
+    pub fn take_front(&mut self) {
+        if let Some(Err(error)) = self.front.as_mut().map(FrontWatch::take) {
+            eprintln!("briskd: who is in front is not seen any more: {}", in_one_line(&error));
+            self.front = None;
+        }
+    }
+
+    /// Whether anything says which app is in front.
+    #[must_use]
+    pub fn knows_front(&self) -> bool {
+        self.front.is_some()
     }
 
     /// Takes what became of control groups.
@@ -209,6 +262,8 @@ impl Sources {
                     self.clock = clock_watch().ok();
                 }
                 Source::Groups => woken.groups = true,
+                Source::Sessions => woken.sessions = true,
+                Source::Front => woken.front = true,
                 Source::Blocks => woken.blocks = true,
                 Source::Queues => woken.queues = true,
                 Source::Tables => woken.tables = true,
@@ -236,6 +291,11 @@ impl Sources {
             None => false,
         }
     }
+}
+
+/// Whether a group of this name is made by somebody who makes groups for apps too.
+fn is_of_a_manager(name: &str) -> bool {
+    ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin)) || matches!(name, "user.slice" | "init.scope")
 }
 
 /// Takes the value out of an outcome, and tells whether there was one.

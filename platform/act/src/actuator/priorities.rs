@@ -21,20 +21,21 @@ impl Actuator {
         if wanted.is_empty() && known.is_empty() {
             return outcomes;
         }
-        let root = match groups::root(&self.paths) {
-            Ok(root) => root,
-            Err(error) => {
-                outcomes.extend(wanted.keys().map(|group| (knob(group), refused(&error))));
-                return outcomes;
-            }
-        };
         for group in known.iter().filter(|group| !wanted.contains_key(*group)) {
             let outcome = self.take_back(group).unwrap_or_else(|error| refused(&error));
             outcomes.insert(knob(group), outcome);
         }
         for (group, value) in wanted {
             let known = self.groups.get(group).filter(|dirs| !dirs.is_empty() && dirs.iter().all(|dir| dir.is_dir()));
-            let dirs = known.cloned().unwrap_or_else(|| groups::find(&root, group));
+            // The processes of a session come and go without a word.
+            let known = known.filter(|_| groups::session(group).is_none());
+            let dirs = match known.map_or_else(|| groups::named(&self.paths, group), |dirs| Ok(dirs.clone())) {
+                Ok(dirs) => dirs,
+                Err(error) => {
+                    outcomes.insert(knob(group), refused(&error));
+                    continue;
+                }
+            };
             let outcome = self.give_priority(group, &dirs, value).unwrap_or_else(|error| refused(&error));
             outcomes.insert(knob(group), outcome);
             self.groups.insert(group.clone(), dirs);

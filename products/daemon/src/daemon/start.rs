@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use brisk_act::{Actuator, Lock, Paths, restore_leftovers};
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
-use brisk_sense::{SampleChoice, Sampler, Sense};
+use brisk_sense::{SampleChoice, Sampler, Sense, SessionWatch};
 
 use super::Daemon;
 use crate::apps::Apps;
@@ -65,6 +65,9 @@ impl Daemon {
         trouble.iter().for_each(|trouble| eprintln!("briskd: {trouble}"));
         let mut apps = Apps::default();
         sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
+        if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
+            listed.into_values().for_each(|session| apps.session_was_there(session));
+        }
         let configuration = Configuration { text, files: profiles::read(&options.profiles_dir) };
         let (engines, complaints) = Engines::new(&config, &configuration.files);
         complaints.iter().for_each(|complaint| eprintln!("briskd: {complaint}"));

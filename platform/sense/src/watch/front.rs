@@ -1,0 +1,60 @@
+//! Which processes are in front, where something says so: the `top-app` group of cpusets, into which Android moves the app
+//! that has the focus (system/core/libprocessgroup/profiles/task_profiles.json: `ProcessCapacityMax`).
+//!
+//! The list is one small file; who writes it is heard (inotify). Systems without it say nothing of who is in front, and
+//! then nobody here guesses.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::inotify::WatchFlags;
+
+use super::Inotify;
+use crate::error::{Error, Result};
+use crate::{Sense, parse_cgroup_processes};
+
+/// Where Android mounts the cpusets of the first version, by the name of the file that both versions have.
+const FRONT: &str = "/dev/cpuset/top-app/cgroup.procs";
+
+/// Tells when another app is in front.
+#[derive(Debug)]
+pub struct FrontWatch {
+    inotify: Inotify,
+}
+
+impl FrontWatch {
+    /// Watches; `None` where nothing says who is in front.
+    ///
+    /// # Errors
+    /// When the kernel gives no inotify.
+    pub fn new(sense: &Sense) -> Result<Option<Self>> {
+        let path = sense.path(FRONT);
+        let failed = |source| Error::reading(path.clone(), source);
+        let inotify = Inotify::new().map_err(failed)?;
+        let watch = inotify.add(&path, WatchFlags::MODIFY).map_err(failed)?;
+        Ok(watch.map(|_| Self { inotify }))
+    }
+
+    /// Lets go of what was announced.
+    ///
+    /// # Errors
+    /// When inotify cannot be read.
+    pub fn take(&mut self) -> Result<()> {
+        self.inotify.take().map(drop).map_err(|source| Error::reading(FRONT.into(), source))
+    }
+}
+
+impl AsFd for FrontWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}
+
+impl Sense {
+    /// Processes of the app in front; `None` where nothing says who is in front.
+    ///
+    /// # Errors
+    /// When the list is not readable or not understood.
+    pub fn front_processes(&self) -> Result<Option<Vec<u32>>> {
+        self.parse_optional(FRONT, parse_cgroup_processes)
+    }
+}

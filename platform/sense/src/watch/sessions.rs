@@ -1,0 +1,382 @@
+//! Sessions that begin a program: what stands for apps where no control groups do (kernel: drivers/connector/cn_proc.c).
+//!
+//! Whoever launches an app for a person gives it a session of its own (setsid(2)) and lets a program run in it: desktops,
+//! terminals, and service managers do. So a *session* is an app; it is launched when the first program begins in a session
+//! that is new, and it is gone when no process of it is left. A process that merely forks or runs other programs in the
+//! session it is in, as a compiler or a script does by the thousand, is no app and costs two words of a message.
+//!
+//! The kernel sends a message for each process that begins, runs a program, makes a session, or ends. From 6.6 on it is
+//! asked to send only the last three kinds; before, the others are passed over unread.
+//!
+//! Properties, each with a test: `the_first_program_of_a_new_session_begins_it`; `programs_of_old_sessions_are_nobody_s_launch`;
+//! `a_crowd_of_sessions_is_let_through_at_a_bounded_rate`; no bytes make the parser panic.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, send, socket_with};
+
+use crate::Sense;
+use crate::error::{Error, Result};
+use crate::kernel::KernelVersion;
+
+/// Group and value of the process connector (CN_IDX_PROC, CN_VAL_PROC).
+const CN_PROC: u32 = 1;
+/// Ask for messages (PROC_CN_MCAST_LISTEN).
+const LISTEN: u32 = 1;
+/// Kinds of message (linux/cn_proc.h).
+const EXEC: u32 = 0x2;
+const SID: u32 = 0x80;
+const EXIT: u32 = 0x8000_0000;
+/// The first kernel that sends only the kinds that were asked for.
+const FILTERS: KernelVersion = KernelVersion { major: 6, minor: 6 };
+/// Where the parts of a message begin: after the head of netlink, and after that of the connector.
+const CONNECTOR_AT: usize = 16;
+const EVENT_AT: usize = CONNECTOR_AT + 20;
+const MESSAGE_BYTES: usize = 256;
+/// Messages that are read at once; more are left for the next time.
+const MESSAGES_MAX: usize = 4096;
+
+/// A session that is new waits this long for its first program.
+const PENDING_NS: u64 = 2_000_000_000;
+/// Sessions that wait at most: the oldest are given up.
+const PENDING_MAX: usize = 64;
+/// A crowd of sessions is no person's doing: so many are let through at once, and so many a second.
+const BURST: u64 = 8;
+const PER_S: u64 = 4;
+/// How often it is looked at most whether a session whose leader has ended has other processes.
+const LOOK_NS: u64 = 1_000_000_000;
+/// Users from here on are people, or apps on Android; below are services.
+const PERSON_UID_MIN: u32 = 1000;
+
+/// A session that stands for an app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessSession {
+    /// Its id, which is the pid of the process that made it.
+    pub id: u32,
+    /// The name of the program that runs in it.
+    pub program: String,
+    /// Whether it is a person's, or of an app on Android.
+    pub of_user: bool,
+}
+
+/// What became of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChange {
+    /// A program began in it.
+    Began(ProcessSession),
+    /// No process of it is left.
+    Gone(u32),
+    /// Changes were lost: what is there has to be listed anew.
+    Unknown,
+}
+
+/// A message of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Message {
+    /// A process made a session.
+    Sid(u32),
+    /// A process runs another program.
+    Exec(u32),
+    /// A process ended.
+    Exit(u32),
+}
+
+/// Listens to the kernel's messages of processes. Needs CAP_NET_ADMIN.
+#[derive(Debug)]
+pub struct SessionWatch {
+    sense: Sense,
+    socket: OwnedFd,
+    births: Births,
+    living: BTreeSet<u32>,
+    /// Sessions whose leader has ended.
+    orphans: BTreeSet<u32>,
+    looked_ns: Option<u64>,
+}
+
+/// Finds the first program of each new session.
+#[derive(Debug, Default)]
+struct Births {
+    /// Sessions without a program, with the time of their making, oldest first.
+    pending: VecDeque<(u32, u64)>,
+    /// What may still be let through, in parts of [`PER_S`] a nanosecond.
+    credit: Option<u64>,
+    credited_ns: u64,
+}
+
+impl Births {
+    fn made(&mut self, session: u32, now_ns: u64) {
+        if self.pending.len() >= PENDING_MAX {
+            self.pending.pop_front();
+        }
+        self.pending.push_back((session, now_ns));
+    }
+
+    /// The session that begins because process `pid` runs a program; `session_of` says which session a process is in.
+    fn ran(&mut self, pid: u32, now_ns: u64, session_of: impl FnOnce(u32) -> Option<u32>) -> Option<u32> {
+        self.pending.retain(|(_, made_ns)| now_ns.saturating_sub(*made_ns) < PENDING_NS);
+        if self.pending.is_empty() {
+            return None;
+        }
+        let is_pending = |session: u32| self.pending.iter().any(|(pending, _)| *pending == session);
+        let session = if is_pending(pid) { pid } else { session_of(pid).filter(|session| is_pending(*session))? };
+        self.pending.retain(|(pending, _)| *pending != session);
+        self.is_let_through(now_ns).then_some(session)
+    }
+
+    /// A bucket that holds [`BURST`] and is filled with [`PER_S`].
+    fn is_let_through(&mut self, now_ns: u64) -> bool {
+        const ONE: u64 = 1_000_000_000;
+        let filled = now_ns.saturating_sub(self.credited_ns).saturating_mul(PER_S);
+        let credit = self.credit.map_or(BURST * ONE, |credit| credit.saturating_add(filled).min(BURST * ONE));
+        self.credited_ns = now_ns;
+        let passes = credit >= ONE;
+        self.credit = Some(if passes { credit - ONE } else { credit });
+        passes
+    }
+}
+
+/// Reads one message; `None` for kinds that mean nothing here, and for threads that end.
+fn parse_message(bytes: &[u8]) -> Option<Message> {
+    let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    if (number(CONNECTOR_AT)?, number(CONNECTOR_AT + 4)?) != (CN_PROC, CN_PROC) {
+        return None;
+    }
+    // Kind, processor, time of eight bytes; then thread and process.
+    let (thread, process) = (number(EVENT_AT + 16)?, number(EVENT_AT + 20)?);
+    match number(EVENT_AT)? {
+        SID => Some(Message::Sid(process)),
+        EXEC => Some(Message::Exec(process)),
+        EXIT if thread == process => Some(Message::Exit(process)),
+        _ => None,
+    }
+}
+
+/// What asks the kernel for messages, of these kinds alone where it can do that.
+fn question(filters: bool, own_pid: u32) -> Vec<u8> {
+    let mut data = LISTEN.to_ne_bytes().to_vec();
+    if filters {
+        data.extend((SID | EXEC | EXIT).to_ne_bytes());
+    }
+    let data_bytes = data.len() as u16;
+    let all_bytes = (EVENT_AT + data.len()) as u32;
+    const NLMSG_DONE: u16 = 3;
+    let mut bytes = Vec::with_capacity(MESSAGE_BYTES);
+    bytes.extend(all_bytes.to_ne_bytes());
+    bytes.extend(NLMSG_DONE.to_ne_bytes());
+    bytes.extend(0u16.to_ne_bytes());
+    bytes.extend([0, own_pid, CN_PROC, CN_PROC, 0, 0].into_iter().flat_map(u32::to_ne_bytes));
+    bytes.extend(data_bytes.to_ne_bytes());
+    bytes.extend(0u16.to_ne_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn failed(errno: Errno) -> Error {
+    Error::Read { path: "netlink:connector/proc".into(), source: errno.into() }
+}
+
+impl SessionWatch {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the kernel has no process connector, or this process may not listen (it takes CAP_NET_ADMIN).
+    pub fn new(sense: &Sense) -> Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).map_err(failed)?;
+        bind(&socket, &SocketAddrNetlink::new(0, CN_PROC)).map_err(failed)?;
+        let filters = KernelVersion::of(&sense.kernel_release()?).is_some_and(|version| version >= FILTERS);
+        send(&socket, &question(filters, std::process::id()), SendFlags::empty()).map_err(failed)?;
+        let births = Births::default();
+        let (living, orphans) = (BTreeSet::new(), BTreeSet::new());
+        let mut watch = Self { sense: sense.clone(), socket, births, living, orphans, looked_ns: None };
+        watch.living = watch.listed()?.into_keys().collect();
+        Ok(watch)
+    }
+
+    /// Sessions that there are now, by id.
+    ///
+    /// # Errors
+    /// When /proc cannot be listed.
+    pub fn listed(&self) -> Result<BTreeMap<u32, ProcessSession>> {
+        let mut sessions = BTreeMap::new();
+        for name in self.sense.names_in("/proc")? {
+            let Ok(pid) = name.parse::<u32>() else { continue };
+            let Some(session) = self.session_of(pid) else { continue };
+            // Processes are in the order of their numbers: the leader, as long as it lives, comes first or replaces.
+            if (session == pid || !sessions.contains_key(&session))
+                && let Some(found) = self.described(session, pid)
+            {
+                sessions.insert(session, found);
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// What became of sessions since the last time, at `now_ns`; to be called when the descriptor is readable.
+    ///
+    /// # Errors
+    /// When the socket cannot be read.
+    pub fn take(&mut self, now_ns: u64) -> Result<Vec<SessionChange>> {
+        let mut changes = Vec::new();
+        let mut buffer = [0u8; MESSAGE_BYTES];
+        for _ in 0..MESSAGES_MAX {
+            let message = match recvfrom(&self.socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((length, _, from)) => {
+                    let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
+                    let of_kernel = from.is_some_and(|from| from.pid() == 0);
+                    if of_kernel { parse_message(&buffer[..length.min(MESSAGE_BYTES)]) } else { None }
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => None,
+                Err(Errno::NOBUFS) => {
+                    self.living = self.listed()?.into_keys().collect();
+                    changes.push(SessionChange::Unknown);
+                    None
+                }
+                Err(errno) => return Err(failed(errno)),
+            };
+            match message {
+                None => {}
+                Some(Message::Sid(session)) => self.births.made(session, now_ns),
+                Some(Message::Exec(pid)) => {
+                    let session_of = |pid| session_of(&self.sense, pid);
+                    if let Some(session) = self.births.ran(pid, now_ns, session_of)
+                        && let Some(found) = self.described(session, pid)
+                        && self.living.insert(session)
+                    {
+                        changes.push(SessionChange::Began(found));
+                    }
+                }
+                Some(Message::Exit(pid)) if self.living.contains(&pid) => drop(self.orphans.insert(pid)),
+                Some(Message::Exit(_)) => {}
+            }
+        }
+        changes.extend(self.gone(now_ns).into_iter().map(SessionChange::Gone));
+        Ok(changes)
+    }
+
+    /// Sessions whose leader has ended, and of which nothing else is left. Looked at once a second at most, and when
+    /// something happens: all processes have to be asked.
+    fn gone(&mut self, now_ns: u64) -> Vec<u32> {
+        let due = self.looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_NS);
+        if self.orphans.is_empty() || !due {
+            return Vec::new();
+        }
+        self.looked_ns = Some(now_ns);
+        let Ok(listed) = self.listed() else { return Vec::new() };
+        let gone: Vec<u32> = self.orphans.iter().copied().filter(|session| !listed.contains_key(session)).collect();
+        for session in &gone {
+            self.orphans.remove(session);
+            self.living.remove(session);
+        }
+        gone
+    }
+
+    fn session_of(&self, pid: u32) -> Option<u32> {
+        session_of(&self.sense, pid)
+    }
+
+    /// A session by one of its processes.
+    fn described(&self, id: u32, pid: u32) -> Option<ProcessSession> {
+        let stat = self.sense.process_stat(pid).ok().flatten()?;
+        let program = stat.comm.to_string_lossy().into_owned();
+        let of_user = self.sense.process_user(pid).ok().flatten().is_some_and(|uid| uid >= PERSON_UID_MIN);
+        Some(ProcessSession { id, program, of_user })
+    }
+}
+
+/// The session of a process; `None` for what is gone, for threads of the kernel and for those outside of this namespace.
+fn session_of(sense: &Sense, pid: u32) -> Option<u32> {
+    let stat = sense.process_stat(pid).ok().flatten()?;
+    u32::try_from(stat.session).ok().filter(|session| *session != 0)
+}
+
+impl AsFd for SessionWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn message(kind: u32, thread: u32, process: u32) -> Vec<u8> {
+        let head = [76, 3, 0, 0, CN_PROC, CN_PROC, 7, 0, 40];
+        let event = [kind, 0, 1, 2, thread, process];
+        head.into_iter().chain(event).flat_map(u32::to_ne_bytes).collect()
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        assert_eq!(parse_message(&message(SID, 7, 7)), Some(Message::Sid(7)));
+        assert_eq!(parse_message(&message(EXEC, 8, 7)), Some(Message::Exec(7)));
+        assert_eq!(parse_message(&message(EXIT, 7, 7)), Some(Message::Exit(7)));
+        // A thread that ends, and a fork.
+        assert_eq!(parse_message(&message(EXIT, 8, 7)), None);
+        assert_eq!(parse_message(&message(1, 7, 7)), None);
+        assert_eq!(parse_message(&message(SID, 7, 7)[..40]), None);
+    }
+
+    #[test]
+    fn the_question_is_as_long_as_it_says() {
+        for (filters, length) in [(false, 40), (true, 44)] {
+            let question = question(filters, 1);
+            assert_eq!((question.len(), question[0]), (length, length as u8));
+            assert_eq!(usize::from(question[32]), length - EVENT_AT);
+        }
+    }
+
+    #[test]
+    fn the_first_program_of_a_new_session_begins_it() {
+        let mut births = Births::default();
+        births.made(100, 0);
+        births.made(200, 0);
+        assert_eq!(births.ran(100, 1, |_| panic!("known to be the leader")), Some(100));
+        // A child of the leader, as where a shell forks first; and only once.
+        assert_eq!(births.ran(201, 2, |_| Some(200)), Some(200));
+        assert_eq!(births.ran(200, 3, |_| Some(200)), None);
+    }
+
+    #[test]
+    fn programs_of_old_sessions_are_nobody_s_launch() {
+        let mut births = Births::default();
+        assert_eq!(births.ran(5, 0, |_| panic!("nobody is asked while no session is new")), None);
+        births.made(100, 0);
+        assert_eq!(births.ran(5, 1, |_| Some(1)), None);
+        assert_eq!(births.ran(5, 2, |_| None), None);
+        // A service that only forks never begins one.
+        assert_eq!(births.ran(100, PENDING_NS, |_| Some(100)), None);
+    }
+
+    #[test]
+    fn a_crowd_of_sessions_is_let_through_at_a_bounded_rate() {
+        let mut births = Births::default();
+        let mut begun = 0;
+        // A thousand a second for ten seconds.
+        for number in 0..10_000u64 {
+            let (pid, now_ns) = (10 + number as u32, number * 1_000_000);
+            births.made(pid, now_ns);
+            begun += u64::from(births.ran(pid, now_ns, |_| None).is_some());
+        }
+        assert!((PER_S * 9..=PER_S * 10 + BURST).contains(&begun), "{begun}");
+        // And then a single one at once.
+        births.made(1, 20 * SECOND_NS);
+        assert_eq!(births.ran(1, 20 * SECOND_NS, |_| None), Some(1));
+        (0..1000).for_each(|pid| births.made(pid, 30 * SECOND_NS));
+        assert_eq!(births.pending.len(), PENDING_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = parse_message(&bytes);
+        }
+    }
+}
