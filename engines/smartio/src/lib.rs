@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{Config, Mode};
 pub use effect::Effect;
 pub use hold::Hold;
-pub use setup::{Evidence, Profile, Setup, file_name, shipped};
+pub use setup::{Concurrency, Evidence, Profile, Setup, file_name, shipped};
 
 /// The kernel scheduler that does in the kernel what this engine approximates: where a device has it, it is all that is
 /// wished for.

@@ -47,22 +47,40 @@ pub struct Evidence {
     pub write_percent: f64,
 }
 
+/// How many streams at once serve this model of device best, for each kind of load (dissertation 4.2.5, 4.3): what the
+/// kernel's scheduler is told. Found by `brisk study concurrency`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Concurrency {
+    /// Reads that follow each other.
+    pub sequential_reads: u32,
+    /// Reads anywhere.
+    pub random_reads: u32,
+    /// Writes that follow each other.
+    pub sequential_writes: u32,
+    /// Writes anywhere.
+    pub random_writes: u32,
+}
+
 /// What is known of a model of device. The form of `/var/lib/brisk/profiles/smartio/MODEL.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
     /// The device's own name, firmware included.
     pub model: String,
-    /// Whether this is a shipped default for its kind, and not measured on it.
+    /// Whether the set-ups are the shipped default for its kind, and not measured on it.
     pub is_default: bool,
     /// Where somebody waits.
     pub waiting: Setup,
     /// Where nobody does; empty for the settings from before brisk.
     #[serde(skip_serializing_if = "is_empty")]
     pub calm: Setup,
-    /// How it was found.
+    /// How `waiting` was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// How many streams at once serve it best, where that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<Concurrency>,
 }
 
 fn is_empty(setup: &Setup) -> bool {
@@ -129,7 +147,10 @@ mod tests {
             read_us: 1_300.0,
             write_percent: 98.0,
         };
-        let profile = Profile { model: "SEM16G 07".to_owned(), evidence: Some(evidence), ..shipped("emmc") };
+        let concurrency =
+            Some(Concurrency { sequential_reads: 2, random_reads: 8, sequential_writes: 1, random_writes: 4 });
+        let profile =
+            Profile { model: "SEM16G 07".to_owned(), evidence: Some(evidence), concurrency, ..shipped("emmc") };
         let text = toml::to_string(&profile).expect("TOML");
         assert_eq!(toml::from_str::<Profile>(&text).expect("the same"), profile, "{text}");
         assert!(toml::from_str::<Profile>("modle = 'x'").is_err());

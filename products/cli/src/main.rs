@@ -20,6 +20,7 @@ mod status;
 mod study;
 mod suite;
 mod top;
+mod tune;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ enum Command {
     Study(study::Args),
     /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
     Profile(profile::Args),
+    /// Measure once what the daemon should know of each device: at installation, and when a device is new
+    Tune(tune::Args),
     /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
     Launch(launch::Args),
     /// Measure how long an app takes to answer keys, clicks and scrolling
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Launch(args) => launch::run(&args),
         Command::Latency(args) => latency::run(&args),
         Command::Suite(args) => suite::run(&args),

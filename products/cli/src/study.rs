@@ -1,16 +1,19 @@
 //! `brisk study`: the papers' studies on a directory or a block device, and the search for settings.
 
 mod frontier;
+mod kept;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
-use brisk_results::Document;
+use brisk_results::{ConcurrencyParameter, Direction, Document, Pattern};
+use brisk_smartio::Concurrency;
 use clap::Subcommand;
 
+use self::kept::Keep;
 use crate::bench::session::Session;
 use crate::bench::{Shared, place, size};
 
@@ -20,7 +23,7 @@ Examples:
   brisk study concurrency --quick /mnt/card
   brisk study schedulers /dev/loop3 --destroy-data --depths 4,32 --html schedulers.html
   brisk study footprint /dev/loop3 --destroy-data --paper
-  brisk study frontier --save --html frontier.html
+  brisk study frontier --save --html frontier.html   # what brisk tune does for each device
 
 Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 
@@ -89,6 +92,8 @@ struct ConcurrencyArgs {
     /// Numbers of streams to try
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "2,4,8,16,32")]
     streams: Vec<u32>,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 #[derive(Debug, clap::Args)]
@@ -172,6 +177,11 @@ impl Every {
 
 const MIB: u64 = 1 << 20;
 
+/// What was kept of a model of device in the directory of profiles; `None` when nothing was.
+pub(crate) fn kept(profiles: &Path, model: &str) -> anyhow::Result<Option<brisk_smartio::Profile>> {
+    kept::load(&profiles.join(brisk_smartio::NAME).join(brisk_smartio::file_name(model)))
+}
+
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.study {
@@ -205,9 +215,32 @@ fn run_concurrency(args: &ConcurrencyArgs) -> anyhow::Result<ExitCode> {
         stream_bytes: args.stream_size.unwrap_or_else(|| every.degree(sizes)),
         streams: args.streams.clone(),
     };
-    every.run(&options.common, |session| {
-        let report = session.measure(|sense, control| concurrency::run(sense, &options, control))?;
-        Ok(Document::Concurrency(Box::new(report)))
+    args.keep.check()?;
+    every.shared.outputs.check(&options.common.path)?;
+    let session = Session::begin()?;
+    let outcome = session.measure(|sense, control| concurrency::run(sense, &options, control));
+    let report = outcome.as_ref().ok().cloned();
+    let code = session.end(outcome.map(|report| Document::Concurrency(Box::new(report))), &every.shared.outputs)?;
+    if let Some(report) = report {
+        args.keep.keep(&report.header, &session, |profile| {
+            let found = parameters(&report.parameters).map(|found| profile.concurrency = Some(found));
+            found.ok_or("the study did not measure all four kinds of load")
+        })?;
+    }
+    Ok(code)
+}
+
+/// The four parameters in the engine's form.
+fn parameters(found: &[ConcurrencyParameter]) -> Option<Concurrency> {
+    let of = |pattern, direction| {
+        let it = found.iter().find(|one| one.pattern == pattern && one.direction == direction);
+        it.map(|one| one.streams)
+    };
+    Some(Concurrency {
+        sequential_reads: of(Pattern::Sequential, Direction::Read)?,
+        random_reads: of(Pattern::Random, Direction::Read)?,
+        sequential_writes: of(Pattern::Sequential, Direction::Write)?,
+        random_writes: of(Pattern::Random, Direction::Write)?,
     })
 }
 

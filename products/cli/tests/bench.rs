@@ -109,8 +109,11 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ("study frontier {d} --size 4M", "brisk: a work file of 4194304 bytes is too small: use 8M or more\n"),
         ("study frontier {d} --writes-wait 0", "brisk: writes have to wait for some time: use 1 ms or more\n"),
         ("study frontier {d} --model X", "the following required arguments were not provided"),
-        ("study frontier {d} --save --profiles {d}/file", "brisk: cannot make {d}/file/smartio to keep the setting"),
+        ("study frontier {d} --save --profiles {d}/file", "brisk: cannot make {d}/file/smartio to keep the outcome"),
         ("study everything {d}", "unrecognized subcommand 'everything'"),
+        ("tune nothing0", "brisk: nothing0 is no block device that schedules requests: see 'brisk status' or lsblk\n"),
+        ("tune --check --again", "cannot be used with"),
+        ("tune --config {d}/gone", "brisk: cannot read {d}/gone"),
     ];
     let run_dir = tempfile::tempdir().expect("a directory");
     for (args, words) in cases {
@@ -341,6 +344,7 @@ fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
         .output()
         .expect("brisk runs");
     assert!(output.status.success(), "{}", stderr(&output));
+    what_a_study_keeps_is_known_to_tune(&node, run_dir.path());
     if device.mount("rw") {
         let point = device.mounted.clone().expect("mounted").display().to_string();
         assert_eq!(
@@ -350,6 +354,40 @@ fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
         // Not enough space on a small file system.
         assert!(refused(&["bench", &point, "--size", "28M"]).contains("not enough space"));
     }
+}
+
+fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
+    let profiles = tempfile::tempdir().expect("a directory");
+    let name = node.trim_start_matches("/dev/");
+    let tune = |more: &[&str]| {
+        let output = brisk(&["tune", name, "--quick", "--json", "--profiles"])
+            .arg(profiles.path())
+            .args(more)
+            .env("BRISK_RUN_DIR", run_dir)
+            .output()
+            .expect("brisk runs");
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), told[0].clone())
+    };
+    let (code, told) = tune(&["--check"]);
+    assert_eq!((code, &told["missing"]), (Some(1), &serde_json::json!(["concurrency", "frontier"])));
+    let output = brisk(&["study", "concurrency", node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])
+        .args(["--streams", "2", "--save", "--profiles"])
+        .arg(profiles.path())
+        .env("BRISK_RUN_DIR", run_dir)
+        .output()
+        .expect("brisk runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (code, told) = tune(&["--check"]);
+    assert_eq!((code, &told["known"]), (Some(1), &serde_json::json!(["concurrency"])));
+    assert_eq!(told["missing"], serde_json::json!(["frontier"]));
+    // Nothing is mounted there, so nothing is measured and nothing destroyed.
+    let (code, told) = tune(&[]);
+    assert_eq!((code, &told["failed"]), (Some(1), &serde_json::json!(["frontier"])));
+    // A file that cannot be used is no knowledge, and is not overwritten.
+    let file = profiles.path().join(format!("smartio/{name}.toml"));
+    std::fs::write(&file, "concurrency = 7").expect("written");
+    assert_eq!(tune(&["--check"]).1["known"], serde_json::json!([]));
 }
 
 #[test]

@@ -1,26 +1,17 @@
-//! `brisk study frontier`: the search for the settings that serve reads soonest beside writes, and what of it is kept for
-//! the daemon.
+//! `brisk study frontier`: the search for the settings that serve reads soonest beside writes.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use brisk_bench::study::frontier;
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_daemon::config::Devices;
-use brisk_daemon::devices;
 use brisk_results::{Document, FrontierPoint, FrontierReport};
 use brisk_smartio::{Evidence, Profile, Setup};
 
+use super::kept::Keep;
 use super::{Degrees, Every};
-use crate::bench::output::replace;
 use crate::bench::session::Session;
 use crate::bench::size;
-
-/// What takes the shape of a profile and has no name of its own.
-const UNNAMED: &str = "the device has no name of its own: give it one with --model, the same as `brisk status` shows";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -41,15 +32,8 @@ pub(super) struct Args {
     /// Schedulers to try [default: all of this kernel]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     schedulers: Vec<String>,
-    /// Keep the chosen setting for this model of device: briskd uses it where somebody waits
-    #[arg(long)]
-    save: bool,
-    /// The device's model, under which the setting is kept [default: its own name; of an emulated device its preset]
-    #[arg(long, value_name = "NAME", requires = "save")]
-    model: Option<String>,
-    /// Where settings are kept
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/brisk/profiles", requires = "save")]
-    profiles: PathBuf,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -64,55 +48,32 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writes_wait_max_ms: args.writes_wait,
         schedulers: args.schedulers.clone(),
     };
-    let dir = args.profiles.join(brisk_smartio::NAME);
-    if args.save {
-        // Before minutes are spent.
-        fs::create_dir_all(&dir).with_context(|| format!("cannot make {} to keep the setting", dir.display()))?;
-    }
+    args.keep.check()?;
     every.shared.outputs.check(&options.common.path)?;
     let session = Session::begin()?;
     let paths = session.paths();
     let outcome = session.measure(|sense, control| frontier::run(sense, &paths, &options, control));
-    let report = outcome.as_ref().ok().filter(|_| args.save).cloned();
+    let report = outcome.as_ref().ok().cloned();
     let code = session.end(outcome.map(|report| Document::Frontier(Box::new(report))), &every.shared.outputs)?;
     if let Some(report) = report {
-        save(&report, &model(args, &report, &session)?, &dir)?;
+        args.keep.keep(&report.header, &session, |profile| {
+            let found = found(&report).map(|(waiting, evidence)| {
+                *profile = Profile {
+                    is_default: false,
+                    waiting,
+                    calm: Setup::default(),
+                    evidence: Some(evidence),
+                    ..profile.clone()
+                };
+            });
+            found.ok_or("no setting is better than those found")
+        })?;
     }
     Ok(code)
 }
 
-/// Under which name the setting is kept: the one by which briskd will know the device.
-fn model(args: &Args, report: &FrontierReport, session: &Session) -> anyhow::Result<String> {
-    if let Some(model) = &args.model {
-        return Ok(model.clone());
-    }
-    let name = &report.header.environment.device.as_ref().context(UNNAMED)?.name;
-    let sense = session.sense();
-    let all = sense.block_devices()?;
-    let is_it = |disk: &&brisk_sense::BlockDevice| {
-        disk.name == *name || disk.partitions.iter().any(|partition| partition.name == *name)
-    };
-    let disk = all.iter().find(is_it).context(UNNAMED)?;
-    let described = devices::managed(&sense, &Devices::These(vec![disk.name.clone()]))?;
-    described.into_iter().map(|device| device.model).find(|model| !model.trim().is_empty()).context(UNNAMED)
-}
-
-/// Writes the profile, or says that there is nothing to keep.
-fn save(report: &FrontierReport, model: &str, dir: &Path) -> anyhow::Result<()> {
-    let Some(profile) = profile(report, model) else {
-        eprintln!("nothing is kept: no setting is better than those found");
-        return Ok(());
-    };
-    let file = dir.join(brisk_smartio::file_name(model));
-    let text = toml::to_string(&profile).context("cannot write the setting as TOML")?;
-    let text = format!("# Found by `brisk study frontier`; briskd uses it for devices of this model.\n{text}");
-    replace(&file, text.as_bytes())?;
-    eprintln!("kept in {}", file.display());
-    Ok(())
-}
-
-/// The chosen setting in the engine's form.
-fn profile(report: &FrontierReport, model: &str) -> Option<Profile> {
+/// The chosen setting in the engine's form, and what speaks for it.
+fn found(report: &FrontierReport) -> Option<(Setup, Evidence)> {
     let chosen = report.point(report.chosen.as_ref()?)?;
     let found = report.point(&report.found)?;
     // Of one load, as a mean over loads is no time that anybody saw: the first, which is an app beside an install.
@@ -124,13 +85,7 @@ fn profile(report: &FrontierReport, model: &str) -> Option<Profile> {
         read_us: read_us(chosen)?,
         write_percent: chosen.write_percent,
     };
-    Some(Profile {
-        model: model.to_owned(),
-        is_default: false,
-        waiting: setup(chosen),
-        calm: Setup::default(),
-        evidence: Some(evidence),
-    })
+    Some((setup(chosen), evidence))
 }
 
 fn setup(point: &FrontierPoint) -> Setup {

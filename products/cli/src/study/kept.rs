@@ -1,0 +1,97 @@
+//! What studies keep for the daemon: one file for each model of device, of which each study writes its part.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use brisk_core::decision::Device;
+use brisk_daemon::config::Devices;
+use brisk_daemon::{devices, profiles};
+use brisk_results::Header;
+use brisk_smartio::{Profile, shipped};
+
+use crate::bench::output::replace;
+use crate::bench::session::Session;
+
+const UNNAMED: &str = "the device has no name of its own: give it one with --model, the same as `brisk status` shows";
+
+/// Options of a study whose outcome can be kept.
+#[derive(Debug, clap::Args)]
+pub(super) struct Keep {
+    /// Keep what was found for this model of device, for briskd
+    #[arg(long)]
+    save: bool,
+    /// The device's model, under which it is kept [default: its own name; of an emulated device its preset]
+    #[arg(long, value_name = "NAME", requires = "save")]
+    model: Option<String>,
+    /// Where it is kept
+    #[arg(long, value_name = "DIR", default_value = profiles::DIR, requires = "save")]
+    profiles: PathBuf,
+}
+
+impl Keep {
+    fn dir(&self) -> PathBuf {
+        self.profiles.join(brisk_smartio::NAME)
+    }
+
+    /// Makes sure that something can be kept, before minutes are spent.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        if self.save {
+            let dir = self.dir();
+            fs::create_dir_all(&dir).with_context(|| format!("cannot make {} to keep the outcome", dir.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what `change` makes of the profile of the device that was measured, if that is wanted. `change` may say
+    /// why there is nothing to keep.
+    pub(super) fn keep(
+        &self,
+        measured: &Header,
+        session: &Session,
+        change: impl FnOnce(&mut Profile) -> Result<(), &'static str>,
+    ) -> anyhow::Result<()> {
+        if !self.save {
+            return Ok(());
+        }
+        let device = described(measured, session)?;
+        let model = self.model.clone().or_else(|| Some(device.model.clone())).filter(|model| !model.trim().is_empty());
+        let model = model.context(UNNAMED)?;
+        let file = self.dir().join(brisk_smartio::file_name(&model));
+        let mut profile = load(&file)?.unwrap_or_else(|| Profile { model, ..shipped(&device.kind) });
+        if let Err(why) = change(&mut profile) {
+            eprintln!("nothing is kept: {why}");
+            return Ok(());
+        }
+        let text = toml::to_string(&profile).context("cannot write the profile as TOML")?;
+        let text = format!("# Found by `brisk study`; briskd uses it for devices of this model.\n{text}");
+        replace(&file, text.as_bytes())?;
+        eprintln!("kept in {}", file.display());
+        Ok(())
+    }
+}
+
+/// The profile in `file`; `None` when there is none.
+pub(super) fn load(file: &Path) -> anyhow::Result<Option<Profile>> {
+    match fs::read_to_string(file) {
+        Ok(text) => {
+            let unusable = || format!("{} cannot be used: remove it to measure anew", file.display());
+            toml::from_str(&text).map(Some).with_context(unusable)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+/// The device that was measured, in the words by which briskd will know it.
+fn described(measured: &Header, session: &Session) -> anyhow::Result<Device> {
+    let name = &measured.environment.device.as_ref().context(UNNAMED)?.name;
+    let sense = session.sense();
+    let all = sense.block_devices()?;
+    let is_it = |disk: &&brisk_sense::BlockDevice| {
+        disk.name == *name || disk.partitions.iter().any(|partition| partition.name == *name)
+    };
+    let disk = all.iter().find(is_it).context(UNNAMED)?;
+    let mut described = devices::managed(&sense, &Devices::These(vec![disk.name.clone()]))?;
+    described.pop().context(UNNAMED)
+}

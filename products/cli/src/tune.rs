@@ -1,0 +1,263 @@
+//! `brisk tune`: measures, once, what briskd should know of each device that it manages: at installation, and when a device
+//! is new (dissertation 4.3: the concurrency profiler runs at installation).
+//!
+//! Each part is a command of its own, run here one after the other; what a part has kept stays when a later one is stopped.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context as _, bail};
+use brisk_bench::place::Place;
+use brisk_core::decision::Device;
+use brisk_daemon::config::{Config, Devices, PATH};
+use brisk_daemon::control::{Client, ClientError};
+use brisk_daemon::{devices, profiles};
+use brisk_sense::Sense;
+use serde::Serialize;
+
+use crate::bench::session::Session;
+use crate::status::Socket;
+use crate::study;
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk tune                       # as root: all that is not known yet of the devices that briskd manages
+  brisk tune --check               # say what is not known
+  brisk tune mmcblk1 --again       # measure a card anew
+
+It measures how many streams serve a device best, which settings serve reads soonest beside writes, and what each scheduler \
+and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. A daemon that runs \
+changes nothing meanwhile and reads the outcome afterwards. Exit codes: 0 all is known, 1 something is not (with --check), \
+or could not be measured, 2 not possible, 130 stopped by Ctrl-C.";
+
+/// Arguments of `brisk tune`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Devices by name, such as mmcblk0 [default: those that the configuration has briskd manage]
+    devices: Vec<String>,
+    /// Say what is not known, and measure nothing
+    #[arg(long)]
+    check: bool,
+    /// Measure what is known already, too
+    #[arg(long, conflicts_with = "check")]
+    again: bool,
+    /// About three minutes a device instead of fifteen: fewer repetitions, and nothing about energy
+    #[arg(long)]
+    quick: bool,
+    /// The daemon's configuration [default: /etc/brisk/brisk.toml; where there is none, the defaults]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the outcome is kept
+    #[arg(long, value_name = "DIR", default_value = profiles::DIR)]
+    profiles: PathBuf,
+    /// Print one JSON object for programs
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    socket: Socket,
+}
+
+/// What can be known of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Part {
+    /// How many streams at once serve best.
+    Concurrency,
+    /// Which settings serve reads soonest beside writes.
+    Frontier,
+    /// What each scheduler and depth costs.
+    Profile,
+}
+
+impl Part {
+    const QUICK: [Self; 2] = [Self::Concurrency, Self::Frontier];
+    const ALL: [Self; 3] = [Self::Concurrency, Self::Frontier, Self::Profile];
+
+    fn of(self) -> &'static str {
+        match self {
+            Self::Concurrency => "how many streams at once serve best",
+            Self::Frontier => "which settings serve reads soonest beside writes",
+            Self::Profile => "what each scheduler and depth costs",
+        }
+    }
+
+    /// The command that measures it.
+    fn command(self, place: &Path, args: &Args) -> anyhow::Result<Command> {
+        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+        match self {
+            Self::Concurrency => command.args(["study", "concurrency", "--save"]),
+            Self::Frontier => command.args(["study", "frontier", "--save"]),
+            Self::Profile => command.arg("profile"),
+        };
+        if args.quick && self != Self::Profile {
+            command.arg("--quick");
+        }
+        command.arg("--profiles").arg(&args.profiles).arg(place).env("BRISK_RUN_DIR", args.socket.run_dir());
+        Ok(command)
+    }
+}
+
+/// A device, and what of it is to be measured where.
+#[derive(Debug, Serialize)]
+struct Todo {
+    device: String,
+    model: String,
+    known: Vec<Part>,
+    /// Not known, or to be measured again.
+    missing: Vec<Part>,
+    /// A directory on it.
+    place: Option<PathBuf>,
+    /// What could not be measured.
+    failed: Vec<Part>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let sense = Sense::default();
+    let choice = match args.devices.as_slice() {
+        [] => {
+            let path = args.config.as_deref().unwrap_or(Path::new(PATH));
+            Config::load(path, args.config.is_none())?.0.daemon.devices
+        }
+        names => Devices::These(names.iter().map(|name| name.trim_start_matches("/dev/").to_owned()).collect()),
+    };
+    let managed = devices::managed(&sense, &choice)?;
+    for name in &args.devices {
+        let name = name.trim_start_matches("/dev/");
+        if !managed.iter().any(|device| device.name == name) {
+            bail!("{name} is no block device that schedules requests: see 'brisk status' or lsblk");
+        }
+    }
+    let mut all = Vec::new();
+    for device in &managed {
+        all.push(todo(&sense, device, args)?);
+    }
+    let mut code = ExitCode::SUCCESS;
+    if args.check {
+        if all.iter().any(|one| !one.missing.is_empty()) {
+            code = ExitCode::from(1);
+        }
+    } else if all.iter().any(|one| !one.missing.is_empty()) {
+        code = measure(&mut all, args)?;
+    }
+    let text = if args.json { serde_json::to_string(&all)? + "\n" } else { summary(&all, args) };
+    crate::print(&text)?;
+    Ok(code)
+}
+
+fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {
+    let kept = study::kept(&args.profiles, &device.model);
+    // A damaged file is one to measure again; the command that does it says what is wrong with it.
+    let kept = kept.ok().flatten();
+    let costs = brisk_profile::store::load(&args.profiles, &device.model).ok().flatten();
+    let is_known = |part: &Part| match part {
+        Part::Concurrency => kept.as_ref().is_some_and(|kept| kept.concurrency.is_some()),
+        Part::Frontier => kept.as_ref().is_some_and(|kept| kept.evidence.is_some()),
+        Part::Profile => costs.is_some(),
+    };
+    let parts: &[Part] = if args.quick { &Part::QUICK } else { &Part::ALL };
+    let (known, missing): (Vec<Part>, Vec<Part>) = parts.iter().partition(|part| is_known(part) && !args.again);
+    let place = if missing.is_empty() { None } else { place_on(sense, &device.name)? };
+    Ok(Todo { device: device.name.clone(), model: device.model.clone(), known, missing, place, failed: Vec::new() })
+}
+
+/// The directory on `device` with the most room: a mount point where files can be made.
+fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Option<PathBuf>> {
+    let mut best: Option<(u64, PathBuf)> = None;
+    for mount in sense.mounts()? {
+        let is_on_it = Place::find(sense, &mount.mount_point, false)
+            .is_ok_and(|place| place.device.is_some_and(|located| located.disk.name == device));
+        if !is_on_it {
+            continue;
+        }
+        let Ok(room) = rustix::fs::statvfs(&mount.mount_point) else { continue };
+        let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
+        if best.as_ref().is_none_or(|(most, _)| free_bytes > *most) {
+            best = Some((free_bytes, mount.mount_point));
+        }
+    }
+    Ok(best.map(|(_, place)| place))
+}
+
+/// Holds the daemon still while it lives.
+struct Stillness(Option<Client>);
+
+impl Stillness {
+    fn begin(socket: &Socket) -> anyhow::Result<Self> {
+        match socket.connect() {
+            Ok(mut client) => {
+                client.answer("Reset", &[]).context("the daemon does not hold still")?;
+                Ok(Self(Some(client)))
+            }
+            Err(ClientError::NotRunning { .. }) => Ok(Self(None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Stillness {
+    fn drop(&mut self) {
+        if let Some(client) = &mut self.0
+            && let Err(error) = client.answer("Reload", &[])
+        {
+            eprintln!("brisk: the daemon does not go on: try 'brisk config reload': {error}");
+        }
+    }
+}
+
+fn measure(all: &mut [Todo], args: &Args) -> anyhow::Result<ExitCode> {
+    // Ctrl-C ends the command that measures; this one then lets the daemon go on.
+    let session = Session::begin()?;
+    let _still = Stillness::begin(&args.socket)?;
+    let parts: usize = all.iter().map(|one| one.missing.len()).sum();
+    let mut number = 0;
+    let mut code = ExitCode::SUCCESS;
+    for one in all {
+        for part in one.missing.clone() {
+            number += 1;
+            let Some(place) = &one.place else {
+                one.failed.push(part);
+                code = ExitCode::from(1);
+                continue;
+            };
+            eprintln!("{number} of {parts}: {}: {}, in {}", one.device, part.of(), place.display());
+            let status = part.command(place, args)?.stdout(Stdio::null()).status().context("cannot start brisk")?;
+            if session.stop_flag().load(std::sync::atomic::Ordering::Relaxed) {
+                return Ok(session.was_stopped());
+            }
+            if !status.success() {
+                one.failed.push(part);
+                code = ExitCode::from(1);
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn summary(all: &[Todo], args: &Args) -> String {
+    let mut text = String::new();
+    let mut line = |device: &str, words: &str| text += &format!("{device}: {words}\n");
+    if all.is_empty() {
+        line("no device", "briskd would manage none here; see 'devices' in its configuration");
+    }
+    for one in all {
+        let name = format!("{} ({})", one.device, one.model);
+        let words = |parts: &[Part]| parts.iter().map(|part| part.of()).collect::<Vec<_>>().join("; ");
+        let no_place = format!(
+            "nothing is mounted on it where files can be made; 'brisk study frontier /dev/{} --destroy-data --save' measures it \
+             and destroys what is on it",
+            one.device
+        );
+        match (one.missing.is_empty(), args.check, one.place.is_some()) {
+            (true, ..) => line(&name, "all is known"),
+            (false, true, true) => line(&name, &format!("not known: {}", words(&one.missing))),
+            (false, _, false) => line(&name, &no_place),
+            (false, false, true) if one.failed.is_empty() => {
+                line(&name, &format!("measured: {}", words(&one.missing)));
+            }
+            (false, false, true) => line(&name, &format!("could not be measured: {}", words(&one.failed))),
+        }
+    }
+    text
+}
