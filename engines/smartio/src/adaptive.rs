@@ -6,11 +6,11 @@ use brisk_core::event::EventKind;
 use brisk_core::knob::Knob;
 use brisk_core::snapshot::{DiskRates, Interval};
 
+use crate::State;
 use crate::config::Config;
 use crate::hold::Hold;
 use crate::setup;
 use crate::wishes::Wishes;
-use crate::{KERNEL_SCHEDULER, State};
 
 /// How soon to look again: while something is held; while there are writes beside which somebody may come to wait; else.
 const LOOK_HELD_NS: u64 = 250_000_000;
@@ -100,25 +100,27 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
 }
 
 fn wish_device(config: &Config, device: &Device, on: bool, reason: &Reason, wishes: &mut Wishes<'_>) {
+    let concurrency = config.profiles.get(&device.model).and_then(|profile| profile.concurrency.as_ref());
+    let objective = if on { Objective::Delay } else { Objective::Energy };
+    let depths = if concurrency.is_some() { "measured" } else { "its own" };
+    let of_kernel = if on { reason.clone() } else { Reason::rule("nobody_waits") };
+    let of_kernel = of_kernel.word("set-up", "of the kernel's own scheduler").word("depths", depths);
+    if wishes.kernel_scheduler(device, concurrency, config.writes_wait_max_ms, objective, &of_kernel) {
+        return;
+    }
     let profile = setup::of(&config.profiles, device);
+    let mut wish = |setup, reason: &Reason| {
+        wishes.setup(device, setup, config.writes_wait_max_ms, objective, reason);
+    };
     if on {
-        let origin = if device.has_scheduler(KERNEL_SCHEDULER) {
-            "of the kernel's own scheduler".to_owned()
-        } else if profile.is_default {
+        let origin = if profile.is_default {
             format!("default for {}", if device.kind.is_empty() { "any device" } else { &device.kind })
         } else {
             format!("measured on {}", device.model)
         };
-        let reason = reason.clone().word("set-up", origin);
-        wishes.setup(device, &profile.waiting, config.writes_wait_max_ms, Objective::Delay, &reason);
-    } else if device.has_scheduler(KERNEL_SCHEDULER) || profile.calm.scheduler.is_some() {
-        wishes.setup(
-            device,
-            &profile.calm,
-            config.writes_wait_max_ms,
-            Objective::Energy,
-            &Reason::rule("nobody_waits"),
-        );
+        wish(&profile.waiting, &reason.clone().word("set-up", origin));
+    } else {
+        wish(&profile.calm, &Reason::rule("nobody_waits"));
     }
 }
 

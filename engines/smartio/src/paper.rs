@@ -17,9 +17,9 @@
 
 use brisk_core::decision::{Decision, Objective, Observed, Reason};
 
+use crate::State;
 use crate::setup::Setup;
 use crate::wishes::Wishes;
-use crate::{KERNEL_SCHEDULER, State};
 
 /// The paper's time slice.
 pub(crate) const SLICE_MS: u32 = 100;
@@ -51,10 +51,10 @@ pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> 
     let mut notes = Vec::new();
     let reason = Reason::rule("reads_before_writes").word("source", "dissertation 4.4.1");
     for device in observed.devices {
-        wishes.setup(device, &setup(), SLICE_MS, Objective::Delay, &reason);
-        if device.has_scheduler(KERNEL_SCHEDULER) {
+        if wishes.kernel_scheduler(device, None, SLICE_MS, Objective::Delay, &reason) {
             continue;
         }
+        wishes.setup(device, &setup(), SLICE_MS, Objective::Delay, &reason);
         let lacks = if device.has_scheduler("mq-deadline") {
             "levels within a class, a queue for each process, a concurrency parameter for each kind of load"
         } else {

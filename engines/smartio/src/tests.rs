@@ -213,17 +213,34 @@ fn writes_wait_no_longer_than_the_configuration_allows() {
 #[test]
 fn the_kernel_s_own_scheduler_is_all_that_is_wished_for_where_it_is() {
     let mut machine = machine(&["none", "smartio", "mq-deadline"]);
-    let scheduler = |decision: &Decision<State>| {
+    let queue = |decision: &Decision<State>| {
         let queue = decision.wishes.iter().filter(|wish| wish.knob.device().is_some());
         queue.map(|wish| (wish.knob.to_string(), wish.value.clone(), wish.objective)).collect::<Vec<_>>()
     };
-    let knob = "queue/mmcblk0/scheduler".to_owned();
+    let all = |values: &[(&str, &str)], objective: Objective| -> Vec<_> {
+        let of = |(name, value): &(&str, &str)| (format!("queue/mmcblk0/{name}"), (*value).to_owned(), objective);
+        values.iter().map(of).collect()
+    };
+    let known_to_all = [("scheduler", "smartio"), ("smartio/slice_ms", "100")];
     let calm = machine.run(&Config::default(), &[QUIET]);
-    assert_eq!(scheduler(&calm), [(knob.clone(), "smartio".to_owned(), Objective::Energy)]);
+    assert_eq!(queue(&calm), all(&known_to_all, Objective::Energy));
     let waiting = machine.run(&Config::default(), &[LAUNCH]);
-    assert_eq!(scheduler(&waiting), [(knob.clone(), "smartio".to_owned(), Objective::Delay)]);
+    assert_eq!(queue(&waiting), all(&known_to_all, Objective::Delay));
     let paper = machine.run(&Config { mode: Mode::Paper, ..Config::default() }, &[QUIET]);
-    assert_eq!(scheduler(&paper), [(knob, "smartio".to_owned(), Objective::Delay)]);
+    assert_eq!(queue(&paper), all(&known_to_all, Objective::Delay));
+    let concurrency =
+        Some(Concurrency { sequential_reads: 2, random_reads: 8, sequential_writes: 1, random_writes: 4 });
+    let mut config = Config { writes_wait_max_ms: 50, ..Config::default() };
+    config.profiles.insert("SEM16G".to_owned(), Profile { concurrency, ..shipped("emmc") });
+    let measured = [
+        ("scheduler", "smartio"),
+        ("smartio/slice_ms", "50"),
+        ("smartio/read_sequential_depth_requests", "2"),
+        ("smartio/read_random_depth_requests", "8"),
+        ("smartio/write_sequential_depth_requests", "1"),
+        ("smartio/write_random_depth_requests", "4"),
+    ];
+    assert_eq!(queue(&machine.run(&config, &[QUIET])), all(&measured, Objective::Energy));
     assert!(paper.notes.is_empty());
 }
 

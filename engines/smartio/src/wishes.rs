@@ -6,7 +6,7 @@ use brisk_core::decision::{Device, Objective, Reason, Wish};
 use brisk_core::knob::{Knob, QueueSetting};
 
 use crate::KERNEL_SCHEDULER;
-use crate::setup::Setup;
+use crate::setup::{Concurrency, Setup};
 
 /// Collects wishes; what the kernel refused before is left out.
 pub(crate) struct Wishes<'a> {
@@ -25,8 +25,36 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// The whole of `setup` on `device`. Where the kernel has its own scheduler for this, that and nothing else.
-    /// `writes_wait_max_ms` bounds what priorities may do to writes.
+    /// The kernel's own scheduler for this, with what is known of the device; false where the kernel lacks it.
+    /// `writes_wait_max_ms` is its slice: how long reads may hold a write back.
+    pub(crate) fn kernel_scheduler(
+        &mut self,
+        device: &Device,
+        concurrency: Option<&Concurrency>,
+        writes_wait_max_ms: u32,
+        objective: Objective,
+        reason: &Reason,
+    ) -> bool {
+        if !device.has_scheduler(KERNEL_SCHEDULER) {
+            return false;
+        }
+        let mut add = |setting, value: String| self.add(Knob::queue(&device.name, setting), value, objective, reason);
+        add(QueueSetting::Scheduler, KERNEL_SCHEDULER.to_owned());
+        let depths = concurrency.map(|found| {
+            [
+                ("read_sequential_depth_requests", found.sequential_reads),
+                ("read_random_depth_requests", found.random_reads),
+                ("write_sequential_depth_requests", found.sequential_writes),
+                ("write_random_depth_requests", found.random_writes),
+            ]
+        });
+        for (name, value) in [("slice_ms", writes_wait_max_ms)].into_iter().chain(depths.into_iter().flatten()) {
+            add(QueueSetting::tunable(KERNEL_SCHEDULER, name), value.to_string());
+        }
+        true
+    }
+
+    /// The whole of `setup` on `device`. `writes_wait_max_ms` bounds what priorities may do to writes.
     pub(crate) fn setup(
         &mut self,
         device: &Device,
@@ -35,17 +63,9 @@ impl<'a> Wishes<'a> {
         objective: Objective,
         reason: &Reason,
     ) {
-        let scheduler = if device.has_scheduler(KERNEL_SCHEDULER) {
-            Some(KERNEL_SCHEDULER)
-        } else {
-            setup.scheduler.as_deref().filter(|name| device.has_scheduler(name))
-        };
-        let Some(scheduler) = scheduler else { return };
+        let Some(scheduler) = setup.scheduler.as_deref().filter(|name| device.has_scheduler(name)) else { return };
         let mut add = |setting, value: String| self.add(Knob::queue(&device.name, setting), value, objective, reason);
         add(QueueSetting::Scheduler, scheduler.to_owned());
-        if scheduler == KERNEL_SCHEDULER {
-            return;
-        }
         // Under `none` this would resize the driver's own tags.
         if let Some(depth_requests) = setup.nr_requests.filter(|_| scheduler != "none") {
             add(QueueSetting::NrRequests, depth_requests.to_string());
