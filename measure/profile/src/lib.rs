@@ -13,7 +13,6 @@
 
 pub mod error;
 pub mod fio;
-pub mod identity;
 pub mod meter;
 pub mod open_loop;
 pub mod report;

@@ -20,7 +20,7 @@ use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
 use brisk_lab::Lab;
 use brisk_results::{Direction, Header, Warning};
-use brisk_sense::{SampleChoice, Sampler};
+use brisk_sense::{Identity, SampleChoice, Sampler};
 use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin};
 use brisk_smartstorage::pattern::Window;
 use brisk_smartstorage::{Model, Setting};
@@ -30,7 +30,6 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::identity::{self, Identity};
 use crate::meter::{self, About, Meter, MeterKind, Work};
 use crate::open_loop;
 use crate::store;
@@ -153,7 +152,10 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
     let place = Place::find(sense, &options.path, options.destroy_data)?;
     let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
     let disk = located.disk.name.clone();
-    let Identity { model, kind, is_lab } = identity::of(sense, lab, &located.disk);
+    let Identity { model, kind, .. } = sense.identity(&located.disk)?;
+    // Only a lab that can be asked has more to tell of its device than the kernel.
+    let node = located.disk.node();
+    let is_lab = lab.list().into_iter().any(|listed| listed.device.as_ref() == Some(&node));
     let mut queue = BlockQueue::new(&paths.sysfs, &disk);
     let own = own(sense, &disk)?;
     let settings = settings(sense, lab, &disk, is_lab, &own, options)?;
@@ -209,10 +211,10 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
 ///
 /// # Errors
 /// When the place cannot be measured or has no single device.
-pub fn device_of(sense: &Sense, lab: &Lab, path: &Path, destroy_data: bool) -> Result<Identity> {
+pub fn device_of(sense: &Sense, path: &Path, destroy_data: bool) -> Result<Identity> {
     let place = Place::find(sense, path, destroy_data)?;
     let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
-    Ok(identity::of(sense, lab, &located.disk))
+    Ok(sense.identity(&located.disk)?)
 }
 
 /// What the device has before anything is changed.

@@ -1,7 +1,7 @@
 //! Where profiles are kept: one file for each model of device, and beside it what an unfinished run has measured so far.
 //!
 //! Files are replaced whole, so that nobody reads half of one. A file that is damaged is named and left alone. The daemon reads
-//! them by itself, and knows a device by the same name ([`crate::identity`]).
+//! them by itself, and knows a device by the same name ([`brisk_sense::Identity`]).
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let options = options(args, path)?;
     let session = Session::begin()?;
     let lab = Lab::new(session.run_dir());
-    let known = if args.held_out { Some(known(&session, &lab, &options)?) } else { None };
+    let known = if args.held_out { Some(known(&session, &options)?) } else { None };
     match measure(&session, &lab, &options) {
         Ok(measured) => {
             let document = Document::Profile(Box::new(keep(known, &options, measured)?));
@@ -158,8 +158,8 @@ fn measure(session: &Session, lab: &Lab, options: &Options) -> brisk_profile::Re
 }
 
 /// The profile that is to be judged: asked for before minutes of measuring.
-fn known(session: &Session, lab: &Lab, options: &Options) -> anyhow::Result<Model> {
-    let device = profile::device_of(&session.sense(), lab, &options.path, options.destroy_data)?.model;
+fn known(session: &Session, options: &Options) -> anyhow::Result<Model> {
+    let device = profile::device_of(&session.sense(), &options.path, options.destroy_data)?.model;
     match store::load(&options.profiles, &device)? {
         Some(known) => Ok(known),
         None => bail!("there is no profile of {device} to judge: make it with `brisk profile` first"),

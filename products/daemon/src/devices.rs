@@ -1,24 +1,21 @@
 //! Which block devices brisk manages, and what engines are told of each.
 //!
 //! Left to itself brisk takes the flash devices (what the kernel does not call rotating) under mounted file systems and
-//! swap, through device mapper and RAID down to the disks, and devices of the lab. It never touches any other unless the
-//! configuration lists it.
+//! swap, through device mapper and RAID down to the disks; a device of the lab counts as flash there. It never touches
+//! any other unless the configuration lists it: a lab device on which nothing is mounted, or on which an emulated phone
+//! lives, is there to be measured, and whoever measures wants it as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use brisk_core::decision::Device;
 use brisk_core::knob::QueueSetting;
-use brisk_sense::{BlockDevice, BlockQueue, DeviceNumber, Mount, Sense};
-use serde::Deserialize;
+use brisk_sense::{BlockDevice, BlockQueue, DeviceNumber, Identity, Mount, Sense};
 
 use crate::config::Devices;
 
 /// Devices that are memory, files or networks, or have no queue of their own.
 const NOT_FLASH: [&str; 12] = ["zram", "ram", "loop", "dm-", "md", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
-
-/// File system of the lab's servers, in which the files behind its loop devices are.
-const LAB_FILE_SYSTEM: &str = "fuse.brisk-lab";
 
 /// The devices to manage, by kernel name, with what engines are told of them. One that vanishes meanwhile is left out.
 ///
@@ -26,15 +23,19 @@ const LAB_FILE_SYSTEM: &str = "fuse.brisk-lab";
 /// When /proc or /sys is not readable.
 pub fn managed(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Vec<Device>> {
     let all = sense.block_devices()?;
-    let mounts = sense.mounts()?;
     let names: BTreeSet<String> = match choice {
         Devices::These(names) => names.iter().map(|name| name.replace('/', "!")).collect(),
         Devices::Auto => {
             let swaps: Vec<PathBuf> = sense.swaps()?.into_iter().map(|swap| swap.path).collect();
             let disk_of = |number| sense.block_device_of(number).ok().flatten().map(|located| located.disk.name);
+            let mounts: Vec<Mount> =
+                sense.mounts()?.into_iter().filter(|mount| !is_of_phone(&mount.mount_point)).collect();
             let used = used(&all, &mounts, &swaps, disk_of);
-            let flash = disks_below(&all, used).into_iter().filter(|name| is_flash(sense, name));
-            flash.chain(lab(sense, &all, &mounts)).collect()
+            let is_lab = |name: &String| {
+                let device = all.iter().find(|device| device.name == *name);
+                device.is_some_and(|device| sense.identity(device).is_ok_and(|identity| identity.is_lab))
+            };
+            disks_below(&all, used).into_iter().filter(|name| is_flash(sense, name) || is_lab(name)).collect()
         }
     };
     let mut devices = Vec::new();
@@ -102,14 +103,11 @@ fn is_flash(sense: &Sense, name: &str) -> bool {
     !NOT_FLASH.iter().any(stem) && sense.block_queue(name).is_ok_and(|queue| !queue.rotational)
 }
 
-/// Loop devices on files of the lab's servers.
-fn lab(sense: &Sense, all: &[BlockDevice], mounts: &[Mount]) -> Vec<String> {
-    let servers: Vec<&Mount> = mounts.iter().filter(|mount| mount.fs_type == LAB_FILE_SYSTEM).collect();
-    let is_lab = |device: &&BlockDevice| {
-        let backing = sense.loop_backing(&device.name).ok().flatten();
-        backing.is_some_and(|backing| servers.iter().any(|mount| backing.file.starts_with(&mount.mount_point)))
-    };
-    if servers.is_empty() { Vec::new() } else { all.iter().filter(is_lab).map(|device| device.name.clone()).collect() }
+/// Whether something is mounted there for an emulated phone: `RUN_DIR/phone/ID/root`, or below it.
+fn is_of_phone(mount_point: &Path) -> bool {
+    let parts: Vec<&str> = mount_point.iter().filter_map(|part| part.to_str()).collect();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.windows(3).any(|three| three[0] == "phone" && is_number(three[1]) && matches!(three[2], "root" | "ram"))
 }
 
 /// What engines are told of a device; `None` when it went meanwhile or has no queue that schedules.
@@ -123,48 +121,14 @@ fn describe(sense: &Sense, device: &BlockDevice) -> brisk_sense::Result<Option<D
     if queue.schedulers.current.is_none() || device.size_bytes == 0 {
         return Ok(None);
     }
-    let lab_preset = sense.loop_backing(&device.name).ok().flatten().and_then(|backing| lab_preset(&backing.file));
-    let place = sense.block_device_place(&device.name)?;
-    let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
-    let model = lab_preset.clone().unwrap_or_else(|| model(device));
+    let Identity { model, kind, .. } = sense.identity(device)?;
     Ok(Some(Device {
         name: device.name.replace('!', "/"),
         model,
-        kind: lab_preset.as_deref().map_or_else(|| kind(device, &place), kind_of_preset).to_owned(),
+        kind,
         schedulers: queue.schedulers.available.clone(),
         originals: settings(sense, &queue)?,
     }))
-}
-
-/// What a device calls itself: number of the maker for cards, maker and model, or the kernel's name for what has neither. What
-/// was measured on a device is kept under this name (`brisk profile`, `brisk study frontier`).
-fn model(device: &BlockDevice) -> String {
-    let maker = device.mmc.as_ref().and_then(|mmc| mmc.manufacturer_id).map(|id| format!("{id:06x}"));
-    let words = [maker.as_deref(), device.vendor.as_deref(), device.model.as_deref()];
-    let words: Vec<&str> = words.into_iter().flatten().map(str::trim).collect();
-    let words = words.join(" ");
-    if words.is_empty() { device.name.clone() } else { words }
-}
-
-/// Sort of device, by what the kernel calls it and the buses that it hangs on.
-fn kind(device: &BlockDevice, place: &str) -> &'static str {
-    let on = |bus: &str| place.split('/').any(|part| part.contains(bus));
-    let is_virtual = ["vd", "xvd", "loop", "nbd", "ublk"].iter().any(|stem| device.name.starts_with(stem));
-    match &device.mmc {
-        Some(mmc) if mmc.kind.as_deref() == Some("SD") => "sd",
-        Some(_) => "emmc",
-        None if device.name.starts_with("nvme") => "nvme",
-        None if is_virtual || on("virtio") => "virtual",
-        None if on("ufs") => "ufs",
-        None if on("usb") => "usb",
-        None => "disk",
-    }
-}
-
-/// Sort of device that a preset of the lab stands for, by its name.
-fn kind_of_preset(preset: &str) -> &'static str {
-    let words: Vec<&str> = preset.split(['-', '/', '.']).collect();
-    ["emmc", "ufs", "sd"].into_iter().find(|kind| words.contains(kind)).unwrap_or("virtual")
 }
 
 /// The settings of a queue as they stand, by name.
@@ -186,18 +150,6 @@ fn settings(sense: &Sense, queue: &BlockQueue) -> brisk_sense::Result<Vec<(Strin
         settings.extend(tunables.into_iter().map(|(name, value)| (format!("{scheduler}/{name}"), value)));
     }
     Ok(settings)
-}
-
-/// The preset of the lab device whose server holds the file at `backing`: it lies in the mount point of the device's
-/// directory, which has a file about it.
-fn lab_preset(backing: &Path) -> Option<String> {
-    #[derive(Deserialize)]
-    struct State {
-        preset: String,
-    }
-    let file = backing.parent()?.parent()?.join("state.json");
-    let state: State = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-    Some(state.preset)
 }
 
 /// What was known of devices before, brought up to date: a setting that brisk holds now keeps the value from before brisk.

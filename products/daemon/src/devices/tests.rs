@@ -1,4 +1,4 @@
-use brisk_sense::{DeviceNumber, Mmc, Partition};
+use brisk_sense::{DeviceNumber, Partition};
 
 use super::*;
 
@@ -55,25 +55,61 @@ fn what_is_mounted_leads_down_to_its_disks() {
     assert_eq!(names(&[], &[]), Vec::<String>::new());
 }
 
+/// A machine with a lab device on loop3, and these lines more in its table of mounts.
+fn machine_with_a_lab(mounts: &str) -> tempfile::TempDir {
+    let root = tempfile::tempdir().expect("a directory");
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(path, text).expect("written");
+    };
+    let queue = [
+        ("scheduler", "none [mq-deadline]"),
+        ("nr_requests", "8"),
+        ("rotational", "0"),
+        ("read_ahead_kb", "128"),
+        ("max_sectors_kb", "512"),
+        ("max_hw_sectors_kb", "512"),
+        ("nr_zones", "0"),
+        ("logical_block_size", "4096"),
+        ("physical_block_size", "4096"),
+        ("discard_granularity", "4096"),
+        ("discard_max_bytes", "4096"),
+        ("nomerges", "0"),
+        ("rq_affinity", "1"),
+        ("zoned", "none"),
+        ("wbt_lat_usec", "0"),
+        ("write_cache", "write back"),
+        ("fua", "0"),
+        ("minimum_io_size", "4096"),
+        ("optimal_io_size", "0"),
+        ("iostats", "1"),
+    ];
+    queue.iter().for_each(|(name, value)| write(&format!("sys/block/loop3/queue/{name}"), &format!("{value}\n")));
+    [("size", "8"), ("dev", "7:3"), ("ro", "0"), ("loop/backing_file", "/run/brisk/lab/1/mnt/device")]
+        .iter()
+        .for_each(|(name, value)| write(&format!("sys/block/loop3/{name}"), &format!("{value}\n")));
+    std::fs::create_dir_all(root.path().join("sys/dev/block")).expect("a directory");
+    std::os::unix::fs::symlink("../../block/loop3", root.path().join("sys/dev/block/7:3")).expect("a link");
+    write("run/brisk/lab/1/state.json", r#"{"preset": "galaxy-s5-emmc"}"#);
+    write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n");
+    write("proc/self/mountinfo", &format!("1 0 0:1 / / rw - tmpfs tmpfs rw\n{mounts}"));
+    root
+}
+
 #[test]
-fn a_device_is_known_by_its_buses() {
-    let mut card = disk("mmcblk1", 1, &[], &[]);
-    let mmc = Mmc { kind: Some("SD".into()), name: None, manufacturer_id: None, life_time: None, pre_eol: None };
-    card.mmc = Some(mmc.clone());
-    assert_eq!(kind(&card, ""), "sd");
-    card.mmc = Some(Mmc { kind: Some("MMC".into()), manufacturer_id: Some(0x15), ..mmc });
-    card.model = Some("BGND3R".to_owned());
-    assert_eq!((kind(&card, ""), model(&card).as_str()), ("emmc", "000015 BGND3R"));
-    let sda = disk("sda", 1, &[], &[]);
-    assert_eq!(kind(&sda, "devices/platform/soc/1d84000.ufshc/host0/target0:0:0/0:0:0:0/block/sda"), "ufs");
-    assert_eq!(kind(&sda, "devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host1/block/sda"), "usb");
-    assert_eq!(kind(&sda, "devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda"), "disk");
-    assert_eq!(kind(&disk("nvme0n1", 1, &[], &[]), "devices/pci/nvme/nvme0/nvme0n1"), "nvme");
-    let vda = disk("vda", 1, &[], &[]);
-    assert_eq!((kind(&vda, "devices/pci/virtio2/block/vda"), model(&vda).as_str()), ("virtual", "vda"));
-    for (preset, kind) in [("galaxy-s5-emmc", "emmc"), ("ufs-3.1", "ufs"), ("sd-ridata", "sd"), ("pcm", "virtual")] {
-        assert_eq!(kind_of_preset(preset), kind);
-    }
+fn a_lab_device_is_managed_where_something_is_mounted_and_no_phone_is_measured() {
+    let names = |mounts: &str, choice: &Devices| {
+        let root = machine_with_a_lab(mounts);
+        let found = managed(&Sense::new(root.path()), choice).expect("a tree");
+        found.into_iter().map(|device| (device.name, device.model)).collect::<Vec<_>>()
+    };
+    let it = || vec![("loop3".to_owned(), "galaxy-s5-emmc".to_owned())];
+    let mount = |place: &str| format!("2 1 7:3 / {place} rw - ext4 /dev/loop3 rw\n");
+    assert_eq!(names("", &Devices::Auto), []);
+    assert_eq!(names(&mount("/run/brisk/phone/1/root"), &Devices::Auto), []);
+    assert_eq!(names(&mount("/mnt/data"), &Devices::Auto), it());
+    assert_eq!(names("", &Devices::These(vec!["loop3".to_owned()])), it());
 }
 
 #[test]

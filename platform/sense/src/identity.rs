@@ -1,0 +1,176 @@
+//! Under which name and kind a block device is known: what was measured on a device is kept under this name, and read again by
+//! it. So there is one place that says it.
+//!
+//! A device of the lab is known by the preset that it emulates, which the file of its server's directory tells
+//! (`RUN_DIR/lab/ID/state.json`).
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Sense;
+use crate::block::{BlockDevice, DeviceNumber};
+use crate::error::Result;
+
+/// Where directories of lab devices are found that no loop device leads to.
+const LAB: &str = "/run/brisk/lab";
+
+/// What a device calls itself, and its kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Number of the maker for cards, maker and model; the preset for a device of the lab; the kernel's name for what has
+    /// neither.
+    pub model: String,
+    /// `emmc`, `sd`, `ufs`, `nvme`, `usb`, `virtual` or `disk`.
+    pub kind: String,
+    /// Whether the lab emulates it.
+    pub is_lab: bool,
+}
+
+/// What is needed of the file about a lab device.
+#[derive(Debug, Deserialize)]
+struct LabState {
+    preset: String,
+    #[serde(default)]
+    ublk_number: Option<DeviceNumber>,
+}
+
+impl Sense {
+    /// The identity of `disk`.
+    ///
+    /// # Errors
+    /// When its files in /sys are not readable or not understood.
+    pub fn identity(&self, disk: &BlockDevice) -> Result<Identity> {
+        if let Some(preset) = self.lab_preset(disk)? {
+            let kind = kind_of_preset(&preset).to_owned();
+            return Ok(Identity { model: preset, kind, is_lab: true });
+        }
+        let place = self.block_device_place(&disk.name)?;
+        let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Identity { model: model(disk), kind: kind(disk, &place).to_owned(), is_lab: false })
+    }
+
+    /// The preset of a lab device: its server's directory is that of the mount in which the file behind the loop device is,
+    /// or the one whose state has the device's number.
+    fn lab_preset(&self, disk: &BlockDevice) -> Result<Option<String>> {
+        if let Some(backing) = self.loop_backing(&disk.name)? {
+            let of_mount = backing.file.parent().and_then(Path::parent);
+            return Ok(of_mount.and_then(|dir| self.lab_state(dir)).map(|state| state.preset));
+        }
+        if !disk.name.starts_with("ublk") {
+            return Ok(None);
+        }
+        let dirs = self.names_in(LAB)?.into_iter().map(|name| PathBuf::from(LAB).join(name));
+        let is_it = |state: &LabState| state.ublk_number == Some(disk.device);
+        Ok(dirs.filter_map(|dir| self.lab_state(&dir)).find(is_it).map(|state| state.preset))
+    }
+
+    fn lab_state(&self, dir: &Path) -> Option<LabState> {
+        serde_json::from_slice(&self.read(dir.join("state.json")).ok()?).ok()
+    }
+}
+
+/// What a device calls itself.
+fn model(disk: &BlockDevice) -> String {
+    let maker = disk.mmc.as_ref().and_then(|mmc| mmc.manufacturer_id).map(|id| format!("{id:06x}"));
+    let words = [maker.as_deref(), disk.vendor.as_deref(), disk.model.as_deref()];
+    let words: Vec<&str> = words.into_iter().flatten().map(str::trim).collect();
+    let words = words.join(" ");
+    if words.is_empty() { disk.name.clone() } else { words }
+}
+
+/// Sort of device, by what the kernel calls it and the buses that it hangs on.
+fn kind(disk: &BlockDevice, place: &str) -> &'static str {
+    let on = |bus: &str| place.split('/').any(|part| part.contains(bus));
+    let stems = ["vd", "xvd", "loop", "zram", "ram", "nbd", "ublk"];
+    let is_virtual = stems.iter().any(|stem| disk.name.starts_with(stem));
+    match &disk.mmc {
+        Some(mmc) if mmc.kind.as_deref() == Some("SD") => "sd",
+        Some(_) => "emmc",
+        None if disk.name.starts_with("nvme") => "nvme",
+        None if is_virtual || on("virtio") => "virtual",
+        None if on("ufs") => "ufs",
+        None if on("usb") => "usb",
+        None => "disk",
+    }
+}
+
+/// Sort of device that a preset of the lab stands for, by its name.
+fn kind_of_preset(preset: &str) -> &'static str {
+    let words: Vec<&str> = preset.split(['-', '/', '.']).collect();
+    ["emmc", "ufs", "sd"].into_iter().find(|kind| words.contains(kind)).unwrap_or("virtual")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Mmc;
+
+    fn disk(name: &str, model: Option<&str>, mmc: Option<&str>) -> BlockDevice {
+        let card = |kind: &str| Mmc {
+            kind: Some(kind.to_owned()),
+            name: None,
+            manufacturer_id: Some(0x15),
+            life_time: None,
+            pre_eol: None,
+        };
+        BlockDevice {
+            name: name.to_owned(),
+            device: DeviceNumber { major: 259, minor: 3 },
+            size_bytes: 1,
+            read_only: false,
+            vendor: None,
+            model: model.map(str::to_owned),
+            mmc: mmc.map(card),
+            holders: Vec::new(),
+            slaves: Vec::new(),
+            partitions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_device_is_known_by_what_it_says_and_its_buses() {
+        let ufs = "devices/platform/soc/1d84000.ufshc/host0/target0:0:0/0:0:0:0/block/sda";
+        let usb = "devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host1/block/sda";
+        for (disk, place, name, of_kind) in [
+            (disk("mmcblk0", Some("BGND3R"), Some("MMC")), "", "000015 BGND3R", "emmc"),
+            (disk("mmcblk1", Some("SC64G"), Some("SD")), "", "000015 SC64G", "sd"),
+            (disk("nvme0n1", Some("X 1TB"), None), "devices/pci/nvme/nvme0/nvme0n1", "X 1TB", "nvme"),
+            (disk("vda", None, None), "devices/pci/virtio2/block/vda", "vda", "virtual"),
+            (disk("sda", Some("KLUDG8V1EE"), None), ufs, "KLUDG8V1EE", "ufs"),
+            (disk("sda", Some("Stick"), None), usb, "Stick", "usb"),
+            (disk("sda", None, None), "devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda", "sda", "disk"),
+        ] {
+            assert_eq!((model(&disk).as_str(), kind(&disk, place)), (name, of_kind));
+        }
+        for (preset, kind) in [("galaxy-s5-emmc", "emmc"), ("ufs-3.1", "ufs"), ("sd-ridata", "sd"), ("pcm", "virtual")]
+        {
+            assert_eq!(kind_of_preset(preset), kind);
+        }
+    }
+
+    #[test]
+    fn a_device_of_the_lab_is_known_by_its_preset() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sense = Sense::new(root.path());
+        let write = |path: &str, text: &str| {
+            let path = sense.path(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            std::fs::write(path, text).expect("written");
+        };
+        write("/sys/block/loop3/loop/backing_file", "/run/b/lab/1/mnt/device\n");
+        write("/sys/block/loop4/loop/backing_file", "/home/x/disk.img\n");
+        write("/run/b/lab/1/state.json", r#"{"preset": "galaxy-s5-emmc", "size_bytes": 7}"#);
+        let number = r#"{"preset": "ufs-3.1", "ublk_number": {"major": 259, "minor": 3}}"#;
+        write("/run/brisk/lab/2/state.json", number);
+        write("/run/brisk/lab/3/state.json", "damaged");
+        let known = |name: &str| {
+            let Identity { model, kind, is_lab } = sense.identity(&disk(name, None, None)).expect("readable");
+            (model, kind, is_lab)
+        };
+        let lab = |model: &str, kind: &str| (model.to_owned(), kind.to_owned(), true);
+        assert_eq!(known("loop3"), lab("galaxy-s5-emmc", "emmc"));
+        assert_eq!(known("ublkb0"), lab("ufs-3.1", "ufs"));
+        assert_eq!(known("loop4"), ("loop4".to_owned(), "virtual".to_owned(), false));
+    }
+}
