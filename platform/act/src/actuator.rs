@@ -194,6 +194,25 @@ impl Actuator {
             .collect()
     }
 
+    /// Puts back what was changed of a device that has nothing to read or write any more, at once: a loop device without file
+    /// waits for the next one, and whoever brings that is to find the queue as it was. Gives whether that was needed; a device
+    /// that is at work is not touched.
+    ///
+    /// # Errors
+    /// When the journal cannot be written. What could not be put back is tried again with the rest.
+    pub fn vacate(&mut self, device: &str) -> Result<bool, Error> {
+        let queue = BlockQueue::new(&self.paths.sysfs, device);
+        let Some(journal) = self.journal.as_mut().filter(|_| queue.exists() && queue.is_empty()) else {
+            return Ok(false);
+        };
+        if journal.entries(&queue).next().is_none() {
+            return Ok(false);
+        }
+        let restored = journal.restore_device(&queue);
+        self.forget(device, &queue);
+        restored.map(|()| true)
+    }
+
     /// Forgets who took over what: it may be written again, and what the others made of it is what is put back later.
     pub fn forgive(&mut self) {
         for (knob, taken) in std::mem::take(&mut self.taken) {

@@ -156,6 +156,12 @@ impl Journal {
         }
     }
 
+    /// Forgets the size of the driver tags: whoever gave a loop device another file has chosen one for it, which no file
+    /// tells.
+    pub(crate) fn forget_driver_tags(&mut self, queue: &BlockQueue) {
+        self.record.entries.retain(|e| !e.is_of(queue) || e.setting != QueueSetting::DriverTags);
+    }
+
     /// Leaves the changes as they are, to the process whose journal this is.
     pub fn hand_over(mut self) {
         // The file has them all; without entries the drop has nothing to undo.

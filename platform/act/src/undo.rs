@@ -1,5 +1,5 @@
-//! Putting back what a journal says. A loop device that carries another file by now, and a device that was plugged in
-//! again, is another device, and all of it is left.
+//! Putting back what a journal says. A device that was plugged in again is another device, and all of it is left. A loop device
+//! that carries another file by now is left as long as it does, and stays in the journal.
 
 use std::path::PathBuf;
 
@@ -120,7 +120,9 @@ fn restore_queue(queue: &BlockQueue, entries: &[Entry], report: &mut Report) -> 
     }
     let carries = queue.backing_file();
     if entries.iter().any(|e| carries.is_some() && carries != e.backing_file) {
-        return leave_all("the loop device carries another file by now");
+        leave_all("the loop device carries another file by now");
+        // The queue is still the same one, and what stands in it still ours: to be put back once it carries nothing.
+        return entries.to_vec();
     }
     // Judge all before writing any, because writing one disturbs others; then everybody gets the value that is theirs.
     let theirs = |e: &Entry| match (&e.ours, queue.get(&e.setting)) {

@@ -450,3 +450,42 @@ fn a_group_that_is_gone_is_left() {
     assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: None });
     assert_eq!(machine.journals(), 0);
 }
+
+#[test]
+fn a_loop_device_that_gets_another_file_keeps_its_first_settings_as_those_to_come_back_to() {
+    let machine = Machine::new();
+    machine.write("sda", "size", "8\n");
+    fs::create_dir_all(machine.path("sda", "loop")).expect("fixture");
+    machine.write("sda", "loop/backing_file", "/first\n");
+    let before = machine.all();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/scheduler", "kyber"), ("queue/sda/read_ahead_kb", "512")]);
+    actuator.apply(&wanted);
+    machine.write("sda", "loop/backing_file", "/second\n");
+    // Whoever brought it chose one of them anew.
+    machine.write("sda", "queue/read_ahead_kb", "64\n");
+    let applied = outcomes(actuator.apply(&[]));
+    assert_eq!(machine.read("sda", "queue/scheduler"), "mq-deadline", "{applied:?}");
+    let report = actuator.restore().expect("put back");
+    assert_eq!(report.left.iter().map(|left| left.knob.as_str()).collect::<Vec<_>>(), ["read_ahead_kb"]);
+    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64");
+    machine.write("sda", "queue/read_ahead_kb", "128\n");
+    assert_eq!(machine.all(), before);
+    assert_eq!(machine.journals(), 0);
+}
+
+#[test]
+fn a_device_out_of_use_gets_its_settings_back_at_once_and_one_at_work_does_not() {
+    let machine = Machine::new();
+    machine.write("sda", "size", "8\n");
+    let before = machine.all();
+    let mut actuator = machine.actuator();
+    actuator.apply(&targets(&[("queue/sda/scheduler", "bfq"), ("queue/sda/nr_requests", "32")]));
+    assert!(!actuator.vacate("sda").expect("nothing to do"));
+    assert_eq!(machine.read("sda", "queue/scheduler"), "bfq");
+    machine.write("sda", "size", "0\n");
+    assert!(actuator.vacate("sda").expect("put back"));
+    assert_eq!(machine.all(), before);
+    assert!(!actuator.vacate("sda").expect("done already") && !actuator.vacate("sdz").expect("no such device"));
+    assert_eq!(machine.journals(), 0);
+}

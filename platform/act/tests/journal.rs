@@ -232,6 +232,12 @@ fn a_loop_device_with_another_file_is_someone_elses() {
     let report = journal.restore().expect("restore");
     assert_eq!(report.restored, []);
     assert_eq!(queue.scheduler().expect("scheduler"), "kyber");
+    // Once it carries nothing, it is nobody's but ours.
+    fs::remove_file(loop_dir.join("backing_file")).expect("fixture");
+    assert_eq!(journal.restore().expect("restore").restored.len(), report.left.len());
+    assert_eq!(queue.scheduler().expect("scheduler"), "mq-deadline");
+    fs::write(loop_dir.join("backing_file"), "/theirs\n").expect("fixture");
+    write(&paths, "loop3", "scheduler", "kyber\n");
 
     // Unless somebody knows better.
     fs::write(&file, kept).expect("journal");

@@ -69,7 +69,7 @@ impl Default for Daemon {
 /// Which devices are managed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Devices {
-    /// Flash devices of mounted file systems and of swap, and those of the lab.
+    /// Flash devices of mounted file systems and of swap; of the lab's, those that are mounted and are no phone's.
     #[default]
     Auto,
     /// These, by kernel name.

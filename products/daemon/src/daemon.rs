@@ -17,7 +17,7 @@ use brisk_core::decision::{Device, Observed};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::{Configuration, Decided, Note, Scene};
-use brisk_sense::{GroupChange, Resource, Sampler, Sense, SessionChange, SessionWatch};
+use brisk_sense::{BlockChange, GroupChange, Resource, Sampler, Sense, SessionChange, SessionWatch};
 
 use crate::apps::Apps;
 use crate::clocks::Reading;
@@ -192,8 +192,11 @@ impl Daemon {
         for event in self.apps.look(now_ns, waited_us) {
             self.happened(event.kind);
         }
-        let blocks = woken.blocks && self.sources.take_blocks();
-        if blocks || woken.tables {
+        let changes = if woken.blocks { self.sources.take_blocks() } else { Vec::new() };
+        for change in &changes {
+            self.vacate(change);
+        }
+        if !changes.is_empty() || woken.tables {
             self.look_at_devices_ns.get_or_insert(now_ns.saturating_add(SETTLE_NS));
         }
         if woken.queues {
@@ -201,6 +204,17 @@ impl Daemon {
         }
         for resource in &woken.pressure {
             self.happened(EventKind::Pressure { resource: resource.to_string() });
+        }
+    }
+
+    /// A device that has just gone out of use gets its settings back before the next user of its name finds them.
+    fn vacate(&mut self, change: &BlockChange) {
+        let (BlockChange::Changed(name) | BlockChange::Gone(name)) = change else { return };
+        let device = name.replace('!', "/");
+        match self.actuator.vacate(&device) {
+            Ok(false) => {}
+            Ok(true) => self.tell("setting", &format!("{device} is out of use: its settings are as before brisk")),
+            Err(error) => self.lacks(format!("settings of {device} are not put back: {}", in_one_line(&error))),
         }
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
 use brisk_sense::{
-    BlockWatch, FrontWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, SessionChange,
-    SessionWatch, TableWatch,
+    BlockChange, BlockWatch, FrontWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense,
+    SessionChange, SessionWatch, TableWatch,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -279,16 +279,16 @@ impl Sources {
         woken
     }
 
-    /// Lets go of what was announced of block devices; gives whether there was anything.
-    pub fn take_blocks(&mut self) -> bool {
+    /// Takes what was announced of block devices.
+    pub fn take_blocks(&mut self) -> Vec<BlockChange> {
         match self.blocks.as_mut().map(BlockWatch::take) {
-            Some(Ok(changes)) => !changes.is_empty(),
+            Some(Ok(changes)) => changes,
             Some(Err(error)) => {
                 eprintln!("briskd: devices that come are not seen any more: {}", in_one_line(&error));
                 self.blocks = None;
-                true
+                vec![BlockChange::Unknown]
             }
-            None => false,
+            None => Vec::new(),
         }
     }
 }

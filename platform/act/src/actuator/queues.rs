@@ -25,8 +25,17 @@ impl Actuator {
             self.journal.as_mut().map_or(Ok(()), |journal| journal.restore_device(&queue)).map(|()| Outcomes::new())
         } else if queue.exists() {
             let now = identity(&queue);
-            if self.identities.get(device).is_some_and(|then| *then != now) {
-                self.forget(device, &queue);
+            match self.identities.get(device) {
+                // Another file behind the same queue: what stands in it is still ours, unless somebody changed it.
+                Some(then) if *then != now && then.0.is_some() && then.0 == now.0 => {
+                    self.forget_held(device);
+                    if let Some(journal) = &mut self.journal {
+                        journal.vouch_for(&queue);
+                        journal.forget_driver_tags(&queue);
+                    }
+                }
+                Some(then) if *then != now => self.forget(device, &queue),
+                _ => {}
             }
             self.identities.insert(device.to_owned(), now);
             self.notice(device, &queue);
@@ -42,12 +51,16 @@ impl Actuator {
         outcomes.unwrap_or_else(|error| wanted.keys().map(|setting| (setting.clone(), refused(&error))).collect())
     }
 
-    fn forget(&mut self, device: &str, queue: &BlockQueue) {
+    fn forget_held(&mut self, device: &str) {
         let other = |knob: &Knob| knob.device() != Some(device);
         self.held.retain(|knob, _| other(knob));
         self.taken.retain(|knob, _| other(knob));
         self.fresh.remove(device);
         self.identities.remove(device);
+    }
+
+    pub(super) fn forget(&mut self, device: &str, queue: &BlockQueue) {
+        self.forget_held(device);
         if let Some(journal) = self.journal.as_mut().filter(|_| !queue.is_empty()) {
             // A journal that names a device which is gone does no harm: undo passes over it.
             let _ = journal.forget(queue);
