@@ -188,13 +188,21 @@ static bool recover(struct verify *v)
 /* Whatever is there belongs to nobody: it begins with zeroes everywhere. */
 static bool begin(struct verify *v)
 {
-	uint32_t first, count;
+	uint32_t first, count, i;
 
-	memset(v->buffer, 0, PAGES_MAX * PROBE_PAGE);
 	for (first = 0; first < v->count; first += PAGES_MAX) {
+		ssize_t bytes;
+
 		count = v->count - first < PAGES_MAX ? v->count - first : PAGES_MAX;
-		if (pwrite(v->job->fd, v->buffer, count * PROBE_PAGE, place(v, first)) !=
-		    (ssize_t)(count * PROBE_PAGE))
+		bytes = (ssize_t)(count * PROBE_PAGE);
+		if (pread(v->job->fd, v->buffer, (size_t)bytes, place(v, first)) != bytes)
+			return false;
+		for (i = 0; i < count && generation_of(v, v->buffer[i], first + i) == 0; i++)
+			;
+		if (i == count)
+			continue;
+		memset(v->buffer, 0, (size_t)bytes);
+		if (pwrite(v->job->fd, v->buffer, (size_t)bytes, place(v, first)) != bytes)
 			return false;
 	}
 	return !fdatasync(v->job->fd);

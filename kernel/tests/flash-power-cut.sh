@@ -1,0 +1,99 @@
+# A power cut takes back what no flush has promised, and nothing else: held to its promises page by page under every
+# scheduler, and by ext4 and its fsck.
+# needs: mkfs.ext4 e2fsck
+# modules: mq-deadline kyber-iosched bfq
+# seconds: 120
+device=$flash/flash0
+up() {
+    write "$flash/create" "name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1" ||
+        fail "no device: $(dmesg | tail -n 1)"
+}
+down() { write "$flash/remove" flash0 || fail 'the device stays'; }
+control() { write "$device/control" "$*" || fail "control $*"; }
+counted() { sed -n "s/^$1 //p" "$device/counters"; }
+# Until a command succeeds. Time in here passes as the machine computes, so looking costs nothing.
+eventually() {
+    tries=0
+    while ! "$@" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ] || fail "waited in vain: $*"
+        usleep 10000
+    done
+}
+writing() { [ "$(counted writes)" -gt 100 ]; }
+
+lost=0
+for each in none mq-deadline kyber bfq; do
+    up depth=16
+    write "$queue/scheduler" "$each" || fail "scheduler $each"
+    step "$each: pages hold what was promised, through 10 power cuts"
+    probe /dev/flash0 name=a op=verify size=1048576 seed=11 stop=1500000000 -- \
+        name=b op=verify size=2097152 offset=4194304 seed=12 discards=1 stop=1500000000 -- \
+        name=c op=verify size=2097152 offset=16777216 seed=13 dsync=1 stop=1500000000 -- \
+        name=d op=verify size=4194304 offset=33554432 seed=14 stop=1500000000 >/tmp/said 2>/tmp/complaints &
+    load=$!
+    # A fresh device holds zeroes, so the jobs have looked at all of it when they begin to write.
+    eventually writing
+    for cut in 1 2 3 4 5 6 7 8 9 10; do
+        usleep 73000
+        control "power_cut $cut"
+        usleep 2000
+        control power_on
+    done
+    wait $load || fail "broken promises: $(head -n 3 /tmp/complaints)"
+    grep -q 'come back' /tmp/complaints && fail "$(cat /tmp/complaints)"
+    lost=$((lost + $(counted lost_pages)))
+    [ "$(counted in_flight)" = 0 ] || fail 'something is left in the device'
+    down
+done
+[ "$lost" -gt 100 ] || fail "only $lost pages were lost in 40 power cuts: this tested nothing"
+
+step "without power the pages at risk are lost: $lost so far; without flushes most writes are"
+up depth=32
+probe /dev/flash0 op=randwrite depth=32 stop=100000000 >/dev/null
+probe /dev/flash0 op=randwrite depth=32 stop=50000000 >/dev/null &
+load=$!
+usleep 20000
+control power_cut 5
+wait $load
+[ "$(wc -l <"$device/lost")" -gt 5 ] || fail "lost: $(wc -l <"$device/lost")"
+dd if=/dev/flash0 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null && fail 'a read without power'
+control power_on
+dd if=/dev/flash0 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || fail 'no read with power'
+down
+
+for each in none mq-deadline kyber bfq; do
+    step "$each: ext4 keeps what it synced, through 3 power cuts"
+    up depth=8
+    write "$queue/scheduler" "$each" || fail "scheduler $each"
+    mkfs.ext4 -q -E nodiscard /dev/flash0 >/tmp/said 2>&1 || fail "mkfs: $(cat /tmp/said)"
+    for cut in 1 2 3; do
+        mount -t ext4 -o errors=continue,noinit_itable,commit=1 /dev/flash0 /mnt || fail mount
+        dd if=/dev/urandom of=/mnt/kept.$cut bs=64k count=8 conv=fsync 2>/dev/null || fail "write of kept.$cut"
+        md5sum /mnt/kept.* >/tmp/sums
+        (
+            i=0
+            while dd if=/dev/urandom of=/mnt/loose.$((i % 7)) bs=16k count=5 && mv /mnt/loose.$((i % 7)) /mnt/moved.$((i % 3)); do
+                i=$((i + 1))
+                [ $((i % 5)) -ne 0 ] || sync
+            done
+        ) >/dev/null 2>&1 &
+        load=$!
+        usleep $((300000 + 70000 * cut))
+        control "power_cut $((cut + 20))"
+        usleep 100000
+        kill $load
+        wait $load
+        umount /mnt || fail "umount after cut $cut"
+        control power_on
+        echo 3 >/proc/sys/vm/drop_caches
+        # 0: clean; 1: what the journal left was set right.
+        e2fsck -fp /dev/flash0 >/tmp/fsck 2>&1
+        [ $? -le 1 ] || fail "fsck after cut $cut: $(tail -n 2 /tmp/fsck)"
+        mount -t ext4 -o noinit_itable /dev/flash0 /mnt || fail "mount after cut $cut"
+        md5sum -c /tmp/sums >/tmp/checked 2>&1 || fail "synced files changed: $(grep -v OK /tmp/checked)"
+        umount /mnt
+    done
+    down
+done
+verdict passed
