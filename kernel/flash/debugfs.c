@@ -79,9 +79,9 @@ static int counters_show(struct seq_file *to, void *unused)
 	SHOW(totals, busies);
 	SHOW(totals, lost_pages);
 	seq_printf(to, "in_flight %u\n", in_flight);
-	SHOW(totals, timer_fires);
-	seq_printf(to, "lateness_mean_ns %llu\n", totals.timer_fires ?
-		   div64_u64(totals.lateness_ns, totals.timer_fires) : 0);
+	SHOW(totals, timer_events);
+	seq_printf(to, "lateness_mean_ns %llu\n", totals.timer_events ?
+		   div64_u64(totals.lateness_ns, totals.timer_events) : 0);
 	SHOW(totals, lateness_max_ns);
 	SHOW(counted, reads);
 	SHOW(counted, writes);

@@ -93,9 +93,9 @@ struct flash_undo {
  * @requeues: sent back to the block layer instead of being finished
  * @busies: refused at dispatch
  * @lost_pages: by power cuts
- * @timer_fires: interrupts of the timer
- * @lateness_ns: their sum of delays
- * @lateness_max_ns: the longest one
+ * @timer_events: events of the model that the timer served
+ * @lateness_ns: how late, in sum
+ * @lateness_max_ns: how late at most
  */
 struct flash_totals {
 	u64 requests;
@@ -104,7 +104,7 @@ struct flash_totals {
 	u64 requeues;
 	u64 busies;
 	u64 lost_pages;
-	u64 timer_fires;
+	u64 timer_events;
 	u64 lateness_ns;
 	u64 lateness_max_ns;
 };

@@ -126,7 +126,8 @@ struct bf_params {
 	uint32_t program_pages;		/* pages of one program, 1..64 */
 	uint32_t program_any;		/* 1: any pages share a program; 0: neighbours only */
 	uint32_t read_ramp_pages;	/* run length at which read_next_ns has halved */
-	uint32_t reads_per_turn;	/* reads that may pass before a waiting program */
+	uint32_t reads_per_turn;	/* reads that may pass before a waiting program;
+					 * 0: a unit works in the order of arrival */
 	uint32_t read_chunk_pages;	/* a longer read takes several turns */
 	uint32_t buffer_pages;		/* write buffer; at least program_pages */
 	uint32_t write_cache;		/* 1: a write is done once buffered; 0: programmed */

@@ -144,6 +144,16 @@ static int bf_unit_takes(const struct bf_device *d, uint32_t unit, uint64_t page
 	return d->p.mapping == BF_MAP_PAGE || bf_mapping_unit(d, page) == unit;
 }
 
+/* Order of the oldest data that waits and that the unit may take; UINT64_MAX: none. */
+uint64_t bf_buffer_first(const struct bf_device *d, uint32_t unit)
+{
+	uint32_t s = d->dirty_head;
+
+	while (s != BF_NONE && !bf_unit_takes(d, unit, d->slots[s].page))
+		s = d->slots[s].next;
+	return s == BF_NONE ? UINT64_MAX : d->slots[s].order;
+}
+
 /* Whether older data of the slot's page waits for its program too. */
 static int bf_older_waits(const struct bf_device *d, uint32_t s)
 {

@@ -20,6 +20,8 @@ static void bf_done(struct bf_device *d, struct bf_req *req, uint32_t status)
 	req->status = status;
 	req->at_ns = d->now;
 	req->order = ++d->done_order;
+	d->in_flight--;
+	d->done++;
 	d->last_active = d->now;
 }
 
@@ -108,7 +110,7 @@ static void bf_begin_read(struct bf_device *d, uint32_t index)
 	for (i = 0; i < req->r.pages; i++) {
 		uint64_t page = req->r.page + i;
 
-		if (bf_buffer_find(d, page) != BF_NONE) {
+		if (d->slots_used && bf_buffer_find(d, page) != BF_NONE) {
 			d->counters.buffer_hits++;
 			continue;
 		}
@@ -372,6 +374,17 @@ static void bf_prepare_program(struct bf_device *d, uint32_t unit, uint32_t coun
 	bf_program_next(d, u);
 }
 
+/* Without turns: whether the read came before all that the unit has to program. */
+static int bf_read_is_first(const struct bf_device *d, uint32_t unit, uint32_t o)
+{
+	uint64_t written;
+
+	if (d->p.reads_per_turn)
+		return 0;
+	written = d->units[unit].group_size ? 0 : bf_buffer_first(d, unit);
+	return d->reqs[d->ops[o].req].order < written;
+}
+
 /* Gives an idle unit its next work: reads and programs take turns. */
 static void bf_kick(struct bf_device *d, uint32_t unit)
 {
@@ -392,7 +405,8 @@ static void bf_kick(struct bf_device *d, uint32_t unit)
 		u->suspended_left_ns = 0;
 		return;
 	}
-	if (o != BF_NONE && u->reads_in_turn < d->p.reads_per_turn) {
+	if (o != BF_NONE && (u->reads_in_turn < d->p.reads_per_turn ||
+			     bf_read_is_first(d, unit, o))) {
 		u->reads_in_turn++;
 		bf_start_read(d, u, o, before);
 		return;
@@ -473,6 +487,12 @@ static void bf_finish(struct bf_device *d, struct bf_unit *u)
 
 uint64_t bf_next_event(const struct bf_device *d)
 {
+	return d->next_event;
+}
+
+/* Only a step and a new request change when the next event is. */
+static uint64_t bf_find_next_event(const struct bf_device *d)
+{
 	uint64_t next = BF_NEVER;
 	uint32_t i;
 
@@ -489,7 +509,7 @@ uint64_t bf_next_event(const struct bf_device *d)
 	return next;
 }
 
-/* The request in the controller that is understood first, if any is by now. */
+/* The request in the controller that is understood first, of those that are by now. */
 static uint32_t bf_next_command(const struct bf_device *d)
 {
 	uint32_t i, best = BF_NONE;
@@ -504,7 +524,7 @@ static uint32_t bf_next_command(const struct bf_device *d)
 
 static void bf_step(struct bf_device *d)
 {
-	uint32_t i;
+	uint32_t i, commands = 0;
 
 	for (i = 0; i < d->p.units; i++)
 		if (d->units[i].work != BF_IDLE && d->units[i].busy_until <= d->now)
@@ -520,21 +540,22 @@ static void bf_step(struct bf_device *d)
 			bf_write_arrived(d, req);
 		else if (req->state == BF_REQ_BUS)
 			bf_done(d, req, req->status);
+		else if (req->state == BF_REQ_COMMAND)
+			commands++;
 	}
-	while ((i = bf_next_command(d)) != BF_NONE)
-		bf_begin(d, i);
+	while (commands--)
+		bf_begin(d, bf_next_command(d));
 	bf_check_flushes(d);
 	bf_admit(d);
 	for (i = 0; i < d->p.units; i++)
 		bf_kick(d, i);
+	d->next_event = bf_find_next_event(d);
 }
 
 void bf_run(struct bf_device *d, uint64_t now)
 {
-	uint64_t next;
-
-	while ((next = bf_next_event(d)) <= now) {
-		d->now = bf_max(d->now, next);
+	while (d->next_event <= now) {
+		d->now = bf_max(d->now, d->next_event);
 		bf_step(d);
 	}
 	d->now = bf_max(d->now, now);
@@ -619,6 +640,8 @@ int bf_submit(struct bf_device *d, uint64_t now, const struct bf_request *r)
 	}
 	req->at_ns = bf_max(d->now, d->controller_free) + cost;
 	d->controller_free = req->at_ns;
+	d->next_event = bf_min(d->next_event, req->at_ns);
+	d->in_flight++;
 	bf_count(d, r);
 	bf_run(d, now);
 	return 0;
@@ -629,28 +652,24 @@ int bf_collect(struct bf_device *d, struct bf_completion *completion)
 	struct bf_req *best = 0;
 	uint32_t i;
 
+	if (!d->done)
+		return 0;
 	for (i = 0; i < d->p.queue_depth; i++)
 		if (d->reqs[i].state == BF_REQ_DONE &&
 		    (!best || d->reqs[i].order < best->order))
 			best = &d->reqs[i];
-	if (!best)
-		return 0;
 	completion->tag = best->r.tag;
 	completion->at_ns = best->at_ns;
 	completion->status = best->status;
 	completion->reserved = 0;
 	best->state = BF_REQ_FREE;
+	d->done--;
 	return 1;
 }
 
 uint32_t bf_in_flight(const struct bf_device *d)
 {
-	uint32_t i, count = 0;
-
-	for (i = 0; i < d->p.queue_depth; i++)
-		count += d->reqs[i].state != BF_REQ_FREE &&
-			 d->reqs[i].state != BF_REQ_DONE;
-	return count;
+	return d->in_flight;
 }
 
 const struct bf_counters *bf_counters(const struct bf_device *d)

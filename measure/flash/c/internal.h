@@ -147,8 +147,10 @@ struct bf_device {
 	struct bf_fault faults[BF_MAX_FAULTS];
 	uint32_t fault_count;
 
+	uint64_t next_event;		/* as of the last step or request */
 	struct bf_req *reqs;		/* queue_depth */
-	uint32_t req_used;
+	uint32_t in_flight;		/* neither free nor done */
+	uint32_t done;			/* finished, not collected */
 	uint32_t waiting_head, waiting_tail;	/* writes that wait for room */
 	uint32_t bus_write;			/* the write on the bus, or BF_NONE */
 	uint32_t bus_slots[BF_MAX_PROGRAM_PAGES];
@@ -189,6 +191,7 @@ void bf_buffer_fill_done(struct bf_device *d, uint32_t slot);
 void bf_buffer_start(struct bf_device *d, uint32_t slot);
 void bf_buffer_release(struct bf_device *d, uint32_t slot);
 uint64_t bf_buffer_oldest(const struct bf_device *d);
+uint64_t bf_buffer_first(const struct bf_device *d, uint32_t unit);
 uint32_t bf_buffer_group(struct bf_device *d, uint32_t unit, uint32_t *group);
 
 /* mapping.c: where pages are, and what it costs to put them there. */

@@ -51,7 +51,7 @@ int bf_check(const struct bf_params *p, const char **field)
 	CHECK(program_pages, 1u, BF_MAX_PROGRAM_PAGES);
 	CHECK(program_any, 0u, 1u);
 	CHECK(read_ramp_pages, 1u, 1u << 20);
-	CHECK(reads_per_turn, 1u, 1u << 20);
+	CHECK(reads_per_turn, 0u, 1u << 20);
 	CHECK(read_chunk_pages, 1u, 1u << 20);
 	CHECK(buffer_pages, p->program_pages, 1u << 16);
 	CHECK(write_cache, 0u, 1u);
@@ -155,7 +155,9 @@ void bf_power_on(struct bf_device *d)
 		u->suspended_reads = 0;
 	}
 	d->op_free = 0;
-	d->req_used = 0;
+	d->next_event = BF_NEVER;
+	d->in_flight = 0;
+	d->done = 0;
 	d->waiting_head = BF_NONE;
 	d->waiting_tail = BF_NONE;
 	d->bus_write = BF_NONE;

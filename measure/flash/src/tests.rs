@@ -441,6 +441,23 @@ fn a_power_cut_loses_a_subset_that_the_seed_chooses() {
 }
 
 #[test]
+fn without_turns_a_read_waits_for_all_that_was_written_before_it() {
+    let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
+    // Scattered writes: a program each, of 410 us.
+    let mut steps: Vec<Step> =
+        (0..3).map(|i| Step { at_ns: 0, request: request(Kind::Write, 10 + 20 * i, 1) }).collect();
+    steps.push(Step { at_ns: 150_000, request: Request { tag: 9, ..request(Kind::Read, 200, 1) } });
+    let mut read_at_ns = |turn| {
+        preset.set("reads_per_turn", turn).expect("valid");
+        let mut device = Device::new(&preset, MIB).expect("valid");
+        drive(&mut device, &steps).iter().find(|c| c.tag == 9).expect("it finishes").at_ns
+    };
+    let (in_turns, in_order) = (read_at_ns("1"), read_at_ns("0"));
+    assert!(in_order > 3 * 410_000 && in_order < 3 * 410_000 + 300_000, "{in_order}");
+    assert!(in_turns < 2 * 410_000, "{in_turns}");
+}
+
+#[test]
 fn only_a_request_that_hangs_is_given_up_and_the_fault_stays() {
     let mut device = device("galaxy-s5-emmc", 1);
     device.inject(Fault::Timeout { offset_bytes: 16 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
