@@ -2,7 +2,7 @@
 
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
-use brisk_results::{BlockDevice, Document, Header, LaunchSet, PhoneFacts, ScreenFacts};
+use brisk_results::{BlockDevice, Document, Header, KernelReport, LaunchSet, PhoneFacts, ScreenFacts};
 
 use crate::{format, papers, sets};
 
@@ -10,6 +10,9 @@ use crate::{format, papers, sets};
 pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
     let header = document.header();
     let environment = &header.environment;
+    if let Document::Kernel(report) = document {
+        return kernel(report);
+    }
     let mut facts = vec![(
         "Device",
         environment.device.as_ref().map_or_else(|| "unknown: no single block device below the path".to_owned(), device),
@@ -57,6 +60,23 @@ pub(crate) fn facts(document: &Document) -> Vec<(&'static str, String)> {
     }
     facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// A virtual machine has no disk of its own, and nothing of this machine shows in it.
+fn kernel(report: &KernelReport) -> Vec<(&'static str, String)> {
+    let environment = &report.header.environment;
+    vec![
+        (
+            "Machine",
+            format!(
+                "virtual, {}, {}, time counted in instructions",
+                environment.architecture,
+                format::plural(environment.cpus.into(), "CPU")
+            ),
+        ),
+        ("Kernel", shorten(&environment.kernel, 80)),
+        ("Run", run(&report.header)),
+    ]
 }
 
 /// What differs between documents of one machine: the command, the screen, the phone, and what watching cost. Only
@@ -150,6 +170,11 @@ pub(crate) fn device_name(document: &Document) -> String {
         Document::Latency(report) => report.phone.as_ref(),
         _ => None,
     };
+    if let Document::Kernel(report) = document {
+        let mut presets: Vec<&str> = report.scenarios.iter().map(|scenario| scenario.device.preset.as_str()).collect();
+        presets.dedup();
+        return shorten(&format!("Linux {}, {}", report.series, presets.join(", ")), 60);
+    }
     if let Some(phone) = phone {
         return format!("{} (emulated)", shorten(phone.preset.trim(), 60));
     }

@@ -135,6 +135,7 @@ impl Section {
             Document::WhatIf(report) => kinds::whatif::section(report),
             Document::Prove(report) => kinds::prove::section(report),
             Document::Profile(report) => kinds::profile::section(report),
+            Document::Kernel(report) => kinds::kernel::section(report),
         }
     }
 }

@@ -296,7 +296,24 @@ impl Noise {
         for pick in profile.judged.iter_mut().flat_map(|one| &mut one.picks) {
             (pick.over_best, pick.energy_ratio) = (self.number(0), self.number(1));
         }
+        let mut kernel = samples::kernel();
+        for scenario in &mut kernel.scenarios {
+            scenario.rows.truncate(self.kept);
+            (scenario.scale, scenario.write_min_percent) = (self.number(0), self.number(1));
+            (scenario.fidelity.lateness_ns_mean, scenario.fidelity.repeat_percent) = (self.number(2), self.number(3));
+            scenario.loads[0].name.clone_from(&self.text);
+            for (i, row) in scenario.rows.iter_mut().enumerate() {
+                row.loads.truncate(self.kept % 4);
+                for (j, side) in row.loads.iter_mut().flat_map(|load| &mut load.sides).enumerate() {
+                    (side.delay_us_mean, side.delay_us_p99) = (self.summary(i + j), self.summary(i));
+                    (side.bytes_per_s, side.requests_per_s) = (self.summary(j), self.summary(i * j));
+                    side.slowdown = Some(self.summary(j + 1));
+                    side.job_s = (j % 2 == 0).then(|| self.summary(i + 2));
+                }
+            }
+        }
         let mut documents = vec![
+            Document::Kernel(Box::new(kernel)),
             Document::Profile(Box::new(profile)),
             Document::Frontier(Box::new(frontier)),
             Document::Bench(Box::new(bench.clone())),

@@ -48,6 +48,12 @@ fn a_profile_reads_well() {
 }
 
 #[test]
+fn the_kernel_lab_reads_well() {
+    let text = brisk_report::terminal(&Document::Kernel(Box::new(samples::kernel())), Some(130));
+    assert_data_eq!(text, file!["snapshots/kernel.txt"]);
+}
+
+#[test]
 fn a_launch_reads_well() {
     let text = brisk_report::terminal(&Document::Launch(Box::new(samples::apps::launch())), Some(110));
     assert_data_eq!(text, file!["snapshots/launch.txt"]);

@@ -4,6 +4,7 @@
 //! would break a reader raises [`SCHEMA_VERSION`]. Whoever measures fills these; whoever shows reads nothing else.
 //!
 //! - [`frontier`]: what settings make of reads beside writes.
+//! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
@@ -12,6 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 pub mod frontier;
+pub mod kernel;
 pub mod launch;
 pub mod profile;
 pub mod prove;
@@ -19,6 +21,7 @@ pub mod storage;
 pub mod suite;
 
 pub use frontier::*;
+pub use kernel::*;
 pub use launch::*;
 pub use profile::*;
 pub use prove::{ChangedSetting, Gain, ProveReport};
@@ -138,6 +141,8 @@ pub enum Document {
     Prove(Box<ProveReport>),
     /// `brisk profile`.
     Profile(Box<ProfileReport>),
+    /// `brisk kernel`.
+    Kernel(Box<KernelReport>),
 }
 
 impl Document {
@@ -157,6 +162,7 @@ impl Document {
             Self::WhatIf(report) => &report.header,
             Self::Prove(report) => &report.header,
             Self::Profile(report) => &report.header,
+            Self::Kernel(report) => &report.header,
         }
     }
 
@@ -175,6 +181,7 @@ impl Document {
             Self::WhatIf(report) => &mut report.header,
             Self::Prove(report) => &mut report.header,
             Self::Profile(report) => &mut report.header,
+            Self::Kernel(report) => &mut report.header,
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod concurrency;
 pub(crate) mod footprint;
 pub(crate) mod frontier;
+pub(crate) mod kernel;
 pub(crate) mod latency;
 pub(crate) mod launch;
 pub(crate) mod profile;

@@ -8,7 +8,8 @@ use brisk_core::stats::Summary;
 use brisk_results::{
     BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
     Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, FrontierLoad, FrontierMeasure,
-    FrontierPoint, FrontierReport, Header, JobResult, Latency, Pattern, ProfileCell, ProfileJudged, ProfileMeter,
+    FrontierPoint, FrontierReport, Header, JobResult, KernelDevice, KernelFidelity, KernelLoad, KernelMeasure,
+    KernelReport, KernelRow, KernelScenario, KernelSide, Latency, Pattern, ProfileCell, ProfileJudged, ProfileMeter,
     ProfilePick, ProfileReport, ProfileSetting, ProfileWorkload, SCHEMA_VERSION, SchedulerPoint, SchedulersReport,
     SlowdownReport, SlowdownRow, SyncResult, Warning,
 };
@@ -446,6 +447,87 @@ pub fn profile() -> ProfileReport {
     }
 }
 
+fn kernel_side(side: &str, jobs: u32, delay_us: f64, bytes_per_s: f64, slowdown: f64) -> KernelSide {
+    KernelSide {
+        side: side.into(),
+        jobs,
+        delay_us_mean: seven(delay_us),
+        delay_us_p50: seven(delay_us * 0.8),
+        delay_us_p99: seven(delay_us * 1.7),
+        delay_us_max: seven(delay_us * 2.4),
+        requests_per_s: seven(bytes_per_s / 4096.0),
+        bytes_per_s: seven(bytes_per_s),
+        job_s: None,
+        slowdown: Some(seven(slowdown)),
+    }
+}
+
+/// The kernel lab: readers beside writers, and mixes.
+pub fn kernel() -> KernelReport {
+    let settings: &[(&str, &str)] = &[("nr_requests", "4"), ("writes_starved", "16")];
+    let row = |scheduler: &str, settings: &[(&str, &str)], read_us: f64, write: f64| KernelRow {
+        scheduler: scheduler.into(),
+        tuned: !settings.is_empty(),
+        settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        tried: if settings.is_empty() { 0 } else { 31 },
+        loads: vec![
+            KernelMeasure {
+                load: "1 reader beside 4 writers".into(),
+                sides: vec![
+                    kernel_side("read", 1, read_us, 4096e6 / read_us, read_us / 83.0),
+                    kernel_side("write", 4, 25e3, write, 41e6 / write),
+                ],
+            },
+            KernelMeasure {
+                load: "random, 10 % reads".into(),
+                sides: vec![kernel_side("mixed", 4, 700.0, write, 1.0)],
+            },
+            KernelMeasure {
+                load: "random, 90 % reads".into(),
+                sides: vec![kernel_side("mixed", 4, 300.0, 2.0 * write, 1.0)],
+            },
+        ],
+    };
+    let scenario = KernelScenario {
+        name: "one-reader-four-writers".into(),
+        title: "One reader beside four writers".into(),
+        question: "What does a read wait for when writers fill the queue?".into(),
+        device: KernelDevice {
+            preset: "four-dies".into(),
+            changed: std::collections::BTreeMap::new(),
+            size_bytes: 1 << 30,
+            depth_requests: 32,
+            queues: 1,
+            file_system: None,
+        },
+        seeds: (1..=7).collect(),
+        scale: 1.0,
+        write_min_percent: 90.0,
+        loads: ["1 reader beside 4 writers", "random, 10 % reads", "random, 90 % reads"]
+            .map(|name| KernelLoad { name: name.into(), words: "1 x reader (op=randread bytes=4KiB)".into() })
+            .into(),
+        rows: vec![
+            row("mq-deadline", &[], 16_256.0, 40.9e6),
+            row("mq-deadline", settings, 1_293.0, 40.0e6),
+            row("bfq", &[], 8_429.0, 40.6e6),
+            row("smartio", &[], 168.0, 38.5e6),
+        ],
+        refused: vec![("kyber".into(), "the kernel 6.12.1 has no scheduler kyber".into())],
+        fidelity: KernelFidelity {
+            lateness_ns_mean: 640.0,
+            lateness_ns_bound: 2_000.0,
+            repeat_percent: 0.02,
+            repeat_percent_bound: 1.0,
+            repeat_percent_of_jobs: 0.4,
+            boots: 3,
+            cases: 121,
+        },
+    };
+    let mut head = header(None);
+    (head.environment.kernel, head.environment.cpus, head.io_engine) = ("6.12.1-cloud-amd64".into(), 1, None);
+    KernelReport { header: head, series: "6.12".into(), scenarios: vec![scenario] }
+}
+
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
     vec![
@@ -462,6 +544,7 @@ pub fn all() -> Vec<Document> {
         Document::WhatIf(Box::new(apps::what_if())),
         Document::Prove(Box::new(apps::prove())),
         Document::Profile(Box::new(profile())),
+        Document::Kernel(Box::new(kernel())),
     ]
 }
 
@@ -544,6 +627,13 @@ pub fn ugly() -> Vec<Document> {
     odd.workloads.clear();
     odd.device_model = hostile.into();
     odd.judged[0].workload = hostile.into();
+    let mut lab = kernel();
+    lab.header = head.clone();
+    lab.scenarios[0].rows.truncate(1);
+    lab.scenarios[0].rows[0].scheduler = hostile.into();
+    lab.scenarios[0].rows[0].loads[0].sides.clear();
+    lab.scenarios[0].refused[0].1 = hostile.into();
+    lab.scenarios.push(KernelScenario { rows: Vec::new(), loads: Vec::new(), ..lab.scenarios[0].clone() });
     let mut few = concurrency();
     few.header = head;
     few.points.truncate(1);
@@ -560,5 +650,6 @@ pub fn ugly() -> Vec<Document> {
         Document::Suite(Box::new(suite)),
         Document::WhatIf(Box::new(what_if)),
         Document::Profile(Box::new(odd)),
+        Document::Kernel(Box::new(lab)),
     ]
 }

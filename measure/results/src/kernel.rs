@@ -1,0 +1,151 @@
+//! `brisk kernel`: what I/O schedulers make of reads beside writes, on an emulated flash device in a virtual machine.
+
+use std::collections::BTreeMap;
+
+use brisk_core::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+use crate::Header;
+
+/// The flash device of the virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelDevice {
+    /// Preset of the timing model.
+    pub preset: String,
+    /// What the scenario changed of it, by the preset's names.
+    #[serde(default)]
+    pub changed: BTreeMap<String, String>,
+    /// Capacity.
+    pub size_bytes: u64,
+    /// Requests that its driver takes at once.
+    pub depth_requests: u32,
+    /// Hardware queues.
+    pub queues: u32,
+    /// File system on it; absent for the raw device.
+    pub file_system: Option<String>,
+}
+
+/// What all jobs of one kind in a load saw: the readers together, the writers together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelSide {
+    /// `read`, `write`, `sync`, `trim` or `mixed`.
+    pub side: String,
+    /// Jobs of this kind.
+    pub jobs: u32,
+    /// Mean response time, over the seeds.
+    pub delay_us_mean: Summary,
+    /// Median response time of a run (of its slowest job), over the seeds.
+    pub delay_us_p50: Summary,
+    /// 99th percentile of a run (of its slowest job), over the seeds.
+    pub delay_us_p99: Summary,
+    /// Longest response time of a run, over the seeds.
+    pub delay_us_max: Summary,
+    /// Requests.
+    pub requests_per_s: Summary,
+    /// Bytes moved.
+    pub bytes_per_s: Summary,
+    /// Time of a job of fixed length; absent for jobs that run until they are told to stop.
+    pub job_s: Option<Summary>,
+    /// Beside the other side over alone, seed by seed: time of a job of fixed length, else mean response time. Absent where
+    /// alone was not measured.
+    pub slowdown: Option<Summary>,
+}
+
+/// One load under one setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelMeasure {
+    /// In the order of the scenario's loads.
+    pub load: String,
+    /// What each kind of jobs saw.
+    pub sides: Vec<KernelSide>,
+}
+
+impl KernelMeasure {
+    /// The side of that name.
+    #[must_use]
+    pub fn side(&self, name: &str) -> Option<&KernelSide> {
+        self.sides.iter().find(|side| side.side == name)
+    }
+}
+
+/// One scheduler with one setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelRow {
+    /// The I/O scheduler.
+    pub scheduler: String,
+    /// Whether the settings are the best that a search found, rather than those that it comes with.
+    pub tuned: bool,
+    /// What was changed: `nr_requests` and the scheduler's tunables; empty for its defaults.
+    pub settings: BTreeMap<String, String>,
+    /// Settings that the search tried; 0 where none was made.
+    pub tried: u32,
+    /// In the order of the scenario's loads.
+    pub loads: Vec<KernelMeasure>,
+}
+
+/// What a load does, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelLoad {
+    /// Unique name.
+    pub name: String,
+    /// Its jobs.
+    pub words: String,
+}
+
+/// How far the virtual machine can be believed: every run was refused that was worse than the bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct KernelFidelity {
+    /// Largest mean lateness of the device's timer over the runs.
+    pub lateness_ns_mean: f64,
+    /// Beyond this a run is refused.
+    pub lateness_ns_bound: f64,
+    /// Largest difference between the requests of a case and of its repeat within a boot.
+    pub repeat_percent: f64,
+    /// Beyond this a run is refused.
+    pub repeat_percent_bound: f64,
+    /// The same for equal jobs alone: where they finish few requests, this is what chance makes of them, and not bounded.
+    pub repeat_percent_of_jobs: f64,
+    /// Boots behind the figures.
+    pub boots: u32,
+    /// Cases behind the figures, search included.
+    pub cases: u32,
+}
+
+/// One scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelScenario {
+    /// Its file's name.
+    pub name: String,
+    /// In a few words.
+    pub title: String,
+    /// What it asks.
+    pub question: String,
+    /// The device.
+    pub device: KernelDevice,
+    /// Seeds of the runs behind each summary.
+    pub seeds: Vec<u64>,
+    /// Lengths of its loads over those in its file.
+    pub scale: f64,
+    /// Write throughput that tuned settings had to leave, in percent of the best of all defaults.
+    pub write_min_percent: f64,
+    /// What was run.
+    pub loads: Vec<KernelLoad>,
+    /// Schedulers in the order asked for, each by default and then tuned.
+    pub rows: Vec<KernelRow>,
+    /// Schedulers that could not be measured, and why.
+    pub refused: Vec<(String, String)>,
+    /// How far to believe it.
+    pub fidelity: KernelFidelity,
+}
+
+/// `brisk kernel compare` and `brisk kernel run`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelReport {
+    /// Common head; its environment is that of the virtual machine.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Series of kernels asked for, such as 6.12.
+    pub series: String,
+    /// In the order asked for.
+    pub scenarios: Vec<KernelScenario>,
+}
