@@ -60,6 +60,7 @@ const RULES: &[Rule] = &[
         ],
         others: None,
     },
+    Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-flash", "brisk-results"], others: None },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     Rule {
         folder: "products/*",
@@ -80,6 +81,7 @@ const RULES: &[Rule] = &[
             "brisk-results",
             "brisk-screen",
             "brisk-smartstorage",
+            "brisk-vm",
             "brisk-smartio",
             "brisk-iram",
             "brisk-mars",

@@ -1,0 +1,67 @@
+//! A case: one load under one setting of one scheduler, with one seed.
+
+use crate::scenario::{JobSpec, Load, Scenario, Side};
+use crate::schedulers::Settings;
+
+/// One scheduler with one setting.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setup {
+    /// The scheduler.
+    pub scheduler: String,
+    /// What is changed of it; empty for its defaults.
+    pub settings: Settings,
+}
+
+/// What is run once, on a fresh device.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Case {
+    /// Under which setting.
+    pub setup: Setup,
+    /// Place among the scenario's loads.
+    pub load: usize,
+    /// Only the jobs of this side.
+    pub alone: Option<Side>,
+    /// Seed of all addresses.
+    pub seed: u64,
+}
+
+impl Case {
+    /// Its load.
+    #[must_use]
+    pub fn load<'a>(&self, scenario: &'a Scenario) -> &'a Load {
+        &scenario.loads[self.load]
+    }
+
+    /// The jobs that it runs.
+    pub fn jobs<'a>(&self, scenario: &'a Scenario) -> impl Iterator<Item = &'a JobSpec> {
+        let alone = self.alone;
+        self.load(scenario).jobs.iter().filter(move |job| alone.is_none_or(|side| job.side == side))
+    }
+
+    /// In a few words, for progress.
+    #[must_use]
+    pub fn words(&self, scenario: &Scenario) -> String {
+        let alone = self.alone.map(|side| format!(", {side} alone")).unwrap_or_default();
+        let settings = match crate::schedulers::words(&self.setup.settings) {
+            words if words.is_empty() => words,
+            words => format!(" ({words})"),
+        };
+        format!("{}{settings}: {}{alone}, seed {}", self.setup.scheduler, self.load(scenario).name, self.seed)
+    }
+}
+
+/// Everything that has to be run to measure `setup` with `seeds`: each load, and its sides alone where the scenario wants
+/// that and there is more than one.
+#[must_use]
+pub fn cases(scenario: &Scenario, setup: &Setup, seeds: &[u64]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &seed in seeds {
+        for (load, of) in scenario.loads.iter().enumerate() {
+            let sides = of.sides();
+            let alone = if of.alone && sides.len() > 1 { sides } else { Vec::new() };
+            let whole = std::iter::once(None).chain(alone.into_iter().map(Some));
+            cases.extend(whole.map(|alone| Case { setup: setup.clone(), load, alone, seed }));
+        }
+    }
+    cases
+}

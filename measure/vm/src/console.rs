@@ -1,0 +1,222 @@
+//! What the guest says on its console: lines of JSON behind `@ `, and the kernel's own words between them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How the kernel begins when it complains.
+const COMPLAINTS: [&str; 17] = [
+    "WARNING:",
+    "BUG:",
+    "BUG ",
+    "KASAN:",
+    "INFO: task",
+    "INFO: possible",
+    "INFO: rcu",
+    "rcu: INFO:",
+    "Oops",
+    "Kernel panic",
+    "general protection fault",
+    "kmemleak:",
+    "unreferenced object",
+    "blocked for more than",
+    "DEBUG_LOCKS_WARN_ON",
+    "refcount_t:",
+    "soft lockup",
+];
+
+/// Response times of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct LatencyNs {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// What a job of the probe saw.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct JobLine {
+    /// The name that the plan gave it.
+    pub job: String,
+    /// Requests finished.
+    pub requests: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Length that they were counted over.
+    pub seconds: f64,
+    /// Response times.
+    pub latency_ns: LatencyNs,
+    /// Requests that failed.
+    #[serde(default)]
+    pub errors: u64,
+}
+
+/// What a case said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CaseOutput {
+    /// Its number in the plan.
+    pub index: usize,
+    /// What its jobs saw.
+    pub jobs: Vec<JobLine>,
+    /// The device's own counts, and its timer's lateness.
+    pub counters: BTreeMap<String, f64>,
+    /// What could not be done.
+    pub failed: Option<String>,
+    /// Whether it came to its end.
+    pub ended: bool,
+}
+
+/// Everything that a boot said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Console {
+    /// The cases in order.
+    pub cases: Vec<CaseOutput>,
+    /// The kernel's complaints.
+    pub complaints: Vec<String>,
+    /// What could not be done outside of any case, and lines that are no JSON.
+    pub failed: Vec<String>,
+    /// Whether the plan came to its end.
+    pub ended: bool,
+}
+
+/// What a line is about, for who watches a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// A case begins.
+    Case(usize),
+    /// All is done.
+    End,
+}
+
+/// What a line says of how far the guest is.
+#[must_use]
+pub fn progress(line: &str) -> Option<Progress> {
+    let value = json(line)?.ok()?;
+    if value.get("end").is_some() {
+        return Some(Progress::End);
+    }
+    usize::try_from(value.get("case")?.as_u64()?).ok().map(Progress::Case)
+}
+
+/// The JSON of a line of ours.
+fn json(line: &str) -> Option<serde_json::Result<Value>> {
+    // The firmware's words share the first line.
+    let at = line.find("@ {")?;
+    Some(serde_json::from_str(line[at + 2..].trim()))
+}
+
+/// Reads a console.
+#[must_use]
+pub fn parse(text: &str) -> Console {
+    let mut console = Console::default();
+    for line in text.lines() {
+        let line = line.trim_end_matches('\r');
+        if COMPLAINTS.iter().any(|word| line.contains(word)) && !line.contains("@ {\"job\"") {
+            console.complaints.push(line.trim().to_owned());
+        }
+        match json(line) {
+            None => {}
+            Some(Err(error)) => console.failed.push(format!("a line of the guest is damaged ({error}): {line}")),
+            Some(Ok(value)) => take(&mut console, &value),
+        }
+    }
+    console
+}
+
+fn take(console: &mut Console, value: &Value) {
+    if value.get("end").is_some() {
+        console.ended = true;
+        return;
+    }
+    if let Some(index) = value.get("case").and_then(Value::as_u64) {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        console.cases.push(CaseOutput { index, ..CaseOutput::default() });
+        return;
+    }
+    // How many lines of its log the guest found to complain; it prints them before.
+    if let Some(count) = value.get("dmesg") {
+        if count.as_u64() != Some(0) && console.complaints.is_empty() {
+            console.complaints.push(format!("{count} lines of its log"));
+        }
+        return;
+    }
+    let words = |why: &Value| why.as_str().map_or_else(|| why.to_string(), str::to_owned);
+    let Some(case) = console.cases.last_mut().filter(|case| !case.ended) else {
+        console.failed.extend(value.get("failed").map(words));
+        return;
+    };
+    if value.get("case_end").is_some() {
+        case.ended = true;
+    } else if let Some(why) = value.get("failed") {
+        case.failed.get_or_insert(words(why));
+    } else if value.get("counters").is_some() {
+        let all = value.as_object().into_iter().flatten();
+        case.counters.extend(all.filter_map(|(name, count)| Some((name.clone(), count.as_f64()?))));
+    } else if value.get("job").is_some() {
+        match JobLine::deserialize(value) {
+            Ok(job) => case.jobs.push(job),
+            Err(error) => {
+                case.failed.get_or_insert(format!("a job's line cannot be read: {error}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GOOD: &str = "SeaBIOS (version 1)\u{1b}[2J@ {\"case\":0}\r\n\
+        @ {\"job\":\"reader.0\",\"requests\":10,\"bytes\":40960,\"seconds\":1.0,\"latency_ns\":{\"mean\":100,\"p50\":90,\"p90\":120,\"p99\":200,\"p999\":210,\"max\":220},\"errors\":0}\r\n\
+        @ {\"counters\":\"case\",\"device\":\"flash0\",\"reads\":10,\"lateness_mean_ns\":600}\r\n@ {\"case_end\":0}\r\n\
+        @ {\"case\":1}\n@ {\"failed\":\"no scheduler\"}\n@ {\"case_end\":1}\n@ {\"end\":true}\n";
+
+    #[test]
+    fn a_boot_is_read_case_by_case() {
+        let console = parse(GOOD);
+        assert!(console.ended && console.complaints.is_empty() && console.failed.is_empty());
+        assert_eq!(console.cases.len(), 2);
+        let case = &console.cases[0];
+        assert_eq!((case.jobs[0].requests, case.jobs[0].latency_ns.p99), (10, 200.0));
+        assert_eq!((case.counters["reads"], case.counters["lateness_mean_ns"]), (10.0, 600.0));
+        assert_eq!(console.cases[1].failed.as_deref(), Some("no scheduler"));
+        assert_eq!(progress("x @ {\"case\":7}"), Some(Progress::Case(7)));
+    }
+
+    #[test]
+    fn the_kernels_complaints_are_kept() {
+        for line in [
+            "[    4.1] WARNING: CPU: 0 PID: 1 at block/blk-mq.c:1",
+            "[    4.1] BUG: KASAN: slab-out-of-bounds in x",
+            "[  130.0] INFO: task sh:1 blocked for more than 120 seconds.",
+            "@ {\"dmesg\":2}",
+        ] {
+            assert_eq!(parse(line).complaints.len(), 1, "{line}");
+        }
+        assert!(parse("[    0.0] Booting paravirtualized kernel\n@ {\"dmesg\":0}").complaints.is_empty());
+    }
+
+    #[test]
+    fn a_torn_line_is_told_and_does_not_stop_the_rest() {
+        let console = parse("@ {\"case\":0}\n@ {\"job\":\"a\n@ {\"case_end\":0}\n@ {\"end\":true}\n");
+        assert!(console.ended && console.cases[0].ended);
+        assert_eq!(console.failed.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_console_makes_the_reader_panic(text in "\\PC{0,200}", cut in 0usize..GOOD.len()) {
+            let _ = parse(&text);
+            let _ = parse(GOOD.get(cut..).unwrap_or_default());
+            let _ = parse(GOOD.get(..cut).unwrap_or_default());
+        }
+    }
+}

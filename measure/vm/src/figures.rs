@@ -1,0 +1,274 @@
+//! From what jobs said to the figures of a scheduler: sides of a case, summaries over seeds, slowdowns.
+
+use brisk_core::stats::{Summary, paired_ratio};
+use brisk_results::{KernelMeasure, KernelSide};
+
+use crate::case::{Case, Setup};
+use crate::console::{CaseOutput, JobLine};
+use crate::scenario::{JobSpec, Load, Scenario, Side};
+use crate::search::Tried;
+
+/// What a case gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// What was run.
+    pub case: Case,
+    /// Sides, or why there are none.
+    pub sides: Result<Vec<SideFigures>, String>,
+}
+
+/// What the jobs of a side saw together in one case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SideFigures {
+    /// Which.
+    pub side: Side,
+    /// How many jobs.
+    pub jobs: u32,
+    /// Mean over all requests.
+    pub delay_ns_mean: f64,
+    /// Of the slowest job.
+    pub delay_ns_p50: f64,
+    /// Of the slowest job.
+    pub delay_ns_p99: f64,
+    /// Of all.
+    pub delay_ns_max: f64,
+    /// Of all.
+    pub requests_per_s: f64,
+    /// Of all.
+    pub bytes_per_s: f64,
+    /// Mean length of a job, when all end by themselves.
+    pub job_s: Option<f64>,
+}
+
+/// The sides of a case, from its console.
+#[must_use]
+pub fn outcome(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Outcome {
+    let sides = match &output.failed {
+        Some(why) => Err(why.clone()),
+        None => sides(scenario, case, output),
+    };
+    Outcome { case: case.clone(), sides }
+}
+
+fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<SideFigures>, String> {
+    let mut all = Vec::new();
+    for side in case.load(scenario).sides() {
+        let specs: Vec<&JobSpec> = case.jobs(scenario).filter(|job| job.side == side).collect();
+        if specs.is_empty() {
+            continue;
+        }
+        let mut jobs: Vec<&JobLine> = Vec::new();
+        for spec in &specs {
+            let named = |job: &&JobLine| job.job.rsplit_once('.').is_some_and(|(name, _)| name == spec.name);
+            let of: Vec<&JobLine> = output.jobs.iter().filter(named).collect();
+            if of.len() != spec.count as usize {
+                return Err(format!("{} of {} jobs '{}' told their figures", of.len(), spec.count, spec.name));
+            }
+            jobs.extend(of);
+        }
+        all.push(together(side, &jobs, specs.iter().all(|spec| spec.is_finite())));
+    }
+    Ok(all)
+}
+
+fn together(side: Side, jobs: &[&JobLine], finite: bool) -> SideFigures {
+    let requests: u64 = jobs.iter().map(|job| job.requests).sum();
+    let most = |of: fn(&JobLine) -> f64| jobs.iter().map(|job| of(job)).fold(0.0, f64::max);
+    let weighted: f64 = jobs.iter().map(|job| job.latency_ns.mean * job.requests as f64).sum();
+    // Jobs of a fixed length end one by one: what they did together took as long as the last.
+    let longest_s = most(|job| job.seconds);
+    let rate = |of: fn(&JobLine) -> u64| -> f64 {
+        if finite {
+            jobs.iter().map(|job| of(job)).sum::<u64>() as f64 / longest_s
+        } else {
+            jobs.iter().map(|job| of(job) as f64 / job.seconds).sum()
+        }
+    };
+    SideFigures {
+        side,
+        jobs: u32::try_from(jobs.len()).unwrap_or(u32::MAX),
+        delay_ns_mean: weighted / requests.max(1) as f64,
+        delay_ns_p50: most(|job| job.latency_ns.p50),
+        delay_ns_p99: most(|job| job.latency_ns.p99),
+        delay_ns_max: most(|job| job.latency_ns.max),
+        requests_per_s: rate(|job| job.requests),
+        bytes_per_s: rate(|job| job.bytes),
+        job_s: finite.then(|| jobs.iter().map(|job| job.seconds).sum::<f64>() / jobs.len().max(1) as f64),
+    }
+}
+
+impl SideFigures {
+    /// What a slowdown compares: the time of a job of fixed length, else the mean response time.
+    fn cost(&self) -> f64 {
+        self.job_s.unwrap_or(self.delay_ns_mean)
+    }
+}
+
+/// The measures of `setup`, load by load, over the seeds that are among `outcomes`.
+///
+/// # Errors
+/// The first reason why a case has no figures.
+pub fn measures(scenario: &Scenario, setup: &Setup, outcomes: &[Outcome]) -> Result<Vec<KernelMeasure>, String> {
+    let of_setup = |outcome: &&Outcome| outcome.case.setup == *setup;
+    if let Some(why) = outcomes.iter().filter(of_setup).find_map(|outcome| outcome.sides.as_ref().err()) {
+        return Err(why.clone());
+    }
+    scenario
+        .loads
+        .iter()
+        .enumerate()
+        .map(|(place, load)| {
+            let mut of_load: Vec<&Outcome> =
+                outcomes.iter().filter(of_setup).filter(|outcome| outcome.case.load == place).collect();
+            of_load.sort_by_key(|outcome| outcome.case.seed);
+            measure(load, &of_load)
+        })
+        .collect()
+}
+
+fn measure(load: &Load, outcomes: &[&Outcome]) -> Result<KernelMeasure, String> {
+    let runs = |side: Side, alone: Option<Side>| -> Vec<SideFigures> {
+        let chosen = outcomes.iter().filter(|outcome| outcome.case.alone == alone);
+        let sides = chosen.filter_map(|outcome| outcome.sides.as_ref().ok());
+        sides.filter_map(|sides| sides.iter().find(|figures| figures.side == side).copied()).collect()
+    };
+    let mut sides = Vec::new();
+    for side in load.sides() {
+        let (beside, alone) = (runs(side, None), runs(side, Some(side)));
+        let over = |of: fn(&SideFigures) -> f64| {
+            let values: Vec<f64> = beside.iter().map(of).collect();
+            Summary::of(&values).ok_or_else(|| format!("'{}' has no figures of its {side} side", load.name))
+        };
+        let costs = |of: &[SideFigures]| of.iter().map(SideFigures::cost).collect::<Vec<f64>>();
+        let jobs_s: Vec<f64> = beside.iter().filter_map(|figures| figures.job_s).collect();
+        sides.push(KernelSide {
+            side: side.to_string(),
+            jobs: beside.first().map_or(0, |figures| figures.jobs),
+            delay_us_mean: over(|figures| figures.delay_ns_mean / 1e3)?,
+            delay_us_p50: over(|figures| figures.delay_ns_p50 / 1e3)?,
+            delay_us_p99: over(|figures| figures.delay_ns_p99 / 1e3)?,
+            delay_us_max: over(|figures| figures.delay_ns_max / 1e3)?,
+            requests_per_s: over(|figures| figures.requests_per_s)?,
+            bytes_per_s: over(|figures| figures.bytes_per_s)?,
+            job_s: Summary::of(&jobs_s),
+            slowdown: (alone.len() == beside.len()).then(|| paired_ratio(&costs(&beside), &costs(&alone))).flatten(),
+        });
+    }
+    Ok(KernelMeasure { load: load.name.clone(), sides })
+}
+
+/// What the search is told of a setting: geometric means over the loads of the mean delay of what somebody waits for and of
+/// the throughput of the rest.
+#[must_use]
+pub fn tried(setup: &Setup, outcomes: &[Outcome]) -> Tried {
+    let mut delays = Vec::new();
+    let mut rates = Vec::new();
+    let mut failed = false;
+    for outcome in outcomes.iter().filter(|outcome| outcome.case.setup == *setup && outcome.case.alone.is_none()) {
+        let Ok(sides) = &outcome.sides else {
+            failed = true;
+            continue;
+        };
+        let waits = sides.iter().find(|figures| matches!(figures.side, Side::Sync | Side::Read));
+        // Who has the device alone is measured by what he gets.
+        let waits = waits.filter(|_| sides.len() > 1).map(|figures| figures.side);
+        for figures in sides {
+            if waits == Some(figures.side) {
+                delays.push(figures.delay_ns_mean);
+            } else {
+                rates.push(figures.bytes_per_s);
+            }
+        }
+    }
+    let mean = |values: &[f64]| {
+        let product = values.iter().map(|value| value.ln()).sum::<f64>();
+        (!failed && !values.is_empty()).then(|| (product / values.len() as f64).exp())
+    };
+    Tried { settings: setup.settings.clone(), delay: mean(&delays), throughput: mean(&rates) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::case::cases;
+    use crate::console::LatencyNs;
+
+    const TEXT: &str = r#"
+title = "t"
+question = "q?"
+device = { preset = "ufs-3.1", size = "256MiB" }
+[[load]]
+name = "beside"
+alone = true
+[[load.job]]
+name = "reader"
+side = "read"
+count = 2
+probe = "op=read stop_bytes=1MiB"
+[[load.job]]
+name = "writer"
+side = "write"
+probe = "op=write stop_bytes=1MiB"
+"#;
+
+    fn job(name: &str, requests: u64, seconds: f64, mean: f64) -> JobLine {
+        let latency_ns = LatencyNs { mean, p50: mean, p99: 2.0 * mean, max: 3.0 * mean };
+        JobLine { job: name.to_owned(), requests, bytes: requests * 4096, seconds, latency_ns, errors: 0 }
+    }
+
+    fn outcomes(scenario: &Scenario, setup: &Setup) -> Vec<Outcome> {
+        cases(scenario, setup, &[1, 2, 3])
+            .iter()
+            .map(|case| {
+                let slower = if case.alone.is_none() { 1.5 } else { 1.0 } * (1.0 + 0.01 * case.seed as f64);
+                let all = [
+                    (Side::Read, job("reader.0", 256, 1.0 * slower, 4e5)),
+                    (Side::Read, job("reader.1", 768, 2.0 * slower, 8e5)),
+                    (Side::Write, job("writer.0", 256, 4.0, 9e5)),
+                ];
+                let kept = all.into_iter().filter(|(side, _)| case.alone.is_none_or(|alone| alone == *side));
+                let output = CaseOutput { jobs: kept.map(|(_, job)| job).collect(), ..CaseOutput::default() };
+                outcome(scenario, case, &output)
+            })
+            .collect()
+    }
+
+    fn setup() -> Setup {
+        Setup { scheduler: "bfq".to_owned(), settings: Default::default() }
+    }
+
+    #[test]
+    fn sides_sum_up_their_jobs_and_slowdowns_pair_seeds() {
+        let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
+        let measures = measures(&scenario, &setup(), &outcomes(&scenario, &setup())).expect("figures");
+        let read = measures[0].side("read").expect("readers");
+        assert_eq!((read.jobs, read.delay_us_mean.count), (2, 3));
+        assert_eq!(read.delay_us_mean.median, 700.0, "mean over requests: (256 x 400 + 768 x 800) / 1024");
+        assert_eq!(read.delay_us_p99.median, 1600.0, "of the slower reader");
+        let rate = 1024.0 / (2.0 * 1.5 * 1.02);
+        assert!((read.requests_per_s.median - rate).abs() < 1e-9, "both readers end with the longer one");
+        assert!((read.slowdown.expect("alone too").median - 1.5).abs() < 1e-9);
+        assert_eq!(measures[0].side("write").expect("a writer").slowdown.expect("alone too").median, 1.0);
+    }
+
+    #[test]
+    fn a_job_that_said_nothing_leaves_no_figures() {
+        let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
+        let case = &cases(&scenario, &setup(), &[1])[0];
+        let output = CaseOutput { jobs: vec![job("reader.0", 1, 1.0, 1.0)], ..CaseOutput::default() };
+        let outcome = outcome(&scenario, case, &output);
+        assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' told their figures".to_owned()));
+        assert_eq!(tried(&setup(), std::slice::from_ref(&outcome)).delay, None);
+        assert!(measures(&scenario, &setup(), &[outcome]).is_err());
+    }
+
+    #[test]
+    fn the_search_hears_of_delay_and_throughput() {
+        let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
+        let heard = tried(&setup(), &outcomes(&scenario, &setup()));
+        assert!((heard.delay.expect("readers wait") - 7e5).abs() < 1.0);
+        assert!((heard.throughput.expect("a writer") - 256.0 * 4096.0 / 4.0).abs() < 1.0);
+    }
+}

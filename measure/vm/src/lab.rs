@@ -1,0 +1,271 @@
+//! A kernel that runs cases: boot by boot, each with its console on disk and held against the bounds.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Watch;
+use crate::case::Case;
+use crate::console::{self, Progress};
+use crate::error::{Error, Result};
+use crate::figures::{Outcome, outcome};
+use crate::image::{self, Wanted};
+use crate::plan;
+use crate::qemu::{self, Machine};
+use crate::refuse::{Fidelity, judge};
+use crate::scenario::{FileSystem, Scenario};
+use crate::schedulers::{Scheduler, Schedulers};
+use crate::sources::{Kernel, Source};
+
+/// Cases of one boot: a boot that is refused costs no more than these.
+const CASES_MAX: usize = 120;
+/// Estimated length of one boot's loads in the guest's time.
+const BOOT_S_MAX: f64 = 240.0;
+/// What making a device and a scheduler takes in the guest.
+const CASE_S: f64 = 0.2;
+/// How much longer than the guest's time a run may take here, and what is granted besides.
+const PATIENCE: (f64, f64) = (60.0, 900.0);
+
+/// A kernel ready to run cases.
+#[derive(Debug)]
+pub struct Lab {
+    source: Source,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What it may be asked to compare.
+    pub schedulers: Schedulers,
+    /// Limit of one boot in wall time, when the person gave one.
+    pub time_limit: Option<Duration>,
+    seen: Seen,
+}
+
+/// What was run so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    /// Boots.
+    pub boots: u32,
+    /// Cases in them, repeats left out.
+    pub cases: u32,
+    /// The worst of the boots.
+    pub fidelity: Fidelity,
+}
+
+impl Lab {
+    /// Fetches and builds what a series needs.
+    ///
+    /// # Errors
+    /// When a script fails, or the table of schedulers is damaged.
+    pub fn prepare(source: &Source, series: &str, watch: Watch<'_>) -> Result<Self> {
+        let schedulers = Schedulers::read(&source.path("kernel/schedulers.toml"))?;
+        let kernel = source.kernel(series, watch)?;
+        Ok(Self { source: source.clone(), kernel, schedulers, time_limit: None, seen: Seen::default() })
+    }
+
+    /// What was run since it was last asked.
+    pub fn take_seen(&mut self) -> Seen {
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Whether this kernel has a scheduler; an error says what was looked for.
+    ///
+    /// # Errors
+    /// When the kernel has no module of it, or the table does not know it.
+    pub fn check_scheduler(&self, name: &str) -> Result<&Scheduler> {
+        let scheduler = self.schedulers.get(name)?;
+        match &scheduler.module {
+            Some(module) if !image::has_module(&self.kernel, module) => Err(Error::NoScheduler {
+                scheduler: name.to_owned(),
+                release: self.kernel.release.clone(),
+                why: format!("there is no module {module}, neither its own nor one that kernel/build made"),
+            }),
+            _ => Ok(scheduler),
+        }
+    }
+
+    /// Where consoles and plans are kept, the last of each kind.
+    #[must_use]
+    pub fn consoles(&self) -> PathBuf {
+        self.source.work().join("consoles")
+    }
+
+    /// Runs all cases, in as few boots as their length allows.
+    ///
+    /// # Errors
+    /// When a boot fails or is refused: no figure of it is given.
+    pub fn run(&mut self, scenario: &Scenario, cases: &[Case], scale: f64, watch: Watch<'_>) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        for boot in boots(scenario, cases, scale) {
+            watch.check()?;
+            let done = outcomes.len();
+            let progress = |index: usize, doing: &str| {
+                let of_all = (done + index.min(boot.len())) as f64 / cases.len().max(1) as f64;
+                (watch.progress)(of_all, doing);
+            };
+            outcomes.extend(self.boot(scenario, boot, scale, watch, &progress)?);
+        }
+        Ok(outcomes)
+    }
+
+    fn boot(
+        &mut self,
+        scenario: &Scenario,
+        cases: &[Case],
+        scale: f64,
+        watch: Watch<'_>,
+        progress: &dyn Fn(usize, &str),
+    ) -> Result<Vec<Outcome>> {
+        // The first case again, to see that the boot agrees with itself.
+        let planned: Vec<Case> = cases.iter().chain(cases.first()).cloned().collect();
+        let script = plan::script(scenario, &planned, scale);
+        let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, scale)).sum();
+        let name = format!("{}-{}", self.kernel.series, scenario.name);
+        let wanted = self.wanted(scenario.file_system, &planned)?;
+        let (console, log) =
+            self.console(&name, &script, &wanted, scenario.memory_bytes(), 1, estimate_s, watch, |line| {
+                match console::progress(line) {
+                    Some(Progress::Case(index)) => {
+                        let doing = planned.get(index).map(|case| case.words(scenario)).unwrap_or_default();
+                        progress(index, &doing);
+                    }
+                    Some(Progress::End) => progress(planned.len(), "done"),
+                    None => {}
+                }
+            })?;
+        let console = console::parse(&console);
+        let fidelity = judge(&console, planned.len()).map_err(|why| Error::Refused { why, log })?;
+        self.seen.boots += 1;
+        self.seen.cases += u32::try_from(cases.len()).unwrap_or(u32::MAX);
+        let worst = &mut self.seen.fidelity;
+        worst.lateness_ns_mean = worst.lateness_ns_mean.max(fidelity.lateness_ns_mean);
+        worst.repeat_percent = worst.repeat_percent.max(fidelity.repeat_percent);
+        worst.repeat_percent_of_jobs = worst.repeat_percent_of_jobs.max(fidelity.repeat_percent_of_jobs);
+        Ok(cases.iter().zip(&console.cases).map(|(case, output)| outcome(scenario, case, output)).collect())
+    }
+
+    /// Boots a script; gives the console and where it is kept.
+    #[allow(clippy::too_many_arguments, reason = "one call site for measurements and one for tests")]
+    pub(crate) fn console(
+        &self,
+        name: &str,
+        script: &str,
+        wanted: &Wanted,
+        memory_bytes: u64,
+        cpus: u32,
+        estimate_s: f64,
+        watch: Watch<'_>,
+        hear: impl FnMut(&str),
+    ) -> Result<(String, PathBuf)> {
+        let logs = self.consoles();
+        std::fs::create_dir_all(&logs).map_err(Error::io("make", &logs))?;
+        // Two that run at the same time do not write the same file.
+        let file = |ending: &str| logs.join(format!("{name}.{}.{ending}", std::process::id()));
+        let log = logs.join(format!("{name}.log"));
+        let archive = image::initramfs(&self.kernel, wanted, &self.source.path("kernel/guest/init"), script)?;
+        let initramfs = Temporary(file("initramfs"));
+        std::fs::write(&initramfs.0, &archive).map_err(Error::io("write", &initramfs.0))?;
+        let machine = Machine {
+            image: &self.kernel.image(),
+            initramfs: &initramfs.0,
+            // The archive is unpacked into memory, and lies there until then.
+            memory_bytes: memory_bytes + 3 * archive.len() as u64,
+            cpus,
+            append: "",
+        };
+        let limit = self.time_limit.unwrap_or_else(|| Duration::from_secs_f64(PATIENCE.1 + PATIENCE.0 * estimate_s));
+        let plan = logs.join(format!("{name}.plan"));
+        std::fs::write(&plan, script).map_err(Error::io("write", &plan))?;
+        let console = qemu::boot(machine, &log, limit, watch, hear)?;
+        Ok((console, log))
+    }
+
+    /// What the guest needs for these cases.
+    fn wanted(&self, file_system: Option<FileSystem>, cases: &[Case]) -> Result<Wanted> {
+        let mut wanted = Wanted::default();
+        for case in cases {
+            if let Some(module) = &self.check_scheduler(&case.setup.scheduler)?.module
+                && !wanted.modules.contains(module)
+            {
+                wanted.modules.push(module.clone());
+            }
+        }
+        wanted.modules.push("brisk_flash".to_owned());
+        wanted.file_system(file_system);
+        Ok(wanted)
+    }
+}
+
+impl Wanted {
+    /// Adds the modules and programs of a file system.
+    pub fn file_system(&mut self, file_system: Option<FileSystem>) {
+        match file_system {
+            Some(FileSystem::Ext4) => {
+                self.modules.push("ext4".to_owned());
+                self.modules_if_there.push("crc32c_generic".to_owned());
+                self.programs.push(("mkfs.ext4", "e2fsprogs"));
+            }
+            Some(FileSystem::F2fs) => {
+                self.modules.push("f2fs".to_owned());
+                self.modules_if_there.push("crc32_generic".to_owned());
+                self.programs.push(("mkfs.f2fs", "f2fs-tools"));
+            }
+            // busybox has mkswap and swapon.
+            Some(FileSystem::Swap) | None => {}
+        }
+    }
+}
+
+/// A file that goes with this value.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
+    let prepare_s = if scenario.file_system.is_some() { 2.0 } else { 0.0 };
+    case.load(scenario).estimate_s(scale) + CASE_S + prepare_s
+}
+
+/// The cases in portions of a boot.
+fn boots<'a>(scenario: &Scenario, cases: &'a [Case], scale: f64) -> Vec<&'a [Case]> {
+    let mut portions = Vec::new();
+    let (mut from, mut length_s) = (0, 0.0);
+    for (at, case) in cases.iter().enumerate() {
+        let this_s = case_s(scenario, case, scale);
+        if at > from && (at - from >= CASES_MAX || length_s + this_s > BOOT_S_MAX) {
+            portions.push(&cases[from..at]);
+            (from, length_s) = (at, 0.0);
+        }
+        length_s += this_s;
+    }
+    if from < cases.len() {
+        portions.push(&cases[from..]);
+    }
+    portions
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::case::{Setup, cases};
+
+    #[test]
+    fn every_case_runs_once_and_no_boot_is_too_long() {
+        let text = "title = \"t\"\nquestion = \"q?\"\ndevice = { preset = \"ufs-3.1\", size = \"64MiB\" }\n\
+            [[load]]\nname = \"l\"\nseconds = 50\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \"op=read\"\n";
+        let scenario = Scenario::parse("t", text, Path::new("/nowhere")).expect("valid");
+        let setup = Setup { scheduler: "none".to_owned(), settings: Default::default() };
+        let seeds: Vec<u64> = (0..11).collect();
+        let all = cases(&scenario, &setup, &seeds);
+        let portions = boots(&scenario, &all, 1.0);
+        assert_eq!(portions.iter().map(|portion| portion.len()).collect::<Vec<_>>(), [4, 4, 3]);
+        assert_eq!(portions.concat(), all);
+        // One that is longer than a boot should be still runs.
+        assert_eq!(boots(&scenario, &all, 100.0).len(), 11);
+        assert_eq!(boots(&scenario, &all, 0.001).len(), 1);
+        assert_eq!(boots(&scenario, &[], 1.0).len(), 0);
+    }
+}

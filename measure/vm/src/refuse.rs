@@ -1,0 +1,168 @@
+//! When a boot has no figures: late timers, cases that differ from their repeat, a kernel that complains, requests that fail.
+
+use std::collections::BTreeMap;
+
+use crate::console::{CaseOutput, Console};
+
+/// Mean lateness of the device's timer beyond which its times are not those of the model.
+pub const LATENESS_NS_MEAN_MAX: f64 = 2_000.0;
+/// Difference between a case and its repeat in the same boot beyond which nothing of the boot can be compared.
+pub const REPEAT_PERCENT_MAX: f64 = 1.0;
+/// The counter of lateness.
+const LATENESS: &str = "lateness_mean_ns";
+
+/// How good a boot was.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Fidelity {
+    /// Largest mean lateness of a case.
+    pub lateness_ns_mean: f64,
+    /// Difference between all requests of the first case and of its repeat.
+    pub repeat_percent: f64,
+    /// Largest difference between those of equal jobs: a reader that finishes 600 requests has 6 more or fewer by chance.
+    pub repeat_percent_of_jobs: f64,
+}
+
+/// Holds a boot against the bounds. `cases` were planned, of which the last repeats the first.
+///
+/// # Errors
+/// The first bound that it breaks, in words.
+pub fn judge(console: &Console, cases: usize) -> Result<Fidelity, String> {
+    if let Some(words) = console.complaints.first() {
+        return Err(format!("the kernel complains: {words}"));
+    }
+    if let Some(words) = console.failed.first() {
+        return Err(words.clone());
+    }
+    if !console.ended {
+        return Err(format!("the guest ended early, in case {} of {cases}", console.cases.len()));
+    }
+    let in_order = console.cases.iter().enumerate().all(|(place, case)| case.index == place && case.ended);
+    if console.cases.len() != cases || !in_order {
+        return Err(format!("{} of {cases} cases are whole", console.cases.iter().filter(|case| case.ended).count()));
+    }
+    let mut fidelity = Fidelity::default();
+    for case in &console.cases {
+        if case.failed.is_some() {
+            continue;
+        }
+        let place = case.index;
+        if let Some(job) = case.jobs.iter().find(|job| job.errors > 0) {
+            return Err(format!("case {place}: {} requests of {} failed", job.errors, job.job));
+        }
+        if let Some(job) = case.jobs.iter().find(|job| job.requests == 0) {
+            return Err(format!("case {place}: {} finished no request: let the load be longer", job.job));
+        }
+        let late = *case
+            .counters
+            .get(LATENESS)
+            .ok_or_else(|| format!("case {place}: the device does not tell its lateness ({LATENESS})"))?;
+        if late > LATENESS_NS_MEAN_MAX || late.is_nan() {
+            return Err(format!(
+                "case {place}: the device's timer was {:.2} us late on average, {:.0} us are allowed",
+                late / 1e3,
+                LATENESS_NS_MEAN_MAX / 1e3
+            ));
+        }
+        fidelity.lateness_ns_mean = fidelity.lateness_ns_mean.max(late);
+    }
+    if let [first, .., last] = console.cases.as_slice() {
+        (fidelity.repeat_percent, fidelity.repeat_percent_of_jobs) = differences_percent(first, last)?;
+        if fidelity.repeat_percent > REPEAT_PERCENT_MAX || fidelity.repeat_percent.is_nan() {
+            return Err(format!(
+                "the first case differs from its repeat by {:.2} %, {REPEAT_PERCENT_MAX} % are allowed",
+                fidelity.repeat_percent
+            ));
+        }
+    }
+    Ok(fidelity)
+}
+
+/// How much two cases of the same kind differ in their rates: all jobs together, and the kind of jobs that differs most.
+fn differences_percent(first: &CaseOutput, repeat: &CaseOutput) -> Result<(f64, f64), String> {
+    let (before, after) = (rates(first), rates(repeat));
+    let same = before.keys().eq(after.keys()) && first.jobs.len() == repeat.jobs.len();
+    if first.failed.is_some() != repeat.failed.is_some() || !same {
+        return Err("the first case and its repeat ended differently".to_owned());
+    }
+    // Two that did nothing are equal, and refused elsewhere.
+    let difference = |a: f64, b: f64| (a - b).abs() / a.max(b).max(f64::MIN_POSITIVE) * 100.0;
+    let all = difference(before.values().sum(), after.values().sum());
+    let most = before.values().zip(after.values()).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
+    Ok((all, most))
+}
+
+/// Requests a second by the name of equal jobs.
+fn rates(case: &CaseOutput) -> BTreeMap<&str, f64> {
+    let mut rates = BTreeMap::new();
+    for job in &case.jobs {
+        let name = job.job.rsplit_once('.').map_or(job.job.as_str(), |(name, _)| name);
+        *rates.entry(name).or_default() += job.requests as f64 / job.seconds.max(1e-9);
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::parse;
+
+    fn boot(late: &str, requests: [u64; 2], more: &str) -> Console {
+        let mut text = String::new();
+        for (i, requests) in requests.iter().enumerate() {
+            text.push_str(&format!(
+                "@ {{\"case\":{i}}}\n@ {{\"job\":\"r.0\",\"requests\":{requests},\"bytes\":4096,\"seconds\":1.0,\
+                 \"latency_ns\":{{\"mean\":1,\"p50\":1,\"p99\":1,\"max\":1}},\"errors\":0}}\n\
+                 @ {{\"counters\":\"case\"{late}}}\n@ {{\"case_end\":{i}}}\n"
+            ));
+        }
+        parse(&format!("{text}{more}@ {{\"end\":true}}\n"))
+    }
+
+    #[test]
+    fn a_good_boot_has_figures() {
+        let fidelity = judge(&boot(",\"lateness_mean_ns\":600", [1000, 1005], ""), 2).expect("good");
+        assert_eq!(fidelity.lateness_ns_mean, 600.0);
+        assert!((0.4..0.6).contains(&fidelity.repeat_percent));
+    }
+
+    #[test]
+    fn few_requests_may_differ_by_chance_when_all_together_agree() {
+        let text = |few: u64| {
+            let job = |name: &str, requests: u64| {
+                format!(
+                    "@ {{\"job\":\"{name}.0\",\"requests\":{requests},\"bytes\":4096,\"seconds\":2.0,\
+                     \"latency_ns\":{{\"mean\":1,\"p50\":1,\"p99\":1,\"max\":1}}}}\n"
+                )
+            };
+            let counters = "@ {\"counters\":\"case\",\"lateness_mean_ns\":600}\n@ {\"case_end\":true}\n";
+            job("reader", few) + &job("writer", 10_000) + counters
+        };
+        let console = format!("@ {{\"case\":0}}\n{}@ {{\"case\":1}}\n{}@ {{\"end\":true}}\n", text(600), text(612));
+        let fidelity = judge(&parse(&console), 2).expect("good");
+        assert!(fidelity.repeat_percent < 0.2 && fidelity.repeat_percent_of_jobs > 1.9, "{fidelity:?}");
+    }
+
+    #[test]
+    fn every_bound_refuses() {
+        let good = ",\"lateness_mean_ns\":600";
+        let refuse = |console: &Console, cases: usize, word: &str| {
+            let why = judge(console, cases).expect_err(word);
+            assert!(why.contains(word), "{why} does not tell of {word}");
+        };
+        refuse(&boot(",\"lateness_mean_ns\":2100", [1000, 1000], ""), 2, "2.10 us late");
+        refuse(&boot("", [1000, 1000], ""), 2, "does not tell its lateness");
+        refuse(&boot(good, [1000, 1012], ""), 2, "differs from its repeat");
+        refuse(&boot(good, [0, 0], ""), 2, "finished no request");
+        refuse(&boot(good, [1000, 1000], "[ 9.9] WARNING: CPU: 0\n"), 2, "complains");
+        refuse(&boot(good, [1000, 1000], ""), 3, "2 of 3 cases");
+        let mut early = boot(good, [1000, 1000], "");
+        early.ended = false;
+        refuse(&early, 2, "ended early");
+        let mut failing = boot(good, [1000, 1000], "");
+        failing.cases[0].jobs[0].errors = 3;
+        refuse(&failing, 2, "3 requests of r.0 failed");
+        let mut other = boot(good, [1000, 1000], "");
+        other.cases[1].jobs.clear();
+        refuse(&other, 2, "ended differently");
+    }
+}

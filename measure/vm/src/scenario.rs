@@ -1,0 +1,358 @@
+//! Scenarios: files that say which device, which loads, which bounds.
+//!
+//! A load is some jobs at once; a job is a line of arguments for the guest's probe, and belongs to a *side*. What the host
+//! adds (names, seeds, lengths) cannot be said there. With `alone = true` each side is also run without the others, for
+//! the slowdowns.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use brisk_core::units::parse_bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::device::{Device, DeviceSpec};
+use crate::error::{Error, Result};
+
+/// What the jobs of a load have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Somebody waits for fsync or a commit.
+    Sync,
+    /// Somebody waits for reads.
+    Read,
+    /// Reads and writes of one job.
+    Mixed,
+    /// Writes that nobody waits for.
+    Write,
+    /// Discards.
+    Trim,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sync => "sync",
+            Self::Read => "read",
+            Self::Mixed => "mixed",
+            Self::Write => "write",
+            Self::Trim => "trim",
+        })
+    }
+}
+
+/// A file system on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileSystem {
+    /// With its journal.
+    Ext4,
+    /// As on phones.
+    F2fs,
+    /// Swap space instead of a file system.
+    Swap,
+}
+
+impl FileSystem {
+    /// As mkfs and mount call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::F2fs => "f2fs",
+            Self::Swap => "swap",
+        }
+    }
+}
+
+/// Some equal jobs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    /// Unique in its load.
+    pub name: String,
+    /// What it belongs to.
+    pub side: Side,
+    /// How many of them; each gets its own part when `size` is given, one behind the other.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Arguments of the probe, `key=value` with spaces between; sizes may have units.
+    pub probe: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Jobs at once.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Unique in its scenario.
+    pub name: String,
+    /// Length, for jobs without `stop_bytes`.
+    #[serde(default)]
+    pub seconds: f64,
+    /// What is not counted at its beginning.
+    #[serde(default)]
+    pub warm_seconds: f64,
+    /// Whether each side is also measured alone.
+    #[serde(default)]
+    pub alone: bool,
+    /// The jobs.
+    #[serde(rename = "job")]
+    pub jobs: Vec<JobSpec>,
+}
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The file's name without its ending.
+    #[serde(skip)]
+    pub name: String,
+    /// A few words.
+    pub title: String,
+    /// What it asks.
+    pub question: String,
+    /// The flash.
+    #[serde(rename = "device")]
+    pub spec: DeviceSpec,
+    /// On it, in the jobs' way; the raw device where absent.
+    #[serde(default)]
+    pub file_system: Option<FileSystem>,
+    /// Memory of the guest besides the device's content.
+    #[serde(default = "memory")]
+    pub memory: String,
+    /// Write throughput that tuned settings have to leave, in percent of the best of all defaults.
+    #[serde(default = "write_min")]
+    pub write_min_percent: f64,
+    /// What is run, in this order.
+    #[serde(rename = "load")]
+    pub loads: Vec<Load>,
+    /// The device with all its numbers.
+    #[serde(skip)]
+    device: Option<Device>,
+}
+
+/// Memory of a guest that does not say how much.
+const MEMORY_BYTES: u64 = 384 << 20;
+
+fn memory() -> String {
+    MEMORY_BYTES.to_string()
+}
+
+fn write_min() -> f64 {
+    90.0
+}
+
+/// Arguments of a probe's job that a scenario may give, and whether they are sizes.
+const KEYS: [(&str, bool); 14] = [
+    ("op", false),
+    ("bytes", true),
+    ("depth", false),
+    ("direct", false),
+    ("size", true),
+    ("offset", true),
+    ("stop_bytes", true),
+    ("think_ns", false),
+    ("fsync_every", false),
+    ("dsync", false),
+    ("prio", false),
+    ("file", false),
+    ("resident", true),
+    ("engine", false),
+];
+
+/// `key=value` pairs of a job, sizes in bytes.
+///
+/// # Errors
+/// When a word is no pair, the key is unknown or the host's own, or the value holds what a shell would not take as it is.
+pub fn arguments(probe: &str) -> std::result::Result<Vec<(String, String)>, String> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for word in probe.split_whitespace() {
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("'{word}' is not key=value"))?;
+        let known = KEYS.iter().find(|(known, _)| *known == key);
+        let Some((_, is_size)) = known else {
+            let known: Vec<&str> = KEYS.iter().map(|(known, _)| *known).collect();
+            return Err(format!("'{key}' cannot be given: it is one of {}", known.join(", ")));
+        };
+        if pairs.iter().any(|(other, _)| other == key) {
+            return Err(format!("'{key}' is given twice"));
+        }
+        if value.is_empty() || !value.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c)) {
+            return Err(format!("{key}: '{value}' is not a value"));
+        }
+        let value = match is_size {
+            true => parse_bytes(value).map_err(|error| format!("{key}: {error}"))?.to_string(),
+            false => value.to_owned(),
+        };
+        pairs.push((key.to_owned(), value));
+    }
+    if !pairs.iter().any(|(key, _)| key == "op") {
+        return Err("'op' lacks: what does the job do?".to_owned());
+    }
+    Ok(pairs)
+}
+
+impl JobSpec {
+    /// A pair's value.
+    #[must_use]
+    pub fn argument(&self, key: &str) -> Option<String> {
+        arguments(&self.probe).ok()?.into_iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Whether it ends by itself.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        self.argument("stop_bytes").is_some()
+    }
+}
+
+impl Load {
+    /// The sides that its jobs belong to.
+    #[must_use]
+    pub fn sides(&self) -> Vec<Side> {
+        let mut sides: Vec<Side> = self.jobs.iter().map(|job| job.side).collect();
+        sides.sort_unstable();
+        sides.dedup();
+        sides
+    }
+
+    /// Its jobs in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let jobs: Vec<String> =
+            self.jobs.iter().map(|job| format!("{} x {} ({})", job.count, job.name, job.probe.trim())).collect();
+        jobs.join(", ")
+    }
+
+    /// About how long it takes in the guest.
+    #[must_use]
+    pub fn estimate_s(&self, scale: f64) -> f64 {
+        // Bytes that end a job, at what a phone writes at random.
+        let finite = self
+            .jobs
+            .iter()
+            .filter_map(|job| Some(job.argument("stop_bytes")?.parse::<f64>().ok()? * f64::from(job.count) / 10e6));
+        (self.warm_seconds + self.seconds * scale).max(finite.sum::<f64>() * scale)
+    }
+}
+
+impl Scenario {
+    /// Reads one. `devices` holds presets of scenarios.
+    ///
+    /// # Errors
+    /// When the text is not a scenario; the words say where.
+    pub fn parse(name: &str, text: &str, devices: &Path) -> std::result::Result<Self, String> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        name.clone_into(&mut scenario.name);
+        scenario.device = Some(scenario.spec.resolve(devices).map_err(|why| format!("device: {why}"))?);
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    /// The device with all its numbers.
+    ///
+    /// # Panics
+    /// Never: a scenario is only made by [`Scenario::parse`].
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.device.as_ref().expect("a scenario has its device from its first moment on")
+    }
+
+    /// Memory of the guest: with the device's content, where somebody reads it.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let content = if self.file_system.is_some() { self.device().size_bytes } else { 0 };
+        parse_bytes(&self.memory).unwrap_or(MEMORY_BYTES) + content
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        parse_bytes(&self.memory).map_err(|error| format!("memory: {error}"))?;
+        if !(1.0..=100.0).contains(&self.write_min_percent) {
+            return Err(format!("write_min_percent: {} is not from 1 to 100", self.write_min_percent));
+        }
+        if self.loads.is_empty() {
+            return Err("it has no [[load]]".to_owned());
+        }
+        for (i, load) in self.loads.iter().enumerate() {
+            let wrong = |why: String| format!("load '{}': {why}", load.name);
+            if load.name.is_empty() || self.loads[..i].iter().any(|other| other.name == load.name) {
+                return Err(wrong("its name lacks or stands twice".to_owned()));
+            }
+            if load.jobs.is_empty() {
+                return Err(wrong("it has no [[load.job]]".to_owned()));
+            }
+            let length = [load.seconds, load.warm_seconds];
+            if length.iter().any(|s| !(0.0..=600.0).contains(s)) {
+                return Err(wrong("seconds and warm_seconds are 0 to 600".to_owned()));
+            }
+            if load.seconds <= 0.0 && !load.jobs.iter().all(JobSpec::is_finite) {
+                return Err(wrong("a job without stop_bytes needs seconds".to_owned()));
+            }
+            for (j, job) in load.jobs.iter().enumerate() {
+                let wrong = |why: String| wrong(format!("job '{}': {why}", job.name));
+                let plain = job.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+                if job.name.is_empty() || !plain || load.jobs[..j].iter().any(|other| other.name == job.name) {
+                    return Err(wrong("its name lacks, stands twice or is no plain word".to_owned()));
+                }
+                if !(1..=64).contains(&job.count) {
+                    return Err(wrong(format!("count {} is not from 1 to 64", job.count)));
+                }
+                arguments(&job.probe).map_err(wrong)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All scenarios of a folder, by name.
+    ///
+    /// # Errors
+    /// When the folder or one of the files cannot be read.
+    pub fn all(folder: &Path) -> Result<Vec<Self>> {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+            .map_err(Error::io("read", folder))?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<std::io::Result<_>>()
+            .map_err(Error::io("read", folder))?;
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+        paths.sort();
+        paths.iter().map(|path| Self::read(path, &folder.join("devices"))).collect()
+    }
+
+    /// The scenario of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is none.
+    pub fn read(path: &Path, devices: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&name, &text, devices).map_err(|why| Error::BadFile { path: path.to_owned(), why })
+    }
+
+    /// The scenario of this name in a folder, or of this file.
+    ///
+    /// # Errors
+    /// When there is none; the error names the most similar one.
+    pub fn find(folder: &Path, name: &str) -> Result<Self> {
+        if name.contains('/') || Path::new(name).extension().is_some_and(|ending| ending == "toml") {
+            return Self::read(Path::new(name), &folder.join("devices"));
+        }
+        let path = folder.join(format!("{name}.toml"));
+        if path.exists() {
+            return Self::read(&path, &folder.join("devices"));
+        }
+        let all = Self::all(folder)?;
+        let nearest = all
+            .iter()
+            .map(|scenario| (strsim::jaro_winkler(&scenario.name, name), &scenario.name))
+            .filter(|(likeness, _)| *likeness > 0.7)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, name)| name.clone());
+        Err(Error::NoScenario { name: name.to_owned(), nearest })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The schedulers that can be compared: which module holds each, and which values a search tries (`kernel/schedulers.toml`).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// What is set of a scheduler: `nr_requests` and its tunables.
+pub type Settings = BTreeMap<String, String>;
+
+/// One scheduler.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// The kernel module; absent for `none`.
+    #[serde(default)]
+    module: Option<String>,
+    /// Values to try by the name of the setting.
+    #[serde(default)]
+    search: BTreeMap<String, Vec<toml::Value>>,
+}
+
+/// One scheduler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheduler {
+    /// As in `queue/scheduler`.
+    pub name: String,
+    /// The kernel module that holds it.
+    pub module: Option<String>,
+    /// Settings and the values that a search tries.
+    pub search: Vec<(String, Vec<String>)>,
+}
+
+/// All of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedulers(Vec<Scheduler>);
+
+impl Schedulers {
+    /// Reads the table.
+    ///
+    /// # Errors
+    /// When the text is not such a table.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        let entries: BTreeMap<String, Entry> = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut all = Vec::new();
+        for (name, entry) in entries {
+            plain(&name)?;
+            let mut search = Vec::new();
+            for (setting, values) in entry.search {
+                plain(&setting)?;
+                let values: Vec<String> = values
+                    .iter()
+                    .map(|value| match value {
+                        toml::Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    })
+                    .collect();
+                values.iter().try_for_each(|value| plain(value))?;
+                search.push((setting, values));
+            }
+            all.push(Scheduler { name, module: entry.module, search });
+        }
+        Ok(Self(all))
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no such table.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        Self::parse(&text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
+    }
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// When the table has none.
+    pub fn get(&self, name: &str) -> Result<&Scheduler> {
+        self.0.iter().find(|scheduler| scheduler.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.names().collect();
+            Error::BadOption(format!(
+                "there is no scheduler '{name}' in kernel/schedulers.toml: it has {}",
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|scheduler| scheduler.name.as_str())
+    }
+}
+
+/// Refuses what a shell would not take as it is.
+pub(crate) fn plain(word: &str) -> std::result::Result<(), String> {
+    let ok = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if ok { Ok(()) } else { Err(format!("'{word}' is not a plain word or number")) }
+}
+
+/// Settings from `name=value` words.
+///
+/// # Errors
+/// When a word is none.
+pub fn settings(words: &[String]) -> Result<Settings> {
+    let mut settings = Settings::new();
+    for word in words {
+        let (name, value) = word
+            .split_once('=')
+            .ok_or_else(|| Error::BadOption(format!("'{word}' is not NAME=VALUE, such as nr_requests=8")))?;
+        plain(name).and_then(|()| plain(value)).map_err(Error::BadOption)?;
+        settings.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(settings)
+}
+
+/// Settings in a few words; empty for none.
+#[must_use]
+pub fn words(settings: &Settings) -> String {
+    let words: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_in_the_tree_is_valid_and_has_the_kernels_schedulers() {
+        let all = Schedulers::parse(include_str!("../../../kernel/schedulers.toml")).expect("valid");
+        for name in ["none", "mq-deadline", "kyber", "bfq", "smartio"] {
+            let scheduler = all.get(name).expect(name);
+            assert!(scheduler.search.iter().all(|(_, values)| !values.is_empty()), "{name}");
+        }
+        assert!(all.get("deadline").is_err());
+    }
+
+    #[test]
+    fn nothing_that_a_shell_would_run_gets_into_a_plan() {
+        assert!(Schedulers::parse("[bfq.search]\nx = [\"1; reboot\"]").is_err());
+        assert!(Schedulers::parse("[\"b fq\"]").is_err());
+        assert!(settings(&["nr_requests=$(reboot)".to_owned()]).is_err());
+        assert!(settings(&["nr_requests".to_owned()]).is_err());
+        assert_eq!(words(&settings(&["b=2".to_owned(), "a=1".to_owned()]).expect("two")), "a=1 b=2");
+    }
+}

@@ -1,0 +1,190 @@
+//! The tree with scripts and scenarios, and what its scripts fetch and build: a kernel, its modules, ours, the probe.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::Watch;
+use crate::error::{Error, Result};
+use crate::run::{Ended, Line, run};
+
+/// What a script may take: a download on a slow line.
+const SCRIPT_MAX: Duration = Duration::from_secs(3_600);
+/// Lines of a failed script that are shown.
+const LAST_LINES: usize = 12;
+
+/// A source tree of brisk, and where it builds.
+#[derive(Debug, Clone)]
+pub struct Source {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+/// A fetched kernel with the modules built for it.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// Its series, such as 6.12.
+    pub series: String,
+    /// Its release.
+    pub release: String,
+    /// Folder of everything that belongs to it.
+    home: PathBuf,
+}
+
+impl Source {
+    /// The tree that holds `start`. `target` is where cargo builds, when it is not in the tree.
+    ///
+    /// # Errors
+    /// When `start` is in no such tree.
+    pub fn find(start: &Path, target: Option<PathBuf>) -> Result<Self> {
+        let start = std::path::absolute(start).map_err(Error::io("find", start))?;
+        let root = start.ancestors().find(|dir| dir.join("kernel/fetch").exists());
+        let root = root.ok_or_else(|| Error::NoSource(start.clone()))?.to_owned();
+        let target = match target {
+            // Relative as cargo takes it: to where the person is.
+            Some(target) => std::path::absolute(&target).map_err(Error::io("find", &target))?,
+            None => root.join("target"),
+        };
+        Ok(Self { root, target })
+    }
+
+    /// A file of the tree.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Where scenarios are.
+    #[must_use]
+    pub fn scenarios(&self) -> PathBuf {
+        self.path("kernel/scenarios")
+    }
+
+    /// Where consoles and what was found are kept.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.target.join("kernel")
+    }
+
+    /// Fetches the kernel of a series and builds the modules and the probe, unless all are there.
+    ///
+    /// # Errors
+    /// When a script fails, or the person stops it.
+    pub fn kernel(&self, series: &str, watch: Watch<'_>) -> Result<Kernel> {
+        let release = self.fetch(series, watch)?;
+        self.script("kernel/build", &[series], watch)?;
+        let kernel = Kernel { series: series.to_owned(), release, home: self.work().join(series) };
+        let image = kernel.image();
+        if !image.exists() {
+            return Err(Error::Failed {
+                what: "kernel/fetch".to_owned(),
+                words: format!("there is no {}", image.display()),
+            });
+        }
+        Ok(kernel)
+    }
+
+    /// Fetches the kernel of a series, unless it is there; gives its release.
+    ///
+    /// # Errors
+    /// When it cannot be had, or the person stops it.
+    pub fn fetch(&self, series: &str, watch: Watch<'_>) -> Result<String> {
+        let digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+        if !series.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
+            return Err(Error::BadOption(format!("'{series}' is not a series of kernels, such as 6.12")));
+        }
+        self.script("kernel/fetch", &[series], watch)
+    }
+
+    /// Runs a script of the tree; gives the last line of its output.
+    fn script(&self, name: &str, arguments: &[&str], watch: Watch<'_>) -> Result<String> {
+        let what = [&[name], arguments].concat().join(" ");
+        (watch.progress)(0.0, &what);
+        let mut command = Command::new(self.path(name));
+        command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        let mut output = String::new();
+        let mut words: Vec<String> = Vec::new();
+        let ended = run(command, ("bash", "bash"), SCRIPT_MAX, watch, |line| match line {
+            Line::Said(text) => {
+                output.push_str(&text);
+                output.push('\n');
+            }
+            Line::Complained(text) => {
+                (watch.progress)(0.0, &text);
+                words.push(text);
+            }
+        })?;
+        match ended {
+            Ended::Status(status) if status.success() => {
+                Ok(output.lines().last().unwrap_or_default().trim().to_owned())
+            }
+            Ended::Status(status) => {
+                if words.is_empty() {
+                    words = output.lines().map(str::to_owned).collect();
+                }
+                let last = words.split_off(words.len().saturating_sub(LAST_LINES)).join("\n");
+                Err(Error::Failed { what, words: format!("{status}\n{last}") })
+            }
+            Ended::TimeLimit => Err(Error::Failed { what, words: "it did not end within an hour".to_owned() }),
+        }
+    }
+}
+
+impl Kernel {
+    /// The image that boots.
+    #[must_use]
+    pub fn image(&self) -> PathBuf {
+        self.home.join(format!("boot/vmlinuz-{}", self.release))
+    }
+
+    /// The kernel's own modules.
+    #[must_use]
+    pub fn modules(&self) -> PathBuf {
+        self.home.join("lib/modules").join(&self.release)
+    }
+
+    /// What was built here.
+    #[must_use]
+    pub fn built(&self) -> PathBuf {
+        self.home.join("built")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_is_found_from_inside_and_from_nowhere_else() {
+        let inside = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let source = Source::find(&inside, None).expect("this tree");
+        assert!(source.scenarios().is_dir());
+        assert!(matches!(Source::find(Path::new("/proc"), None), Err(Error::NoSource(_))));
+    }
+
+    #[test]
+    fn a_series_is_two_numbers() {
+        let source = Source::find(Path::new(env!("CARGO_MANIFEST_DIR")), None).expect("this tree");
+        let stop = AtomicBool::new(false);
+        for series in ["6", "6.12.3", "six", "6.", "../6.12"] {
+            let outcome = source.kernel(series, Watch { stop: &stop, progress: &|_, _| {} });
+            assert!(matches!(outcome, Err(Error::BadOption(_))), "{series}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_fails_is_told_with_its_last_words() {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(dir.path().join("kernel")).expect("a folder");
+        let script = dir.path().join("kernel/fetch");
+        std::fs::write(&script, "#!/bin/sh\necho 'no network today' >&2\nexit 7\n").expect("a script");
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a script");
+        let source = Source::find(dir.path(), None).expect("a tree");
+        let stop = AtomicBool::new(false);
+        let error =
+            source.kernel("6.12", Watch { stop: &stop, progress: &|_, _| {} }).expect_err("it fails").to_string();
+        assert!(error.contains("kernel/fetch 6.12") && error.contains("no network today"), "{error}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Scripts of `kernel/tests`: each boots on its own, and passes when it comes to its end, nothing failed and the kernel did
+//! not complain.
+//!
+//! A script has `kernel/guest/functions.sh` in front of it (`step`, `must`, `fail`, ...) and an end behind it. Its head says what it needs, in comments: `# needs: PROGRAM ...`,
+//! `# modules: NAME ...`, `# memory: SIZE`, `# cpus: N`, `# seconds: N` (its length in the guest's time).
+
+use std::path::{Path, PathBuf};
+
+use brisk_core::units::parse_bytes;
+
+use crate::Watch;
+use crate::console;
+use crate::error::{Error, Result};
+use crate::image::{Wanted, has_module};
+use crate::lab::Lab;
+use crate::plan::FUNCTIONS;
+use crate::sources::Source;
+
+/// Programs that tests may need, and the packages that have them.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("mkfs.ext4", "e2fsprogs"),
+    ("e2fsck", "e2fsprogs"),
+    ("mkfs.f2fs", "f2fs-tools"),
+    ("fsck.f2fs", "f2fs-tools"),
+    ("fio", "fio"),
+    ("mkfs.btrfs", "btrfs-progs"),
+    ("blkdiscard", "util-linux"),
+    ("ionice", "util-linux"),
+    ("stress-ng", "stress-ng"),
+];
+
+/// A test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GuestTest {
+    /// Its file's name.
+    pub name: String,
+    script: String,
+    needs: Vec<(&'static str, &'static str)>,
+    modules: Vec<String>,
+    memory_bytes: u64,
+    cpus: u32,
+    seconds: f64,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Well.
+    Passed,
+    /// Not well: why, and where its console is.
+    Failed(String, PathBuf),
+    /// Not run: this tree or kernel has not what it is about.
+    Skipped(String),
+}
+
+impl GuestTest {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// When its head says something that cannot be.
+    pub fn parse(name: &str, text: &str) -> std::result::Result<Self, String> {
+        let mut test = Self {
+            name: name.to_owned(),
+            script: text.to_owned(),
+            needs: Vec::new(),
+            modules: Vec::new(),
+            memory_bytes: 512 << 20,
+            cpus: 1,
+            seconds: 60.0,
+        };
+        for line in text.lines().take_while(|line| line.starts_with('#')) {
+            let Some((word, values)) = line.trim_start_matches('#').trim().split_once(':') else { continue };
+            let values = values.trim();
+            match word {
+                "needs" => {
+                    for program in values.split_whitespace() {
+                        let known = PROGRAMS.iter().find(|(known, _)| *known == program);
+                        test.needs.push(*known.ok_or_else(|| format!("needs: '{program}' is not known here"))?);
+                    }
+                }
+                "modules" => test.modules = values.split_whitespace().map(str::to_owned).collect(),
+                "memory" => test.memory_bytes = parse_bytes(values).map_err(|error| format!("memory: {error}"))?,
+                "cpus" => test.cpus = values.parse().map_err(|_| format!("cpus: '{values}' is no number"))?,
+                "seconds" => test.seconds = values.parse().map_err(|_| format!("seconds: '{values}' is no number"))?,
+                _ => {}
+            }
+        }
+        Ok(test)
+    }
+
+    /// All tests of a tree, by name.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn all(source: &Source) -> Result<Vec<Self>> {
+        let folder = source.path("kernel/tests");
+        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "sh"));
+        paths.sort();
+        paths.iter().map(|path| Self::read(path)).collect()
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&name, &text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
+    }
+
+    /// Boots it.
+    ///
+    /// # Errors
+    /// When the virtual machine does not run; a test that fails is a verdict.
+    pub fn run(&self, lab: &Lab, watch: Watch<'_>) -> Result<Verdict> {
+        let mut wanted = Wanted { modules: vec!["brisk_flash".to_owned()], ..Wanted::default() };
+        for module in &self.modules {
+            if !has_module(&lab.kernel, module) {
+                return Ok(Verdict::Skipped(format!("{} has no module {module}", lab.kernel.release)));
+            }
+            wanted.modules.push(module.clone());
+        }
+        wanted.modules_if_there.extend(["crc32c_generic", "crc32_generic"].map(str::to_owned));
+        wanted.programs.clone_from(&self.needs);
+        let script = format!("{FUNCTIONS}\n# ---- {}\n{}\nfinish\n", self.name, self.script);
+        let name = format!("{}-test-{}", lab.kernel.series, self.name);
+        let mut steps = 0;
+        let outcome = lab.console(&name, &script, &wanted, self.memory_bytes, self.cpus, self.seconds, watch, |line| {
+            if let Some(step) = line.strip_prefix("== ") {
+                steps += 1;
+                (watch.progress)(1.0 - 1.0 / f64::from(steps + 1), &format!("{}: {step}", self.name));
+            }
+        });
+        let (text, log) = match outcome {
+            Ok(booted) => booted,
+            Err(Error::TimeLimit { limit_s, log }) => {
+                return Ok(Verdict::Failed(format!("it did not end within {limit_s} s"), log));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(judge(&text, log))
+    }
+}
+
+fn judge(text: &str, log: PathBuf) -> Verdict {
+    let console = console::parse(text);
+    match (console.failed.first(), console.complaints.first()) {
+        (Some(why), _) => Verdict::Failed(why.clone(), log),
+        (None, Some(words)) => Verdict::Failed(format!("the kernel complains: {words}"), log),
+        (None, None) if !console.ended => Verdict::Failed("it did not come to its end".to_owned(), log),
+        (None, None) => Verdict::Passed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_script_says_what_it_needs() {
+        let text = "# Checks it.\n# needs: e2fsck fio\n# modules: ext4 smartio\n# memory: 1GiB\n# cpus: 4\n\
+            # seconds: 20\nstep x\n# memory: 2GiB\n";
+        let test = GuestTest::parse("t", text).expect("valid");
+        assert_eq!(test.needs, [("e2fsck", "e2fsprogs"), ("fio", "fio")]);
+        assert_eq!((test.modules.len(), test.memory_bytes, test.cpus, test.seconds), (2, 1 << 30, 4, 20.0));
+        assert!(GuestTest::parse("t", "# needs: emacs\n").is_err());
+        assert!(GuestTest::parse("t", "# memory: much\n").is_err());
+    }
+
+    #[test]
+    fn only_an_end_without_failures_and_complaints_passes() {
+        let log = PathBuf::from("log");
+        let end = "@ {\"dmesg\":0}\n@ {\"end\":true}\n";
+        assert_eq!(judge(&format!("== x\n{end}"), log.clone()), Verdict::Passed);
+        for text in ["", "== x\n", "@ {\"failed\":\"no\"}\n", "[ 1.0] BUG: sleeping function\n", "@ {\"dmesg\":1}\n"] {
+            let whole = if text == "== x\n" || text.is_empty() { text.to_owned() } else { text.to_owned() + end };
+            assert!(matches!(judge(&whole, log.clone()), Verdict::Failed(..)), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_test_of_the_tree_has_a_valid_head() {
+        let source = Source::find(Path::new(env!("CARGO_MANIFEST_DIR")), None).expect("this tree");
+        GuestTest::all(&source).expect("valid heads");
+    }
+}

@@ -1,0 +1,81 @@
+//! The whole way once: modules built, a kernel booted, schedulers under a short load, figures out of the console.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use brisk_vm::compare::{Found, Options, compare};
+use brisk_vm::lab::Lab;
+use brisk_vm::scenario::Scenario;
+use brisk_vm::schedulers::Settings;
+use brisk_vm::sources::Source;
+use brisk_vm::{Error, Watch};
+
+const SERIES: &str = "6.12";
+
+/// The lab, or none where a kernel or an emulator cannot be had.
+fn lab(watch: Watch<'_>) -> Option<(Source, Lab)> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    // Relative to where cargo was called, which is the root of the tree.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = target.map(|target| if target.is_absolute() { target } else { root.join(target) });
+    let source = Source::find(&root, target).expect("this tree");
+    for (program, package) in
+        [("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"), ("xz", "xz-utils")]
+    {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if !std::env::split_paths(&path).any(|dir| dir.join(program).exists()) {
+            eprintln!("skipped: {program} is not installed (apt-get install {package})");
+            return None;
+        }
+    }
+    if let Err(error) = source.fetch(SERIES, watch) {
+        eprintln!("skipped: no kernel can be had: {error}");
+        return None;
+    }
+    let lab = Lab::prepare(&source, SERIES, watch).expect("modules build for a kernel that is there");
+    Some((source, lab))
+}
+
+#[test]
+fn schedulers_serve_a_load_in_the_guest_and_a_lacking_one_is_named() {
+    let stop = AtomicBool::new(false);
+    let watch = Watch { stop: &stop, progress: &|_, _| {} };
+    let Some((source, mut lab)) = lab(watch) else { return };
+    let scenario = Scenario::find(&source.scenarios(), "smoke").expect("it is in the tree");
+    let mut schedulers = vec!["none".to_owned(), "mq-deadline".to_owned(), "smartio".to_owned()];
+    let built = lab.check_scheduler("smartio").is_ok();
+    let mut options = Options {
+        schedulers: schedulers.clone(),
+        settings: Settings::new(),
+        tuned: false,
+        seeds: vec![1],
+        scale: 0.3,
+        search_scale: 1.0,
+        search_rounds: 0,
+        write_min_percent: None,
+    };
+    let measured = match compare(&mut lab, &scenario, &options, &mut Found::new(), watch) {
+        Err(Error::NoProgram { program, .. }) => return eprintln!("skipped: there is no {program}"),
+        other => other.expect("a boot that is not refused"),
+    };
+    if !built {
+        schedulers.pop();
+        assert_eq!(measured.refused[0].0, "smartio");
+    }
+    assert_eq!(measured.rows.iter().map(|row| row.scheduler.clone()).collect::<Vec<_>>(), schedulers);
+    for row in &measured.rows {
+        let read = row.loads[0].side("read").expect("readers");
+        // The preset's read takes 187 us, and nothing in the guest is faster than the device.
+        assert!(read.delay_us_mean.median > 187.0, "{}: {:?}", row.scheduler, read.delay_us_mean);
+        assert!(row.loads[0].side("write").expect("a writer").bytes_per_s.median > 0.0);
+        assert!(row.loads[0].side("trim").expect("discards").requests_per_s.median > 0.0);
+    }
+    assert!(measured.fidelity.lateness_ns_mean > 0.0 && measured.fidelity.cases > 1);
+
+    // What a scheduler does not know is told, and is no figure.
+    options.settings = [("no_such_tunable".to_owned(), "1".to_owned())].into();
+    options.schedulers = vec!["mq-deadline".to_owned()];
+    let refused = compare(&mut lab, &scenario, &options, &mut Found::new(), watch).expect("a boot");
+    assert!(refused.rows.is_empty());
+    assert!(refused.refused[0].1.contains("there is no setting no_such_tunable"), "{:?}", refused.refused);
+}
