@@ -6,6 +6,7 @@ mod display;
 mod doctor;
 mod explain;
 mod generate;
+mod kernel;
 mod lab;
 mod latency;
 mod launch;
@@ -60,6 +61,8 @@ enum Command {
     Report(report::Args),
     /// Make, list, change and remove emulated flash devices
     Lab(lab::Args),
+    /// Compare I/O schedulers of Linux on emulated flash in a virtual machine, with figures that repeat anywhere
+    Kernel(kernel::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Prove(args) => prove::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Kernel(args) => kernel::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
