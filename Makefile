@@ -6,10 +6,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-.PHONY: help setup build run test bench dist deb clean
+.PHONY: help setup build run test bench kernel-test kernel-bench dist deb clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing to build and test (root, Debian), or say what it is
 	@scripts/setup
@@ -26,6 +26,12 @@ test: ## everything that has to hold before a change is kept
 
 bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minutes)
 	@scripts/bench
+
+kernel-test: ## the kernel parts in a virtual machine: every scheduler, every test of kernel/tests (6.12 and 6.1)
+	@scripts/kernel-test
+
+kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, side by side (about 15 minutes, a repeat 5)
+	@scripts/kernel-bench
 
 dist: build ## binary, man pages and shell completions in target/dist
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/completions
