@@ -33,10 +33,11 @@ kernel-test: ## the kernel parts in a virtual machine: every scheduler, every te
 kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, side by side (about 15 minutes, a repeat 5)
 	@scripts/kernel-bench
 
-dist: build ## binary, man pages and shell completions in target/dist
-	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/completions
-	cp $(BRISK) $(DIST)/bin/
+dist: build ## binaries, man pages and shell completions in target/dist
+	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
+	cp $(BRISK) $(BRISK)d $(DIST)/bin/
 	$(BRISK) man $(DIST)/share/man/man1
+	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
 	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
 
 deb: build ## a Debian package with command, daemon and service in target/dist

@@ -10,7 +10,7 @@ use anyhow::Context;
 /// Arguments of `brisk man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
-    /// Directory for the pages, one for each subcommand; it is made when it is not there
+    /// Directory for the pages, one for each subcommand and one for the daemon (briskd.8); it is made when it is not there
     dir: PathBuf,
 }
 
@@ -21,11 +21,17 @@ pub(crate) struct CompletionsArgs {
     shell: clap_complete::Shell,
 }
 
-/// Writes the man pages of `command`.
+/// Section of the daemon's page: commands of administrators.
+const DAEMON_SECTION: &str = "8";
+
+/// Writes the man pages of `command`, and of the daemon.
 pub(crate) fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<ExitCode> {
     let dir = &args.dir;
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", dir.display()))?;
-    clap_mangen::generate_to(command, dir).with_context(|| format!("cannot write man pages into {}", dir.display()))?;
+    let failed = || format!("cannot write man pages into {}", dir.display());
+    clap_mangen::generate_to(command, dir).with_context(failed)?;
+    let daemon = clap_mangen::Man::new(brisk_daemon::command::describe()).section(DAEMON_SECTION);
+    daemon.generate_to(dir).with_context(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 

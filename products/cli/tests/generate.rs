@@ -23,6 +23,18 @@ fn every_subcommand_has_a_man_page() {
 }
 
 #[test]
+fn the_daemon_has_a_man_page_among_those_of_administrators() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = brisk().arg("man").arg(dir.path()).output().expect("brisk runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(dir.path().join("briskd.8")).expect("a page");
+    assert!(page.contains(".TH briskd 8"), "{page}");
+    for option in ["config", "run\\-dir", "profiles\\-dir", "dry\\-run", "once", "foreground"] {
+        assert!(page.contains(&format!("\\-\\-{option}")), "{option}: {page}");
+    }
+}
+
+#[test]
 fn man_pages_that_cannot_be_written_are_an_error() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("file");

@@ -14,6 +14,7 @@
 
 pub mod apps;
 pub mod clocks;
+pub mod command;
 pub mod config;
 pub mod control;
 pub mod daemon;

@@ -1,0 +1,61 @@
+//! The command line of `briskd`: here, so that the command of the same version can print its man page.
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, Parser};
+
+use crate::daemon::Options;
+use crate::{config, profiles, run_dir};
+
+const AFTER_HELP: &str = "\
+Examples:
+  briskd                                    # as a service does; stays in the foreground
+  briskd --dry-run --foreground             # what it would do
+  briskd --dry-run --once --foreground
+
+SIGHUP reads the configuration again, SIGTERM puts everything back and ends. 'brisk status' asks it. Exit codes: 0 ended and \
+everything is as before, 1 not everything could be put back, 2 not possible.";
+
+/// Keeps the app in front fast on flash storage while the device runs.
+#[derive(Debug, Parser)]
+#[command(name = "briskd", version, after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// The configuration [default: /etc/brisk/brisk.toml, where no file is as good as an empty one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where lock, socket and journals are [default: $BRISK_RUN_DIR, or /run/brisk]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    /// Where what was measured on devices is
+    #[arg(long, value_name = "DIR", default_value = profiles::DIR)]
+    profiles_dir: PathBuf,
+    /// Decide, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Decide twice, a second apart, put everything back and end
+    #[arg(long)]
+    once: bool,
+    /// Log each decision and event, not the exceptions only
+    #[arg(long)]
+    foreground: bool,
+}
+
+/// The command line as a description, for man pages.
+#[must_use]
+pub fn describe() -> clap::Command {
+    Arguments::command()
+}
+
+impl From<Arguments> for Options {
+    fn from(arguments: Arguments) -> Self {
+        Self {
+            or_default: arguments.config.is_none(),
+            config_path: arguments.config.unwrap_or_else(|| config::PATH.into()),
+            run_dir: run_dir(arguments.run_dir),
+            profiles_dir: arguments.profiles_dir,
+            dry_run: arguments.dry_run,
+            once: arguments.once,
+            foreground: arguments.foreground,
+        }
+    }
+}
