@@ -76,6 +76,50 @@ pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<Summary> {
     Summary::of(&ratios)
 }
 
+/// A median with the interval of its bootstrap.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bootstrapped {
+    /// The middle value.
+    pub median: f64,
+    /// The 2.5th percentile of the medians of samples drawn from the values.
+    pub low: f64,
+    /// The 97.5th.
+    pub high: f64,
+}
+
+/// Samples that are drawn.
+const RESAMPLES: usize = 2_000;
+
+/// The median of `values` with its percentile bootstrap interval (Efron, 1979): of use where values are few, as that of
+/// [`Summary`] is then their whole range. With five values it covers the true median in about nine cases of ten, with three in
+/// three of four. What is drawn is the same each time. `None` for fewer than three values, or when one is not a finite number.
+#[must_use]
+pub fn bootstrapped(values: &[f64]) -> Option<Bootstrapped> {
+    if values.len() < 3 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // Marsaglia's xorshift64*: good enough to draw from a handful, and needs nothing.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = || {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % sorted.len()
+    };
+    let mut medians: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let mut drawn: Vec<f64> = (0..sorted.len()).map(|_| sorted[draw()]).collect();
+            drawn.sort_by(f64::total_cmp);
+            middle(&drawn)
+        })
+        .collect();
+    medians.sort_by(f64::total_cmp);
+    let tail = RESAMPLES / 40;
+    Some(Bootstrapped { median: middle(&sorted), low: medians[tail], high: medians[RESAMPLES - 1 - tail] })
+}
+
 /// Signed relative error of `ours` against `reference`: 0.1 means ten percent above.
 #[must_use]
 pub fn relative_error(ours: f64, reference: f64) -> f64 {
@@ -141,7 +185,35 @@ mod tests {
         assert_eq!((ratio.low, ratio.median, ratio.high), (2.0, 2.0, 2.0));
     }
 
+    #[test]
+    fn the_bootstrap_covers_about_as_often_as_it_says() {
+        assert_eq!(bootstrapped(&[1.0, 2.0]), None);
+        assert_eq!(bootstrapped(&[1.0, f64::NAN, 2.0]), None);
+        let same = bootstrapped(&[2.0; 5]).expect("five");
+        assert_eq!((same.low, same.median, same.high), (2.0, 2.0, 2.0));
+        // Samples of five of the numbers 0 to 100, whose median is 50: in how many of 400 the interval holds it.
+        let mut state = 1u64;
+        let mut number = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % 101) as f64
+        };
+        let covers = |sample: Bootstrapped| sample.low <= 50.0 && 50.0 <= sample.high;
+        let covered = (0..400).filter(|_| {
+            let sample: Vec<f64> = (0..5).map(|_| number()).collect();
+            bootstrapped(&sample).is_some_and(covers)
+        });
+        let covered = covered.count();
+        assert!((340..400).contains(&covered), "{covered}");
+    }
+
     proptest! {
+        #[test]
+        fn a_bootstrap_stays_within_its_values(values in prop::collection::vec(0.001f64..1e6, 3..12)) {
+            let found = bootstrapped(&values).expect("finite");
+            let all = Summary::of(&values).expect("finite");
+            prop_assert!(all.min <= found.low && found.low <= found.median && found.median <= found.high && found.high <= all.max);
+        }
+
         #[test]
         fn the_interval_holds_the_median(values in prop::collection::vec(0.001f64..1e9, 1..60)) {
             let s = Summary::of(&values).expect("finite");

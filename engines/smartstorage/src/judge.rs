@@ -2,10 +2,11 @@
 //!
 //! Where all settings were measured for a workload, every way to choose one can be held against the best there was.
 
+use brisk_core::stats::bootstrapped;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::model::{Model, Workload};
+use crate::model::{Model, Ratio, Workload};
 use crate::paper;
 use crate::setting::Setting;
 
@@ -40,10 +41,17 @@ pub struct Pick {
     pub setting: Setting,
     /// Cost over the least that any setting has that is not too slow; below 1 when the choice is cheaper and too slow.
     pub over_best: f64,
+    /// Lower end of the interval of that, round by round; absent where rounds are not told apart or too few. The best setting
+    /// was found among noisy ones, so this is kind to it.
+    #[serde(default)]
+    pub over_best_low: Option<f64>,
     /// Energy over that of the device's own setting.
     pub energy_ratio: f64,
     /// Delay over that of the device's own setting.
     pub delay_ratio: f64,
+    /// Lower end of the interval of that.
+    #[serde(default)]
+    pub delay_low: Option<f64>,
 }
 
 /// The choices for one workload.
@@ -61,7 +69,19 @@ impl Pick {
     /// Whether it is as good as the best, and not too slow.
     #[must_use]
     pub fn is_right(&self, config: &Config) -> bool {
-        self.over_best <= 1.0 + TIE_SHARE && self.delay_ratio <= 1.0 + config.slower_share_max.max(TIE_SHARE)
+        self.over_best <= 1.0 + TIE_SHARE && self.is_soon_enough(config, self.delay_ratio)
+    }
+
+    /// Whether it is right, or rounds differ by so much that it cannot be told from one that is.
+    #[must_use]
+    pub fn is_not_told_from_right(&self, config: &Config) -> bool {
+        let over_best = self.over_best_low.unwrap_or(self.over_best);
+        let delay = self.delay_low.unwrap_or(self.delay_ratio);
+        self.is_right(config) || over_best <= 1.0 + TIE_SHARE && self.is_soon_enough(config, delay)
+    }
+
+    fn is_soon_enough(&self, config: &Config, delay: f64) -> bool {
+        delay <= 1.0 + config.slower_share_max.max(TIE_SHARE)
     }
 }
 
@@ -108,10 +128,31 @@ fn judge_one(config: &Config, model: &Model, one_for_all: &Setting, workload: &W
                 Chooser::Own => model.own.clone(),
             };
             let (cost, energy_ratio, delay_ratio) = cost(&setting)?;
-            Some(Pick { chooser, setting, over_best: cost / least, energy_ratio, delay_ratio })
+            let over_best_low = low_over(config, workload, &setting, best);
+            let delay_low = workload.cell(&setting).and_then(|cell| low(cell.rounds.iter().map(|ratio| ratio.delay)));
+            Some(Pick {
+                chooser,
+                setting,
+                over_best: cost / least,
+                over_best_low,
+                energy_ratio,
+                delay_ratio,
+                delay_low,
+            })
         })
         .collect();
     Some(Judged { workload: workload.name.clone(), best: best.clone(), picks })
+}
+
+/// Lower end of the interval of the cost of one setting over that of another, round by round.
+fn low_over(config: &Config, workload: &Workload, setting: &Setting, best: &Setting) -> Option<f64> {
+    let (these, those) = (&workload.cell(setting)?.rounds, &workload.cell(best)?.rounds);
+    let cost = |ratio: &Ratio| blend(config.delay_share, ratio.energy, ratio.delay);
+    low(these.iter().zip(those).map(|(this, that)| cost(this) / cost(that)))
+}
+
+fn low(ratios: impl Iterator<Item = f64>) -> Option<f64> {
+    bootstrapped(&ratios.collect::<Vec<_>>()).map(|found| found.low)
 }
 
 fn blend(delay_share: f64, energy: f64, delay: f64) -> f64 {
@@ -166,12 +207,18 @@ fn one_for_all(config: &Config, model: &Model) -> Setting {
 /// Share of the workloads for which a chooser was right, 0 to 1; `None` without any.
 #[must_use]
 pub fn share_right(config: &Config, judged: &[Judged], chooser: Chooser) -> Option<f64> {
-    let picks: Vec<bool> = judged
-        .iter()
-        .flat_map(|one| &one.picks)
-        .filter(|pick| pick.chooser == chooser)
-        .map(|pick| pick.is_right(config))
-        .collect();
+    share(judged, chooser, |pick| pick.is_right(config))
+}
+
+/// Share of the workloads for which a chooser was right or cannot be told from right.
+#[must_use]
+pub fn share_not_told_from_right(config: &Config, judged: &[Judged], chooser: Chooser) -> Option<f64> {
+    share(judged, chooser, |pick| pick.is_not_told_from_right(config))
+}
+
+fn share(judged: &[Judged], chooser: Chooser, of: impl Fn(&Pick) -> bool) -> Option<f64> {
+    let picks: Vec<bool> =
+        judged.iter().flat_map(|one| &one.picks).filter(|pick| pick.chooser == chooser).map(of).collect();
     let right = picks.iter().filter(|right| **right).count();
     (!picks.is_empty()).then(|| right as f64 / picks.len() as f64)
 }
@@ -212,6 +259,29 @@ mod tests {
         assert_eq!(judged[0].best.to_string(), "bfq/4");
         let slow = Pick { delay_ratio: 2.0, over_best: 0.5, ..judged[0].picks[0].clone() };
         assert!(!slow.is_right(&config));
+    }
+
+    #[test]
+    fn what_noise_hides_is_counted_apart() {
+        let config = Config::default();
+        let model = model();
+        let mut workload = near("reads", 1.0);
+        let with = |workload: &mut Workload, setting: usize, energies: [f64; 5]| {
+            let rounds = energies.map(|energy| Ratio { energy, delay: 1.0 });
+            workload.cells[setting].rounds = rounds.to_vec();
+        };
+        with(&mut workload, 0, [1.0; 5]);
+        with(&mut workload, 1, [0.90, 1.02, 0.91, 1.05, 0.92]);
+        with(&mut workload, 2, [1.3; 5]);
+        let own = |workload: Workload| {
+            let judged = judge(&config, &model, &[workload]);
+            let shares = [share_right, share_not_told_from_right].map(|of| of(&config, &judged, Chooser::Own));
+            (judged[0].best.to_string(), shares)
+        };
+        // The best saves 8 % in the middle and nothing for sure.
+        assert_eq!(own(workload.clone()), ("none/128".to_owned(), [Some(0.0), Some(1.0)]));
+        with(&mut workload, 1, [0.90, 0.91, 0.91, 0.90, 0.92]);
+        assert_eq!(own(workload).1, [Some(0.0), Some(0.0)]);
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! (nothing is near), and take a new workload without training. Whether they choose well on a device is for the held-out
 //! tests of [`crate::judge`] to say, which `brisk profile` runs each time. So far they have been run on emulated devices of
 //! a busy machine only, where the noise between two rounds was larger than what settings differ by: no way of choosing
-//! beat the device's own setting there, and neither 2, 3, 5 nor 8 neighbours beat one.
+//! beat the device's own setting there, and neither 2, 3, 5 nor 8 neighbours beat one. Since then rounds are compared
+//! pair by pair, and a saving counts only when it can be told from none.
 
 use brisk_core::decision::Device;
 use serde::{Deserialize, Serialize};
@@ -78,6 +79,22 @@ pub struct Cell {
     pub read_us_mean: Option<f64>,
     /// From when the write was due to its end.
     pub write_us_mean: Option<f64>,
+    /// What each round came to over the device's own setting in the same round, a moment before or after: whatever else the
+    /// machine did then is in both. Empty where rounds are not told apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Ratio>,
+    /// Upper ends of the intervals of their medians; absent with fewer than three rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<Ratio>,
+}
+
+/// A cost over that of the device's own setting.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Of energy.
+    pub energy: f64,
+    /// Of delay.
+    pub delay: f64,
 }
 
 /// A model that cannot be used.
@@ -119,6 +136,20 @@ impl Cell {
     pub fn delay_us(&self) -> Option<f64> {
         self.read_us_mean.or(self.write_us_mean)
     }
+
+    fn median_of_rounds(&self) -> Option<Ratio> {
+        let median = |of: fn(&Ratio) -> f64| brisk_core::stats::median(&self.rounds.iter().map(of).collect::<Vec<_>>());
+        Some(Ratio { energy: median(|ratio| ratio.energy)?, delay: median(|ratio| ratio.delay)? })
+    }
+
+    /// What is believed of a ratio: a saving that cannot be told from none is none.
+    fn believed(&self, (energy, delay): (f64, f64)) -> (f64, f64) {
+        let believe = |ratio: f64, high: f64| if high >= 1.0 { ratio.max(1.0) } else { ratio };
+        match self.high {
+            Some(high) => (believe(energy, high.energy), believe(delay, high.delay)),
+            None => (energy, delay),
+        }
+    }
 }
 
 impl Workload {
@@ -131,10 +162,14 @@ impl Workload {
         })
     }
 
-    /// Energy and delay of a setting over those of `own`.
+    /// Energy and delay of a setting over those of `own`: the medians of the rounds' ratios, where there are rounds, else the
+    /// ratios of what the rounds came to.
     #[must_use]
     pub fn ratios(&self, setting: &Setting, own: &Setting) -> Option<(f64, f64)> {
         let (cell, base) = (self.cell(setting)?, self.cell(own)?);
+        if let Some(median) = cell.median_of_rounds() {
+            return Some((median.energy, median.delay));
+        }
         let delay = match (cell.delay_us(), base.delay_us()) {
             (Some(delay), Some(base)) if base > 0.0 => delay / base,
             _ => 1.0,
@@ -182,7 +217,8 @@ impl Model {
                     cell.read_us_mean.unwrap_or(0.0),
                     cell.write_us_mean.unwrap_or(0.0),
                 ];
-                numbers.iter().all(|number| number.is_finite() && *number >= 0.0)
+                let ratios = cell.rounds.iter().chain(&cell.high).flat_map(|ratio| [ratio.energy, ratio.delay]);
+                numbers.into_iter().chain(ratios).all(|number| number.is_finite() && number >= 0.0)
             };
             if let Some(cell) = workload.cells.iter().find(|cell| !sane(cell)) {
                 return wrong(format!("a number of {} under {} cannot be", workload.name, cell.setting));
@@ -208,7 +244,7 @@ impl Model {
     /// What to do with `pattern`, seen under `in_force`, when delay counts for `delay_share` of the cost.
     ///
     /// The cost of a setting is the geometric mean of its energy and delay over those of the device's own setting, weighted
-    /// by `delay_share`, and over the nearest workloads, weighted by the inverse square of their distance. Where energy
+    /// by `delay_share` (a saving that cannot be told from none counts as none), and over the nearest workloads, weighted by the inverse square of their distance. Where energy
     /// counts at all, a setting that is slower than the device's own by more than the configuration allows is left out.
     #[must_use]
     pub fn advise(&self, config: &Config, in_force: &Setting, pattern: &Pattern, delay_share: f64) -> Option<Advice> {
@@ -228,7 +264,8 @@ impl Model {
         let total: f64 = near.iter().map(|(distance, _)| weight(*distance)).sum();
         for cell in &first.cells {
             let logs = near.iter().filter_map(|(distance, workload)| {
-                let (energy, delay) = workload.ratios(&cell.setting, &self.own)?;
+                let ratios = workload.ratios(&cell.setting, &self.own)?;
+                let (energy, delay) = workload.cell(&cell.setting)?.believed(ratios);
                 let share = weight(*distance) / total;
                 Some((share * energy.max(f64::MIN_POSITIVE).ln(), share * delay.max(f64::MIN_POSITIVE).ln()))
             });
@@ -258,6 +295,8 @@ pub(crate) mod tests {
             request_uj_mean: uj,
             read_us_mean: (reads > 0.0).then_some(us),
             write_us_mean: (writes > 0.0).then_some(us),
+            rounds: Vec::new(),
+            high: None,
         };
         let workload = |name: &str, reads, writes, none: (f64, f64), bfq: (f64, f64)| Workload {
             name: name.to_owned(),
@@ -312,6 +351,20 @@ pub(crate) mod tests {
         let model = model();
         let advice = model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
         assert!(advice.costs.is_empty() && advice.distance > model.reach(), "{advice:?}");
+    }
+
+    #[test]
+    fn a_saving_that_cannot_be_told_from_none_is_none() {
+        let pattern = Window::of(&rates(900.0, 12.0, 0.2), 1.0).pattern();
+        let cost = |high: f64| {
+            let mut model = model();
+            let cell = &mut model.workloads[0].cells[1];
+            cell.rounds = [0.6, 0.7, 1.2].map(|energy| Ratio { energy, delay: 0.9 }).to_vec();
+            cell.high = Some(Ratio { energy: high, delay: 0.95 });
+            let advice = model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
+            advice.costs.iter().find(|(setting, _)| setting.scheduler == "none").expect("there").1
+        };
+        assert!((cost(0.9) - 0.7).abs() < 1e-9 && (cost(1.2) - 1.0).abs() < 1e-9, "{} {}", cost(0.9), cost(1.2));
     }
 
     #[test]

@@ -68,6 +68,8 @@ fn of(measured: Measured, options: &Options, config: &Config, judged: &[Judged])
                         write_us_mean: cell.write_us_mean,
                         energy_ratio,
                         delay_ratio,
+                        energy_ratio_high: cell.high.map(|high| high.energy),
+                        delay_ratio_high: cell.high.map(|high| high.delay),
                     }
                 })
                 .collect(),
@@ -126,6 +128,7 @@ fn judged_in_words(config: &Config, one: &Judged) -> ProfileJudged {
         energy_ratio: pick.energy_ratio,
         delay_ratio: pick.delay_ratio,
         right: pick.is_right(config),
+        not_told_from_right: pick.is_not_told_from_right(config),
     };
     ProfileJudged {
         workload: one.workload.clone(),

@@ -1,11 +1,13 @@
 //! All cells of a device, one after the other, and what they come to.
 //!
-//! A round goes through the settings in an order drawn anew; under each, through the workloads in an order drawn anew. What
-//! arrives in a workload is the same in all its cells; the numbers of a cell are the medians over the rounds, so that one
-//! round in which the machine was busy does not tell. After each cell what is known is on disk, and a run that was stopped
-//! goes on from there, if device, kernel, meter, settings and workloads are the same.
+//! A round goes through the workloads in an order drawn anew; of each, through the settings in an order drawn anew. So a setting
+//! and the device's own are measured within seconds of each other, and their ratio is free of what the machine does
+//! over minutes. What arrives in a workload is the same in all its cells. What a setting costs is the median of its rounds'
+//! ratios, with a bootstrap interval: noise makes intervals wide and savings unsure, and the engine passes over
+//! savings that are unsure, so a noisy profile does no harm. After each cell what is known is on disk, and a run that
+//! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,10 +20,11 @@ use brisk_bench::load::{End, Load};
 use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
+use brisk_core::stats::bootstrapped;
 use brisk_lab::Lab;
 use brisk_results::{Direction, Header, Warning};
 use brisk_sense::{Identity, SampleChoice, Sampler};
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin};
+use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Ratio};
 use brisk_smartstorage::pattern::Window;
 use brisk_smartstorage::{Model, Setting};
 use rand::SeedableRng;
@@ -39,9 +42,9 @@ use crate::workload::{Ask, Workload};
 pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
 /// Share of the cells' time that switching, draining and looking takes, for the time left.
 const AROUND: f64 = 1.25;
-/// Rounds that differ by more say more of the machine than of the setting: the engine looks for savings of 2 % ...
+/// Rounds that differ by more hide savings of a few percent, and that is said: of energy ...
 const ENERGY_SPREAD_SHARE_MAX: f64 = 0.05;
-/// ... and for delays that are hardly longer.
+/// ... and of delay.
 const DELAY_SPREAD_SHARE_MAX: f64 = 0.10;
 
 /// What to measure.
@@ -310,10 +313,9 @@ impl Bench<'_> {
             order.shuffle(&mut random);
             let mut inner: Vec<usize> = (0..workloads.len()).collect();
             inner.shuffle(&mut random);
-            for &setting in &order {
-                let missing: Vec<usize> =
-                    inner.iter().copied().filter(|workload| !unfinished.has(round, setting, *workload)).collect();
-                if missing.is_empty() {
+            let pairs = inner.iter().flat_map(|&workload| order.iter().map(move |&setting| (workload, setting)));
+            for (workload, setting) in pairs.collect::<Vec<_>>() {
+                if unfinished.has(round, setting, workload) {
                     continue;
                 }
                 let applied = apply(queue, &mut journal, &settings[setting], &plan.own);
@@ -323,15 +325,12 @@ impl Bench<'_> {
                     continue;
                 }
                 let measured = applied.and_then(|()| {
-                    for workload in missing {
-                        let done = unfinished.cells.len() as u64;
-                        self.tell(done, all, &settings[setting], &workloads[workload].name);
-                        let (sums, bytes) = self.cell(&workloads[workload])?;
-                        written_bytes += bytes;
-                        unfinished.cells.push((round, setting, workload, sums));
-                        store::write(file, unfinished)?;
-                    }
-                    Ok(())
+                    let done = unfinished.cells.len() as u64;
+                    self.tell(done, all, &settings[setting], &workloads[workload].name);
+                    let (sums, bytes) = self.cell(&workloads[workload])?;
+                    written_bytes += bytes;
+                    unfinished.cells.push((round, setting, workload, sums));
+                    store::write(file, unfinished)
                 });
                 // A depth under `none` is the driver's, and would stay under all that follows.
                 let undone = journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)));
@@ -444,29 +443,51 @@ fn noisy((energy, delay): (f64, f64)) -> Warning {
     Warning {
         code: "noisy_profile".to_owned(),
         text: format!(
-            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay (limits {:.0} and {:.0} %): what a \
-             setting costs cannot be told from what else the machine did, so this is not kept. Measure again when nothing \
-             else runs.",
+            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings cannot be told from what else \
+             the machine did, and briskd passes over them. Measure again when nothing else runs, or with more --rounds.",
             energy * 100.0,
             delay * 100.0,
-            ENERGY_SPREAD_SHARE_MAX * 100.0,
-            DELAY_SPREAD_SHARE_MAX * 100.0
         ),
     }
 }
 
-impl Measured {
-    /// Whether the rounds differ by so much that nobody should choose settings by them.
-    #[must_use]
-    pub fn is_noisy(&self) -> bool {
-        is_noisy(self.spread_share)
+/// What each setting came to over the device's own, in each round in which anything was done under all settings that were not
+/// refused, so that rounds of two settings are pairs too. By setting, with the device's own first.
+fn ratios(plan: &Plan, unfinished: &Unfinished, workload: usize) -> BTreeMap<usize, Vec<Ratio>> {
+    let cost = |sums: &Sums| {
+        let delay = mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes));
+        mean(sums.energy_uj, sums.reads + sums.writes).zip(delay).filter(|cost| cost.0 > 0.0 && cost.1 > 0.0)
+    };
+    let mut by_round: BTreeMap<u32, BTreeMap<usize, (f64, f64)>> = BTreeMap::new();
+    let mut measured = BTreeSet::new();
+    for (round, setting, _, sums) in unfinished.cells.iter().filter(|(_, _, of, _)| *of == workload) {
+        measured.insert(*setting);
+        if let Some(cost) = cost(sums) {
+            by_round.entry(*round).or_default().insert(*setting, cost);
+        }
     }
+    let own = plan.settings.iter().position(|setting| *setting == plan.own).unwrap_or(0);
+    let mut ratios: BTreeMap<usize, Vec<Ratio>> = BTreeMap::new();
+    for costs in by_round.values().filter(|costs| costs.len() == measured.len()) {
+        let Some(base) = costs.get(&own) else { continue };
+        for (setting, cost) in costs {
+            ratios.entry(*setting).or_default().push(Ratio { energy: cost.0 / base.0, delay: cost.1 / base.1 });
+        }
+    }
+    ratios
+}
+
+/// Upper ends of the intervals of the medians.
+fn high(ratios: &[Ratio]) -> Option<Ratio> {
+    let of = |of: fn(&Ratio) -> f64| bootstrapped(&ratios.iter().map(of).collect::<Vec<_>>()).map(|found| found.high);
+    Some(Ratio { energy: of(|ratio| ratio.energy)?, delay: of(|ratio| ratio.delay)? })
 }
 
 /// The table of a finished run, and for each cell the requests a second and whether the device kept up.
 fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> (Model, Rates) {
     let mut rates = Rates::new();
     let workloads = (0..).zip(&plan.workloads).map(|(number, workload)| {
+        let ratios = ratios(plan, unfinished, number);
         let cells = (0..).zip(&plan.settings).filter_map(|(index, setting)| {
             let rounds = unfinished.rounds(index, number);
             let per_s = median(&rounds, |sums| Some((sums.reads + sums.writes) as f64 / sums.elapsed_s))?;
@@ -480,6 +501,8 @@ fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> 
                 request_uj_mean: median(&rounds, |sums| mean(sums.energy_uj, sums.reads + sums.writes))?,
                 read_us_mean: median(&rounds, |sums| mean(sums.read_us, sums.reads)),
                 write_us_mean: median(&rounds, |sums| mean(sums.write_us, sums.writes)),
+                rounds: ratios.get(&index).cloned().unwrap_or_default(),
+                high: ratios.get(&index).and_then(|ratios| high(ratios)),
             })
         });
         brisk_smartstorage::model::Workload { name: workload.name.clone(), cells: cells.collect() }

@@ -121,6 +121,8 @@ mod tests {
             request_uj_mean: 1.5,
             read_us_mean: Some(3.0),
             write_us_mean: None,
+            rounds: Vec::new(),
+            high: None,
         };
         Model {
             version: MODEL_VERSION,

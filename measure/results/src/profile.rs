@@ -43,6 +43,12 @@ pub struct ProfileCell {
     pub energy_ratio: f64,
     /// Delay (of reads; of writes where nothing is read) over that under the device's own setting.
     pub delay_ratio: f64,
+    /// Upper end of the bootstrap interval of `energy_ratio`, round by round; absent with fewer than three rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_ratio_high: Option<f64>,
+    /// The same of `delay_ratio`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ratio_high: Option<f64>,
 }
 
 /// One workload under all settings.
@@ -73,6 +79,9 @@ pub struct ProfilePick {
     pub delay_ratio: f64,
     /// Whether it is within 2 % of the best energy and not too slow.
     pub right: bool,
+    /// Whether it is right, or rounds differ by so much that it cannot be told from what is.
+    #[serde(default)]
+    pub not_told_from_right: bool,
 }
 
 /// What all ways of choosing came to for a workload that the profile does not hold.

@@ -53,10 +53,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     schedulers: Vec<String>,
     /// Seconds of each workload under each setting, in each round
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.8, value_parser = cell)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.4, value_parser = cell)]
     cell: f64,
-    /// Rounds; more of them even out what else the machine does
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Rounds; more of them even out what else the machine does, and fewer than three say nothing of that
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
@@ -166,14 +166,11 @@ fn known(session: &Session, options: &Options) -> anyhow::Result<Model> {
     }
 }
 
-/// Keeps the profile, unless it is noise, or judges the one that there is.
+/// Keeps the profile, or judges the one that there is.
 fn keep(known: Option<Model>, options: &Options, measured: Measured) -> brisk_profile::Result<ProfileReport> {
     let file = store::file_of(&options.profiles, &measured.model.device);
     if let Some(known) = known {
         return report::of_judgement(&known, measured, options, &file);
-    }
-    if measured.is_noisy() {
-        return Ok(report::of_profile(measured, options, None));
     }
     store::save(&options.profiles, &measured.model)?;
     Ok(report::of_profile(measured, options, Some(&file)))

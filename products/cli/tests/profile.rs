@@ -162,6 +162,8 @@ fn the_engine_follows_a_device_at_work() {
             pattern,
             read_us_mean: None,
             write_us_mean: None,
+            rounds: Vec::new(),
+            high: None,
         };
         let settings = [own.clone(), Setting::new("none", 4), Setting::new("bfq", 4)];
         Some(Workload { name: name.to_owned(), cells: settings.map(cell).to_vec() })

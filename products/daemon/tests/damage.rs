@@ -69,6 +69,8 @@ fn storage_profile() -> String {
             request_uj_mean: uj,
             read_us_mean: Some(900.0),
             write_us_mean: Some(2500.5),
+            rounds: Vec::new(),
+            high: None,
         };
         let cells = settings.iter().zip([150.0, 150.0 - saves]).map(cell).collect();
         Workload { name: name.to_owned(), cells }

@@ -73,7 +73,30 @@ fn what_could_not_be_kept_up_with_is_named() {
 }
 
 #[test]
-fn rounds_that_differ_make_a_profile_that_is_not_kept() {
+fn a_drift_of_the_machine_is_no_cost_of_a_setting() {
+    // Each round takes a third more than the one before, under both settings; the second one saves a fifth.
+    let mut run = plan();
+    run.workloads.truncate(1);
+    let mut found = Unfinished::default();
+    for (round, drift) in [1.0, 1.33, 1.77, 2.35, 3.13].into_iter().enumerate() {
+        let round = round as u32;
+        found.cells.push((round, 0, 0, sums(100, 1_000.0 * drift)));
+        found.cells.push((round, 1, 0, sums(100, 800.0 * drift)));
+    }
+    // Of a round that was cut short nothing is paired.
+    found.cells.push((5, 1, 0, sums(100, 1.0)));
+    let (model, _) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
+    let workload = &model.workloads[0];
+    let (energy, delay) = workload.ratios(&Setting::new("bfq", 4), &model.own).expect("measured");
+    assert!((energy - 0.8).abs() < 1e-9 && (delay - 1.0).abs() < 1e-9, "{energy} {delay}");
+    let cell = workload.cell(&Setting::new("bfq", 4)).expect("measured");
+    assert_eq!(cell.rounds.len(), 5);
+    assert!(cell.high.is_some_and(|high| (high.energy - 0.8).abs() < 1e-9), "{cell:?}");
+    assert_eq!(workload.ratios(&model.own, &model.own), Some((1.0, 1.0)));
+}
+
+#[test]
+fn rounds_that_differ_are_said_to() {
     let spread = |second_uj: f64, rounds: u32| {
         let mut cells = vec![(0, 0, 0, sums(100, 3_000.0)), (1, 0, 0, sums(100, second_uj))];
         cells.truncate(rounds as usize);

@@ -1,7 +1,7 @@
 //! The profile of a device: what each setting costs for each workload, and how well settings are chosen by it.
 
 use brisk_core::stats;
-use brisk_results::{ProfileCell, ProfileReport, ProfileSetting, ProfileWorkload};
+use brisk_results::{ProfileCell, ProfilePick, ProfileReport, ProfileSetting, ProfileWorkload};
 
 use crate::format;
 use crate::section::{Chart, Figure, Panel, Section};
@@ -79,13 +79,17 @@ fn verdict(report: &ProfileReport) -> Vec<String> {
 fn shares(report: &ProfileReport) -> Option<String> {
     let right = |chooser: &str| {
         let picks = || report.judged.iter().flat_map(|one| &one.picks).filter(|pick| pick.chooser == chooser);
-        (picks().filter(|pick| pick.right).count(), picks().count())
+        let count = |of: fn(&ProfilePick) -> bool| picks().filter(|pick| of(pick)).count();
+        (count(|pick| pick.right), count(|pick| pick.right || pick.not_told_from_right), picks().count())
     };
     let told: Vec<String> = CHOOSERS
         .iter()
         .map(|(chooser, words)| (right(chooser), words))
-        .filter(|((_, all), _)| *all > 0)
-        .map(|((right, all), words)| format!("{words} {right} of {all}"))
+        .filter(|((.., all), _)| *all > 0)
+        .map(|((right, perhaps, all), words)| match perhaps - right {
+            0 => format!("{words} {right} of {all}"),
+            more => format!("{words} {right} of {all} (and {more} that noise hides)"),
+        })
         .collect();
     let what = if report.held_out { "held out" } else { "left out of the profile in turn" };
     (!told.is_empty()).then(|| {

@@ -404,6 +404,8 @@ pub fn profile() -> ProfileReport {
                 write_us_mean: (best > 0).then_some(512.0),
                 energy_ratio: *energy_ratio,
                 delay_ratio: *delay_ratio,
+                energy_ratio_high: None,
+                delay_ratio_high: None,
             })
             .collect(),
     };
@@ -416,6 +418,7 @@ pub fn profile() -> ProfileReport {
             energy_ratio,
             delay_ratio,
             right,
+            not_told_from_right: right,
         }
     };
     ProfileReport {
