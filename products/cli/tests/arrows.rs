@@ -19,6 +19,7 @@ const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 const RULES: &[Rule] = &[
     Rule { folder: "core", brisk: &[], others: PURE },
     Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
+    Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "platform/sense", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/probes", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/act", brisk: &["brisk-core"], others: None },

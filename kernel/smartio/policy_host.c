@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The functions of smartio_policy.h under names that a linker sees, for the
+ * tests outside of the kernel. It is no part of the module.
+ */
+#include "smartio_policy.h"
+
+u32 host_size(u32 bytes);
+u32 host_mean(u32 old, u64 sample);
+u32 host_learn_service(u32 old, u64 sample, bool clean);
+u32 host_known(const u32 *table, u32 size);
+u32 host_parallel(u64 work_ns, u64 elapsed_ns);
+u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool reads);
+u32 host_cap(u32 parallel, u32 depth);
+u32 host_cap_alone(u32 parallel, u32 depth);
+u64 host_cost(u32 pace_ns, u32 service_ns);
+u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
+u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent);
+bool host_spent(bool spent, u64 debt_ns, u32 share_percent);
+u64 host_settle_ns(u64 debt_ns, u32 share_percent);
+u32 host_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns);
+u64 host_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns);
+u32 host_judge(const struct smartio_view *view);
+u64 host_wake_ns(const struct smartio_view *view, u32 verdict);
+u32 host_view_bytes(void);
+
+u32 host_size(u32 bytes)
+{
+	return smartio_size(bytes);
+}
+
+u32 host_mean(u32 old, u64 sample)
+{
+	return smartio_mean(old, sample);
+}
+
+u32 host_learn_service(u32 old, u64 sample, bool clean)
+{
+	return smartio_learn_service(old, sample, clean);
+}
+
+u32 host_known(const u32 *table, u32 size)
+{
+	return smartio_known(table, size);
+}
+
+u32 host_parallel(u64 work_ns, u64 elapsed_ns)
+{
+	return smartio_parallel(work_ns, elapsed_ns);
+}
+
+u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
+{
+	return smartio_learn_parallel(old, sample, cap, reads);
+}
+
+u32 host_cap(u32 parallel, u32 depth)
+{
+	return smartio_cap(parallel, depth);
+}
+
+u32 host_cap_alone(u32 parallel, u32 depth)
+{
+	return smartio_cap_alone(parallel, depth);
+}
+
+u64 host_cost(u32 pace_ns, u32 service_ns)
+{
+	return smartio_cost(pace_ns, service_ns);
+}
+
+u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns)
+{
+	return smartio_share(share_percent, age_ns, slice_ns);
+}
+
+u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)
+{
+	return smartio_debt(debt_ns, elapsed_ns, share_percent);
+}
+
+bool host_spent(bool spent, u64 debt_ns, u32 share_percent)
+{
+	return smartio_spent(spent, debt_ns, share_percent);
+}
+
+u64 host_settle_ns(u64 debt_ns, u32 share_percent)
+{
+	return smartio_settle_ns(debt_ns, share_percent);
+}
+
+u32 host_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
+{
+	return smartio_learn_hits(hits, pause_ns, hold_max_ns);
+}
+
+u64 host_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
+{
+	return smartio_hold_ns(pause_ns, hits, hold_max_ns);
+}
+
+u32 host_judge(const struct smartio_view *view)
+{
+	return smartio_judge(view);
+}
+
+u64 host_wake_ns(const struct smartio_view *view, u32 verdict)
+{
+	return smartio_wake_ns(view, (enum smartio_verdict)verdict);
+}
+
+u32 host_view_bytes(void)
+{
+	return sizeof(struct smartio_view);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Policy of the SmartIO scheduler: what it learns and how it decides, as pure
+ * functions on plain integers. No clock, no lock, no allocation, no floating
+ * point; the module calls them under its lock, KUnit tests them in the kernel
+ * and a user-space build tests them with random inputs.
+ *
+ * Terms:
+ *  service   time a request takes in the device with no other of its direction
+ *            there, by size
+ *  pace      device time from one write of a size to the next when many follow;
+ *            other than the service time it knows of caches in the device
+ *  parallel  writes of a size that the device works on at once, in 1/256
+ *  share     part of the device's time that writes are given while reads go on,
+ *            in percent
+ *  debt      device time that writes have had beyond their share
+ *  hold      time after a read in which the next read of its process is awaited
+ *  slice     longest time that a request waits for others before it goes ahead
+ */
+#ifndef SMARTIO_POLICY_H
+#define SMARTIO_POLICY_H
+
+#ifdef __KERNEL__
+#include <linux/math64.h>
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+typedef unsigned int u32;
+typedef unsigned long long u64;
+static inline u64 div_u64(u64 a, u32 b)
+{
+	return a / b;
+}
+
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	return a / b;
+}
+#endif
+
+#define SMARTIO_NEVER (~0ULL)
+
+/* Request sizes are told apart by powers of two from 4 KiB to 512 KiB. */
+#define SMARTIO_NR_SIZES 8
+
+/*
+ * Writes of one size that follow each other are judged when so many are done and
+ * so much time has passed: caches in the device take the first ones for nothing.
+ */
+#define SMARTIO_WINDOW_WRITES 8
+#define SMARTIO_WINDOW_NS 20000000
+
+/* Writes follow each other when no more time lies between them. */
+#define SMARTIO_GAP_NS 100000
+
+/* Parallelism in units of 1/256; no device of interest works on more writes. */
+#define SMARTIO_PARALLEL_ONE 256
+#define SMARTIO_PARALLEL_MAX (256 * SMARTIO_PARALLEL_ONE)
+
+/* A write that nothing is known about counts as so much device time. */
+#define SMARTIO_UNKNOWN_NS 500000
+
+/* Added to twice the usual pause of a reader: wake-up and submission. */
+#define SMARTIO_HOLD_SLACK_NS 20000
+
+/*
+ * Writes beside reads go in bursts of so much device time. A burst keeps all
+ * parts of the device at work, where single writes would leave most of them
+ * idle: the same share costs reads less.
+ */
+#define SMARTIO_BURST_NS 4000000
+
+/* A share is judged anew at least so often while writes wait for it. */
+#define SMARTIO_RECHECK_NS 1000000
+
+enum smartio_kind {
+	SMARTIO_READ = 0,
+	SMARTIO_URGENT = 1,	/* a write that somebody waits for: fsync, log, swap */
+	SMARTIO_OWN = 2,	/* a write of a thread that reads as well */
+	SMARTIO_BULK = 3,	/* any other write */
+	SMARTIO_TRIM = 4,	/* discard, erase, write of zeroes */
+	SMARTIO_NR_KINDS = 5,
+};
+
+enum smartio_verdict {
+	SMARTIO_GO = 0,
+	SMARTIO_WAIT_CAP = 1,	/* enough writes are in flight */
+	SMARTIO_WAIT_HOLD = 2,	/* a read is awaited */
+	SMARTIO_WAIT_SHARE = 3,	/* writes have had their share */
+	SMARTIO_NR_VERDICTS = 4,
+};
+
+/* What the verdict on a write depends on. */
+struct smartio_view {
+	u64 now_ns;
+	u64 age_ns;		/* how long the write has waited */
+	u64 slice_ns;
+	u64 hold_until_ns;
+	bool spent;		/* the share is used up */
+	u64 debt_ns;
+	u32 share_percent;
+	u32 reads_waiting;
+	u32 reads_in_flight;
+	u32 writes_in_flight;
+	u32 cap;		/* writes in flight beside reads */
+	u32 cap_alone;		/* writes in flight when nothing is read */
+	u32 kind;
+};
+
+/* Size class of a request, 0 to SMARTIO_NR_SIZES - 1. */
+static inline u32 smartio_size(u32 bytes)
+{
+	u32 size = 0;
+
+	while (size < SMARTIO_NR_SIZES - 1 && bytes > (4096u << size))
+		size++;
+	return size;
+}
+
+/* A mean that forgets: an eighth of the new sample. 0 stands for not known. */
+static inline u32 smartio_mean(u32 old, u64 sample)
+{
+	u64 mixed;
+
+	if (sample > 0xffffffffu)
+		sample = 0xffffffffu;
+	mixed = old ? ((u64)old * 7 + sample) / 8 : sample;
+	return mixed ? (u32)mixed : 1;
+}
+
+/*
+ * Service time with a new sample. A sample that other requests may have made
+ * longer counts only where it is the first one or shortens the mean.
+ */
+static inline u32 smartio_learn_service(u32 old, u64 sample, bool clean)
+{
+	if (old && !clean && sample >= old)
+		return old;
+	return smartio_mean(old, sample);
+}
+
+/* Entry of a table by size: that of the nearest size with one, 0 without any. */
+static inline u32 smartio_known(const u32 *table, u32 size)
+{
+	u32 i;
+
+	for (i = 0; i < SMARTIO_NR_SIZES; i++) {
+		if (i <= size && table[size - i])
+			return table[size - i];
+		if (size + i < SMARTIO_NR_SIZES && table[size + i])
+			return table[size + i];
+	}
+	return 0;
+}
+
+/* Work of so much service time was done in the time elapsed. */
+static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
+{
+	u64 parallel;
+
+	if (!elapsed_ns || work_ns > SMARTIO_NEVER / SMARTIO_PARALLEL_ONE)
+		return SMARTIO_PARALLEL_ONE;
+	parallel = div64_u64(work_ns * SMARTIO_PARALLEL_ONE, elapsed_ns);
+	if (parallel > SMARTIO_PARALLEL_MAX)
+		return SMARTIO_PARALLEL_MAX;
+	return parallel ? (u32)parallel : 1;
+}
+
+/*
+ * Parallelism with a new sample that was taken with up to @cap writes in flight.
+ * A sample that used up its cap may hide more, so it is taken for a quarter more.
+ * Beside reads a device shows less than it has: such a sample never lowers.
+ */
+static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
+{
+	if ((u64)sample * 16 >= (u64)cap * SMARTIO_PARALLEL_ONE * 15)
+		sample += sample / 4;
+	if (sample > SMARTIO_PARALLEL_MAX)
+		sample = SMARTIO_PARALLEL_MAX;
+	if (old && reads && sample <= old)
+		return old;
+	return smartio_mean(old, sample);
+}
+
+/*
+ * Writes in flight beside reads: as many as the device works on at once. What
+ * is within measurement of a whole number is that number.
+ */
+static inline u32 smartio_cap(u32 parallel, u32 depth)
+{
+	u32 cap;
+
+	if (!parallel)
+		parallel = 2 * SMARTIO_PARALLEL_ONE;
+	cap = (parallel - parallel / 64 + SMARTIO_PARALLEL_ONE - 1) /
+	      SMARTIO_PARALLEL_ONE;
+	if (cap > depth)
+		cap = depth;
+	return cap ? cap : 1;
+}
+
+/* Writes in flight when nothing is read: no queue that gives nothing. */
+static inline u32 smartio_cap_alone(u32 parallel, u32 depth)
+{
+	u32 cap = depth;
+
+	if (parallel)
+		cap = 2 * ((parallel + SMARTIO_PARALLEL_ONE - 1) /
+			   SMARTIO_PARALLEL_ONE) + 2;
+	if (cap > depth)
+		cap = depth;
+	return cap ? cap : 1;
+}
+
+/* Device time that a write takes from others. */
+static inline u64 smartio_cost(u32 pace_ns, u32 service_ns)
+{
+	if (pace_ns)
+		return pace_ns;
+	return service_ns ? service_ns : SMARTIO_UNKNOWN_NS;
+}
+
+/* Share of a write that has waited so long: all from the slice on. */
+static inline u32 smartio_share(u32 share_percent, u64 age_ns, u64 slice_ns)
+{
+	u64 half = slice_ns / 2;
+
+	if (share_percent >= 100 || age_ns >= slice_ns)
+		return 100;
+	if (age_ns <= half)
+		return share_percent;
+	return share_percent + (u32)div64_u64((100 - share_percent) *
+					      (age_ns - half), slice_ns - half);
+}
+
+/* What is left of a debt after some time. */
+static inline u64 smartio_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)
+{
+	u64 paid;
+
+	if (elapsed_ns > SMARTIO_NEVER / 100)
+		return 0;
+	paid = div_u64(elapsed_ns * share_percent, 100);
+	return paid < debt_ns ? debt_ns - paid : 0;
+}
+
+/* Whether the share is used up: from a full burst on until the debt is settled. */
+static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent)
+{
+	if (!debt_ns || share_percent >= 100)
+		return false;
+	return spent || debt_ns >= SMARTIO_BURST_NS;
+}
+
+/* How long a debt takes to settle. */
+static inline u64 smartio_settle_ns(u64 debt_ns, u32 share_percent)
+{
+	if (!debt_ns)
+		return 0;
+	if (!share_percent || debt_ns > SMARTIO_NEVER / 200)
+		return SMARTIO_NEVER;
+	return div_u64(debt_ns * 100 + share_percent - 1, share_percent);
+}
+
+/*
+ * Whether reads keep coming: hits counts in 1/256 how many of the last reads
+ * came within the longest hold after the one before.
+ */
+static inline u32 smartio_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
+{
+	if (pause_ns <= hold_max_ns)
+		return hits + (256 - hits) / 8;
+	return hits - (hits + 7) / 8;
+}
+
+/* How long to await the next read; 0 where that has not paid. */
+static inline u64 smartio_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
+{
+	u64 hold = 2 * (u64)pause_ns + SMARTIO_HOLD_SLACK_NS;
+
+	if (hits < 128)
+		return 0;
+	return hold < hold_max_ns ? hold : hold_max_ns;
+}
+
+/* Whether a write may go now. */
+static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
+{
+	bool reading = v->reads_waiting || v->reads_in_flight;
+	u32 cap = v->cap;
+
+	if (v->age_ns >= v->slice_ns || v->kind == SMARTIO_URGENT ||
+	    v->kind == SMARTIO_OWN || (!reading && v->now_ns >= v->hold_until_ns))
+		return v->writes_in_flight < v->cap_alone ? SMARTIO_GO :
+							    SMARTIO_WAIT_CAP;
+	if (v->kind == SMARTIO_TRIM)
+		cap = 1;
+	if (v->writes_in_flight >= cap)
+		return SMARTIO_WAIT_CAP;
+	if (!reading)
+		return SMARTIO_WAIT_HOLD;
+	if (v->spent)
+		return SMARTIO_WAIT_SHARE;
+	return SMARTIO_GO;
+}
+
+/* When a write that waits is to be judged anew, if nothing happens before. */
+static inline u64 smartio_wake_ns(const struct smartio_view *v,
+				  enum smartio_verdict verdict)
+{
+	u64 wait;
+
+	if (verdict == SMARTIO_WAIT_HOLD)
+		return v->hold_until_ns;
+	if (verdict != SMARTIO_WAIT_SHARE)
+		return SMARTIO_NEVER;
+	wait = smartio_settle_ns(v->debt_ns, v->share_percent);
+	if (wait > SMARTIO_RECHECK_NS)
+		wait = SMARTIO_RECHECK_NS;
+	return v->now_ns + (wait ? wait : 1);
+}
+
+#endif

@@ -1,0 +1,136 @@
+//! The policy of the kernel's scheduler `smartio`, made callable from tests outside of the kernel.
+//!
+//! What the scheduler learns and how it decides is in `smartio_policy.h`, as pure functions on plain integers. The module
+//! calls them under its lock; this crate compiles the same header with the system's compiler and gives each function a safe
+//! name, so that properties can be tested with random inputs (`tests/policy.rs`) and whole loads with a simple device
+//! (`tests/share.rs`). Nothing links it but tests. Units and meanings are those of the header.
+
+/// Request sizes are told apart by powers of two from 4 KiB to 512 KiB.
+pub const SIZES: usize = 8;
+/// "At no time", of [`wake_ns`] and [`settle_ns`].
+pub const NEVER: u64 = u64::MAX;
+/// Parallelism of one write at a time.
+pub const PARALLEL_ONE: u32 = 256;
+/// The largest parallelism that is learned.
+pub const PARALLEL_MAX: u32 = 256 * PARALLEL_ONE;
+/// Device time of a burst of writes beside reads.
+pub const BURST_NS: u64 = 4_000_000;
+
+/// What a write is to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// Somebody waits for it: fsync, log, swap.
+    Urgent = 1,
+    /// Its thread reads as well.
+    Own = 2,
+    /// Any other write.
+    Bulk = 3,
+    /// Discard, erase, write of zeroes.
+    Trim = 4,
+}
+
+/// Whether a write may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Verdict {
+    /// It may.
+    Go = 0,
+    /// Enough writes are in flight.
+    WaitCap = 1,
+    /// A read is awaited.
+    WaitHold = 2,
+    /// Writes have had their share.
+    WaitShare = 3,
+}
+
+/// What the verdict on a write depends on: `struct smartio_view`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct View {
+    /// The clock.
+    pub now_ns: u64,
+    /// How long the write has waited.
+    pub age_ns: u64,
+    /// Longest wait for others.
+    pub slice_ns: u64,
+    /// Until when the next read is awaited.
+    pub hold_until_ns: u64,
+    /// Whether the share is used up.
+    pub spent: bool,
+    /// Device time beyond the share.
+    pub debt_ns: u64,
+    /// Part of the device's time for writes beside reads.
+    pub share_percent: u32,
+    /// Reads that wait.
+    pub reads_waiting: u32,
+    /// Reads in the device.
+    pub reads_in_flight: u32,
+    /// Writes in the device.
+    pub writes_in_flight: u32,
+    /// Writes in flight beside reads, at most.
+    pub cap: u32,
+    /// Writes in flight without reads, at most.
+    pub cap_alone: u32,
+    /// What kind of write it is.
+    pub kind: Kind,
+}
+
+mod raw {
+    use super::{Verdict, View};
+
+    // Verdict is returned by C as one of its four values.
+    unsafe extern "C" {
+        /// Size class of a request, 0 to `SIZES` - 1.
+        pub safe fn host_size(bytes: u32) -> u32;
+        /// A mean that forgets: an eighth of the new sample; 0 stands for not known.
+        pub safe fn host_mean(old: u32, sample: u64) -> u32;
+        /// Service time in nanoseconds with a new sample; one that is not clean never lengthens it.
+        pub safe fn host_learn_service(old: u32, sample: u64, clean: bool) -> u32;
+        pub(crate) fn host_known(table: *const u32, size: u32) -> u32;
+        /// Writes worked on at once, in 1/256: work of so much service time was done in the time elapsed.
+        pub safe fn host_parallel(work_ns: u64, elapsed_ns: u64) -> u32;
+        /// Parallelism with a new sample taken with up to `cap` writes in flight, beside reads or not.
+        pub safe fn host_learn_parallel(old: u32, sample: u32, cap: u32, reads: bool) -> u32;
+        /// Writes in flight beside reads, 1 to `depth`.
+        pub safe fn host_cap(parallel: u32, depth: u32) -> u32;
+        /// Writes in flight without reads, 1 to `depth`.
+        pub safe fn host_cap_alone(parallel: u32, depth: u32) -> u32;
+        /// Device time in nanoseconds that a write takes from others.
+        pub safe fn host_cost(pace_ns: u32, service_ns: u32) -> u64;
+        /// Share in percent of a write that has waited so long.
+        pub safe fn host_share(share_percent: u32, age_ns: u64, slice_ns: u64) -> u32;
+        /// What is left in nanoseconds of a debt after some time.
+        pub safe fn host_debt(debt_ns: u64, elapsed_ns: u64, share_percent: u32) -> u64;
+        /// Whether the share is used up.
+        pub safe fn host_spent(spent: bool, debt_ns: u64, share_percent: u32) -> bool;
+        /// How long a debt takes to settle; `NEVER` without a share.
+        pub safe fn host_settle_ns(debt_ns: u64, share_percent: u32) -> u64;
+        /// Readiness of readers to go on, 0 to 256, after a pause.
+        pub safe fn host_learn_hits(hits: u32, pause_ns: u64, hold_max_ns: u64) -> u32;
+        /// How long the next read is awaited.
+        pub safe fn host_hold_ns(pause_ns: u32, hits: u32, hold_max_ns: u64) -> u64;
+        /// Whether a write may go now.
+        pub safe fn host_judge(view: &View) -> Verdict;
+        /// When a write that waits is judged anew at the latest.
+        pub safe fn host_wake_ns(view: &View, verdict: Verdict) -> u64;
+        /// Size of the view in C, to hold [`View`](super::View) against.
+        pub safe fn host_view_bytes() -> u32;
+    }
+}
+
+pub use raw::{
+    host_cap as cap, host_cap_alone as cap_alone, host_cost as cost_ns, host_debt as debt_ns, host_hold_ns as hold_ns,
+    host_judge as judge, host_learn_hits as learn_hits, host_learn_parallel as learn_parallel,
+    host_learn_service as learn_service, host_mean as mean, host_parallel as parallel, host_settle_ns as settle_ns,
+    host_share as share_percent, host_size as size, host_spent as spent, host_view_bytes as view_bytes,
+    host_wake_ns as wake_ns,
+};
+
+/// Entry of a table by size: that of the nearest size with one, 0 without any.
+#[must_use]
+pub fn known(table: &[u32; SIZES], size: u32) -> u32 {
+    assert!((size as usize) < SIZES, "there are {SIZES} sizes");
+    // SAFETY: the table has SIZES entries, which is what the header reads at most.
+    unsafe { raw::host_known(table.as_ptr(), size) }
+}

@@ -1,0 +1,228 @@
+//! Properties of the policy, with random inputs.
+
+use brisk_smartio_kernel::*;
+use proptest::prelude::*;
+
+const KINDS: [Kind; 4] = [Kind::Urgent, Kind::Own, Kind::Bulk, Kind::Trim];
+
+prop_compose! {
+    fn views()(
+        now_ns in 0..u64::MAX / 4,
+        age_ns in 0..1_000_000_000_u64,
+        slice_ns in 1_000_000..1_000_000_000_u64,
+        hold_ns in 0..3_000_000_u64,
+        ahead in any::<bool>(),
+        spent in any::<bool>(),
+        debt_ns in 0..1_000_000_000_u64,
+        share_percent in 1..=100_u32,
+        reads in (0..3_u32, 0..3_u32),
+        writes_in_flight in 0..20_u32,
+        caps in (1..20_u32, 0..20_u32),
+        kind in 0..4_usize,
+    ) -> View {
+        View {
+            now_ns,
+            age_ns,
+            slice_ns,
+            hold_until_ns: if ahead { now_ns + hold_ns } else { now_ns.saturating_sub(hold_ns) },
+            spent,
+            debt_ns,
+            share_percent,
+            reads_waiting: reads.0,
+            reads_in_flight: reads.1,
+            writes_in_flight,
+            cap: caps.0,
+            cap_alone: caps.0 + caps.1,
+            kind: KINDS[kind],
+        }
+    }
+}
+
+#[test]
+fn the_view_is_laid_out_as_in_the_header() {
+    assert_eq!(view_bytes() as usize, size_of::<View>());
+}
+
+#[test]
+fn sizes_are_told_apart_by_powers_of_two() {
+    let sizes = [512, 4096, 4097, 8192, 16_384, 65_536, 131_073, 262_144, 524_288, 1_048_576, u32::MAX];
+    assert_eq!(sizes.map(|bytes| size(bytes)), [0, 0, 1, 1, 2, 4, 6, 6, 7, 7, 7]);
+}
+
+#[test]
+fn writes_of_a_serial_device_go_one_at_a_time() {
+    assert_eq!(cap(PARALLEL_ONE, 32), 1);
+    assert_eq!(cap(PARALLEL_ONE / 4, 32), 1);
+    assert_eq!(cap(4 * PARALLEL_ONE, 32), 4);
+    assert_eq!(cap(4 * PARALLEL_ONE, 2), 2);
+    assert_eq!(cap_alone(PARALLEL_ONE, 32), 4);
+    assert_eq!(cap_alone(0, 32), 32, "what is not known is not limited");
+}
+
+proptest! {
+    #[test]
+    fn a_mean_lies_between_its_past_and_the_sample(old in 1..u32::MAX, sample in 0..u64::from(u32::MAX)) {
+        let new = u64::from(mean(old, sample));
+        let (low, high) = (u64::from(old).min(sample), u64::from(old).max(sample));
+        prop_assert!(new >= low.max(1) && new <= high.max(1), "{new}");
+    }
+
+    #[test]
+    fn a_sample_beside_others_never_lengthens_a_known_service(old in 1..u32::MAX, sample in any::<u64>()) {
+        prop_assert!(learn_service(old, sample, false) <= old);
+    }
+
+    #[test]
+    fn what_is_known_of_the_nearest_size_stands_for_all(size in 0..8_u32, at in 0..8_usize, value in 1..u32::MAX) {
+        let mut table = [0; SIZES];
+        prop_assert_eq!(known(&table, size), 0);
+        table[at] = value;
+        prop_assert_eq!(known(&table, size), value);
+    }
+
+    #[test]
+    fn work_over_time_gives_the_parallelism_back(writes in 1..64_u64, service in 1000..10_000_000_u64) {
+        let measured = parallel(writes * service * 100, service * 100);
+        prop_assert_eq!(u64::from(measured), writes * u64::from(PARALLEL_ONE));
+    }
+
+    #[test]
+    fn parallelism_stays_in_its_range(work in any::<u64>(), elapsed in any::<u64>(), old in 0..=PARALLEL_MAX,
+                                      cap in 1..1024_u32, reads in any::<bool>()) {
+        let sample = parallel(work, elapsed);
+        prop_assert!((1..=PARALLEL_MAX).contains(&sample));
+        let learned = learn_parallel(old, sample, cap, reads);
+        prop_assert!((1..=PARALLEL_MAX).contains(&learned));
+        if reads {
+            prop_assert!(learned >= old, "a sample beside reads has lowered it");
+        }
+    }
+
+    #[test]
+    fn a_device_that_uses_up_its_cap_is_given_more_until_it_does_not(units in 1..40_u32, depth in 64..128_u32) {
+        let mut learned = 0;
+        for _ in 0..200 {
+            let cap = cap_alone(learned, depth);
+            learned = learn_parallel(learned, units.min(cap) * PARALLEL_ONE, cap, false);
+        }
+        prop_assert!(cap(learned, depth) >= units, "{learned}");
+        prop_assert!(cap(learned, depth) <= units + 1, "{learned}");
+    }
+
+    #[test]
+    fn caps_let_one_write_go_and_hold_to_the_depth(parallel in 0..=PARALLEL_MAX, depth in 1..1024_u32) {
+        let (beside, alone) = (cap(parallel, depth), cap_alone(parallel, depth));
+        prop_assert!(beside >= 1 && beside <= depth);
+        prop_assert!(alone >= beside && alone <= depth);
+    }
+
+    #[test]
+    fn the_share_grows_with_age_up_to_all(share in 1..=100_u32, age in 0..400_000_000_u64, more in 0..100_000_000_u64) {
+        let slice = 100_000_000;
+        let (young, old) = (share_percent(share, age, slice), share_percent(share, age + more, slice));
+        prop_assert!(share <= young && young <= old && old <= 100);
+        if age <= slice / 2 {
+            prop_assert_eq!(young, share);
+        }
+        if age >= slice {
+            prop_assert_eq!(young, 100);
+        }
+    }
+
+    #[test]
+    fn a_debt_is_settled_when_that_was_told(debt in 1..1_000_000_000_u64, share in 1..=100_u32) {
+        let time = settle_ns(debt, share);
+        prop_assert_eq!(debt_ns(debt, time, share), 0);
+        prop_assert!(debt_ns(debt, time.saturating_sub(101), share) > 0);
+        prop_assert!(!spent(true, 0, share));
+    }
+
+    #[test]
+    fn no_time_settles_no_debt(debt in any::<u64>(), elapsed in any::<u64>(), share in 0..=100_u32) {
+        prop_assert_eq!(debt_ns(debt, 0, share), debt);
+        prop_assert!(debt_ns(debt, elapsed, share) <= debt);
+        if debt > 0 && debt < u64::MAX / 200 {
+            prop_assert_eq!(settle_ns(debt, 0), NEVER);
+        }
+    }
+
+    #[test]
+    fn a_write_costs_its_pace_and_before_that_is_known_its_service(pace in 1..u32::MAX, service in 1..u32::MAX) {
+        prop_assert_eq!(cost_ns(pace, service), u64::from(pace));
+        prop_assert_eq!(cost_ns(0, service), u64::from(service));
+        prop_assert!(cost_ns(0, 0) > 0);
+    }
+
+    #[test]
+    fn hits_stay_in_their_range(mut hits in 0..=256_u32, pauses in prop::collection::vec(0..2_000_000_u64, 0..300)) {
+        for pause in pauses {
+            hits = learn_hits(hits, pause, 1_000_000);
+            prop_assert!(hits <= 256);
+        }
+    }
+
+    #[test]
+    fn a_hold_is_bounded_and_only_for_those_who_keep_reading(pause in any::<u32>(), hits in 0..=256_u32,
+                                                             longest in 0..10_000_000_u64) {
+        let hold = hold_ns(pause, hits, longest);
+        prop_assert!(hold <= longest);
+        prop_assert_eq!(hold == 0, hits < 128 || longest == 0);
+    }
+
+    #[test]
+    fn who_keeps_reading_is_known_after_six_reads_and_forgotten_as_fast(hits in 0..=256_u32) {
+        let learned = (0..6).fold(hits, |hits, _| learn_hits(hits, 10, 1000));
+        prop_assert!(hold_ns(10, learned, 1000) > 0);
+        let forgotten = (0..6).fold(hits, |hits, _| learn_hits(hits, 1001, 1000));
+        prop_assert_eq!(hold_ns(10, forgotten, 1000), 0);
+    }
+
+    #[test]
+    fn a_write_that_has_waited_for_its_slice_waits_for_room_alone(mut view in views()) {
+        view.age_ns = view.age_ns.max(view.slice_ns);
+        let free = view.writes_in_flight < view.cap_alone;
+        prop_assert_eq!(judge(&view), if free { Verdict::Go } else { Verdict::WaitCap });
+    }
+
+    #[test]
+    fn writes_go_freely_when_nothing_is_read(mut view in views()) {
+        view.reads_waiting = 0;
+        view.reads_in_flight = 0;
+        view.hold_until_ns = view.hold_until_ns.min(view.now_ns);
+        let free = view.writes_in_flight < view.cap_alone;
+        prop_assert_eq!(judge(&view), if free { Verdict::Go } else { Verdict::WaitCap });
+    }
+
+    #[test]
+    fn what_somebody_waits_for_is_never_held(mut view in views(), own in any::<bool>()) {
+        view.kind = if own { Kind::Own } else { Kind::Urgent };
+        prop_assert!(matches!(judge(&view), Verdict::Go | Verdict::WaitCap));
+    }
+
+    #[test]
+    fn beside_reads_no_more_than_the_cap_is_in_flight(mut view in views()) {
+        view.age_ns = 0;
+        view.kind = Kind::Bulk;
+        view.reads_in_flight += 1;
+        view.writes_in_flight = view.writes_in_flight.max(view.cap);
+        prop_assert_eq!(judge(&view), Verdict::WaitCap);
+    }
+
+    #[test]
+    fn what_waits_with_nothing_in_flight_is_woken_by_the_clock(mut view in views()) {
+        view.writes_in_flight = 0;
+        let verdict = judge(&view);
+        let wake = wake_ns(&view, verdict);
+        match verdict {
+            Verdict::Go => {}
+            Verdict::WaitCap => prop_assert!(false, "one write always fits"),
+            Verdict::WaitHold => prop_assert!(wake > view.now_ns && wake == view.hold_until_ns),
+            Verdict::WaitShare => prop_assert!(wake > view.now_ns && wake <= view.now_ns + 1_000_000),
+        }
+    }
+
+    #[test]
+    fn the_same_view_gets_the_same_verdict(view in views()) {
+        prop_assert_eq!(judge(&view), judge(&view));
+    }
+}

@@ -1,0 +1,109 @@
+//! The policy at work: an endless reader beside writers that always have something to write, on a device that does one thing
+//! at a time. Time is the simulation's own.
+
+use brisk_smartio_kernel::*;
+
+const READ_NS: u64 = 80_000;
+const PAUSE_NS: u64 = 15_000;
+const WRITE_NS: u64 = 400_000;
+const SLICE_NS: u64 = 100_000_000;
+const HOLD_MAX_NS: u64 = 1_000_000;
+
+struct Outcome {
+    reads: u64,
+    writes: u64,
+    longest_wait_ns: u64,
+    seconds: f64,
+}
+
+/// `waiting` writes are queued all the time; the reader reads again a pause after each read.
+fn run(share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
+    let (mut now, end) = (1_000_000_000_u64, 1_000_000_000 + seconds * 1_000_000_000);
+    let mut queued = vec![now; waiting];
+    let (mut debt, mut at, mut is_spent) = (0, now, false);
+    let (mut hold_until, mut hits, mut pause, mut next_read) = (0, 0, 0, now);
+    let mut outcome = Outcome { reads: 0, writes: 0, longest_wait_ns: 0, seconds: seconds as f64 };
+    while now < end {
+        let reading = reader && next_read <= now;
+        let oldest = queued[0];
+        let share_now = share_percent(share, now - oldest, SLICE_NS);
+        debt = debt_ns(debt, now - at, share_now);
+        at = now;
+        is_spent = spent(is_spent, debt, share_now);
+        let view = View {
+            now_ns: now,
+            age_ns: now - oldest,
+            slice_ns: SLICE_NS,
+            hold_until_ns: hold_until,
+            spent: is_spent,
+            debt_ns: debt,
+            share_percent: share_now,
+            reads_waiting: u32::from(reading),
+            reads_in_flight: 0,
+            writes_in_flight: 0,
+            cap: 1,
+            cap_alone: 4,
+            kind: Kind::Bulk,
+        };
+        let verdict = judge(&view);
+        // A read goes first; a write that is due comes behind it.
+        if reading {
+            now += READ_NS;
+            outcome.reads += 1;
+            if outcome.reads > 1 {
+                hits = learn_hits(hits, PAUSE_NS, HOLD_MAX_NS);
+                pause = mean(pause, PAUSE_NS);
+            }
+            hold_until = now + hold_ns(pause, hits, HOLD_MAX_NS);
+            next_read = now + PAUSE_NS;
+        }
+        if verdict == Verdict::Go {
+            if reader {
+                debt += WRITE_NS;
+            }
+            now += WRITE_NS;
+            outcome.longest_wait_ns = outcome.longest_wait_ns.max(now - oldest);
+            outcome.writes += 1;
+            queued.remove(0);
+            queued.push(now);
+        } else if !reading {
+            let wake = wake_ns(&view, verdict);
+            now = if reader { wake.min(next_read).max(now + 1) } else { wake };
+        }
+    }
+    outcome
+}
+
+#[test]
+fn writes_get_their_share_beside_endless_reads() {
+    for share in [10, 25, 50, 75] {
+        // One write at a time: none grows old, so that the share alone decides.
+        let outcome = run(share, 1, true, 20);
+        let got = outcome.writes as f64 * WRITE_NS as f64 / 1e9 / outcome.seconds * 100.0;
+        let wanted = f64::from(share);
+        assert!(got > wanted * 0.85 && got < wanted * 1.1 + 1.0, "share {share}: writes got {got:.1} percent");
+        assert!(outcome.reads > 1000, "{} reads", outcome.reads);
+    }
+}
+
+#[test]
+fn no_write_waits_longer_than_its_slice_and_what_is_before_it() {
+    for waiting in [1, 8, 64] {
+        let outcome = run(1, waiting, true, 20);
+        let bound = SLICE_NS + (waiting as u64 + 1) * (WRITE_NS + READ_NS);
+        assert!(outcome.longest_wait_ns <= bound, "{waiting} waiting: {} ms", outcome.longest_wait_ns / 1_000_000);
+        assert!(outcome.writes > 0);
+    }
+}
+
+#[test]
+fn without_reads_writes_have_the_device() {
+    let outcome = run(1, 8, false, 2);
+    assert!(outcome.writes as f64 * WRITE_NS as f64 / 1e9 > 0.999 * outcome.seconds);
+}
+
+#[test]
+fn a_smaller_share_gives_more_reads() {
+    let reads = [5, 20, 40, 80].map(|share| run(share, 1, true, 10).reads);
+    assert!(reads.windows(2).all(|pair| pair[0] > pair[1]), "{reads:?}");
+}
