@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files of the SmartIO scheduler: tunables and counters in sysfs
+ * (queue/iosched), state and what was learned in debugfs (block/DEVICE/sched).
+ */
+#include <linux/kernel.h>
+#include <linux/seq_file.h>
+#include <linux/sysfs.h>
+
+#include "smartio.h"
+
+static const char * const smartio_favour_names[] = {
+	[SMARTIO_FAVOUR_READ]	= "read",
+	[SMARTIO_FAVOUR_NONE]	= "none",
+	[SMARTIO_FAVOUR_WRITE]	= "write",
+};
+
+struct smartio_range {
+	u32 min, max;
+};
+
+/* Looks at what waits with the new settings. */
+static void smartio_look_again(struct smartio_data *sd)
+{
+	spin_lock_irq(&sd->lock);
+	sd->blocked = false;
+	sd->scan_ns = 0;
+	spin_unlock_irq(&sd->lock);
+	blk_mq_run_hw_queues(sd->q, true);
+}
+
+static int smartio_parse(const char *page, struct smartio_range range, u32 *value)
+{
+	int error = kstrtou32(page, 10, value);
+
+	if (error)
+		return error;
+	return *value < range.min || *value > range.max ? -EINVAL : 0;
+}
+
+#define SMARTIO_TUNABLE(_name, _field, _unit, _min, _max)				\
+static ssize_t smartio_##_name##_show(struct elevator_queue *eq, char *page)		\
+{											\
+	struct smartio_data *sd = eq->elevator_data;					\
+											\
+	return sysfs_emit(page, "%llu\n", div_u64((u64)sd->_field, _unit));		\
+}											\
+											\
+static ssize_t smartio_##_name##_store(struct elevator_queue *eq, const char *page,	\
+				       size_t count)					\
+{											\
+	const struct smartio_range range = { _min, _max };				\
+	struct smartio_data *sd = eq->elevator_data;					\
+	u32 value;									\
+	int error = smartio_parse(page, range, &value);					\
+											\
+	if (error)									\
+		return error;								\
+	spin_lock_irq(&sd->lock);							\
+	sd->_field = (u64)value * (_unit);						\
+	spin_unlock_irq(&sd->lock);							\
+	smartio_look_again(sd);								\
+	return count;									\
+}
+
+SMARTIO_TUNABLE(slice_ms, slice_ns, NSEC_PER_MSEC, 1, 10000)
+SMARTIO_TUNABLE(hold_max_us, hold_max_ns, NSEC_PER_USEC, 0, 10000)
+SMARTIO_TUNABLE(quantum_requests, quantum, 1, 1, 1024)
+SMARTIO_TUNABLE(write_share_percent, write_share_percent, 1, 1, 100)
+SMARTIO_TUNABLE(write_cap_requests, write_cap, 1, 0, 1024)
+SMARTIO_TUNABLE(read_random_depth_requests, run_depth[0][0], 1, 0, 1024)
+SMARTIO_TUNABLE(read_sequential_depth_requests, run_depth[0][1], 1, 0, 1024)
+SMARTIO_TUNABLE(write_random_depth_requests, run_depth[1][0], 1, 0, 1024)
+SMARTIO_TUNABLE(write_sequential_depth_requests, run_depth[1][1], 1, 0, 1024)
+#undef SMARTIO_TUNABLE
+
+static ssize_t smartio_read_reserve_percent_show(struct elevator_queue *eq, char *page)
+{
+	struct smartio_data *sd = eq->elevator_data;
+
+	return sysfs_emit(page, "%u\n", sd->read_reserve_percent);
+}
+
+static ssize_t smartio_read_reserve_percent_store(struct elevator_queue *eq, const char *page,
+						  size_t count)
+{
+	const struct smartio_range range = { 0, 75 };
+	struct smartio_data *sd = eq->elevator_data;
+	struct blk_mq_hw_ctx *hctx;
+	unsigned long i;
+	u32 value;
+	int error = smartio_parse(page, range, &value);
+
+	if (error)
+		return error;
+	spin_lock_irq(&sd->lock);
+	sd->read_reserve_percent = value;
+	spin_unlock_irq(&sd->lock);
+	queue_for_each_hw_ctx(sd->q, hctx, i)
+		smartio_depth_updated(hctx);
+	smartio_look_again(sd);
+	return count;
+}
+
+static ssize_t smartio_favour_show(struct elevator_queue *eq, char *page)
+{
+	struct smartio_data *sd = eq->elevator_data;
+	int i, len = 0;
+
+	for (i = 0; i < ARRAY_SIZE(smartio_favour_names); i++)
+		len += sysfs_emit_at(page, len, i == sd->favour ? "[%s]%c" : "%s%c",
+				     smartio_favour_names[i],
+				     i + 1 < ARRAY_SIZE(smartio_favour_names) ? ' ' : '\n');
+	return len;
+}
+
+static ssize_t smartio_favour_store(struct elevator_queue *eq, const char *page, size_t count)
+{
+	struct smartio_data *sd = eq->elevator_data;
+	int favour = sysfs_match_string(smartio_favour_names, page);
+
+	if (favour < 0)
+		return favour;
+	spin_lock_irq(&sd->lock);
+	sd->favour = favour;
+	spin_unlock_irq(&sd->lock);
+	smartio_look_again(sd);
+	return count;
+}
+
+static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
+{
+	struct smartio_data *sd = eq->elevator_data;
+	struct smartio_counters c;
+
+	spin_lock_irq(&sd->lock);
+	c = sd->counters;
+	spin_unlock_irq(&sd->lock);
+	return sysfs_emit(page,
+			  "dispatched_reads %llu\n"
+			  "dispatched_writes_urgent %llu\n"
+			  "dispatched_writes_own %llu\n"
+			  "dispatched_writes_bulk %llu\n"
+			  "dispatched_trims %llu\n"
+			  "merged %llu\n"
+			  "waits_cap %llu\n"
+			  "waits_hold %llu\n"
+			  "waits_share %llu\n"
+			  "reads_held_for %llu\n"
+			  "expired %llu\n"
+			  "requeued %llu\n"
+			  "timer_fires %llu\n",
+			  c.dispatched[SMARTIO_READ], c.dispatched[SMARTIO_URGENT],
+			  c.dispatched[SMARTIO_OWN], c.dispatched[SMARTIO_BULK],
+			  c.dispatched[SMARTIO_TRIM], c.merged, c.waits[SMARTIO_WAIT_CAP],
+			  c.waits[SMARTIO_WAIT_HOLD], c.waits[SMARTIO_WAIT_SHARE],
+			  c.reads_held_for, c.expired, c.requeued, c.timer);
+}
+
+#define SMARTIO_ATTR(name) __ATTR(name, 0644, smartio_##name##_show, smartio_##name##_store)
+
+struct elv_fs_entry smartio_attrs[] = {
+	SMARTIO_ATTR(slice_ms),
+	SMARTIO_ATTR(hold_max_us),
+	SMARTIO_ATTR(quantum_requests),
+	SMARTIO_ATTR(write_share_percent),
+	SMARTIO_ATTR(write_cap_requests),
+	SMARTIO_ATTR(read_reserve_percent),
+	SMARTIO_ATTR(read_random_depth_requests),
+	SMARTIO_ATTR(read_sequential_depth_requests),
+	SMARTIO_ATTR(write_random_depth_requests),
+	SMARTIO_ATTR(write_sequential_depth_requests),
+	SMARTIO_ATTR(favour),
+	__ATTR(counters, 0444, smartio_counters_show, NULL),
+	__ATTR_NULL
+};
+
+/* ---- debugfs ---- */
+
+#ifdef CONFIG_BLK_DEBUG_FS
+static int smartio_state_show(void *data, struct seq_file *m)
+{
+	struct request_queue *q = data;
+	struct smartio_data *sd = q->elevator->elevator_data;
+	u64 now = ktime_get_ns();
+
+	spin_lock_irq(&sd->lock);
+	seq_printf(m, "waiting_reads %u\n", sd->nr_waiting[SMARTIO_READ]);
+	seq_printf(m, "waiting_writes_urgent %u\n", sd->nr_waiting[SMARTIO_URGENT]);
+	seq_printf(m, "waiting_writes_own %u\n", sd->nr_waiting[SMARTIO_OWN]);
+	seq_printf(m, "waiting_writes_bulk %u\n", sd->nr_waiting[SMARTIO_BULK]);
+	seq_printf(m, "waiting_trims %u\n", sd->nr_waiting[SMARTIO_TRIM]);
+	seq_printf(m, "reads_in_flight %u\n", smartio_reads(sd, 2));
+	seq_printf(m, "writes_in_flight %u\n", sd->writes_in_flight);
+	seq_printf(m, "blocked %u\n", sd->blocked);
+	seq_printf(m, "timer_armed %u\n", sd->timer_armed);
+	seq_printf(m, "debt_ns %llu\n", sd->debt_ns);
+	seq_printf(m, "hold_left_ns %llu\n",
+		   sd->hold_until_ns > now ? sd->hold_until_ns - now : 0);
+	seq_printf(m, "pause_ns %u\n", sd->pause_ns);
+	seq_printf(m, "hits %u/256\n", sd->hits);
+	seq_printf(m, "depth %u\n", sd->depth);
+	seq_printf(m, "write_tags %u\n", sd->write_tags);
+	spin_unlock_irq(&sd->lock);
+	return 0;
+}
+
+static int smartio_learned_show(void *data, struct seq_file *m)
+{
+	struct request_queue *q = data;
+	struct smartio_data *sd = q->elevator->elevator_data;
+	u32 size, cap, alone;
+
+	seq_puts(m, "bytes read_ns write_ns write_pace_ns trim_ns parallel cap cap_alone\n");
+	spin_lock_irq(&sd->lock);
+	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
+		smartio_caps(sd, size, &cap, &alone);
+		seq_printf(m, "%u %u %u %u %u %u/256 %u %u\n", 4096u << size,
+			   sd->service_ns[0][size], sd->service_ns[1][size],
+			   sd->pace_ns[size], sd->service_ns[2][size], sd->parallel[size], cap, alone);
+	}
+	spin_unlock_irq(&sd->lock);
+	return 0;
+}
+
+const struct blk_mq_debugfs_attr smartio_queue_debugfs_attrs[] = {
+	{ "state", 0400, smartio_state_show },
+	{ "learned", 0400, smartio_learned_show },
+	{ },
+};
+#endif

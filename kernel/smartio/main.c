@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SmartIO: an I/O scheduler for flash storage of small devices.
+ *
+ * Flash reads are short and awaited by people; writes are long, and a read
+ * that comes behind a few of them waits many times its own duration. So:
+ *
+ *  - Requests have three levels of priority: class (real-time, best effort,
+ *    idle), level in the class, and reads before writes. Each class is a
+ *    section that is dispatched before the next one.
+ *  - While something is read, writes get a share of the device's time, with as
+ *    many in flight as the device works on at once: it learns both from
+ *    completions. Between two reads of a reader that keeps reading, writes
+ *    are held for a short, learned time.
+ *  - Writes that somebody waits for (fsync, logs, swap), and those of a thread
+ *    that reads itself, are not held: delaying them delays who reads.
+ *  - Whatever has waited for a slice goes ahead of all others.
+ *
+ * The arithmetic is in smartio_policy.h. See README.rst for the tunables.
+ *
+ * After "SmartIO" of D. T. Nguyen et al. (2014), which has the levels, the
+ * sections, the slice and the quantum.
+ */
+#include <linux/module.h>
+#include <linux/sbitmap.h>
+#include <linux/slab.h>
+
+#include "smartio.h"
+
+/* Whether depths of limit_depth count per word of the bitmap; see smartio_probe_shallow(). */
+static bool smartio_shallow_per_word __read_mostly;
+
+/* Tags that writes may take, in the unit of limit_depth. */
+void smartio_depth_updated(struct blk_mq_hw_ctx *hctx)
+{
+	struct request_queue *q = hctx->queue;
+	struct smartio_data *sd = q->elevator->elevator_data;
+	struct sbitmap_queue *tags = &hctx->sched_tags->bitmap_tags;
+	u32 writes = q->nr_requests - q->nr_requests * sd->read_reserve_percent / 100;
+	u32 depth = q->tag_set->queue_depth;
+
+	if (!blk_mq_is_shared_tags(q->tag_set->flags))
+		depth *= q->nr_hw_queues;
+	if (smartio_shallow_per_word)
+		writes = DIV_ROUND_UP(writes << tags->sb.shift, q->nr_requests);
+	sd->depth = max(depth, 1u);
+	sd->write_tags = max(writes, 1u);
+	sbitmap_queue_min_shallow_depth(tags, 1);
+}
+
+static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+{
+	smartio_depth_updated(hctx);
+	return 0;
+}
+
+static int smartio_init_sched(struct request_queue *q, struct elevator_type *type)
+{
+	struct elevator_queue *eq = elevator_alloc(q, type);
+	struct smartio_data *sd;
+	u32 i, kind;
+
+	if (!eq)
+		return -ENOMEM;
+	sd = kzalloc_node(sizeof(*sd), GFP_KERNEL, q->node);
+	if (!sd) {
+		kobject_put(&eq->kobj);
+		return -ENOMEM;
+	}
+	eq->elevator_data = sd;
+	sd->q = q;
+	sd->slice_ns = SMARTIO_SLICE_MS * NSEC_PER_MSEC;
+	sd->hold_max_ns = SMARTIO_HOLD_MAX_US * NSEC_PER_USEC;
+	sd->quantum = SMARTIO_QUANTUM;
+	sd->write_share_percent = SMARTIO_WRITE_SHARE;
+	sd->read_reserve_percent = SMARTIO_READ_RESERVE;
+	sd->depth = 1;
+	sd->write_tags = 1;
+	spin_lock_init(&sd->lock);
+	INIT_LIST_HEAD(&sd->dispatch);
+	for (i = 0; i < SMARTIO_NR_QUEUES; i++)
+		for (kind = 0; kind < SMARTIO_NR_KINDS; kind++)
+			INIT_LIST_HEAD(&sd->queues[i].fifo[kind]);
+	for (i = 0; i < ARRAY_SIZE(sd->sorted); i++)
+		sd->sorted[i] = RB_ROOT;
+	hrtimer_init(&sd->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	sd->timer.function = smartio_timer;
+
+	/* One order for the device, whatever the number of its queues. */
+	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
+	q->elevator = eq;
+	return 0;
+}
+
+static void smartio_exit_sched(struct elevator_queue *eq)
+{
+	struct smartio_data *sd = eq->elevator_data;
+	u32 kind;
+
+	hrtimer_cancel(&sd->timer);
+	for (kind = 0; kind < SMARTIO_NR_KINDS; kind++)
+		WARN_ON_ONCE(sd->waiting[kind]);
+	WARN_ON_ONCE(!list_empty(&sd->dispatch));
+	WARN_ON_ONCE(smartio_reads(sd, 2) || sd->writes_in_flight);
+	kfree(sd);
+}
+
+static struct elevator_type smartio_sched = {
+	.ops = {
+		.init_sched		= smartio_init_sched,
+		.exit_sched		= smartio_exit_sched,
+		.init_hctx		= smartio_init_hctx,
+		.depth_updated		= smartio_depth_updated,
+		.limit_depth		= smartio_limit_depth,
+		.prepare_request	= smartio_prepare_request,
+		.bio_merge		= smartio_bio_merge,
+		.request_merge		= smartio_request_merge,
+		.request_merged		= smartio_request_merged,
+		.requests_merged	= smartio_requests_merged,
+		.former_request		= elv_rb_former_request,
+		.next_request		= elv_rb_latter_request,
+		.insert_requests	= smartio_insert_requests,
+		.dispatch_request	= smartio_dispatch_request,
+		.has_work		= smartio_has_work,
+		.completed_request	= smartio_completed_request,
+		.finish_request		= smartio_finish_request,
+		.requeue_request	= smartio_requeue_request,
+	},
+#ifdef CONFIG_BLK_DEBUG_FS
+	.queue_debugfs_attrs = smartio_queue_debugfs_attrs,
+#endif
+	.elevator_attrs = smartio_attrs,
+	.elevator_name = "smartio",
+	.elevator_owner = THIS_MODULE,
+};
+
+/*
+ * A depth given by limit_depth counted per word of the tags' bitmap once, and
+ * for the whole bitmap in later kernels and updates of earlier ones. A small
+ * bitmap tells which: one of 16 tags in words of four gives four or sixteen.
+ */
+static int smartio_probe_shallow(void)
+{
+	struct sbitmap_queue tags;
+	int error = sbitmap_queue_init_node(&tags, 16, 2, false, GFP_KERNEL, NUMA_NO_NODE);
+	u32 got = 0;
+
+	if (error)
+		return error;
+	sbitmap_queue_min_shallow_depth(&tags, 1);
+	while (got < 16 && sbitmap_queue_get_shallow(&tags, 4) >= 0)
+		got++;
+	smartio_shallow_per_word = got > 4;
+	sbitmap_queue_free(&tags);
+	return 0;
+}
+
+static int __init smartio_init(void)
+{
+	int error = smartio_probe_shallow();
+
+	return error ? error : elv_register(&smartio_sched);
+}
+
+static void __exit smartio_exit(void)
+{
+	elv_unregister(&smartio_sched);
+}
+
+module_init(smartio_init);
+module_exit(smartio_exit);
+
+MODULE_AUTHOR("The brisk developers");
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("SmartIO I/O scheduler");

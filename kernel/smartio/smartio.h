@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of the SmartIO scheduler share: its data, and what it keeps in
+ * a request. sched.c has the life of a request, attrs.c the files of sysfs and
+ * debugfs, main.c the life of the scheduler.
+ */
+#ifndef SMARTIO_H
+#define SMARTIO_H
+
+#include <linux/blkdev.h>
+#include <linux/blk-mq.h>
+#include <linux/hrtimer.h>
+#include <linux/rbtree.h>
+#include <linux/version.h>
+
+#include "elevator.h"
+#include "blk.h"
+#include "blk-mq.h"
+#include "blk-mq-debugfs.h"
+#include "blk-mq-sched.h"
+#include "smartio_policy.h"
+
+/* How insert_requests is told to put requests first. */
+#if KERNEL_VERSION(6, 4, 0) <= LINUX_VERSION_CODE
+#define smartio_insert_t	blk_insert_t
+#define SMARTIO_AT_HEAD		BLK_MQ_INSERT_AT_HEAD
+#else
+#define smartio_insert_t	bool
+#define SMARTIO_AT_HEAD		true
+#endif
+
+#define SMARTIO_SLICE_MS	100
+#define SMARTIO_QUANTUM		8
+#define SMARTIO_WRITE_SHARE	10	/* percent */
+#define SMARTIO_HOLD_MAX_US	1000
+#define SMARTIO_READ_RESERVE	25	/* percent of tags */
+
+/* The idle class waits so many slices at most. */
+#define SMARTIO_IDLE_SLICES	10
+
+/* Eight levels of real-time, eight of best effort, and idle. */
+#define SMARTIO_NR_QUEUES	17
+#define SMARTIO_IDLE_QUEUE	16
+#define SMARTIO_NR_SECTIONS	3
+
+/* Threads that read lately, by a hash of their number. */
+#define SMARTIO_READER_BITS	6
+
+/* Places where the last runs of requests ended. */
+#define SMARTIO_RUNS		4
+
+/* Whose requests go first; see smartio_favour_names. */
+enum { SMARTIO_FAVOUR_READ, SMARTIO_FAVOUR_NONE, SMARTIO_FAVOUR_WRITE };
+
+/* What elv.priv[0] of a request holds. */
+#define SMARTIO_RQ_KIND		0x0007ul
+#define SMARTIO_RQ_QUEUE_SHIFT	3
+#define SMARTIO_RQ_QUEUE	0x00f8ul
+#define SMARTIO_RQ_SIZE_SHIFT	8
+#define SMARTIO_RQ_SIZE		0x0700ul
+#define SMARTIO_RQ_IN_FLIGHT	0x0800ul
+#define SMARTIO_RQ_ALONE	0x1000ul	/* no other of its direction in flight */
+#define SMARTIO_RQ_CLEAN	0x2000ul	/* no other at all */
+
+struct smartio_queue {
+	struct list_head fifo[SMARTIO_NR_KINDS];
+	u32 in_flight;
+};
+
+struct smartio_counters {
+	u64 dispatched[SMARTIO_NR_KINDS];
+	u64 waits[SMARTIO_NR_VERDICTS];
+	u64 merged;
+	u64 expired;
+	u64 requeued;
+	u64 reads_held_for;	/* reads that came while writes were held */
+	u64 timer;
+};
+
+struct smartio_data {
+	/* Tunables: written under the lock, so that a decision sees one state. */
+	u64 slice_ns;
+	u64 hold_max_ns;
+	u32 quantum;
+	u32 write_share_percent;
+	u32 read_reserve_percent;
+	u32 write_cap;		/* 0: learned */
+	u32 run_depth[2][2];	/* by direction and whether it continues a run; 0: none */
+	u32 favour;
+
+	/* Depth of the driver and of the scheduler, from depth_updated. */
+	u32 depth;
+	u32 write_tags;
+
+	spinlock_t lock;	/* all below; taken in completions, too */
+
+	/* Requests that wait. */
+	struct list_head dispatch;	/* requeued and unmanaged ones: next */
+	struct smartio_queue queues[SMARTIO_NR_QUEUES];
+	u32 waiting[SMARTIO_NR_KINDS];	/* bitmap of queues */
+	u32 nr_waiting[SMARTIO_NR_KINDS];
+	struct rb_root sorted[3];	/* reads, writes, trims by sector */
+	struct request *next[SMARTIO_NR_KINDS];	/* continues the last one */
+	u32 batch;
+
+	/* Requests in flight. */
+	u32 reads_in_flight[SMARTIO_NR_SECTIONS];
+	u32 writes_in_flight;
+	u32 urgent_in_flight;
+
+	/* Why nothing is dispatched though something waits. */
+	bool blocked;
+	bool timer_armed;
+	bool owed;		/* a read went ahead of a write that was due */
+	u64 timer_ns;
+	u64 scan_ns;		/* nothing can be older than its slice before */
+	struct hrtimer timer;
+	struct request_queue *q;
+
+	/* Share of writes. */
+	u64 debt_ns;
+	u64 debt_at_ns;
+	bool spent;
+
+	/* Readers. */
+	u64 hold_until_ns;
+	u64 read_done_ns;
+	u32 hold_section;
+	bool pause_open;	/* the last read is done and none has come since */
+	u32 pause_ns;
+	u32 hits;
+	unsigned long read_seen;	/* jiffies */
+	unsigned long readers[1 << SMARTIO_READER_BITS];	/* jiffies */
+
+	/* Learned. */
+	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
+	u32 pace_ns[SMARTIO_NR_SIZES];
+	u32 parallel[SMARTIO_NR_SIZES];
+	u64 write_done_ns;
+	u64 window_began_ns;
+	u32 window_count;
+	u32 window_size;
+	u32 window_cap;
+	bool window_reads;
+	bool window_queued;
+
+	sector_t run_end[2][SMARTIO_RUNS];
+	u32 run_oldest[2];
+
+	struct smartio_counters counters;
+};
+
+static inline bool smartio_managed(struct request *rq)
+{
+#ifdef RQF_USE_SCHED
+	return rq->rq_flags & RQF_USE_SCHED;
+#else
+	return rq->rq_flags & RQF_ELVPRIV;
+#endif
+}
+
+static inline unsigned long smartio_state(struct request *rq)
+{
+	return (unsigned long)rq->elv.priv[0];
+}
+
+static inline void smartio_set_state(struct request *rq, unsigned long state)
+{
+	rq->elv.priv[0] = (void *)state;
+}
+
+static inline u32 smartio_rq_kind(struct request *rq)
+{
+	return smartio_state(rq) & SMARTIO_RQ_KIND;
+}
+
+static inline u32 smartio_rq_queue(struct request *rq)
+{
+	return (smartio_state(rq) & SMARTIO_RQ_QUEUE) >> SMARTIO_RQ_QUEUE_SHIFT;
+}
+
+/* elv.priv[1]: when it was dispatched, in what fits a pointer. */
+#define SMARTIO_STAMP_SHIFT (BITS_PER_LONG == 64 ? 0 : 10)
+
+static inline void smartio_set_stamp(struct request *rq, u64 now)
+{
+	rq->elv.priv[1] = (void *)(unsigned long)(now >> SMARTIO_STAMP_SHIFT);
+}
+
+static inline u64 smartio_since_stamp(struct request *rq, u64 now)
+{
+	unsigned long ticks = (unsigned long)(now >> SMARTIO_STAMP_SHIFT) -
+			      (unsigned long)rq->elv.priv[1];
+
+	return (u64)ticks << SMARTIO_STAMP_SHIFT;
+}
+
+static inline u32 smartio_section(u32 queue)
+{
+	return queue >> 3;
+}
+
+static inline u32 smartio_table(u32 kind)
+{
+	return kind == SMARTIO_READ ? 0 : kind == SMARTIO_TRIM ? 2 : 1;
+}
+
+static inline bool smartio_awaited(blk_opf_t opf)
+{
+	return (opf & (REQ_SYNC | REQ_IDLE)) == REQ_SYNC ||
+	       opf & (REQ_META | REQ_PRIO | REQ_SWAP);
+}
+
+/* Reads in flight of a section and those before it. */
+static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
+{
+	u32 reads = sd->reads_in_flight[0];
+
+	if (section > 0)
+		reads += sd->reads_in_flight[1];
+	if (section > 1)
+		reads += sd->reads_in_flight[2];
+	return reads;
+}
+
+/* sched.c */
+void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
+enum hrtimer_restart smartio_timer(struct hrtimer *timer);
+void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
+void smartio_prepare_request(struct request *rq);
+bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
+int smartio_request_merge(struct request_queue *q, struct request **rq, struct bio *bio);
+void smartio_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type);
+void smartio_requests_merged(struct request_queue *q, struct request *rq, struct request *next);
+void smartio_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list,
+			     smartio_insert_t flags);
+struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx);
+bool smartio_has_work(struct blk_mq_hw_ctx *hctx);
+void smartio_completed_request(struct request *rq, u64 now);
+void smartio_finish_request(struct request *rq);
+void smartio_requeue_request(struct request *rq);
+
+/* main.c */
+void smartio_depth_updated(struct blk_mq_hw_ctx *hctx);
+
+/* attrs.c */
+extern struct elv_fs_entry smartio_attrs[];
+#ifdef CONFIG_BLK_DEBUG_FS
+extern const struct blk_mq_debugfs_attr smartio_queue_debugfs_attrs[];
+#endif
+
+#endif
