@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the policy, on the compiler and machine that the kernel is
+ * built for. Random inputs and whole loads are tested outside of the kernel:
+ * see tests/.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "smartio_policy.h"
+
+/* A write beside a read in flight, with room and credit. */
+static struct smartio_view smartio_view_beside_a_read(void)
+{
+	return (struct smartio_view) {
+		.now_ns = 1000000000,
+		.slice_ns = 100000000,
+		.share_percent = 10,
+		.reads_in_flight = 1,
+		.cap = 2,
+		.cap_alone = 6,
+		.kind = SMARTIO_BULK,
+	};
+}
+
+static void a_write_within_its_share_goes_beside_a_read(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside_a_read();
+
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+	view.writes_in_flight = 2;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
+}
+
+static void a_write_beyond_its_share_waits(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside_a_read();
+
+	view.debt_ns = 50000;
+	view.spent = true;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_SHARE);
+	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_SHARE), view.now_ns + 500000);
+	view.age_ns = view.slice_ns;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+}
+
+static void a_write_is_held_for_the_next_read(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside_a_read();
+
+	view.reads_in_flight = 0;
+	view.hold_until_ns = view.now_ns + 30000;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_HOLD);
+	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_HOLD), view.hold_until_ns);
+	view.now_ns = view.hold_until_ns;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+}
+
+static void what_somebody_waits_for_is_not_held(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside_a_read();
+
+	view.spent = true;
+	view.debt_ns = 1000000;
+	view.writes_in_flight = 3;
+	view.kind = SMARTIO_URGENT;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+	view.kind = SMARTIO_OWN;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+	view.writes_in_flight = view.cap_alone;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
+}
+
+static void trims_go_one_at_a_time_beside_reads(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside_a_read();
+
+	view.kind = SMARTIO_TRIM;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+	view.writes_in_flight = 1;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
+	view.reads_in_flight = 0;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+}
+
+static void the_share_grows_from_half_of_the_slice_on(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_share(10, 0, 100000000), 10);
+	KUNIT_EXPECT_EQ(test, smartio_share(10, 50000000, 100000000), 10);
+	KUNIT_EXPECT_EQ(test, smartio_share(10, 75000000, 100000000), 55);
+	KUNIT_EXPECT_EQ(test, smartio_share(10, 100000000, 100000000), 100);
+	KUNIT_EXPECT_EQ(test, smartio_share(100, 0, 100000000), 100);
+}
+
+static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 1000000, 10), 900000);
+	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 10000000, 10), 0);
+	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1000000, 10), 10000000);
+	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1, 0), SMARTIO_NEVER);
+	KUNIT_EXPECT_FALSE(test, smartio_spent(false, SMARTIO_BURST_NS - 1, 10));
+	KUNIT_EXPECT_TRUE(test, smartio_spent(false, SMARTIO_BURST_NS, 10));
+	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10));
+	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10));
+}
+
+static void caps_follow_the_parallelism(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_cap(0, 32), 2);
+	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_PARALLEL_ONE / 8, 32), 1);
+	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_PARALLEL_ONE, 32), 1);
+	KUNIT_EXPECT_EQ(test, smartio_cap(4 * SMARTIO_PARALLEL_ONE, 32), 4);
+	KUNIT_EXPECT_EQ(test, smartio_cap(4 * SMARTIO_PARALLEL_ONE, 1), 1);
+	KUNIT_EXPECT_EQ(test, smartio_cap_alone(0, 32), 32);
+	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_PARALLEL_ONE, 32), 4);
+	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_PARALLEL_MAX, 32), 32);
+}
+
+static void what_is_learned_holds_to_its_range(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_mean(0, 800), 800);
+	KUNIT_EXPECT_EQ(test, smartio_mean(800, 1600), 900);
+	KUNIT_EXPECT_EQ(test, smartio_mean(0, SMARTIO_NEVER), 0xffffffffu);
+	KUNIT_EXPECT_EQ(test, smartio_learn_service(800, 1600, false), 800);
+	KUNIT_EXPECT_EQ(test, smartio_parallel(4000, 1000), 4 * SMARTIO_PARALLEL_ONE);
+	KUNIT_EXPECT_EQ(test, smartio_parallel(SMARTIO_NEVER, 1), SMARTIO_PARALLEL_ONE);
+	KUNIT_EXPECT_EQ(test, smartio_parallel(1000, 0), SMARTIO_PARALLEL_ONE);
+	KUNIT_EXPECT_EQ(test, smartio_size(4096), 0);
+	KUNIT_EXPECT_EQ(test, smartio_size(4097), 1);
+	KUNIT_EXPECT_EQ(test, smartio_size(~0u), SMARTIO_NR_SIZES - 1);
+}
+
+static void reads_are_awaited_as_long_as_they_come(struct kunit *test)
+{
+	u32 hits = 0, i;
+
+	for (i = 0; i < 6; i++)
+		hits = smartio_learn_hits(hits, 10000, 1000000);
+	KUNIT_EXPECT_EQ(test, smartio_hold_ns(10000, hits, 1000000), 40000);
+	KUNIT_EXPECT_EQ(test, smartio_hold_ns(900000, hits, 1000000), 1000000);
+	for (i = 0; i < 6; i++)
+		hits = smartio_learn_hits(hits, 2000000, 1000000);
+	KUNIT_EXPECT_EQ(test, smartio_hold_ns(10000, hits, 1000000), 0);
+}
+
+static struct kunit_case smartio_cases[] = {
+	KUNIT_CASE(a_write_within_its_share_goes_beside_a_read),
+	KUNIT_CASE(a_write_beyond_its_share_waits),
+	KUNIT_CASE(a_write_is_held_for_the_next_read),
+	KUNIT_CASE(what_somebody_waits_for_is_not_held),
+	KUNIT_CASE(trims_go_one_at_a_time_beside_reads),
+	KUNIT_CASE(the_share_grows_from_half_of_the_slice_on),
+	KUNIT_CASE(a_debt_is_settled_at_the_pace_of_the_share),
+	KUNIT_CASE(caps_follow_the_parallelism),
+	KUNIT_CASE(what_is_learned_holds_to_its_range),
+	KUNIT_CASE(reads_are_awaited_as_long_as_they_come),
+	{}
+};
+
+static struct kunit_suite smartio_suite = {
+	.name = "smartio",
+	.test_cases = smartio_cases,
+};
+
+kunit_test_suite(smartio_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Tests of the SmartIO I/O scheduler's policy");
