@@ -148,13 +148,19 @@ static int flash_prepare(struct flash *flash, struct request *rq)
 	return flash_store_reserve(&flash->store, flash_first_page(rq), flash_pages(rq));
 }
 
-static void flash_move_data(struct flash *flash, struct request *rq)
+/* Whether its data is moved while the device is at work on it. */
+static bool flash_moves_data(const struct flash *flash, struct request *rq)
 {
 	struct flash_request *fr = blk_mq_rq_to_pdu(rq);
 
+	return flash->config.store && req_op(rq) != REQ_OP_FLUSH && !fr->staged;
+}
+
+static void flash_move_data(struct flash *flash, struct request *rq)
+{
 	if (req_op(rq) == REQ_OP_DISCARD)
 		flash_store_discard(&flash->store, flash_first_page(rq), flash_pages(rq));
-	else if (!fr->staged)
+	else
 		flash_store_transfer(&flash->store, rq);
 }
 
@@ -196,15 +202,16 @@ static blk_status_t flash_queue_rq(struct blk_mq_hw_ctx *hctx,
 	struct flash *flash = hctx->queue->queuedata;
 	struct request *rq = bd->rq;
 	struct flash_request *fr = blk_mq_rq_to_pdu(rq);
-	bool moves = flash->config.store && req_op(rq) != REQ_OP_FLUSH;
 	blk_status_t status;
 	unsigned long flags;
 	LIST_HEAD(done);
+	bool moves;
 
 	if (flash_op(rq) < 0)
 		return BLK_STS_NOTSUPP;
 	if (flash_prepare(flash, rq))
 		return BLK_STS_RESOURCE;
+	moves = flash_moves_data(flash, rq);
 	atomic_set(&fr->holders, moves ? 2 : 1);
 	spin_lock_irqsave(&flash->lock, flags);
 	status = flash_submit(flash, rq);

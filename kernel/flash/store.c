@@ -15,7 +15,7 @@
 
 #include "flash.h"
 
-/* In a pointer to a page: it was discarded and reads as zeroes. */
+/* In a pointer to a page: it reads as zeroes, since it was discarded or not written yet. */
 #define FLASH_ZEROES	1ul
 
 static struct page *flash_data_page(unsigned long data)
@@ -102,7 +102,7 @@ int flash_store_reserve(struct flash_store *store, u64 page, u64 pages)
 		fresh = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 		if (!fresh)
 			return -ENOMEM;
-		if (cmpxchg(&store->page[page], 0, (unsigned long)fresh))
+		if (cmpxchg(&store->page[page], 0, (unsigned long)fresh | FLASH_ZEROES))
 			__free_page(fresh);
 	}
 	return 0;
