@@ -1,8 +1,10 @@
 //! `brisk prove`: the same launches with brisk and without, on an emulated phone.
 //!
 //! Four conditions take turns launch by launch (A B C D D C B A): idle and beside a writer, with the daemon at work and
-//! without. The daemon is the real one, started before a launch and ended after it, which gives all settings back; that is
+//! without; after them readers beside writers ([`storage`]). The daemon is the real one, started before a launch and ended after it, which gives all settings back; that is
 //! also why what it learns from one launch to the next is no part of the figures.
+
+mod storage;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +19,7 @@ use brisk_phone::suite::{self, OnPhone, Scope, Situation, Target};
 use brisk_phone::{Catalogue, Phone, WriterSpec};
 use brisk_record::{Item, Reader};
 use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
-use brisk_results::{ChangedSetting, Condition, Document, ProveReport, Temperature, WriterLoad};
+use brisk_results::{ChangedSetting, Condition, Document, ProveReport, Temperature, Warning, WriterLoad};
 
 use crate::bench::output::Outputs;
 use crate::bench::session::Session;
@@ -58,6 +60,9 @@ pub(crate) struct Args {
     /// What the background writer writes a second, as app installs and sync of accounts do
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6M")]
     writer_rate: u64,
+    /// Leave out what readers and writers do to each other, their throughput and energy
+    #[arg(long)]
+    no_storage: bool,
     /// Configuration of the daemon [default: its defaults]; which devices it manages and where it records is set here
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -139,13 +144,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         other => other?,
     };
+    let storage = if args.no_storage {
+        None
+    } else {
+        let Some(measured) = storage::measure(&session, &phone, &command, args.runs)? else {
+            phone.down(true).context("cannot take the phone down; try brisk lab phone down --all --force")?;
+            return Ok(session.was_stopped());
+        };
+        Some(measured)
+    };
     head.warn(outcome.warnings.iter().cloned());
     head.warn(on_phone::late(&phone.flash()?));
     if args.runs < 6 {
         head.warn([few_runs(usize::from(args.runs))]);
     }
     let settings = changed(&record);
-    let mut header = head.end(None, 0);
+    let mut header = head.end(None, storage.as_ref().map_or(0, |(_, of_storage)| of_storage.written_bytes));
+    let storage = storage.map(|(storage, of_storage)| {
+        header.io_engine = of_storage.io_engine;
+        let known = |warning: &Warning| header.warnings.iter().any(|known| known.code == warning.code);
+        let new: Vec<Warning> = of_storage.warnings.into_iter().filter(|warning| !known(warning)).collect();
+        header.warnings.extend(new);
+        storage
+    });
     if let Some(device) = &mut header.environment.device {
         device.lab_preset = Some(facts.preset.clone());
     }
@@ -156,6 +177,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         conditions: outcome.conditions,
         gains: outcome.apps.iter().flat_map(suite::gains).collect(),
         apps: outcome.apps,
+        storage,
         settings,
         config,
     };
