@@ -193,6 +193,7 @@ impl Noise {
                 }
             }
         }
+        prove.set_ups = vec![self.text.clone(); self.kept];
         for setting in &mut prove.settings {
             (setting.knob, setting.before) = (self.text.clone(), self.text.clone());
             setting.values = vec![self.text.clone()];

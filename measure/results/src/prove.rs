@@ -123,6 +123,9 @@ pub struct ProveReport {
     pub storage: Option<ProveStorage>,
     /// What brisk set.
     pub settings: Vec<ChangedSetting>,
+    /// From where it had the values, such as `smartio: default for emmc` or `smartio: measured on galaxy-s5-emmc`.
+    #[serde(default)]
+    pub set_ups: Vec<String>,
     /// Configuration that brisk ran with.
     pub config: String,
 }

@@ -5,9 +5,8 @@
 //! also why what it learns from one launch to the next is no part of the figures.
 
 mod storage;
+mod told;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,9 +14,8 @@ use anyhow::{Context as _, bail};
 use brisk_launch::Launcher;
 use brisk_phone::suite::{self, OnPhone, Scope, Situation};
 use brisk_phone::{Phone, WriterSpec};
-use brisk_record::{Item, Reader};
 use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
-use brisk_results::{ChangedSetting, Condition, Document, ProveReport, Temperature, Warning};
+use brisk_results::{Condition, Document, ProveReport, Temperature, Warning};
 
 use crate::lab::phone as lab_phone;
 use crate::suite::bed::{Bed, Every, Made, Writing, condition, end, stopped, targets, warn};
@@ -27,6 +25,7 @@ Examples:
   brisk prove                                       # a few apps on the flash of a Galaxy S5, about ten minutes
   brisk prove --preset nexus4-emmc --apps xterm,evince --runs 6 --html proof.html
   brisk prove --config my.toml --json proof.json    # with a configuration of your own
+  brisk prove --profiles found                      # with what brisk study frontier --save --profiles found has found
 
 Launches alternate between the kernel's settings and brisk's, idle and beside a background writer. Nothing of this machine \
 but the emulated phone is managed by the daemon that is measured. Exit codes: 0 measured, 1 measured but some apps could \
@@ -46,6 +45,10 @@ pub(crate) struct Args {
     /// Configuration of the daemon [default: its defaults]; which devices it manages and where it records is set here
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// What was measured on devices, for the daemon to go by (see `brisk study frontier --save` and `brisk profile`); an empty
+    /// directory is a device that nobody has measured
+    #[arg(long, value_name = "DIR", default_value = brisk_daemon::profiles::DIR)]
+    profiles: PathBuf,
     /// The daemon [default: briskd beside this program, or in PATH]
     #[arg(long, value_name = "FILE")]
     briskd: Option<PathBuf>,
@@ -61,6 +64,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
         None => String::new(),
     };
+    let profiles = std::path::absolute(&args.profiles)?;
+    if args.profiles != Path::new(brisk_daemon::profiles::DIR) && !profiles.is_dir() {
+        bail!("there is no directory {}: it is to hold what was measured on devices", profiles.display());
+    }
     let Bed { session, phone, mut display, mut head, apps, runs } = match args.every.make(&FEW_APPS)? {
         Made::Bed(bed) => *bed,
         Made::Stopped(code) => return Ok(code),
@@ -72,8 +79,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config_file = phone.state_dir().join("brisk.toml");
     std::fs::write(&config_file, &config).with_context(|| format!("cannot write {}", config_file.display()))?;
     let daemon_dir = phone.state_dir().join("daemon");
-    let command: Vec<OsString> =
-        vec![briskd.into(), "--config".into(), config_file.into(), "--run-dir".into(), daemon_dir.into()];
+    let command = vec![
+        briskd.into_os_string(),
+        "--config".into(),
+        config_file.into(),
+        "--run-dir".into(),
+        daemon_dir.into(),
+        "--profiles-dir".into(),
+        profiles.into(),
+    ];
     let spec = args.writing.spec();
     let scope =
         Scope { conditions: conditions(&spec), temperatures: vec![Temperature::Cold], rounds: usize::from(runs) };
@@ -101,7 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(measured)
     };
     let failed = warn(&mut head, &phone, &outcome, runs)?;
-    let settings = changed(&record);
+    let told = told::told(&record);
     let mut header = end(head, &facts, storage.as_ref().map_or(0, |(_, of_storage)| of_storage.written_bytes));
     let storage = storage.map(|(storage, of_storage)| {
         header.io_engine = of_storage.io_engine;
@@ -117,7 +131,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         gains: outcome.apps.iter().flat_map(suite::gains).collect(),
         apps: outcome.apps,
         storage,
-        settings,
+        settings: told.settings,
+        set_ups: told.set_ups,
         config,
     };
     phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
@@ -164,30 +179,6 @@ fn conditions(spec: &WriterSpec) -> Vec<Condition> {
         condition(WRITERS, "apps are installed and accounts synced meanwhile", Some(spec)),
         condition(WRITERS_BRISK, "apps are installed and accounts synced meanwhile, brisk is at work", Some(spec)),
     ]
-}
-
-/// What the daemon wrote, by its own record; without one there is nothing to tell.
-fn changed(record: &Path) -> Vec<ChangedSetting> {
-    let mut found: BTreeMap<String, ChangedSetting> = BTreeMap::new();
-    let Ok(reader) = Reader::open(record) else { return Vec::new() };
-    for item in reader {
-        let Ok(Item::Decided(decided)) = item else { continue };
-        for effect in decided.effects.into_iter().filter(|effect| effect.outcome == "written") {
-            let (Some(from), Some(to)) = (effect.from, effect.to) else { continue };
-            // Each launch has a group of its own; what all of them got is told once.
-            let knob = match effect.knob {
-                brisk_core::knob::Knob::IoPriority { group } if group.starts_with("app-") => {
-                    "io_priority of the app".to_owned()
-                }
-                knob => knob.to_string(),
-            };
-            let entry = found.entry(knob.clone()).or_insert(ChangedSetting { knob, before: from, values: Vec::new() });
-            if !entry.values.contains(&to) {
-                entry.values.push(to);
-            }
-        }
-    }
-    found.into_values().collect()
 }
 
 #[cfg(test)]

@@ -426,6 +426,7 @@ pub fn prove() -> ProveReport {
             before: "16".into(),
             values: vec!["1".into()],
         }],
+        set_ups: vec!["smartio: default for emmc".into()],
         config: "[daemon]\n".into(),
     }
 }
