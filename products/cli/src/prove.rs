@@ -57,6 +57,9 @@ pub(crate) struct Args {
 /// What is proved within ten minutes when nobody says with which apps.
 const FEW_APPS: [&str; 4] = ["xterm", "galculator", "mousepad", "evince"];
 
+/// Share of the time that launches take; the rest is for readers beside writers.
+const LAUNCHES_SHARE: f64 = 0.75;
+
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let briskd = daemon(args.briskd.as_deref())?;
@@ -98,10 +101,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut around = OnPhone::new(&phone, lab_phone::program("write")?, situations.collect());
     let targets = targets(&phone, &apps, &display)?;
     let launcher = Launcher { sense: &sense, settings: args.every.watching.settings(true), stop: session.stop_flag() };
-    let mut progress = |done: f64, doing: &str| session.show(done, doing);
+    let share = if args.no_storage { 1.0 } else { LAUNCHES_SHARE };
+    let mut progress = |done: f64, doing: &str| session.show(done * share, doing);
     let outcome = suite::run(&launcher, &targets, &scope, display.needed()?, &mut around, &mut progress);
     drop(around);
-    session.clear();
+    if args.no_storage || outcome.is_err() {
+        session.clear();
+    }
     let outcome = match outcome {
         Err(brisk_launch::Error::Stopped) => return stopped(&session, phone),
         other => other?,
@@ -109,7 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let storage = if args.no_storage {
         None
     } else {
-        let Some(measured) = storage::measure(&session, &phone, &command, runs)? else {
+        let Some(measured) = storage::measure(&session, &phone, &command, runs, LAUNCHES_SHARE)? else {
             return stopped(&session, phone);
         };
         Some(measured)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use brisk_bench::study::Common;
 use brisk_bench::study::jobs::{self, Options, Turns};
-use brisk_bench::{Error, Result};
+use brisk_bench::{Control, Error, Result};
 use brisk_lab::Lab;
 use brisk_launch::scope::Scope;
 use brisk_phone::{Beside, Phone};
@@ -24,12 +24,14 @@ const BLOCK_BYTES: u64 = 4096;
 /// About how long the writers take when nobody reads: a multiple of the time in which the daemon sees an app.
 const LENGTH: Duration = Duration::from_secs(2);
 
-/// Measures on `phone`, with the daemon that `command` starts and without; each `runs` times.
+/// Measures on `phone`, with the daemon that `command` starts and without; each `runs` times. `done` of the whole proof was done
+/// before; nothing when the person stopped it.
 pub(super) fn measure(
     session: &Session,
     phone: &Phone,
     command: &[OsString],
     runs: u16,
+    done: f64,
 ) -> anyhow::Result<Option<(ProveStorage, Header)>> {
     let sense = session.sense();
     let device = phone.device()?;
@@ -52,7 +54,11 @@ pub(super) fn measure(
     };
     let socket = phone.state_dir().join("notify");
     let mut turns = OnPhone { phone, sense: sense.clone(), command, socket, meter, now: None };
-    match session.measure(|sense, control| jobs::run(sense, &options, &mut turns, control)) {
+    let progress = |share: f64, doing: &str| session.show(done + (1.0 - done) * share, doing);
+    let control = Control { stop: session.stop_flag(), progress: &progress };
+    let outcome = jobs::run(&sense, &options, &mut turns, &control);
+    session.clear();
+    match outcome {
         Ok(outcome) => {
             let storage = ProveStorage { block_bytes: BLOCK_BYTES, meter: about, jobs: outcome.jobs };
             Ok(Some((storage, outcome.header)))
