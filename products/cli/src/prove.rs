@@ -28,7 +28,7 @@ Examples:
   brisk prove --profiles found                      # with what brisk study frontier --save --profiles found has found
 
 Launches alternate between the kernel's settings and brisk's, idle and beside a background writer. Nothing of this machine \
-but the emulated phone is managed by the daemon that is measured. Exit codes: 0 measured, 1 measured but some apps could \
+but the emulated phone is managed by the daemon that is measured. Exit codes: 0 measured, 1 measured but something could \
 not be, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk prove`.
@@ -112,15 +112,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Err(brisk_launch::Error::Stopped) => return stopped(&session, phone),
         other => other?,
     };
+    let mut failed = warn(&mut head, &phone, &outcome, runs)?;
     let storage = if args.no_storage {
         None
     } else {
-        let Some(measured) = storage::measure(&session, &phone, &command, runs, LAUNCHES_SHARE)? else {
-            return stopped(&session, phone);
-        };
-        Some(measured)
+        match storage::measure(&session, &phone, &command, runs, LAUNCHES_SHARE) {
+            Ok(Some(measured)) => Some(measured),
+            Ok(None) => return stopped(&session, phone),
+            // What is known of launches stays worth telling.
+            Err(error) => {
+                failed = true;
+                let text = format!("Readers beside writers could not be measured: {error:#}.");
+                head.warn([Warning { code: "storage_failed".to_owned(), text }]);
+                None
+            }
+        }
     };
-    let failed = warn(&mut head, &phone, &outcome, runs)?;
     let told = told::told(&record);
     let mut header = end(head, &facts, storage.as_ref().map_or(0, |(_, of_storage)| of_storage.written_bytes));
     let storage = storage.map(|(storage, of_storage)| {
