@@ -34,17 +34,17 @@ fail() {
 must() { "$@" || fail "$*"; }
 
 # create NAME=VALUE,...: a flash device, see kernel/flash/debugfs.c.
-create() { put "$flash/create" "$1"; }
-remove() { put "$flash/remove" "$1"; }
+create() { write "$flash/create" "$1"; }
+remove() { write "$flash/remove" "$1"; }
 # control DEVICE COMMAND...: a fault.
 control() {
     controlled=$1
     shift
-    put "$flash/$controlled/control" "$*"
+    write "$flash/$controlled/control" "$*"
 }
 # counted DEVICE COUNTER: its value.
 counted() { sed -n "s/^$2 //p" "$flash/$1/counters"; }
-reset_counters() { put "$flash/$1/counters" 0; }
+reset_counters() { write "$flash/$1/counters" 0; }
 # counters DEVICE LABEL: all of them for the host.
 counters() {
     emit "{\"counters\":\"$2\",\"device\":\"$1\"$(sed 's/^\([^ ]*\) \(.*\)/,"\1":\2/' "$flash/$1/counters" | tr -d '\n')}"
@@ -55,7 +55,7 @@ case_fails() {
     [ -n "$case_failed" ] || emit "{\"failed\":\"$(quoted "$*")\"}"
     case_failed=yes
 }
-put() { { printf '%s' "$2" >"$1"; } 2>/tmp/refused; }
+write() { { printf '%s' "$2" >"$1"; } 2>/tmp/refused; }
 
 # After booting the kernel still frees and scans things for a moment.
 settle() { sleep 3; }
@@ -80,7 +80,7 @@ device_up() {
 # use_scheduler NAME
 use_scheduler() {
     [ -z "$case_failed" ] || return 0
-    put "$queue/scheduler" "$1" || case_fails "the device refuses the scheduler $1: $(cat /tmp/refused)"
+    write "$queue/scheduler" "$1" || case_fails "the device refuses the scheduler $1: $(cat /tmp/refused)"
 }
 
 # setting NAME VALUE: of the queue, or a tunable of the scheduler.
@@ -90,7 +90,7 @@ setting() {
     [ "$1" != nr_requests ] || file=$queue/nr_requests
     if [ ! -e "$file" ]; then
         case_fails "there is no setting $1"
-    elif ! put "$file" "$2"; then
+    elif ! write "$file" "$2"; then
         case_fails "$1 refuses $2: $(cat /tmp/refused)"
     fi
 }
