@@ -11,10 +11,9 @@
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
 use brisk_results::Pattern;
-use serde::{Deserialize, Serialize};
 
 /// A stretch of the work file or device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// First byte.
     pub start_bytes: u64,

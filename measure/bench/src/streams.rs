@@ -15,10 +15,9 @@ use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
 use brisk_results::{Direction, Pattern};
-use serde::{Deserialize, Serialize};
 
 /// One stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
     /// Order of addresses.
     pub pattern: Pattern,
@@ -35,7 +34,7 @@ pub struct Stream {
 }
 
 /// What became of a stream's quota.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StreamTime {
     /// Requests measured.
     pub requests: u64,

@@ -1,10 +1,9 @@
-//! The studies, on any directory or block device: four of the papers', the search for the settings that serve reads soonest
-//! beside writes, and what something at work beside changes for readers and writers.
+//! The studies, on any directory or block device: four of the papers', and the search for the settings that serve reads
+//! soonest beside writes.
 
 pub mod concurrency;
 pub mod footprint;
 pub mod frontier;
-pub mod jobs;
 pub mod schedulers;
 pub mod slowdown;
 

@@ -1,6 +1,8 @@
 //! A kernel that runs cases: boot by boot, each with its console on disk and held against the bounds.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use crate::Watch;
@@ -20,6 +22,8 @@ use crate::sources::{Kernel, Source};
 const CASES_MAX: usize = 120;
 /// Estimated length of one boot's loads in the guest's time.
 const BOOT_S_MAX: f64 = 240.0;
+/// Below this a boot of its own costs more than it saves.
+const BOOT_S_MIN: f64 = 20.0;
 /// What making a device and a scheduler takes in the guest.
 const CASE_S: f64 = 0.2;
 /// How much longer than the guest's time a run may take here, and what is granted besides.
@@ -35,6 +39,8 @@ pub struct Lab {
     pub schedulers: Schedulers,
     /// Limit of one boot in wall time, when the person gave one.
     pub time_limit: Option<Duration>,
+    /// Virtual machines at the same time; how many there are does not show in them.
+    pub jobs: usize,
     seen: Seen,
 }
 
@@ -49,6 +55,32 @@ pub struct Seen {
     pub fidelity: Fidelity,
 }
 
+/// What a boot gave.
+#[derive(Debug)]
+struct Booted {
+    outcomes: Vec<Outcome>,
+    fidelity: Fidelity,
+}
+
+/// What a boot tells while it runs.
+enum Progressed {
+    /// A case begins.
+    At(usize, String),
+    /// It has come to its end.
+    Ended(Result<Booted>),
+}
+
+impl Seen {
+    fn add(&mut self, booted: &Booted) {
+        self.boots += 1;
+        self.cases += u32::try_from(booted.outcomes.len()).unwrap_or(u32::MAX);
+        let (worst, fidelity) = (&mut self.fidelity, &booted.fidelity);
+        worst.lateness_ns_mean = worst.lateness_ns_mean.max(fidelity.lateness_ns_mean);
+        worst.repeat_percent = worst.repeat_percent.max(fidelity.repeat_percent);
+        worst.repeat_percent_of_jobs = worst.repeat_percent_of_jobs.max(fidelity.repeat_percent_of_jobs);
+    }
+}
+
 impl Lab {
     /// Fetches and builds what a series needs.
     ///
@@ -57,7 +89,7 @@ impl Lab {
     pub fn prepare(source: &Source, series: &str, watch: Watch<'_>) -> Result<Self> {
         let schedulers = Schedulers::read(&source.path("kernel/schedulers.toml"))?;
         let kernel = source.kernel(series, watch)?;
-        Ok(Self { source: source.clone(), kernel, schedulers, time_limit: None, seen: Seen::default() })
+        Ok(Self { source: source.clone(), kernel, schedulers, time_limit: None, jobs: 1, seen: Seen::default() })
     }
 
     /// What was run since it was last asked.
@@ -87,58 +119,88 @@ impl Lab {
         self.source.work().join("consoles")
     }
 
-    /// Runs all cases, in as few boots as their length allows.
+    /// Runs all cases, in as few boots as their length and the processors here allow.
     ///
     /// # Errors
-    /// When a boot fails or is refused: no figure of it is given.
+    /// When a boot fails or is refused: no figure is given of any.
     pub fn run(&mut self, scenario: &Scenario, cases: &[Case], scale: f64, watch: Watch<'_>) -> Result<Vec<Outcome>> {
+        let portions = boots(scenario, cases, scale, self.jobs);
+        let lab = &*self;
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (tell, told) = channel();
+        let worker = |tell: Sender<(usize, Progressed)>| {
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(portion) = portions.get(place).filter(|_| !failed.load(Ordering::Relaxed)) else { break };
+                // Nobody listens any more only when this run has ended.
+                let progress = |index, doing| drop(tell.send((place, Progressed::At(index, doing))));
+                let booted = lab.boot(scenario, portion, place, scale, watch.stop, &progress);
+                failed.fetch_or(booted.is_err(), Ordering::Relaxed);
+                let _ = tell.send((place, Progressed::Ended(booted)));
+            }
+        };
+        let mut done = vec![0; portions.len()];
+        let mut ended: Vec<Option<Result<Booted>>> = portions.iter().map(|_| None).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(portions.len()) {
+                let (tell, worker) = (tell.clone(), &worker);
+                scope.spawn(move || worker(tell));
+            }
+            drop(tell);
+            for (place, event) in told {
+                match event {
+                    Progressed::At(index, doing) => {
+                        done[place] = index;
+                        let of_all = done.iter().sum::<usize>() as f64 / cases.len().max(1) as f64;
+                        (watch.progress)(of_all.min(1.0), &doing);
+                    }
+                    Progressed::Ended(booted) => ended[place] = Some(booted),
+                }
+            }
+        });
         let mut outcomes = Vec::new();
-        for boot in boots(scenario, cases, scale) {
-            watch.check()?;
-            let done = outcomes.len();
-            let progress = |index: usize, doing: &str| {
-                let of_all = (done + index.min(boot.len())) as f64 / cases.len().max(1) as f64;
-                (watch.progress)(of_all, doing);
-            };
-            outcomes.extend(self.boot(scenario, boot, scale, watch, &progress)?);
+        // What went wrong first is told; later portions may not have been begun for it.
+        for booted in ended.into_iter().flatten() {
+            let booted = booted?;
+            self.seen.add(&booted);
+            outcomes.extend(booted.outcomes);
         }
+        watch.check()?;
         Ok(outcomes)
     }
 
     fn boot(
-        &mut self,
+        &self,
         scenario: &Scenario,
         cases: &[Case],
+        place: usize,
         scale: f64,
-        watch: Watch<'_>,
-        progress: &dyn Fn(usize, &str),
-    ) -> Result<Vec<Outcome>> {
+        stop: &AtomicBool,
+        progress: &dyn Fn(usize, String),
+    ) -> Result<Booted> {
+        let watch = Watch { stop, progress: &|_, _| {} };
         // The first case again, to see that the boot agrees with itself.
         let planned: Vec<Case> = cases.iter().chain(cases.first()).cloned().collect();
         let script = plan::script(scenario, &planned, scale);
         let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, scale)).sum();
-        let name = format!("{}-{}", self.kernel.series, scenario.name);
+        let nth = if place == 0 { String::new() } else { format!("-{}", place + 1) };
+        let name = format!("{}-{}{nth}", self.kernel.series, scenario.name);
         let wanted = self.wanted(scenario.file_system, &planned)?;
         let (console, log) =
             self.console(&name, &script, &wanted, scenario.memory_bytes(), 1, estimate_s, watch, |line| {
                 match console::progress(line) {
                     Some(Progress::Case(index)) => {
                         let doing = planned.get(index).map(|case| case.words(scenario)).unwrap_or_default();
-                        progress(index, &doing);
+                        progress(index.min(cases.len()), doing);
                     }
-                    Some(Progress::End) => progress(planned.len(), "done"),
+                    Some(Progress::End) => progress(cases.len(), "done".to_owned()),
                     None => {}
                 }
             })?;
         let console = console::parse(&console);
         let fidelity = judge(&console, planned.len()).map_err(|why| Error::Refused { why, log })?;
-        self.seen.boots += 1;
-        self.seen.cases += u32::try_from(cases.len()).unwrap_or(u32::MAX);
-        let worst = &mut self.seen.fidelity;
-        worst.lateness_ns_mean = worst.lateness_ns_mean.max(fidelity.lateness_ns_mean);
-        worst.repeat_percent = worst.repeat_percent.max(fidelity.repeat_percent);
-        worst.repeat_percent_of_jobs = worst.repeat_percent_of_jobs.max(fidelity.repeat_percent_of_jobs);
-        Ok(cases.iter().zip(&console.cases).map(|(case, output)| outcome(scenario, case, output)).collect())
+        let outcomes = cases.iter().zip(&console.cases).map(|(case, output)| outcome(scenario, case, output)).collect();
+        Ok(Booted { outcomes, fidelity })
     }
 
     /// Boots a script; gives the console and where it is kept.
@@ -227,13 +289,15 @@ fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
     case.load(scenario).estimate_s(scale) + CASE_S + prepare_s
 }
 
-/// The cases in portions of a boot.
-fn boots<'a>(scenario: &Scenario, cases: &'a [Case], scale: f64) -> Vec<&'a [Case]> {
+/// The cases in portions of a boot: of equal length for as many machines as there are, where they are worth a boot.
+fn boots<'a>(scenario: &Scenario, cases: &'a [Case], scale: f64, jobs: usize) -> Vec<&'a [Case]> {
+    let all_s: f64 = cases.iter().map(|case| case_s(scenario, case, scale)).sum();
+    let longest_s = (all_s / jobs.max(1) as f64).clamp(BOOT_S_MIN, BOOT_S_MAX);
     let mut portions = Vec::new();
     let (mut from, mut length_s) = (0, 0.0);
     for (at, case) in cases.iter().enumerate() {
         let this_s = case_s(scenario, case, scale);
-        if at > from && (at - from >= CASES_MAX || length_s + this_s > BOOT_S_MAX) {
+        if at > from && (at - from >= CASES_MAX || length_s + this_s > longest_s * 1.001) {
             portions.push(&cases[from..at]);
             (from, length_s) = (at, 0.0);
         }
@@ -260,12 +324,15 @@ mod tests {
         let setup = Setup { scheduler: "none".to_owned(), settings: Default::default() };
         let seeds: Vec<u64> = (0..11).collect();
         let all = cases(&scenario, &setup, &seeds);
-        let portions = boots(&scenario, &all, 1.0);
-        assert_eq!(portions.iter().map(|portion| portion.len()).collect::<Vec<_>>(), [4, 4, 3]);
-        assert_eq!(portions.concat(), all);
+        let lengths = |portions: Vec<&[Case]>| portions.iter().map(|portion| portion.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(boots(&scenario, &all, 1.0, 1)), [4, 4, 3]);
+        assert_eq!(boots(&scenario, &all, 1.0, 1).concat(), all);
+        // Two machines share what one would do alone, unless it is not worth it.
+        assert_eq!(lengths(boots(&scenario, &all[..4], 1.0, 2)), [2, 2]);
+        assert_eq!(lengths(boots(&scenario, &all[..4], 0.01, 2)), [4]);
         // One that is longer than a boot should be still runs.
-        assert_eq!(boots(&scenario, &all, 100.0).len(), 11);
-        assert_eq!(boots(&scenario, &all, 0.001).len(), 1);
-        assert_eq!(boots(&scenario, &[], 1.0).len(), 0);
+        assert_eq!(boots(&scenario, &all, 100.0, 1).len(), 11);
+        assert_eq!(boots(&scenario, &all, 0.001, 1).len(), 1);
+        assert_eq!(boots(&scenario, &[], 1.0, 4).len(), 0);
     }
 }

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// What is set of a scheduler: `nr_requests` and its tunables.
 pub type Settings = BTreeMap<String, String>;
 
+/// The kernel's own schedulers, plainest first.
+const ORDER: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
 /// One scheduler.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,6 +65,9 @@ impl Schedulers {
             }
             all.push(Scheduler { name, module: entry.module, search });
         }
+        // As the kernel counts them, and those of others behind.
+        let rank = |one: &Scheduler| ORDER.iter().position(|name| *name == one.name).unwrap_or(ORDER.len());
+        all.sort_by_key(rank);
         Ok(Self(all))
     }
 
@@ -134,6 +140,7 @@ mod tests {
             let scheduler = all.get(name).expect(name);
             assert!(scheduler.search.iter().all(|(_, values)| !values.is_empty()), "{name}");
         }
+        assert_eq!(all.names().take(4).collect::<Vec<_>>(), ORDER);
         assert!(all.get("deadline").is_err());
     }
 

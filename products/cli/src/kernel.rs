@@ -71,6 +71,9 @@ struct Common {
     /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
+    /// Virtual machines at the same time; their number does not show in the figures [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -200,12 +203,16 @@ fn measure(
         names => names.iter().map(|name| Scenario::find(&source.scenarios(), name)).collect::<Result<_, _>>()?,
     };
     let session = Session::begin()?;
-    let outcome = measured(&session, source, &scenarios, common, options, keep);
+    let mut failed = Vec::new();
+    let outcome = measured(&session, source, &scenarios, common, options, keep, &mut failed);
     session.clear();
     match outcome {
         Ok(report) => {
             common.outputs.write(&Document::Kernel(Box::new(report)))?;
-            Ok(ExitCode::SUCCESS)
+            for error in &failed {
+                eprintln!("brisk: {error:#}");
+            }
+            Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
         }
         Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => Ok(session.was_stopped()),
         Err(error) => Err(error),
@@ -219,12 +226,14 @@ fn measured(
     common: &Common,
     options: &Options,
     keep: Option<Keep>,
+    failed: &mut Vec<anyhow::Error>,
 ) -> anyhow::Result<KernelReport> {
     let started = jiff::Timestamp::now();
     let begun = std::time::Instant::now();
     let prepare = |_: f64, doing: &str| session.show(0.0, doing);
     let mut lab = Lab::prepare(source, &common.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
     lab.time_limit = common.time_limit.map(Duration::from_secs);
+    lab.jobs = common.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let mut options = options.clone();
     if options.schedulers.is_empty() {
         options.schedulers = lab.schedulers.names().map(str::to_owned).collect();
@@ -238,17 +247,24 @@ fn measured(
         let anew = keep.is_none_or(|keep| keep.anew);
         let mut found = if options.tuned && !anew { read(&file)? } else { Found::new() };
         let watch = Watch { stop: session.stop_flag(), progress: &progress };
-        let one = compare::compare(&mut lab, scenario, &options, &mut found, watch)
-            .with_context(|| format!("scenario {}", scenario.name))?;
+        let one = match compare::compare(&mut lab, scenario, &options, &mut found, watch) {
+            Err(error @ (Error::Refused { .. } | Error::TimeLimit { .. } | Error::Failed { .. }))
+                if scenarios.len() > 1 =>
+            {
+                // Hours of others are not lost to it.
+                failed.push(anyhow::Error::from(error).context(format!("scenario {}", scenario.name)));
+                continue;
+            }
+            other => other.with_context(|| format!("scenario {}", scenario.name))?,
+        };
         if keep.is_some_and(|keep| keep.save) {
             save(&file, &found)?;
         }
         measured.push(one);
     }
-    if let [only] = measured.as_slice()
-        && only.rows.is_empty()
-    {
-        bail!("nothing was measured: {}", refusals(only));
+    if measured.iter().all(|one| one.rows.is_empty()) {
+        let told: Vec<String> = measured.iter().map(refusals).collect();
+        bail!("nothing was measured: {}", failed.first().map_or_else(|| told.join("; "), |error| format!("{error:#}")));
     }
     Ok(KernelReport {
         header: Header {

@@ -1,6 +1,4 @@
-//! With and without brisk: apps beside a load and without one, a verdict for each, and readers beside writers.
-
-mod storage;
+//! With and without brisk: apps beside a load and without one, and a verdict for each.
 
 use brisk_results::{Gain, ProveReport, Temperature};
 
@@ -23,7 +21,6 @@ pub(crate) fn section(report: &ProveReport) -> Section {
         ratios(report),
         apps::stacks(&report.apps, "Where launches spend their time"),
         verdicts(report),
-        storage::figure(report),
         apps::table(&report.apps, brisk_results::prove::conditions::IDLE, ("of idle", apps::slowdown_cell)),
         apps::conditions(&report.conditions),
         settings(report),
@@ -46,7 +43,6 @@ fn verdict(report: &ProveReport) -> Vec<String> {
         said.extend(overall(report, word, loaded));
     }
     said.extend(gone(report));
-    said.extend(storage::verdict(report));
     if said.is_empty() {
         said.push("Nothing can be said: no app has launches both with and without brisk.".to_owned());
     }
