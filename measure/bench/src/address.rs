@@ -11,9 +11,10 @@
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
 use brisk_results::Pattern;
+use serde::{Deserialize, Serialize};
 
 /// A stretch of the work file or device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// First byte.
     pub start_bytes: u64,

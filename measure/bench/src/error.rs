@@ -130,6 +130,12 @@ pub enum Error {
     /// A study that needs a block device has none under the path.
     #[error("there is no single block device under {0}: schedulers can be compared only on one")]
     NoDevice(PathBuf),
+    /// A process that runs streams does not do so.
+    #[error("the process that runs streams failed: {0}")]
+    Crew(String),
+    /// What is compared cannot be brought about.
+    #[error("what is compared cannot be brought about")]
+    Surroundings(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The person stopped it.
     #[error("stopped")]
     Stopped,

@@ -8,6 +8,7 @@ pub mod buffer;
 pub mod cache;
 pub mod control;
 pub mod cpu;
+pub mod crew;
 pub mod engine;
 pub mod environment;
 pub mod error;

@@ -15,9 +15,10 @@ use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
 use brisk_results::{Direction, Pattern};
+use serde::{Deserialize, Serialize};
 
 /// One stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
     /// Order of addresses.
     pub pattern: Pattern,
@@ -34,7 +35,7 @@ pub struct Stream {
 }
 
 /// What became of a stream's quota.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StreamTime {
     /// Requests measured.
     pub requests: u64,

@@ -1,9 +1,10 @@
-//! The studies, on any directory or block device: four of the papers', and the search for the settings that serve reads
-//! soonest beside writes.
+//! The studies, on any directory or block device: four of the papers', the search for the settings that serve reads soonest
+//! beside writes, and what something at work beside changes for readers and writers.
 
 pub mod concurrency;
 pub mod footprint;
 pub mod frontier;
+pub mod jobs;
 pub mod schedulers;
 pub mod slowdown;
 

@@ -86,15 +86,27 @@ impl Images {
         Self { dir: cache_dir.join("phone"), inside }
     }
 
-    /// The image with these apps (all for no name), if it is built. One with all apps serves for a choice of them too.
+    /// The image with these apps (all for no name), if it is built; else the smallest of this recipe that has more than them.
     ///
     /// # Errors
     /// When there is no app of a name.
     pub fn find(&self, names: &[String]) -> Result<Option<Image>> {
-        let catalogue = Catalogue::builtin();
-        let chosen = catalogue.choose(names)?;
-        let all = catalogue.choose(&[])?;
-        Ok(self.load(&recipe::key(&chosen)).or_else(|| self.load(&recipe::key(&all))))
+        let chosen = Catalogue::builtin().choose(names)?;
+        Ok(self.load(&recipe::key(&chosen)).or_else(|| self.larger(&chosen)))
+    }
+
+    /// The smallest image with more than these apps.
+    fn larger(&self, chosen: &[&App]) -> Option<Image> {
+        let keys = fs::read_dir(&self.dir).ok()?.flatten().map(|entry| entry.file_name());
+        let images = keys.filter_map(|key| {
+            let key = key.to_str()?;
+            let image = self.load(key)?;
+            let has = Catalogue::builtin().choose(&image.about.apps).ok()?;
+            let is_current = recipe::key(&has) == key;
+            let serves = chosen.iter().all(|app| image.about.apps.contains(&app.name));
+            (is_current && serves).then_some(image)
+        });
+        images.min_by_key(|image| image.about.size_bytes)
     }
 
     fn load(&self, key: &str) -> Option<Image> {
@@ -285,29 +297,63 @@ mod tests {
         assert!(!left.exists() && dir.exists());
     }
 
-    #[test]
-    fn an_image_of_an_older_recipe_goes_when_its_successor_is_there() {
-        let cache = tempfile::tempdir().expect("temporary directory");
-        let images = Images::new(cache.path(), Vec::new());
-        let about = |key: &str, apps: &[&str]| About {
+    fn about(key: &str, apps: &[&str], size_bytes: u64) -> About {
+        About {
             schema_version: SCHEMA_VERSION,
             key: key.to_owned(),
             apps: apps.iter().map(|&app| app.to_owned()).collect(),
-            size_bytes: 0,
+            size_bytes,
             used_bytes: 0,
             build_s: 0.0,
             built_at: String::new(),
             first_runs: Vec::new(),
             packages: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn the_smallest_image_with_more_apps_serves_and_one_of_another_recipe_does_not() {
+        let cache = tempfile::tempdir().expect("temporary directory");
+        let images = Images::new(cache.path(), Vec::new());
+        let (tree, made) = (cache.path().join("tree"), cache.path().join("made"));
+        fs::create_dir_all(&tree).expect("made");
+        if let Err(error) = make_image(&tree, 32 << 20, &made) {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        let keep = |apps: &[&str], size_bytes: u64, key: Option<&str>| {
+            let names: Vec<String> = apps.iter().map(|&app| app.to_owned()).collect();
+            let own = recipe::key(&Catalogue::builtin().choose(&names).expect("known"));
+            let dir = images.dir.join(key.unwrap_or(&own));
+            fs::create_dir_all(&dir).expect("made");
+            fs::copy(&made, dir.join("root.ext4")).expect("copied");
+            let text = serde_json::to_vec(&about(&own, apps, size_bytes)).expect("JSON");
+            fs::write(dir.join("about.json"), text).expect("written");
         };
+        keep(&["evince", "mousepad", "xterm"], 3, None);
+        keep(&["evince", "xterm"], 2, None);
+        keep(&["evince", "gimp"], 1, Some("of-another-recipe"));
+        let size = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            images.find(&names).expect("known").map(|image| image.about.size_bytes)
+        };
+        assert_eq!(size(&["evince", "xterm"]), Some(2));
+        assert_eq!((size(&["evince"]), size(&["xterm", "mousepad"])), (Some(2), Some(3)));
+        assert_eq!((size(&["gimp"]), size(&[])), (None, None));
+    }
+
+    #[test]
+    fn an_image_of_an_older_recipe_goes_when_its_successor_is_there() {
+        let cache = tempfile::tempdir().expect("temporary directory");
+        let images = Images::new(cache.path(), Vec::new());
         for (key, apps) in [("old", ["evince"]), ("new", ["evince"]), ("other", ["xterm"])] {
             let dir = images.dir.join(key);
             fs::create_dir_all(&dir).expect("made");
-            let text = serde_json::to_vec(&about(key, &apps)).expect("JSON");
+            let text = serde_json::to_vec(&about(key, &apps, 0)).expect("JSON");
             fs::write(dir.join("about.json"), text).expect("written");
         }
         fs::create_dir(images.dir.join("not ours")).expect("made");
-        images.remove_outdated(&about("new", &["evince"]));
+        images.remove_outdated(&about("new", &["evince"], 0));
         let left = |name: &str| images.dir.join(name).exists();
         assert!(!left("old") && left("new") && left("other") && left("not ours"));
     }

@@ -13,6 +13,8 @@ use brisk_screen::Screen;
 
 mod gain;
 mod on_phone;
+#[cfg(test)]
+mod samples;
 mod what_if;
 
 pub use gain::gains;
@@ -193,36 +195,10 @@ impl Surroundings for Around<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_results::{Ending, LaunchRun, LaunchSet};
+    use brisk_results::Ending;
 
     fn app(ending: Ending) -> SuiteApp {
-        let run = LaunchRun {
-            ending,
-            stages: Vec::new(),
-            settled_less_cpu_wait_ms: None,
-            storage: None,
-            device: None,
-            cold: None,
-            threads_max: None,
-            watch_cpu_percent: 0.0,
-            outlier: false,
-        };
-        let set = LaunchSet {
-            label: "idle".to_owned(),
-            temperature: Temperature::Cold,
-            runs: vec![run],
-            stages: Vec::new(),
-            split: None,
-            settled_less_cpu_wait_ms: None,
-        };
-        SuiteApp {
-            name: "x".to_owned(),
-            group: "tool".to_owned(),
-            command: Vec::new(),
-            sets: vec![set],
-            comparisons: Vec::new(),
-            failure: None,
-        }
+        samples::app(vec![samples::set("idle", vec![samples::run(ending, None)])])
     }
 
     #[test]

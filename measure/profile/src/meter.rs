@@ -2,11 +2,13 @@
 //!
 //! One interface, several meters; a profile uses one from its start to its end, since their joules are not the same joules:
 //! - [`rapl`]: the processors' own counters. Measured, of the package: the storage itself is not in it.
+//! - [`rails`]: counters of supply rails, as some phones have. Measured, of the rails that the phone monitors.
 //! - [`battery`]: the gauge of a battery that discharges. Measured, of the whole device, and coarse.
 //! - [`modelled`]: counted operations times what each is assumed to take, plus processor time. Modelled, and called so.
 
 pub mod battery;
 pub mod modelled;
+pub mod rails;
 pub mod rapl;
 
 use std::time::Duration;
@@ -23,6 +25,8 @@ use crate::error::{Error, Result};
 pub enum MeterKind {
     /// Energy counters of the processors (powercap).
     Rapl,
+    /// Counters of supply rails (on-device power monitors).
+    Rails,
     /// A battery's gauge (power_supply).
     Battery,
     /// Operations and processor time, times assumed energies.
@@ -71,7 +75,7 @@ pub trait Meter {
 }
 
 /// The meter for `disk`: the one asked for, or else for a lab's device the model, as only that knows the device; for
-/// others the processors' counters, the battery's gauge, or the model, in this order.
+/// others the processors' counters, the rails', the battery's gauge, or the model, in this order.
 ///
 /// # Errors
 /// When the one asked for does not work here, with the reason.
@@ -84,13 +88,15 @@ pub fn choose(sense: &Sense, lab: &Lab, disk: &str, is_lab: bool, wanted: Option
         })
     };
     let rapl = || rapl::Rapl::open(sense.clone()).map(|meter| Box::new(meter) as Box<dyn Meter>);
+    let rails = || rails::Rails::open(sense.clone()).map(|meter| Box::new(meter) as Box<dyn Meter>);
     let battery = || battery::Battery::open(sense.clone()).map(|meter| Box::new(meter) as Box<dyn Meter>);
     match wanted {
         Some(MeterKind::Modelled) => Ok(modelled()),
         Some(MeterKind::Rapl) => rapl(),
+        Some(MeterKind::Rails) => rails(),
         Some(MeterKind::Battery) => battery(),
         None if is_lab => Ok(modelled()),
-        None => Ok(rapl().or_else(|_| battery()).unwrap_or_else(|_| modelled())),
+        None => Ok(rapl().or_else(|_| rails()).or_else(|_| battery()).unwrap_or_else(|_| modelled())),
     }
 }
 
@@ -98,6 +104,7 @@ impl MeterKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rapl => "rapl",
+            Self::Rails => "rails",
             Self::Battery => "battery",
             Self::Modelled => "modelled",
         }

@@ -117,6 +117,7 @@ pub(crate) fn own(document: &Document) -> Vec<(&'static str, String)> {
         }
         Document::Prove(report) => {
             facts.push(("Phone", phone(&report.phone)));
+            facts.push(("Set-up", shorten(&report.set_ups.join("; "), 200)));
             facts.extend(watching(report.apps.iter().flat_map(|app| &app.sets)));
         }
         Document::Profile(report) => {

@@ -183,6 +183,17 @@ impl Noise {
             (gain.loaded_ratio, gain.idle_ratio) = (Some(self.summary(i)), (i % 2 == 0).then(|| self.summary(i + 1)));
             (gain.added_ms, gain.gone_percent) = (Some(self.number(i)), Some(self.number(i + 1)));
         }
+        if let Some(storage) = &mut prove.storage {
+            storage.meter.name.clone_from(&self.text);
+            for (i, jobs) in storage.jobs.iter_mut().enumerate() {
+                jobs.streams = self.kept as u32;
+                jobs.read_alone_us = self.summary(i);
+                for both in [&mut jobs.read_us, &mut jobs.write_slowdown, &mut jobs.bytes_per_s, &mut jobs.energy_uj] {
+                    (both.without, both.with, both.ratio) = (self.summary(i), self.summary(i + 1), self.summary(i + 2));
+                }
+            }
+        }
+        prove.set_ups = vec![self.text.clone(); self.kept];
         for setting in &mut prove.settings {
             (setting.knob, setting.before) = (self.text.clone(), self.text.clone());
             setting.values = vec![self.text.clone()];

@@ -18,7 +18,7 @@ pub struct FrontierLoad {
     /// Distance between the appointments of a reader: reads that are served in time take the same share of the device
     /// under every setting.
     pub read_interval_us: f64,
-    /// Mean time of a read without any writer, under the settings found.
+    /// Median time of a read without any writer, under the settings found.
     pub read_alone_us: f64,
     /// What is written beside.
     pub writers: String,

@@ -24,7 +24,7 @@ pub use frontier::*;
 pub use kernel::*;
 pub use launch::*;
 pub use profile::*;
-pub use prove::{ChangedSetting, Gain, ProveReport};
+pub use prove::{BothWays, ChangedSetting, Gain, ProveJobs, ProveReport, ProveStorage};
 pub use storage::*;
 pub use suite::*;
 

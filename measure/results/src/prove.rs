@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Header;
 use crate::launch::Temperature;
+use crate::profile::ProfileMeter;
+use crate::storage::Pattern;
 use crate::suite::{Condition, PhoneFacts, SuiteApp};
 
 /// Names of the four conditions: what the load is, and who is at work.
@@ -47,6 +49,61 @@ pub struct ChangedSetting {
     pub values: Vec<String>,
 }
 
+/// One quantity without brisk and with it, over repetitions in turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BothWays {
+    /// Without.
+    pub without: Summary,
+    /// With.
+    pub with: Summary,
+    /// With over without, pair by pair.
+    pub ratio: Summary,
+}
+
+/// Readers and writers at the same time: an app that reads, and something in the background that writes. All are *finite
+/// jobs*, as fio runs them: they begin together, each moves the same number of bytes, one request at a time and past the page
+/// cache, and ends. So who is served first ends first, and the work and its energy are the same with brisk and without.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProveJobs {
+    /// Order of addresses of all of them.
+    pub pattern: Pattern,
+    /// Readers, and as many writers.
+    pub streams: u32,
+    /// What each of them moves.
+    pub stream_bytes: u64,
+    /// Mean response time of a read of one reader alone, without brisk.
+    pub read_alone_us: Summary,
+    /// Mean response time of a write of one writer alone, without brisk.
+    pub write_alone_us: Summary,
+    /// Mean response time of a read beside the others.
+    pub read_us: BothWays,
+    /// Mean response time of a write beside the others.
+    pub write_us: BothWays,
+    /// Mean response time of a read beside the others over that alone without brisk, repetition by repetition.
+    pub read_slowdown: BothWays,
+    /// The same of a write.
+    pub write_slowdown: BothWays,
+    /// Bytes of all readers over the time until the last of them ended.
+    pub read_bytes_per_s: BothWays,
+    /// The same of the writers.
+    pub write_bytes_per_s: BothWays,
+    /// Bytes of all over the time until the last of all ended.
+    pub bytes_per_s: BothWays,
+    /// Energy of all of it, what brisk itself took included, by the meter of the report.
+    pub energy_uj: BothWays,
+}
+
+/// The storage part of a proof.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProveStorage {
+    /// Size of a request.
+    pub block_bytes: u64,
+    /// What energy was counted with.
+    pub meter: ProfileMeter,
+    /// One for each pattern.
+    pub jobs: Vec<ProveJobs>,
+}
+
 /// `brisk prove`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProveReport {
@@ -61,8 +118,14 @@ pub struct ProveReport {
     pub apps: Vec<SuiteApp>,
     /// What brisk did for each.
     pub gains: Vec<Gain>,
+    /// Readers beside writers; absent where that was not asked for.
+    #[serde(default)]
+    pub storage: Option<ProveStorage>,
     /// What brisk set.
     pub settings: Vec<ChangedSetting>,
+    /// From where it had the values, such as `smartio: default for emmc` or `smartio: measured on galaxy-s5-emmc`.
+    #[serde(default)]
+    pub set_ups: Vec<String>,
     /// Configuration that brisk ran with.
     pub config: String,
 }

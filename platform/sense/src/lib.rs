@@ -27,6 +27,7 @@ mod lru_gen;
 mod meminfo;
 mod mountinfo;
 mod net_dev;
+mod power_rails;
 mod power_supply;
 mod powercap;
 mod process;
@@ -56,6 +57,7 @@ pub use loops::LoopBacking;
 pub use meminfo::{MemInfo, parse_mem_info};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::{NetCounters, NetDevice, parse_net_devices};
+pub use power_rails::{PowerRail, parse_power_rails};
 pub use power_supply::PowerSupply;
 pub use powercap::PowercapZone;
 pub use process::{

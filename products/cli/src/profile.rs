@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
     size: u64,
-    /// What counts the energy [default: the model for a device of the lab; else rapl, battery or modelled, what there is]
+    /// What counts the energy [default: the model for a device of the lab; else rapl, rails, battery or modelled, what there is]
     #[arg(long, value_enum, value_name = "METER")]
     meter: Option<MeterName>,
     /// Seed of arrivals, addresses, data and order
@@ -78,6 +78,8 @@ pub(crate) struct Args {
 enum MeterName {
     /// Energy counters of the processors
     Rapl,
+    /// Energy counters of supply rails, as some phones have
+    Rails,
     /// The gauge of a battery that discharges
     Battery,
     /// Counted operations and processor time, times assumed energies
@@ -133,6 +135,7 @@ fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
         size: Size { wanted_bytes: args.size, exact: false, patience: None },
         meter: args.meter.map(|name| match name {
             MeterName::Rapl => MeterKind::Rapl,
+            MeterName::Rails => MeterKind::Rails,
             MeterName::Battery => MeterKind::Battery,
             MeterName::Modelled => MeterKind::Modelled,
         }),

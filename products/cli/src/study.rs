@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_results::{ConcurrencyParameter, Direction, Document, Pattern};
@@ -47,6 +48,9 @@ enum Study {
     Footprint(FootprintArgs),
     /// Which settings serve reads soonest beside writes, found by search (root; settings are put back; about three minutes)
     Frontier(frontier::Args),
+    /// Run streams for another brisk (started by `prove`)
+    #[command(hide = true)]
+    Crew,
 }
 
 /// What all studies take.
@@ -190,6 +194,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Schedulers(args) => run_schedulers(args),
         Study::Footprint(args) => run_footprint(args),
         Study::Frontier(args) => frontier::run(args),
+        Study::Crew => {
+            brisk_bench::crew::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

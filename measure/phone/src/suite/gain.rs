@@ -41,33 +41,11 @@ fn settled_ms(set: &LaunchSet) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_launch::series::summarise;
-    use brisk_results::{Ending, LaunchRun, StageTime};
+    use crate::suite::samples::{self, app, run};
+    use brisk_results::Ending;
 
-    fn set(label: &str, times: &[f64]) -> LaunchSet {
-        let run = |at_ms: &f64| LaunchRun {
-            ending: Ending::Settled,
-            stages: vec![StageTime { stage: Stage::Settled, at_ms: *at_ms, split: None }],
-            settled_less_cpu_wait_ms: None,
-            storage: None,
-            device: None,
-            cold: None,
-            threads_max: None,
-            watch_cpu_percent: 0.0,
-            outlier: false,
-        };
-        summarise(label.to_owned(), Temperature::Cold, times.iter().map(run).collect())
-    }
-
-    fn app(sets: Vec<LaunchSet>) -> SuiteApp {
-        SuiteApp {
-            name: "x".to_owned(),
-            group: "tool".to_owned(),
-            command: Vec::new(),
-            sets,
-            comparisons: Vec::new(),
-            failure: None,
-        }
+    fn set(label: &str, times_ms: &[f64]) -> LaunchSet {
+        samples::set(label, times_ms.iter().map(|at_ms| run(Ending::Settled, Some(*at_ms))).collect())
     }
 
     #[test]

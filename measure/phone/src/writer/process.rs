@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use brisk_launch::scope::Scope;
 use rustix::process::{chdir, chroot};
 use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ use crate::room;
 
 /// Where it writes, inside of the phone.
 const PLACE: &str = "/home/user/.local/share/brisk-writer";
+/// Its control group in the phone's.
+const GROUP: &str = "writer";
 /// A sync on the slowest card takes some seconds.
 const END_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
@@ -55,6 +58,22 @@ pub struct Writer {
 }
 
 impl Phone {
+    /// Moves a process to where the background writer is: no app of a person.
+    ///
+    /// # Errors
+    /// When the control group takes none.
+    pub fn put_in_background(&self, pid: u32) -> Result<()> {
+        self.group().child(GROUP)?.add(pid)
+    }
+
+    /// Moves a process into the control group of an app.
+    ///
+    /// # Errors
+    /// When the control group takes none.
+    pub fn put_in_app(&self, app: &Scope, pid: u32) -> Result<()> {
+        Group::at(app.dir()).add(pid)
+    }
+
     /// Starts the background writer. `program` is the command that runs [`serve_writer`], to which the root directory is
     /// appended.
     ///
@@ -72,7 +91,7 @@ impl Phone {
         let (Some(questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::Writer("it has no pipes".to_owned()));
         };
-        let group = self.group().child("writer")?;
+        let group = self.group().child(GROUP)?;
         let mut writer = Writer { child, questions: Some(questions), answers: BufReader::new(answers), group };
         // It waits for the specification, so nothing is written outside of the group.
         writer.group.add(writer.child.id())?;

@@ -1,4 +1,6 @@
-//! With and without brisk: apps beside a load and without one, and a verdict for each.
+//! With and without brisk: apps beside a load and without one, a verdict for each, and readers beside writers.
+
+mod storage;
 
 use brisk_results::{Gain, ProveReport, Temperature};
 
@@ -21,6 +23,7 @@ pub(crate) fn section(report: &ProveReport) -> Section {
         ratios(report),
         apps::stacks(&report.apps, "Where launches spend their time"),
         verdicts(report),
+        storage::figure(report),
         apps::table(&report.apps, brisk_results::prove::conditions::IDLE, ("of idle", apps::slowdown_cell)),
         apps::conditions(&report.conditions),
         settings(report),
@@ -43,6 +46,7 @@ fn verdict(report: &ProveReport) -> Vec<String> {
         said.extend(overall(report, word, loaded));
     }
     said.extend(gone(report));
+    said.extend(storage::verdict(report));
     if said.is_empty() {
         said.push("Nothing can be said: no app has launches both with and without brisk.".to_owned());
     }

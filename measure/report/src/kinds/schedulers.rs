@@ -213,48 +213,55 @@ fn times(report: &SchedulersReport) -> Figure {
     }
 }
 
-fn times_chart(report: &SchedulersReport, depth: Depth) -> LineChart {
-    let here = || report.points.iter().filter(|x| depth_of(x) == depth);
+/// A line for each scheduler and order of addresses at `depth`: over the share of reads, what `value` makes of a point.
+fn lines(report: &SchedulersReport, depth: Depth, value: impl Fn(&SchedulerPoint) -> Option<Point>) -> Vec<Series> {
     let mut series = Vec::new();
-    let mut words = Vec::new();
     for (i, name) in schedulers(report).into_iter().enumerate() {
         for p in [Pattern::Sequential, Pattern::Random] {
-            let mut points: Vec<&SchedulerPoint> = here().filter(|x| x.scheduler == name && x.pattern == p).collect();
-            points.sort_by_key(|x| x.read_percent);
-            let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-            words.push(format!(
-                "{name}, {}: {} at {} % reads, {} at {} %.",
-                format::pattern(p),
-                format::seconds(first.response_s.median),
-                first.read_percent,
-                format::seconds(last.response_s.median),
-                last.read_percent
-            ));
-            series.push(Series {
-                name: name.to_owned(),
-                tone: Tone::Nth(i),
-                marker: Marker::nth(i),
-                dashed: p == Pattern::Random,
-                published: false,
-                points: points
-                    .iter()
-                    .map(|x| {
-                        let text = format!(
-                            "{name}, {} % {} reads: {}",
-                            x.read_percent,
-                            format::pattern(p),
-                            format::seconds(x.response_s.median)
-                        );
-                        point(f64::from(x.read_percent), &x.response_s, text)
-                    })
-                    .collect(),
-            });
+            let of = |x: &&SchedulerPoint| depth_of(x) == depth && x.scheduler == name && x.pattern == p;
+            let mut points: Vec<Point> = report.points.iter().filter(of).filter_map(&value).collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            if !points.is_empty() {
+                series.push(Series {
+                    name: name.to_owned(),
+                    tone: Tone::Nth(i),
+                    marker: Marker::nth(i),
+                    dashed: p == Pattern::Random,
+                    published: false,
+                    points,
+                });
+            }
         }
     }
-    let law = law_for(here().map(|x| x.response_s.median));
+    series
+}
+
+/// What stands beside a point.
+fn point_words(x: &SchedulerPoint, value: &str) -> String {
+    format!("{}, {} % {} reads: {value}", x.scheduler, x.read_percent, format::pattern(x.pattern))
+}
+
+fn times_chart(report: &SchedulersReport, depth: Depth) -> LineChart {
+    let series = lines(report, depth, |x| {
+        let words = point_words(x, &format::seconds(x.response_s.median));
+        Some(point(f64::from(x.read_percent), &x.response_s, words))
+    });
+    let words = series.iter().filter_map(|line| {
+        let (first, last) = (line.points.first()?, line.points.last()?);
+        let order = format::pattern(if line.dashed { Pattern::Random } else { Pattern::Sequential });
+        Some(format!(
+            "{}, {order}: {} at {} % reads, {} at {} %.",
+            line.name,
+            format::seconds(first.y),
+            first.x,
+            format::seconds(last.y),
+            last.x
+        ))
+    });
+    let law = law_for(report.points.iter().filter(|x| depth_of(x) == depth).map(|x| x.response_s.median));
     LineChart {
         title: format!("Time to complete a mix at {}", depth_title(report, depth)),
-        description: words.join(" "),
+        description: words.collect::<Vec<_>>().join(" "),
         x: share_axis(report),
         y: Axis::new("time for the mix, s", law, format::tick),
         series,
@@ -388,38 +395,11 @@ fn worst_table(report: &SchedulersReport) -> Table {
 }
 
 fn slowdown_chart(report: &SchedulersReport, depth: Depth) -> Option<LineChart> {
-    let mut series = Vec::new();
-    for (i, name) in schedulers(report).into_iter().enumerate() {
-        for p in [Pattern::Sequential, Pattern::Random] {
-            let mut points: Vec<(u32, f64)> = report
-                .points
-                .iter()
-                .filter(|x| depth_of(x) == depth && x.scheduler == name && x.pattern == p)
-                .filter_map(|x| x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0).map(|s| (x.read_percent, s)))
-                .collect();
-            points.sort_by_key(|(percent, _)| *percent);
-            if points.is_empty() {
-                continue;
-            }
-            series.push(Series {
-                name: name.to_owned(),
-                tone: Tone::Nth(i),
-                marker: Marker::nth(i),
-                dashed: p == Pattern::Random,
-                published: false,
-                points: points
-                    .into_iter()
-                    .map(|(percent, slowdown)| Point {
-                        x: f64::from(percent),
-                        y: slowdown,
-                        range: None,
-                        words: format!("{name}, {percent} % {} reads: {}", format::pattern(p), format::times(slowdown)),
-                        mark: None,
-                    })
-                    .collect(),
-            });
-        }
-    }
+    let series = lines(report, depth, |x| {
+        let slowdown = x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0)?;
+        let words = point_words(x, &format::times(slowdown));
+        Some(Point { x: f64::from(x.read_percent), y: slowdown, range: None, words, mark: None })
+    });
     let law = law_for(series.iter().flat_map(|s| &s.points).map(|p| p.y));
     (!series.is_empty()).then(|| LineChart {
         title: format!("Slowdown of reads at {}", depth_title(report, depth)),

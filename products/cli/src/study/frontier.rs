@@ -17,7 +17,7 @@ use crate::bench::size;
 pub(super) struct Args {
     #[command(flatten)]
     every: Every,
-    /// Seconds that it takes, about [default: 180, 60 quick, 600 paper]
+    /// Seconds that it takes; with less time fewer settings are tried [default: 180, 60 quick, 600 paper]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=86_400))]
     budget: Option<u64>,
     /// Size of the work file

@@ -1,7 +1,7 @@
 //! The race: rounds of trials, who stays, who joins, who wins.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brisk_act::{Actuator, Outcome as Became};
 use brisk_core::stats::median;
@@ -11,6 +11,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::contest::{self, Outcome, Trial, Writers};
+use super::plan::{BETWEEN, Plan};
 use super::race::{self, Score};
 use super::space::{Candidate, Space};
 use super::{Options, SIZE_BYTES};
@@ -23,12 +24,10 @@ use brisk_results::{FrontierLoad, FrontierMeasure, FrontierPoint};
 /// Share of the device's time that all readers of a load ask for together. An app that is launched asks for more, but then
 /// a setting that serves it in time would take the device away from the writers, and seem to be worse to them.
 const READ_SHARE: f64 = 0.1;
-/// Rounds between the first and the last: how many stay, how many of the best bring neighbours, how many new ones join.
-const ROUNDS: [(usize, usize, usize); 3] = [(10, 4, 12), (8, 3, 8), (6, 2, 5)];
-/// Settings in the last rounds, besides those found.
-const FINALISTS: usize = 4;
-/// What a trial of one load takes besides its length: a head start for the writers, and draining what they left.
+/// What a trial takes besides its length, until that is known: a head start for the writers, and draining what they left.
 const OVERHEAD_S: f64 = 0.35;
+/// Trials of reads alone.
+const CALIBRATIONS: usize = 3;
 /// Shortest and longest trial of one load.
 const TRIAL_S: (f64, f64) = (0.25, 5.0);
 /// Trials before a setting can be on the frontier: a single one may only have been lucky.
@@ -83,8 +82,9 @@ pub(super) struct Search<'a> {
     seen: Vec<[Seen; LOADS.len()]>,
     refused: HashMap<Candidate, String>,
     random: ChaCha8Rng,
-    trials_done: usize,
-    trials_all: usize,
+    began: Instant,
+    /// What trials took besides their length, in seconds.
+    overheads_s: Vec<f64>,
     winner: Option<usize>,
 }
 
@@ -99,17 +99,15 @@ pub(super) struct Found {
 }
 
 impl<'a> Search<'a> {
+    /// A search whose budget runs since `began`.
     pub(super) fn new(
         (sense, bed, disk): (&'a Sense, &'a Bed, &'a str),
         options: &'a Options,
         space: Space,
         actuator: Actuator,
         control: &'a Control<'a>,
+        began: Instant,
     ) -> Self {
-        let last = options.common.runs as usize * (FINALISTS + 1);
-        let between: usize = ROUNDS.iter().map(|(keep, _, fresh)| keep + fresh + 1).sum();
-        let trials_all = space.beginning().len() + 1 + between + last;
-        let each_s = options.budget.as_secs_f64() / (trials_all * LOADS.len()) as f64 - OVERHEAD_S;
         Self {
             sense,
             bed,
@@ -118,37 +116,46 @@ impl<'a> Search<'a> {
             options,
             space,
             actuator,
-            trial: Duration::from_secs_f64(each_s.clamp(TRIAL_S.0, TRIAL_S.1)),
+            trial: Duration::from_secs_f64(TRIAL_S.0),
             loads: Vec::new(),
             tried: vec![Space::found()],
             seen: vec![Default::default()],
             refused: HashMap::new(),
             random: ChaCha8Rng::seed_from_u64(options.common.seed),
-            trials_done: 0,
-            trials_all,
+            began,
+            overheads_s: Vec::new(),
             winner: None,
         }
     }
 
-    /// Runs all rounds.
+    /// Runs all rounds, as many of them and with as many settings as there is time for.
     pub(super) fn run(&mut self) -> Result<()> {
         self.calibrate()?;
-        self.round(self.space.beginning())?;
-        for (keep, parents, fresh) in ROUNDS {
-            let mut field = self.best(keep);
+        let beginning = self.space.beginning();
+        let mut plan = Plan::full(beginning.len(), self.options.common.runs as usize);
+        let each_s = self.left().as_secs_f64() / (plan.turns(0) * LOADS.len()) as f64 - self.overhead_s();
+        self.trial = Duration::from_secs_f64(each_s.clamp(TRIAL_S.0, TRIAL_S.1));
+        plan = self.replan(plan, 0);
+        let beginning = self.opening(beginning, plan.beginning);
+        self.round(beginning)?;
+        for number in 0..BETWEEN {
+            plan = self.replan(plan, number + 1);
+            let Some(round) = plan.between[number] else { continue };
+            let mut field = self.best(round.keep);
             let mut joining: Vec<Candidate> = Vec::new();
-            for candidate in field.iter().take(parents).flat_map(|parent| self.space.neighbours(parent)) {
+            for candidate in field.iter().take(round.parents).flat_map(|parent| self.space.neighbours(parent)) {
                 if !self.tried.contains(&candidate) && !joining.contains(&candidate) {
                     joining.push(candidate);
                 }
             }
             joining.shuffle(&mut self.random);
-            joining.truncate(fresh);
+            joining.truncate(round.fresh);
             field.extend(joining);
             self.round(field)?;
         }
-        let finalists = self.best(FINALISTS);
-        for _ in 0..self.options.common.runs {
+        plan = self.replan(plan, BETWEEN + 1);
+        let finalists = self.best(plan.finalists);
+        for _ in 0..plan.last {
             self.round(finalists.clone())?;
         }
         let scored: Vec<(usize, Score, usize)> = finalists
@@ -162,23 +169,72 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// How long a read takes alone, from which the readers' appointments follow.
+    /// What is left of the budget.
+    fn left(&self) -> Duration {
+        self.options.budget.saturating_sub(self.began.elapsed())
+    }
+
+    /// What a trial takes besides its length: on a slow device, draining its buffer is most of it.
+    fn overhead_s(&self) -> f64 {
+        median(&self.overheads_s).unwrap_or(OVERHEAD_S)
+    }
+
+    /// The plan from round `from` on, by what is left and what turns take here.
+    fn replan(&self, plan: Plan, from: usize) -> Plan {
+        let turn_s = (self.trial.as_secs_f64() + self.overhead_s()) * LOADS.len() as f64;
+        plan.within((self.left().as_secs_f64() / turn_s) as usize, from, self.space.schedulers())
+    }
+
+    /// `count` of what a search begins with: schedulers as they are before all, then what chance draws.
+    fn opening(&mut self, mut all: Vec<Candidate>, count: usize) -> Vec<Candidate> {
+        if all.len() > count {
+            all.shuffle(&mut self.random);
+            all.sort_by_key(|candidate| self.space.changes(candidate) > 0);
+            all.truncate(count);
+        }
+        all
+    }
+
+    /// How long a read takes alone, from which the readers' appointments follow. The median of medians: a mean would count in
+    /// whatever else the machine did during one read, and with it all loads would be lighter.
     fn calibrate(&mut self) -> Result<()> {
-        for kind in &LOADS {
-            self.control.report(0.0, "reads alone");
-            let trial = Trial { readers: 1, interval: Duration::ZERO, writers: Writers::None, ..self.trial(0, 0) };
-            let alone = contest::run(self.sense, self.bed, self.disk, &trial, self.control)?;
-            let read_alone_us =
-                alone.reads.mean_us().ok_or_else(|| Error::BadLoad("no read was measured".to_owned()))?;
-            self.loads.push(FrontierLoad {
+        let mut medians_us = Vec::new();
+        for number in 0..CALIBRATIONS {
+            self.tell("reads alone");
+            let trial = Trial { readers: 1, interval: Duration::ZERO, writers: Writers::None, ..self.trial(0, number) };
+            let alone = self.contest(&trial)?;
+            medians_us.extend((alone.reads.count() > 0).then(|| alone.reads.quantile_us(0.5)));
+        }
+        let read_alone_us = median(&medians_us).ok_or_else(|| Error::BadLoad("no read was measured".to_owned()))?;
+        self.loads = LOADS
+            .iter()
+            .map(|kind| FrontierLoad {
                 name: kind.name.to_owned(),
                 readers: kind.readers,
                 read_interval_us: read_alone_us * f64::from(kind.readers) / READ_SHARE,
                 read_alone_us,
                 writers: kind.words.to_owned(),
-            });
-        }
+            })
+            .collect();
         Ok(())
+    }
+
+    /// One trial of one load, and what it took besides its length.
+    fn contest(&mut self, trial: &Trial) -> Result<Outcome> {
+        let began = Instant::now();
+        let outcome = contest::run(self.sense, self.bed, self.disk, trial, self.control)?;
+        // Reads alone leave nothing to drain.
+        if trial.writers != Writers::None {
+            self.overheads_s.push(began.elapsed().saturating_sub(trial.length).as_secs_f64());
+        }
+        Ok(outcome)
+    }
+
+    /// Shows how far it is by the clock, and what is left.
+    fn tell(&self, doing: &str) {
+        let left = self.left();
+        let share = 1.0 - left.as_secs_f64() / self.options.budget.as_secs_f64();
+        self.control.report(share, &format!("{doing}, {}", time_left(left)));
     }
 
     fn trial(&self, load: usize, number: usize) -> Trial {
@@ -195,14 +251,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One trial of each load for each of `field` and for the settings found, in drawn order.
+    /// One trial of each load for each of `field` and for the settings found, in drawn order, until the time is over. The first
+    /// round has those found in any case, as everything is relative to them.
     fn round(&mut self, mut field: Vec<Candidate>) -> Result<()> {
         field.push(Space::found());
         field.shuffle(&mut self.random);
         for candidate in field {
-            let label = self.space.label(&candidate);
-            self.control.report(self.trials_done as f64 / self.trials_all as f64, &label);
-            self.trials_done += 1;
+            let needed = candidate == Space::found() && self.seen[0].iter().any(|seen| seen.read_us.is_empty());
+            if self.left().is_zero() && !needed {
+                continue;
+            }
+            self.tell(&self.space.label(&candidate));
             if self.refused.contains_key(&candidate) {
                 continue;
             }
@@ -218,7 +277,7 @@ impl<'a> Search<'a> {
             for load in 0..LOADS.len() {
                 let number = self.seen[index][load].read_us.len();
                 let trial = Trial { realtime: self.space.priorities(&candidate), ..self.trial(load, number) };
-                let outcome = contest::run(self.sense, self.bed, self.disk, &trial, self.control)?;
+                let outcome = self.contest(&trial)?;
                 self.bed.wrote((outcome.write_bytes_per_s * trial.length.as_secs_f64()) as u64);
                 self.seen[index][load].add(&outcome, trial.length);
             }
@@ -312,6 +371,15 @@ impl<'a> Search<'a> {
     }
 }
 
+/// In words, as coarse as it is known.
+fn time_left(left: Duration) -> String {
+    match left.as_secs() {
+        0 => "nearly done".to_owned(),
+        seconds @ 1..90 => format!("about {seconds} s left"),
+        seconds => format!("about {} min left", (seconds + 30) / 60),
+    }
+}
+
 impl Seen {
     fn add(&mut self, outcome: &Outcome, length: Duration) {
         self.read_us.extend(outcome.reads.mean_us());
@@ -334,3 +402,21 @@ impl Seen {
 
 // A work file that is too small would let writers overwrite in the device's buffer what they wrote just before.
 const _: () = assert!(SIZE_BYTES / 4 >= 16 << 20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_told_in_seconds_and_then_in_minutes() {
+        for (seconds, words) in [
+            (0, "nearly done"),
+            (1, "about 1 s left"),
+            (89, "about 89 s left"),
+            (90, "about 2 min left"),
+            (600, "about 10 min left"),
+        ] {
+            assert_eq!(time_left(Duration::from_secs(seconds)), words);
+        }
+    }
+}

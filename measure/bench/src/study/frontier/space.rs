@@ -92,6 +92,11 @@ impl Space {
         Candidate { scheduler: None, steps: Vec::new() }
     }
 
+    /// How many schedulers there are to try.
+    pub(super) fn schedulers(&self) -> usize {
+        self.schedulers.len()
+    }
+
     /// What the search begins with: every scheduler as it is, the last step of each dimension alone, and each pair of last
     /// steps of the first three dimensions, which bear on the writes in flight, on who goes first, and on how often it is asked.
     pub(super) fn beginning(&self) -> Vec<Candidate> {
