@@ -295,7 +295,8 @@ impl Sources {
 
 /// Whether a group of this name is made by somebody who makes groups for apps too.
 fn is_of_a_manager(name: &str) -> bool {
-    ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin)) || matches!(name, "user.slice" | "init.scope")
+    ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin))
+        || matches!(name, "system.slice" | "user.slice")
 }
 
 /// Takes the value out of an outcome, and tells whether there was one.
@@ -345,6 +346,17 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_somebody_makes_groups_for_apps_sessions_are_not_listened_to() {
+        // At boot of a machine with systemd nobody has logged in yet.
+        for name in ["system.slice", "user.slice", "user@1000.service", "app-x-1.scope", "uid_10123"] {
+            assert!(is_of_a_manager(name), "{name}");
+        }
+        for name in ["openrc.cron", "phone", "writer", "session-1"] {
+            assert!(!is_of_a_manager(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_single_event_is_heard_at_once_and_a_crowd_together() {
