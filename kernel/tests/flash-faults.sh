@@ -5,25 +5,25 @@
 # seconds: 60
 device=$flash/flash0
 parameters='pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=16,write_cache=1,block_pages=256,spare_percent=7'
-up() { put "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
-down() { put "$flash/remove" flash0 || fail 'the device stays'; }
-control() { put "$device/control" "$*" || fail "control $*"; }
+up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
+down() { write "$flash/remove" flash0 || fail 'the device stays'; }
+control() { write "$device/control" "$*" || fail "control $*"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 # field NAME: of the probe's line in /tmp/said.
 field() { sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p" /tmp/said; }
 load() { probe /dev/flash0 "$@" >/tmp/said 2>/tmp/complaints; }
-scheduler() { put "$queue/scheduler" "$1" || fail "scheduler $1"; }
+scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1"; }
 
 step 'parameters that cannot be are refused with the reason'
 for wrong in 'pages=0' 'depth=33' 'read_ns=-1' 'nonsense=1' 'units' 'name=../x' 'queues=0' 'store=0,prealloc=1'; do
-    if put "$flash/create" "name=flash0,$parameters,$wrong"; then fail "accepted: $wrong"; fi
+    if write "$flash/create" "name=flash0,$parameters,$wrong"; then fail "accepted: $wrong"; fi
     dmesg | tail -n 1 | grep -q brisk_flash || fail "no reason for: $wrong"
 done
 [ ! -e /dev/flash0 ] || fail 'a refused device is there'
 up depth=8
-if put "$flash/create" "name=flash0,$parameters"; then fail 'two devices of one name'; fi
-if put "$device/params" queue_depth=16; then fail 'its shape changed in use'; fi
-put "$device/params" read_ns=90000,bus_page_ns=6000 || fail 'its times did not change'
+if write "$flash/create" "name=flash0,$parameters"; then fail 'two devices of one name'; fi
+if write "$device/params" queue_depth=16; then fail 'its shape changed in use'; fi
+write "$device/params" read_ns=90000,bus_page_ns=6000 || fail 'its times did not change'
 grep -q '^read_ns 90000$' "$device/params" || fail 'the times are not shown'
 
 for each in none mq-deadline kyber bfq; do
@@ -41,7 +41,7 @@ for each in none mq-deadline kyber bfq; do
     [ "$(field errors)" = 0 ] || fail "$(cat /tmp/said)"
 
     step "$each: what hangs times out, and the others go on"
-    put "$queue/io_timeout" 200 || fail io_timeout
+    write "$queue/io_timeout" 200 || fail io_timeout
     before=$(counted timeouts)
     control timeout 200 1
     probe /dev/flash0 name=hangs op=read offset=819200 size=4096 stop_bytes=8192 -- \
@@ -69,11 +69,11 @@ done
 
 step 'a flush commits, and FUA needs none of its own'
 scheduler none
-put "$device/counters" 0
+write "$device/counters" 0
 load op=randwrite fsync_every=1 stop_bytes=409600
 [ "$(counted flushes)" = 100 ] || fail "$(counted flushes) flushes"
 [ "$(field p50)" -gt 600000 ] || fail "a flushed write took $(field p50) ns"
-put "$device/counters" 0
+write "$device/counters" 0
 load op=randwrite dsync=1 stop_bytes=409600
 # Block devices flush after a synchronous write, FUA or not; a queue without FUA would flush twice.
 [ "$(counted flushes)" = 100 ] || fail "100 FUA writes made $(counted flushes) flushes"
@@ -83,7 +83,7 @@ load op=randwrite stop_bytes=40960
 
 step 'a discard empties, and is limited'
 dd if=/dev/urandom of=/dev/flash0 bs=1M count=8 oflag=direct 2>/dev/null || fail dd
-put "$device/counters" 0
+write "$device/counters" 0
 blkdiscard /dev/flash0 || fail blkdiscard
 [ "$(counted discards)" = 16 ] && [ "$(counted pages_discarded)" = 16384 ] || fail "$(counted discards) discards"
 cmp -n 67108864 /dev/flash0 /dev/zero || fail 'it does not read as zeroes'
@@ -93,5 +93,5 @@ step 'a device without a cache is not flushed, and none can be without power for
 up write_cache=0
 load op=randwrite fsync_every=1 stop_bytes=40960
 [ "$(counted flushes)" = 0 ] || fail 'it was flushed'
-if put "$device/control" 'power_cut 1'; then fail 'it keeps no images and lost its power'; fi
+if write "$device/control" 'power_cut 1'; then fail 'it keeps no images and lost its power'; fi
 down

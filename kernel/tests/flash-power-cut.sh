@@ -5,11 +5,11 @@
 # seconds: 120
 device=$flash/flash0
 up() {
-    put "$flash/create" "name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1" ||
+    write "$flash/create" "name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1" ||
         fail "no device: $(dmesg | tail -n 1)"
 }
-down() { put "$flash/remove" flash0 || fail 'the device stays'; }
-control() { put "$device/control" "$*" || fail "control $*"; }
+down() { write "$flash/remove" flash0 || fail 'the device stays'; }
+control() { write "$device/control" "$*" || fail "control $*"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 # Until a command succeeds. Time in here passes as the machine computes, so looking costs nothing.
 eventually() {
@@ -25,7 +25,7 @@ writing() { [ "$(counted writes)" -gt 100 ]; }
 lost=0
 for each in none mq-deadline kyber bfq; do
     up depth=16
-    put "$queue/scheduler" "$each" || fail "scheduler $each"
+    write "$queue/scheduler" "$each" || fail "scheduler $each"
     step "$each: pages hold what was promised, through 10 power cuts"
     probe /dev/flash0 name=a op=verify size=1048576 seed=11 stop=1500000000 -- \
         name=b op=verify size=2097152 offset=4194304 seed=12 discards=1 stop=1500000000 -- \
@@ -65,7 +65,7 @@ down
 for each in none mq-deadline kyber bfq; do
     step "$each: ext4 keeps what it synced, through 3 power cuts"
     up depth=8
-    put "$queue/scheduler" "$each" || fail "scheduler $each"
+    write "$queue/scheduler" "$each" || fail "scheduler $each"
     mkfs.ext4 -q -E nodiscard /dev/flash0 >/tmp/said 2>&1 || fail "mkfs: $(cat /tmp/said)"
     for cut in 1 2 3; do
         mount -t ext4 -o errors=continue,noinit_itable,commit=1 /dev/flash0 /mnt || fail mount

@@ -5,7 +5,7 @@
 # seconds: 60
 parameters='pages=16384,command_ns=2000,bus_page_ns=2000,read_ns=30000,read_next_ns=30000,read_floor_ns=30000,program_ns=100000,units=4,queue_depth=128,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7'
 device=$flash/flash0
-up() { put "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
+up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 # Until a command succeeds. Time in here passes as the machine computes, so looking costs nothing.
 eventually() {
@@ -28,7 +28,7 @@ for tags in 1 2 3 4 32 128; do
         step "$tags tags, $queues queues, $1"
         up "depth=$tags,queues=$queues"
         [ "$(ls /sys/block/flash0/mq | wc -l)" = "$queues" ] || fail "queues: $(ls /sys/block/flash0/mq)"
-        put "$queue/scheduler" "$1" || fail "scheduler $1"
+        write "$queue/scheduler" "$1" || fail "scheduler $1"
         probe /dev/flash0 name=a op=verify size=1048576 stop_bytes=2097152 -- \
             name=b op=verify size=1048576 offset=1048576 discards=1 stop_bytes=2097152 -- \
             name=c op=verify size=1048576 offset=2097152 dsync=1 stop_bytes=1048576 -- \
@@ -39,7 +39,7 @@ for tags in 1 2 3 4 32 128; do
         [ "$(counted in_flight_max)" -le "$tags" ] || fail "$(counted in_flight_max) in flight with $tags tags"
         # bfq keeps a device idle at times, however deep its queue.
         [ "$tags" -gt 4 ] || [ "$(counted in_flight_max)" = "$tags" ] || fail "only $(counted in_flight_max) in flight"
-        put "$flash/remove" flash0 || fail 'the device stays'
+        write "$flash/remove" flash0 || fail 'the device stays'
     done
 done
 
@@ -47,15 +47,15 @@ for each in none mq-deadline kyber bfq; do
     for queues in 1 4; do
         step "$each: pulled out in full I/O, $queues queues"
         up "depth=16,queues=$queues"
-        put "$queue/scheduler" "$each" || fail "scheduler $each"
-        put "$device/control" 'requeue 9'
-        put "$device/control" 'busy 9'
+        write "$queue/scheduler" "$each" || fail "scheduler $each"
+        write "$device/control" 'requeue 9'
+        write "$device/control" 'busy 9'
         probe /dev/flash0 name=a op=randmix:50 depth=32 stop=3000000000 -- name=b op=randread depth=4 engine=sync stop=3000000000 -- \
             name=c op=write direct=0 bytes=65536 stop=3000000000 -- name=d op=trim stop=3000000000 >/tmp/said 2>&1 &
         load=$!
         eventually busy
         usleep 30000
-        put "$flash/remove" flash0 || fail 'the device stays'
+        write "$flash/remove" flash0 || fail 'the device stays'
         [ ! -e /sys/block/flash0 ] || fail 'the disk stays'
         if [ -e "/proc/$load/exe" ]; then rmmod brisk_flash 2>/dev/null && [ -e "/proc/$load/fd/3" ] && fail 'unloaded while it is held'; fi
         wait $load
@@ -67,7 +67,7 @@ done
 step 'the module goes with devices in it, and comes again'
 for round in 1 2 3; do
     up depth=8
-    put "$flash/create" "$parameters,name=other,queues=4" || fail 'a second device'
+    write "$flash/create" "$parameters,name=other,queues=4" || fail 'a second device'
     probe /dev/flash0 op=randwrite depth=16 stop=300000000 -- file=/dev/other op=randwrite depth=16 stop=300000000 >/dev/null &
     load=$!
     eventually written
