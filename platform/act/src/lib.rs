@@ -32,4 +32,4 @@ pub use journal::Journal;
 pub use lock::Lock;
 pub use paths::Paths;
 pub use queue::BlockQueue;
-pub use undo::{Left, Report, damaged_journals, restore_leftovers};
+pub use undo::{DamagedJournal, Left, Report, damaged_journals, restore_leftovers};

@@ -1,6 +1,7 @@
 //! Putting back what a journal says. A device that was plugged in again is another device, and all of it is left. A loop device
 //! that carries another file by now is left as long as it does, and stays in the journal.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
@@ -68,8 +69,27 @@ pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> 
 /// Files in the directory of the journals that look like journals and cannot be read as such: damaged, or of a later
 /// brisk. What they tell is not undone; a restart of the machine does that.
 #[must_use]
-pub fn damaged_journals(paths: &Paths) -> Vec<PathBuf> {
-    journals(&paths.journal).filter(|file| load(file).is_none() && file.exists()).collect()
+pub fn damaged_journals(paths: &Paths) -> Vec<DamagedJournal> {
+    let damaged = journals(&paths.journal).filter(|file| load(file).is_none() && file.exists());
+    damaged.map(DamagedJournal).collect()
+}
+
+/// A journal that cannot be read. Shown, it says what that means and what helps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedJournal(
+    /// The file.
+    pub PathBuf,
+);
+
+impl fmt::Display for DamagedJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the journal {} cannot be read, so what it tells is not put back: restart the machine, which does that, or set \
+             things right by hand, and remove it",
+            self.0.display()
+        )
+    }
 }
 
 impl Report {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use brisk_act::{BlockQueue, Error, Journal, Paths, damaged_journals, restore_leftovers};
+use brisk_act::{BlockQueue, DamagedJournal, Error, Journal, Paths, damaged_journals, restore_leftovers};
 use brisk_core::knob::QueueSetting;
 use proptest::prelude::*;
 
@@ -153,7 +153,7 @@ proptest! {
             bytes.truncate(if cut { place + 1 } else { bytes.len() });
             fs::write(&file, bytes).expect("journal");
             let undone = restore_leftovers(&paths);
-            let named = damaged_journals(&paths) == [file.clone()];
+            let named = damaged_journals(&paths) == [DamagedJournal(file.clone())];
             prop_assert!(undone.is_err() || named || !file.exists() || undone.is_ok_and(|reports| reports.is_empty()));
         }
     }
@@ -301,7 +301,9 @@ fn a_file_that_is_not_a_journal_is_left_alone() {
     }
     assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![]);
     assert_eq!(journal_files(&paths.journal), 3);
-    assert_eq!(damaged_journals(&paths), ["a.json", "b.json"].map(|name| paths.journal.join(name)));
+    let damaged = damaged_journals(&paths);
+    assert_eq!(damaged, ["a.json", "b.json"].map(|name| DamagedJournal(paths.journal.join(name))));
+    assert!(damaged[0].to_string().contains("a.json cannot be read"), "{}", damaged[0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use brisk_act::{Paths, restore_leftovers};
+use brisk_act::{Paths, damaged_journals, restore_leftovers};
 use brisk_daemon::control::ClientError;
 
 use crate::status::Socket;
@@ -44,8 +44,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Puts back what dead processes have left.
 fn without_daemon(args: &Args) -> anyhow::Result<(Vec<String>, Vec<String>)> {
-    let reports = restore_leftovers(&Paths::with_run_dir(args.socket.run_dir()))?;
-    let (mut restored, mut left) = (Vec::new(), Vec::new());
+    let paths = Paths::with_run_dir(args.socket.run_dir());
+    let reports = restore_leftovers(&paths)?;
+    let mut restored = Vec::new();
+    let mut left: Vec<String> = damaged_journals(&paths).iter().map(ToString::to_string).collect();
     for (_, report) in reports {
         restored.extend(report.restored.into_iter().map(|(device, setting)| format!("{device}: {setting}")));
         left.extend(report.left.into_iter().map(|one| format!("{}: {}: {}", one.device, one.knob, one.reason)));

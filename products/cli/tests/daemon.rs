@@ -107,6 +107,17 @@ fn without_a_daemon_status_says_how_to_start_it_and_reset_has_nothing_to_do() {
 }
 
 #[test]
+fn reset_says_of_a_damaged_journal_that_it_cannot_be_undone() {
+    let (_dir, dir) = place();
+    std::fs::create_dir_all(dir.join("journal")).expect("a directory");
+    std::fs::write(dir.join("journal/briskd.1.json"), "{\"schema_ver").expect("a journal");
+    let reset = brisk(&["reset", "--run-dir", name(&dir)]);
+    let said = text(&reset.stderr);
+    assert_eq!((reset.status.code(), text(&reset.stdout)), (Some(1), String::new()));
+    assert!(said.contains("journal/briskd.1.json cannot be read, so what it tells is not put back"), "{said}");
+}
+
+#[test]
 fn a_record_explains_what_held_and_when() {
     let (_dir, dir) = place();
     let record = dir.join("day.brisk");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, Lock, Paths, restore_leftovers};
+use brisk_act::{Actuator, Lock, Paths, damaged_journals, restore_leftovers};
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
 use brisk_sense::{SampleChoice, Sampler, Sense, SessionWatch};
@@ -130,6 +130,7 @@ fn put_back_leftovers(paths: &Paths, trouble: &mut Vec<String>) {
         }
         Err(error) => trouble.push(format!("not everything from before is put back: {}", in_one_line(&error))),
     }
+    trouble.extend(damaged_journals(paths).iter().map(ToString::to_string));
 }
 
 /// The number of the group that may read from the socket.
