@@ -233,7 +233,9 @@ void job_run_verify(struct job *job)
 		first = (uint32_t)(random_next(&job->random) % (v.count - count + 1));
 		kind = (uint32_t)(random_next(&job->random) % 100);
 		if (kind < 55)
-			done = write_pages(&v, first, count);
+			done = write_pages(&v, first, count) &&
+			       (!job->options.fsync_every ||
+				++job->writes % job->options.fsync_every || flush(&v));
 		else if (kind < 90)
 			done = read_pages(&v, first, count);
 		else if (kind < 95 && job->options.discards)

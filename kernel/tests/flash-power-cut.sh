@@ -48,6 +48,20 @@ for each in none mq-deadline kyber bfq; do
 done
 [ "$lost" -gt 100 ] || fail "only $lost pages were lost in 40 power cuts: this tested nothing"
 
+step 'what was promised is not lost with what was written over it'
+up depth=4
+probe /dev/flash0 op=verify size=65536 fsync_every=2 seed=15 stop=1200000000 >/tmp/said 2>/tmp/complaints &
+load=$!
+eventually writing
+for cut in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    usleep 29000
+    control "power_cut $cut"
+    usleep 2000
+    control power_on
+done
+wait $load || fail "broken promises: $(head -n 3 /tmp/complaints)"
+down
+
 step "without power the pages at risk are lost: $lost so far; without flushes most writes are"
 up depth=32
 probe /dev/flash0 op=randwrite depth=32 stop=100000000 >/dev/null
