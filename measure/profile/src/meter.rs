@@ -101,7 +101,9 @@ pub fn choose(sense: &Sense, lab: &Lab, disk: &str, is_lab: bool, wanted: Option
 }
 
 impl MeterKind {
-    pub(crate) fn name(self) -> &'static str {
+    /// Its name in options and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Rapl => "rapl",
             Self::Rails => "rails",

@@ -11,7 +11,7 @@ use brisk_bench::{Control, Error, Result};
 use brisk_lab::Lab;
 use brisk_launch::scope::Scope;
 use brisk_phone::{Beside, Phone};
-use brisk_profile::meter::{self, About, Meter, MeterKind, Work};
+use brisk_profile::meter::{self, About, Meter, Work};
 use brisk_results::{Direction, Header, ProfileMeter, ProveStorage};
 use brisk_sense::Sense;
 
@@ -69,12 +69,7 @@ pub(super) fn measure(
 }
 
 fn in_words(about: &About) -> ProfileMeter {
-    let name = match about.kind {
-        MeterKind::Rapl => "rapl",
-        MeterKind::Battery => "battery",
-        MeterKind::Modelled => "modelled",
-    };
-    ProfileMeter { name: name.to_owned(), what: about.what.clone(), uncertainty: about.uncertainty.clone() }
+    ProfileMeter { name: about.kind.name().to_owned(), what: about.what.clone(), uncertainty: about.uncertainty.clone() }
 }
 
 /// Turns on a phone. The readers are an app in a control group of its own, as a desktop would make it; the writers are where
