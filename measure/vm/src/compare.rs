@@ -10,8 +10,8 @@ use crate::Watch;
 use crate::case::{Case, Setup, cases};
 use crate::error::Result;
 use crate::figures::{Outcome, measures, tried};
-use crate::lab::Lab;
-use crate::refuse::{LATENESS_NS_MEAN_MAX, REPEAT_PERCENT_MAX};
+use crate::lab::{Lab, Length};
+use crate::refuse::{LATENESS_NS_MEAN_MAX, REPEAT_PERCENT_MAX, SEARCH_REPEAT_PERCENT_MAX};
 use crate::scenario::Scenario;
 use crate::schedulers::Settings;
 use crate::search::{Tried, best, neighbours};
@@ -70,9 +70,11 @@ pub fn compare(
         let search = Search { scenario, options, names: &names, write_min_percent };
         search.run(lab, known, watch)?;
     }
+    let searched = lab.take_seen();
     let setups = setups(&names, options, known);
     let all: Vec<Case> = setups.iter().flat_map(|(setup, ..)| cases(scenario, setup, &options.seeds)).collect();
-    let outcomes = lab.run(scenario, &all, options.scale, watch)?;
+    let length = Length { scale: options.scale, repeat_percent_max: REPEAT_PERCENT_MAX };
+    let outcomes = lab.run(scenario, &all, length, watch)?;
     let mut rows = Vec::new();
     for (setup, is_tuned, tried) in setups {
         match measures(scenario, &setup, &outcomes) {
@@ -112,8 +114,8 @@ pub fn compare(
             repeat_percent: seen.fidelity.repeat_percent,
             repeat_percent_bound: REPEAT_PERCENT_MAX,
             repeat_percent_of_jobs: seen.fidelity.repeat_percent_of_jobs,
-            boots: seen.boots,
-            cases: seen.cases,
+            boots: searched.boots + seen.boots,
+            cases: searched.cases + seen.cases,
         },
     })
 }
@@ -195,6 +197,7 @@ impl Search<'_> {
         let all = setups.iter().flat_map(|setup| cases(self.scenario, setup, &[SEARCH_SEED]));
         // Slowdowns are for the figures.
         let all: Vec<Case> = all.filter(|case| case.alone.is_none()).collect();
-        lab.run(self.scenario, &all, self.options.scale * self.options.search_scale, watch)
+        let scale = self.options.scale * self.options.search_scale;
+        lab.run(self.scenario, &all, Length { scale, repeat_percent_max: SEARCH_REPEAT_PERCENT_MAX }, watch)
     }
 }

@@ -55,6 +55,15 @@ pub struct Seen {
     pub fidelity: Fidelity,
 }
 
+/// How long cases are, and what follows from that.
+#[derive(Debug, Clone, Copy)]
+pub struct Length {
+    /// Over those of the scenario's file.
+    pub scale: f64,
+    /// How far a case may differ from its repeat.
+    pub repeat_percent_max: f64,
+}
+
 /// What a boot gave.
 #[derive(Debug)]
 struct Booted {
@@ -123,8 +132,14 @@ impl Lab {
     ///
     /// # Errors
     /// When a boot fails or is refused: no figure is given of any.
-    pub fn run(&mut self, scenario: &Scenario, cases: &[Case], scale: f64, watch: Watch<'_>) -> Result<Vec<Outcome>> {
-        let portions = boots(scenario, cases, scale, self.jobs);
+    pub fn run(
+        &mut self,
+        scenario: &Scenario,
+        cases: &[Case],
+        length: Length,
+        watch: Watch<'_>,
+    ) -> Result<Vec<Outcome>> {
+        let portions = boots(scenario, cases, length.scale, self.jobs);
         let lab = &*self;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (tell, told) = channel();
@@ -134,7 +149,7 @@ impl Lab {
                 let Some(portion) = portions.get(place).filter(|_| !failed.load(Ordering::Relaxed)) else { break };
                 // Nobody listens any more only when this run has ended.
                 let progress = |index, doing| drop(tell.send((place, Progressed::At(index, doing))));
-                let booted = lab.boot(scenario, portion, place, scale, watch.stop, &progress);
+                let booted = lab.boot(scenario, portion, place, length, watch.stop, &progress);
                 failed.fetch_or(booted.is_err(), Ordering::Relaxed);
                 let _ = tell.send((place, Progressed::Ended(booted)));
             }
@@ -174,15 +189,15 @@ impl Lab {
         scenario: &Scenario,
         cases: &[Case],
         place: usize,
-        scale: f64,
+        length: Length,
         stop: &AtomicBool,
         progress: &dyn Fn(usize, String),
     ) -> Result<Booted> {
         let watch = Watch { stop, progress: &|_, _| {} };
         // The first case again, to see that the boot agrees with itself.
         let planned: Vec<Case> = cases.iter().chain(cases.first()).cloned().collect();
-        let script = plan::script(scenario, &planned, scale);
-        let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, scale)).sum();
+        let script = plan::script(scenario, &planned, length.scale);
+        let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, length.scale)).sum();
         let nth = if place == 0 { String::new() } else { format!("-{}", place + 1) };
         let name = format!("{}-{}{nth}", self.kernel.series, scenario.name);
         let wanted = self.wanted(scenario.file_system, &planned)?;
@@ -198,7 +213,8 @@ impl Lab {
                 }
             })?;
         let console = console::parse(&console);
-        let fidelity = judge(&console, planned.len()).map_err(|why| Error::Refused { why, log })?;
+        let fidelity =
+            judge(&console, planned.len(), length.repeat_percent_max).map_err(|why| Error::Refused { why, log })?;
         let outcomes = cases.iter().zip(&console.cases).map(|(case, output)| outcome(scenario, case, output)).collect();
         Ok(Booted { outcomes, fidelity })
     }
