@@ -1,9 +1,10 @@
 # The lab's device fails as it is told to: read errors, requests that hang, refusals, requeues; and what needs no fault:
 # flushes, FUA, discards, wrong parameters.
 # needs: blkdiscard
-# modules: mq-deadline kyber-iosched bfq
+# modules: mq-deadline kyber-iosched bfq smartio
 # seconds: 60
 device=$flash/flash0
+schedulers='none mq-deadline kyber bfq smartio'
 parameters='pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=16,write_cache=1,block_pages=256,spare_percent=7'
 up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
@@ -26,7 +27,7 @@ if write "$device/params" queue_depth=16; then fail 'its shape changed in use'; 
 write "$device/params" read_ns=90000,bus_page_ns=6000 || fail 'its times did not change'
 grep -q '^read_ns 90000$' "$device/params" || fail 'the times are not shown'
 
-for each in none mq-deadline kyber bfq; do
+for each in $schedulers; do
     scheduler "$each"
     step "$each: a read error reaches its reader and nobody else"
     control read_error 100 8

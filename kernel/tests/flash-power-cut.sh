@@ -1,9 +1,10 @@
 # A power cut takes back what no flush has promised, and nothing else: held to its promises page by page under every
 # scheduler, and by ext4 and its fsck.
 # needs: mkfs.ext4 e2fsck
-# modules: mq-deadline kyber-iosched bfq
+# modules: mq-deadline kyber-iosched bfq smartio
 # seconds: 120
 device=$flash/flash0
+schedulers='none mq-deadline kyber bfq smartio'
 up() {
     write "$flash/create" "name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1" ||
         fail "no device: $(dmesg | tail -n 1)"
@@ -23,7 +24,7 @@ eventually() {
 writing() { [ "$(counted writes)" -gt 100 ]; }
 
 lost=0
-for each in none mq-deadline kyber bfq; do
+for each in $schedulers; do
     up depth=16
     write "$queue/scheduler" "$each" || fail "scheduler $each"
     step "$each: pages hold what was promised, through 10 power cuts"
@@ -76,7 +77,7 @@ control power_on
 dd if=/dev/flash0 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || fail 'no read with power'
 down
 
-for each in none mq-deadline kyber bfq; do
+for each in $schedulers; do
     step "$each: ext4 keeps what it synced, through 3 power cuts"
     up depth=8
     write "$queue/scheduler" "$each" || fail "scheduler $each"

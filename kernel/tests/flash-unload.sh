@@ -1,10 +1,11 @@
 # The lab's device with 1 to 128 tags and 1 to 4 hardware queues, pulled out in full I/O, and its module unloaded while
 # others still hold a device that is gone.
-# modules: mq-deadline kyber-iosched bfq
+# modules: mq-deadline kyber-iosched bfq smartio
 # cpus: 4
 # seconds: 60
 parameters='pages=16384,command_ns=2000,bus_page_ns=2000,read_ns=30000,read_next_ns=30000,read_floor_ns=30000,program_ns=100000,units=4,queue_depth=128,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7'
 device=$flash/flash0
+schedulers='none mq-deadline kyber bfq smartio'
 up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 # Until a command succeeds. Time in here passes as the machine computes, so looking costs nothing.
@@ -23,8 +24,9 @@ number=0
 for tags in 1 2 3 4 32 128; do
     for queues in 1 2 4; do
         number=$((number + 1))
-        set -- none mq-deadline kyber bfq
-        shift $((number % 4))
+        # shellcheck disable=SC2086
+        set -- $schedulers
+        shift $((number % $#))
         step "$tags tags, $queues queues, $1"
         up "depth=$tags,queues=$queues"
         [ "$(ls /sys/block/flash0/mq | wc -l)" = "$queues" ] || fail "queues: $(ls /sys/block/flash0/mq)"
@@ -43,7 +45,7 @@ for tags in 1 2 3 4 32 128; do
     done
 done
 
-for each in none mq-deadline kyber bfq; do
+for each in $schedulers; do
     for queues in 1 4; do
         step "$each: pulled out in full I/O, $queues queues"
         up "depth=16,queues=$queues"
