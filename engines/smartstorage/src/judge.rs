@@ -129,7 +129,7 @@ fn judge_one(config: &Config, model: &Model, one_for_all: &Setting, workload: &W
             };
             let (cost, energy_ratio, delay_ratio) = cost(&setting)?;
             let over_best_low = low_over(config, workload, &setting, best);
-            let delay_low = workload.cell(&setting).and_then(|cell| low(cell.rounds.iter().map(|ratio| ratio.delay)));
+            let delay_low = workload.cell(&setting).and_then(|cell| low(cell.rounds.values().map(|ratio| ratio.delay)));
             Some(Pick {
                 chooser,
                 setting,
@@ -148,7 +148,7 @@ fn judge_one(config: &Config, model: &Model, one_for_all: &Setting, workload: &W
 fn low_over(config: &Config, workload: &Workload, setting: &Setting, best: &Setting) -> Option<f64> {
     let (these, those) = (&workload.cell(setting)?.rounds, &workload.cell(best)?.rounds);
     let cost = |ratio: &Ratio| blend(config.delay_share, ratio.energy, ratio.delay);
-    low(these.iter().zip(those).map(|(this, that)| cost(this) / cost(that)))
+    low(these.iter().filter_map(|(round, this)| Some(cost(this) / cost(those.get(round)?))))
 }
 
 fn low(ratios: impl Iterator<Item = f64>) -> Option<f64> {
@@ -268,7 +268,7 @@ mod tests {
         let mut workload = near("reads", 1.0);
         let with = |workload: &mut Workload, setting: usize, energies: [f64; 5]| {
             let rounds = energies.map(|energy| Ratio { energy, delay: 1.0 });
-            workload.cells[setting].rounds = rounds.to_vec();
+            workload.cells[setting].rounds = (0..).zip(rounds).collect();
         };
         with(&mut workload, 0, [1.0; 5]);
         with(&mut workload, 1, [0.90, 1.02, 0.91, 1.05, 0.92]);

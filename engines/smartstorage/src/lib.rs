@@ -10,7 +10,7 @@
 //!   measured on the device; it knows when it does not know, and takes back what made things worse.
 //!
 //! Terms: a *pattern* is what a device is asked for in a second ([`pattern::Pattern`]); a *setting* is a scheduler and a
-//! queue depth ([`Setting`]); the *cost* of a setting is its energy or delay over that of the device's own setting.
+//! queue depth, and perhaps read-ahead and throttling ([`Setting`]); the *cost* of a setting is its energy or delay over that of the device's own setting.
 //!
 //! Properties, each with a test: `nearest_proportion_gives_18_of_the_20_published_rows`; `a_pattern_like_none_gets_no_wish`;
 //! `it_never_flaps`; `what_made_things_worse_is_taken_back_and_remembered`; `same_inputs_give_the_same_decision`.

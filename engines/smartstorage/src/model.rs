@@ -12,6 +12,8 @@
 //! beat the device's own setting there, and neither 2, 3, 5 nor 8 neighbours beat one. Since then rounds are compared
 //! pair by pair, and a saving counts only when it can be told from none.
 
+use std::collections::BTreeMap;
+
 use brisk_core::decision::Device;
 use serde::{Deserialize, Serialize};
 
@@ -80,9 +82,9 @@ pub struct Cell {
     /// From when the write was due to its end.
     pub write_us_mean: Option<f64>,
     /// What each round came to over the device's own setting in the same round, a moment before or after: whatever else the
-    /// machine did then is in both. Empty where rounds are not told apart.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rounds: Vec<Ratio>,
+    /// machine did then is in both. By number of the round; empty where rounds are not told apart.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounds: BTreeMap<u32, Ratio>,
     /// Upper ends of the intervals of their medians; absent with fewer than three rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<Ratio>,
@@ -138,7 +140,8 @@ impl Cell {
     }
 
     fn median_of_rounds(&self) -> Option<Ratio> {
-        let median = |of: fn(&Ratio) -> f64| brisk_core::stats::median(&self.rounds.iter().map(of).collect::<Vec<_>>());
+        let median =
+            |of: fn(&Ratio) -> f64| brisk_core::stats::median(&self.rounds.values().map(of).collect::<Vec<_>>());
         Some(Ratio { energy: median(|ratio| ratio.energy)?, delay: median(|ratio| ratio.delay)? })
     }
 
@@ -153,11 +156,13 @@ impl Cell {
 }
 
 impl Workload {
-    /// Its numbers under a setting; for `none` under the nearest depth, since what the driver lacks cannot be set.
+    /// Its numbers under a setting; where that was not measured, under the nearest depth, since what the driver lacks cannot be
+    /// set, and without what it says more, which is measured only where it can matter.
     #[must_use]
     pub fn cell(&self, setting: &Setting) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.setting == *setting).or_else(|| {
-            let same = self.cells.iter().filter(|cell| cell.setting.scheduler == setting.scheduler);
+            let plain = self.cells.iter().filter(|cell| cell.setting.is_plain());
+            let same = plain.filter(|cell| cell.setting.scheduler == setting.scheduler);
             same.min_by_key(|cell| cell.setting.depth_requests.abs_diff(setting.depth_requests))
         })
     }
@@ -217,7 +222,7 @@ impl Model {
                     cell.read_us_mean.unwrap_or(0.0),
                     cell.write_us_mean.unwrap_or(0.0),
                 ];
-                let ratios = cell.rounds.iter().chain(&cell.high).flat_map(|ratio| [ratio.energy, ratio.delay]);
+                let ratios = cell.rounds.values().chain(&cell.high).flat_map(|ratio| [ratio.energy, ratio.delay]);
                 numbers.into_iter().chain(ratios).all(|number| number.is_finite() && number >= 0.0)
             };
             if let Some(cell) = workload.cells.iter().find(|cell| !sane(cell)) {
@@ -295,7 +300,7 @@ pub(crate) mod tests {
             request_uj_mean: uj,
             read_us_mean: (reads > 0.0).then_some(us),
             write_us_mean: (writes > 0.0).then_some(us),
-            rounds: Vec::new(),
+            rounds: BTreeMap::new(),
             high: None,
         };
         let workload = |name: &str, reads, writes, none: (f64, f64), bfq: (f64, f64)| Workload {
@@ -359,7 +364,7 @@ pub(crate) mod tests {
         let cost = |high: f64| {
             let mut model = model();
             let cell = &mut model.workloads[0].cells[1];
-            cell.rounds = [0.6, 0.7, 1.2].map(|energy| Ratio { energy, delay: 0.9 }).to_vec();
+            cell.rounds = (0..).zip([0.6, 0.7, 1.2].map(|energy| Ratio { energy, delay: 0.9 })).collect();
             cell.high = Some(Ratio { energy: high, delay: 0.95 });
             let advice = model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
             advice.costs.iter().find(|(setting, _)| setting.scheduler == "none").expect("there").1

@@ -1,4 +1,12 @@
 //! A scheduler with a queue depth, and what it takes to put it in force.
+//!
+//! A setting may say more: read-ahead, the target of write-back throttling, and how the kernel treats the device's cache. These
+//! concern what goes through the page cache, and are searched for after scheduler and depth.
+//!
+//! *The cache.* `write through` makes the kernel send no flushes at all. On a device that has a volatile cache, what apps were
+//! told is durable would be lost with the power, whatever that saves; so a setting cannot say it, and only the safe
+//! way exists: `write back` where the device was found with `write through`, which costs flushes and protects what somebody
+//! was mistaken about. (The dissertation rebuilt the kernel for its write cache; its batteries were soldered in.)
 
 use std::fmt;
 
@@ -9,18 +17,39 @@ use serde::{Deserialize, Serialize};
 /// Driver tags of a device that does not tell (BLKDEV_DEFAULT_RQ of the kernel).
 const TAGS_USUAL_REQUESTS: u32 = 128;
 
-/// A scheduler with a queue depth, written `bfq/4`.
+/// A scheduler with a queue depth, written `bfq/4`; what it says more follows, such as `bfq/4 ra512 wbt0`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Setting {
     /// The I/O scheduler.
     pub scheduler: String,
     /// Requests that the queue holds (`nr_requests`).
     pub depth_requests: u32,
+    /// Read-ahead in KiB; absent: the device's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kb: Option<u32>,
+    /// Target of write-back throttling in us, 0 for none; absent: the device's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wbt_lat_usec: Option<u32>,
+    /// Flushes are sent also to a device that was found to get none. Never the other way; see the module.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub write_back: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.scheduler, self.depth_requests)
+        write!(f, "{}/{}", self.scheduler, self.depth_requests)?;
+        if let Some(kb) = self.read_ahead_kb {
+            write!(f, " ra{kb}")?;
+        }
+        if let Some(us) = self.wbt_lat_usec {
+            write!(f, " wbt{us}")?;
+        }
+        if self.write_back { f.write_str(" write-back") } else { Ok(()) }
     }
 }
 
@@ -28,7 +57,19 @@ impl Setting {
     /// A setting.
     #[must_use]
     pub fn new(scheduler: &str, depth_requests: u32) -> Self {
-        Self { scheduler: scheduler.to_owned(), depth_requests }
+        Self {
+            scheduler: scheduler.to_owned(),
+            depth_requests,
+            read_ahead_kb: None,
+            wbt_lat_usec: None,
+            write_back: false,
+        }
+    }
+
+    /// Whether it is a scheduler with a depth and nothing else.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::new(&self.scheduler, self.depth_requests)
     }
 
     /// What `device` had before brisk; `None` when that is not known.
@@ -61,6 +102,16 @@ impl Setting {
         } else if self.depth_requests < tags_requests(device) {
             wishes.push(wish(QueueSetting::DriverTags, depth));
         }
+        // What the device does not show it cannot be given.
+        let mut more = |setting: QueueSetting, value: Option<String>| {
+            if let Some(value) = value.filter(|_| device.original(&setting).is_some()) {
+                wishes.push(wish(setting, value));
+            }
+        };
+        more(QueueSetting::ReadAheadKb, self.read_ahead_kb.map(|kb| kb.to_string()));
+        more(QueueSetting::WbtLatUsec, self.wbt_lat_usec.map(|us| us.to_string()));
+        let through = device.original(&QueueSetting::WriteCache) == Some("write through");
+        more(QueueSetting::WriteCache, (self.write_back && through).then(|| "write back".to_owned()));
         Some(wishes)
     }
 }
@@ -109,6 +160,32 @@ mod tests {
             assert_eq!(wished(&none, &device(originals)).map(|wishes| wishes.len()), Some(1));
         }
         assert_eq!(wished(&Setting::new("none", 16), &device(&[("driver_tags", "64")])).map(|w| w.len()), Some(2));
+    }
+
+    #[test]
+    fn what_it_says_more_is_wished_for_where_the_device_has_it() {
+        let full =
+            Setting { read_ahead_kb: Some(512), wbt_lat_usec: Some(0), write_back: true, ..Setting::new("bfq", 4) };
+        assert_eq!(full.to_string(), "bfq/4 ra512 wbt0 write-back");
+        assert!(!full.is_plain() && Setting::new("bfq", 4).is_plain());
+        let of =
+            |originals: &[(&str, &str)]| wished(&full, &device(originals)).expect("offered").split_off(2).join(" ");
+        assert_eq!(
+            of(&[("read_ahead_kb", "128"), ("wbt_lat_usec", "2000"), ("write_cache", "write back")]),
+            "queue/mmcblk0/read_ahead_kb=512 queue/mmcblk0/wbt_lat_usec=0"
+        );
+        assert_eq!(of(&[("write_cache", "write through")]), "queue/mmcblk0/write_cache=write back");
+        assert_eq!(of(&[]), "");
+    }
+
+    #[test]
+    fn no_setting_hides_a_volatile_cache() {
+        let text = r#"{"scheduler": "none", "depth_requests": 4, "write_back": false}"#;
+        let setting: Setting = serde_json::from_str(text).expect("a setting");
+        for cache in ["write back", "write through"] {
+            let wishes = wished(&setting, &device(&[("write_cache", cache)])).expect("offered");
+            assert!(wishes.iter().all(|wish| !wish.contains("write_cache")), "{wishes:?}");
+        }
     }
 
     #[test]

@@ -96,7 +96,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Workload>> {
         ));
     }
     let about = format!("job of {}", path.display());
-    Ok(jobs.into_iter().map(|(name, job)| Workload { name, about: about.clone(), ask: job.ask() }).collect())
+    Ok(jobs
+        .into_iter()
+        .map(|(name, job)| Workload { name, about: about.clone(), cached: false, ask: job.ask() })
+        .collect())
 }
 
 impl Job {

@@ -93,7 +93,7 @@ fn of(measured: Measured, options: &Options, config: &Config, judged: &[Judged])
 }
 
 /// The setting of least energy among those that are not too slow.
-fn best<'a>(config: &Config, workload: &'a Workload, own: &'a Setting) -> &'a Setting {
+pub(crate) fn best<'a>(config: &Config, workload: &'a Workload, own: &'a Setting) -> &'a Setting {
     let allowed = |setting: &Setting| {
         let (energy, delay) = workload.ratios(setting, own)?;
         (setting == own || delay <= 1.0 + config.slower_share_max).then_some(energy)
@@ -111,7 +111,12 @@ fn in_words(meter: &About) -> ProfileMeter {
 }
 
 fn setting(setting: &Setting) -> ProfileSetting {
-    ProfileSetting { scheduler: setting.scheduler.clone(), queue_depth_requests: setting.depth_requests }
+    ProfileSetting {
+        scheduler: setting.scheduler.clone(),
+        queue_depth_requests: setting.depth_requests,
+        read_ahead_kb: setting.read_ahead_kb,
+        wbt_lat_usec: setting.wbt_lat_usec,
+    }
 }
 
 fn judged_in_words(config: &Config, one: &Judged) -> ProfileJudged {

@@ -7,7 +7,10 @@
 //! savings that are unsure, so a noisy profile does no harm. After each cell what is known is on disk, and a run that
 //! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
 
+mod search;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -134,6 +137,31 @@ struct Unfinished {
     cells: Vec<(u32, usize, usize, Sums)>,
 }
 
+/// What is measured together: rounds of the same number are pairs.
+struct Todo {
+    /// The number of the first round: a multiple of [`PHASE_ROUNDS`].
+    first: u32,
+    settings: Vec<usize>,
+    workloads: Vec<usize>,
+    /// Cells that come after these, about.
+    later_cells: u64,
+}
+
+/// What a round changes.
+struct Stand<'a> {
+    queue: &'a mut BlockQueue,
+    journal: &'a mut Journal,
+    unfinished: &'a mut Unfinished,
+    file: &'a Path,
+}
+
+/// Rounds of one phase have numbers up to this from each other.
+const PHASE_ROUNDS: u32 = 1_000;
+
+fn phase(round: u32) -> u32 {
+    round / PHASE_ROUNDS
+}
+
 /// Where everything is.
 struct Bench<'a> {
     options: &'a Options,
@@ -141,6 +169,8 @@ struct Bench<'a> {
     disk: String,
     place: Place,
     work: WorkFile,
+    /// The same through the page cache.
+    cached: std::fs::File,
     engine: Engine,
     meter: Box<dyn Meter>,
     sampler: Sampler,
@@ -169,7 +199,7 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
     }
     let about = meter.about();
     let unfinished_file = store::unfinished_of(&options.profiles, &model, options.held_out);
-    let plan = Plan {
+    let mut plan = Plan {
         version: MODEL_VERSION,
         device: model.clone(),
         kernel: sense.kernel_release()?,
@@ -189,9 +219,13 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
     let work = WorkFile::prepare(&place, options.size, &engine, options.seed, control)?;
     head.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
     let sampler = Sampler::new(sense.clone(), SampleChoice { devices: vec![disk.clone()], groups: vec![] })?;
-    let mut bench = Bench { options, control, disk, place, work, engine, meter, sampler };
-    let journal = Journal::open("profile", paths).map_err(act("open the journal of changes"))?;
-    let written_bytes = bench.all_rounds(&plan, &mut queue, journal, &mut unfinished, &unfinished_file)?;
+    let cached = reopened(&work).map_err(|source| Error::File { doing: "reopen", path: place.path.clone(), source })?;
+    let mut bench = Bench { options, control, disk, place, work, cached, engine, meter, sampler };
+    let mut journal = Journal::open("profile", paths).map_err(act("open the journal of changes"))?;
+    let mut stand =
+        Stand { queue: &mut queue, journal: &mut journal, unfinished: &mut unfinished, file: &unfinished_file };
+    let mut written_bytes = bench.rounds(&plan, &search::grid(&plan), &mut stand)?;
+    written_bytes += bench.search(sense, &mut plan, &mut stand)?;
 
     let (model, rates) = table(&plan, &unfinished, model, kind);
     if rates.values().any(|(_, kept_up)| !kept_up) {
@@ -295,32 +329,32 @@ fn median(rounds: &[&Sums], of: impl Fn(&Sums) -> Option<f64>) -> Option<f64> {
 }
 
 impl Bench<'_> {
-    /// Goes through all cells that are missing. Gives the bytes that were written.
-    fn all_rounds(
-        &mut self,
-        plan: &Plan,
-        queue: &mut BlockQueue,
-        mut journal: Journal,
-        unfinished: &mut Unfinished,
-        file: &Path,
-    ) -> Result<u64> {
+    /// Goes through rounds of these workloads and settings, as far as cells are missing. Rounds are counted from `first` on.
+    /// Gives the bytes that were written.
+    pub(super) fn rounds(&mut self, plan: &Plan, todo: &Todo, stand: &mut Stand<'_>) -> Result<u64> {
+        let (queue, journal) = (&mut *stand.queue, &mut *stand.journal);
+        let (unfinished, file) = (&mut *stand.unfinished, stand.file);
         let (settings, workloads) = (&plan.settings, &plan.workloads);
-        let all = u64::from(self.options.rounds) * (settings.len() * workloads.len()) as u64;
-        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed);
+        let cells = |todo: &Todo| u64::from(self.options.rounds) * (todo.settings.len() * todo.workloads.len()) as u64;
+        let begun = unfinished.cells.iter().filter(|(round, ..)| phase(*round) < phase(todo.first)).count() as u64;
+        let all = begun + cells(todo) + todo.later_cells;
+        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed ^ u64::from(todo.first));
         let mut written_bytes = 0;
-        for round in 0..self.options.rounds {
-            let mut order: Vec<usize> = (0..settings.len()).collect();
+        for round in todo.first..todo.first + self.options.rounds {
+            let mut order = todo.settings.clone();
             order.shuffle(&mut random);
-            let mut inner: Vec<usize> = (0..workloads.len()).collect();
+            let mut inner = todo.workloads.clone();
             inner.shuffle(&mut random);
             let pairs = inner.iter().flat_map(|&workload| order.iter().map(move |&setting| (workload, setting)));
             for (workload, setting) in pairs.collect::<Vec<_>>() {
                 if unfinished.has(round, setting, workload) {
                     continue;
                 }
-                let applied = apply(queue, &mut journal, &settings[setting], &plan.own);
-                // More than the driver has is refused under `none`; the cells of that setting stay away.
-                if settings[setting].scheduler == "none" && matches!(applied, Err(Error::Act { .. })) {
+                let applied = apply(queue, journal, &settings[setting], &plan.own);
+                // More than the driver has is refused under `none`, and not every device has all that a setting may say; the
+                // cells of that setting stay away.
+                let may_be_refused = settings[setting].scheduler == "none" || !settings[setting].is_plain();
+                if may_be_refused && matches!(applied, Err(Error::Act { .. })) {
                     journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)))?;
                     continue;
                 }
@@ -345,6 +379,10 @@ impl Bench<'_> {
         Ok(written_bytes)
     }
 
+    fn cached_failed(&self, errno: rustix::io::Errno) -> Error {
+        Error::File { doing: "empty the page cache of", path: self.place.path.clone(), source: errno.into() }
+    }
+
     fn tell(&self, done: u64, all: u64, setting: &Setting, workload: &str) {
         let left_s = (all - done) as f64 * self.options.cell.as_secs_f64() * AROUND;
         let left = if left_s >= 90.0 { format!("{:.0} min", left_s / 60.0) } else { format!("{left_s:.0} s") };
@@ -357,6 +395,11 @@ impl Bench<'_> {
             return Err(Error::Stopped);
         }
         self.work.sync(&self.place)?;
+        if workload.cached {
+            rustix::fs::fdatasync(&self.cached).map_err(|errno| self.cached_failed(errno))?;
+            let all = rustix::fs::Advice::DontNeed;
+            rustix::fs::fadvise(&self.cached, 0, None, all).map_err(|errno| self.cached_failed(errno))?;
+        }
         let seed = self.options.seed;
         let before = self.sampler.snapshot()?;
         self.meter.begin()?;
@@ -365,7 +408,8 @@ impl Bench<'_> {
             Ask::Open(streams) => {
                 let region = self.work.region();
                 let time = self.options.cell;
-                let served = open_loop::run(self.work.fd(), region, streams, time, seed, self.control.stop)?;
+                let file = if workload.cached { self.cached.as_fd() } else { self.work.fd() };
+                let served = open_loop::run(file, region, streams, time, seed, self.control.stop)?;
                 let sum_us = |times: &brisk_bench::latency::Times| {
                     times.mean_us().map_or((0, 0.0), |mean| (times.count(), mean * times.count() as f64))
                 };
@@ -395,7 +439,10 @@ impl Bench<'_> {
         };
         sums.elapsed_s = elapsed.as_secs_f64();
         let after = self.sampler.snapshot()?;
-        // What is in the device's buffer belongs to this cell.
+        // What is in the page cache and the device's buffer belongs to this cell.
+        if workload.cached {
+            rustix::fs::fdatasync(&self.cached).map_err(|errno| self.cached_failed(errno))?;
+        }
         self.work.sync(&self.place)?;
         sums.energy_uj = self.meter.end(&Work { cpu_ns, requests: sums.reads + sums.writes })?;
         if let Some(interval) = after.since(&before)
@@ -407,14 +454,28 @@ impl Bench<'_> {
     }
 }
 
+/// The work file once more, through the page cache.
+fn reopened(work: &WorkFile) -> std::io::Result<std::fs::File> {
+    let path = format!("/proc/self/fd/{}", work.fd().as_raw_fd());
+    std::fs::File::options().read(true).write(true).open(path)
+}
+
 /// Puts `setting` in force, from the device's own.
 fn apply(queue: &mut BlockQueue, journal: &mut Journal, setting: &Setting, own: &Setting) -> Result<()> {
     if setting == own {
         return Ok(());
     }
     let doing = format!("set {setting}");
-    queue.set_scheduler(journal, &setting.scheduler).map_err(act(&doing))?;
-    queue.set_nr_requests(journal, setting.depth_requests).map_err(act(&doing))?;
+    if (&setting.scheduler, setting.depth_requests) != (&own.scheduler, own.depth_requests) {
+        queue.set_scheduler(journal, &setting.scheduler).map_err(act(&doing))?;
+        queue.set_nr_requests(journal, setting.depth_requests).map_err(act(&doing))?;
+    }
+    if let Some(kb) = setting.read_ahead_kb {
+        queue.set_read_ahead_kb(journal, kb.into()).map_err(act(&doing))?;
+    }
+    if let Some(us) = setting.wbt_lat_usec {
+        queue.set_wbt_lat_usec(journal, us.into()).map_err(act(&doing))?;
+    }
     Ok(())
 }
 
@@ -453,33 +514,36 @@ fn noisy((energy, delay): (f64, f64)) -> Warning {
 
 /// What each setting came to over the device's own, in each round in which anything was done under all settings that were not
 /// refused, so that rounds of two settings are pairs too. By setting, with the device's own first.
-fn ratios(plan: &Plan, unfinished: &Unfinished, workload: usize) -> BTreeMap<usize, Vec<Ratio>> {
+fn ratios(plan: &Plan, unfinished: &Unfinished, workload: usize) -> BTreeMap<usize, BTreeMap<u32, Ratio>> {
     let cost = |sums: &Sums| {
         let delay = mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes));
         mean(sums.energy_uj, sums.reads + sums.writes).zip(delay).filter(|cost| cost.0 > 0.0 && cost.1 > 0.0)
     };
     let mut by_round: BTreeMap<u32, BTreeMap<usize, (f64, f64)>> = BTreeMap::new();
-    let mut measured = BTreeSet::new();
+    let mut measured: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
     for (round, setting, _, sums) in unfinished.cells.iter().filter(|(_, _, of, _)| *of == workload) {
-        measured.insert(*setting);
+        measured.entry(phase(*round)).or_default().insert(*setting);
         if let Some(cost) = cost(sums) {
             by_round.entry(*round).or_default().insert(*setting, cost);
         }
     }
     let own = plan.settings.iter().position(|setting| *setting == plan.own).unwrap_or(0);
-    let mut ratios: BTreeMap<usize, Vec<Ratio>> = BTreeMap::new();
-    for costs in by_round.values().filter(|costs| costs.len() == measured.len()) {
+    let mut ratios: BTreeMap<usize, BTreeMap<u32, Ratio>> = BTreeMap::new();
+    let is_whole =
+        |round: u32, costs: &BTreeMap<usize, _>| Some(costs.len()) == measured.get(&phase(round)).map(BTreeSet::len);
+    for (round, costs) in by_round.iter().filter(|(round, costs)| is_whole(**round, costs)) {
         let Some(base) = costs.get(&own) else { continue };
         for (setting, cost) in costs {
-            ratios.entry(*setting).or_default().push(Ratio { energy: cost.0 / base.0, delay: cost.1 / base.1 });
+            let ratio = Ratio { energy: cost.0 / base.0, delay: cost.1 / base.1 };
+            ratios.entry(*setting).or_default().insert(*round, ratio);
         }
     }
     ratios
 }
 
 /// Upper ends of the intervals of the medians.
-fn high(ratios: &[Ratio]) -> Option<Ratio> {
-    let of = |of: fn(&Ratio) -> f64| bootstrapped(&ratios.iter().map(of).collect::<Vec<_>>()).map(|found| found.high);
+fn high(ratios: &BTreeMap<u32, Ratio>) -> Option<Ratio> {
+    let of = |of: fn(&Ratio) -> f64| bootstrapped(&ratios.values().map(of).collect::<Vec<_>>()).map(|found| found.high);
     Some(Ratio { energy: of(|ratio| ratio.energy)?, delay: of(|ratio| ratio.delay)? })
 }
 
@@ -502,7 +566,7 @@ fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> 
                 read_us_mean: median(&rounds, |sums| mean(sums.read_us, sums.reads)),
                 write_us_mean: median(&rounds, |sums| mean(sums.write_us, sums.writes)),
                 rounds: ratios.get(&index).cloned().unwrap_or_default(),
-                high: ratios.get(&index).and_then(|ratios| high(ratios)),
+                high: ratios.get(&index).and_then(high),
             })
         });
         brisk_smartstorage::model::Workload { name: workload.name.clone(), cells: cells.collect() }

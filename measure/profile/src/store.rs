@@ -121,7 +121,7 @@ mod tests {
             request_uj_mean: 1.5,
             read_us_mean: Some(3.0),
             write_us_mean: None,
-            rounds: Vec::new(),
+            rounds: std::collections::BTreeMap::new(),
             high: None,
         };
         Model {

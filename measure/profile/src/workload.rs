@@ -62,6 +62,9 @@ pub struct Workload {
     pub name: String,
     /// What it stands for.
     pub about: String,
+    /// Whether it goes through the page cache, as most apps do: then read-ahead and the throttling of write-back have a say.
+    #[serde(default)]
+    pub cached: bool,
     /// What it asks.
     pub ask: Ask,
 }
@@ -79,7 +82,7 @@ fn flushes(requests_per_s: f64) -> Stream {
 
 fn open(name: &str, about: &str, streams: &[Stream]) -> Workload {
     let streams = streams.iter().filter(|stream| stream.requests_per_s > 0.0).copied().collect();
-    Workload { name: name.to_owned(), about: about.to_owned(), ask: Ask::Open(streams) }
+    Workload { name: name.to_owned(), about: about.to_owned(), cached: false, ask: Ask::Open(streams) }
 }
 
 /// Random reads and mostly sequential writes of 4 KiB.
@@ -161,7 +164,24 @@ pub fn reference() -> Vec<Workload> {
             &[stream(Read, Random, 8, 120.0), stream(Write, Sequential, 16, 60.0), flushes(5.0)],
         ),
     ];
-    published.chain(mixes).collect()
+    published.chain(mixes).chain(cached()).collect()
+}
+
+/// Workloads through the page cache, which is empty when they begin.
+fn cached() -> impl Iterator<Item = Workload> {
+    use Direction::{Read, Write};
+    use Pattern::{Random, Sequential};
+    let play = open(
+        "play",
+        "a player reads a file in small steps, through the page cache",
+        &[stream(Read, Sequential, 16, 300.0), stream(Read, Random, 4, 30.0)],
+    );
+    let unpack = open(
+        "unpack",
+        "a package is unpacked into the page cache beside an app that reads",
+        &[stream(Write, Sequential, 64, 50.0), flushes(2.0), stream(Read, Random, 4, 120.0)],
+    );
+    [play, unpack].into_iter().map(|workload| Workload { cached: true, ..workload })
 }
 
 /// Workloads that no profile holds, to judge one by.

@@ -22,6 +22,12 @@ pub struct ProfileSetting {
     pub scheduler: String,
     /// `nr_requests`.
     pub queue_depth_requests: u32,
+    /// Read-ahead in KiB; absent: the device's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kb: Option<u32>,
+    /// Target of write-back throttling in us, 0 for none; absent: the device's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wbt_lat_usec: Option<u32>,
 }
 
 /// One workload under one setting.

@@ -51,7 +51,7 @@ fn replayed(files: BTreeMap<String, String>) -> Replayed {
 
 /// Two workloads, of which one needs less energy under bfq.
 fn storage_profile() -> String {
-    let setting = |scheduler: &str, depth_requests| Setting { scheduler: scheduler.to_owned(), depth_requests };
+    let setting = Setting::new;
     let settings = [setting("none", 64), setting("bfq", 16)];
     let workload = |name: &str, reads_per_s, saves: f64| {
         let pattern = Pattern {
@@ -69,7 +69,7 @@ fn storage_profile() -> String {
             request_uj_mean: uj,
             read_us_mean: Some(900.0),
             write_us_mean: Some(2500.5),
-            rounds: Vec::new(),
+            rounds: std::collections::BTreeMap::new(),
             high: None,
         };
         let cells = settings.iter().zip([150.0, 150.0 - saves]).map(cell).collect();

@@ -38,7 +38,9 @@ pub(crate) fn section(report: &ProfileReport) -> Section {
 }
 
 fn setting(setting: &ProfileSetting) -> String {
-    format!("{}/{}", setting.scheduler, setting.queue_depth_requests)
+    let read_ahead = setting.read_ahead_kb.map_or_else(String::new, |kb| format!(" ra{kb}"));
+    let throttling = setting.wbt_lat_usec.map_or_else(String::new, |us| format!(" wbt{us}"));
+    format!("{}/{}{read_ahead}{throttling}", setting.scheduler, setting.queue_depth_requests)
 }
 
 fn best_cell(workload: &ProfileWorkload) -> Option<&ProfileCell> {

@@ -385,8 +385,12 @@ pub fn frontier() -> FrontierReport {
 
 /// A profile of three settings.
 pub fn profile() -> ProfileReport {
-    let setting =
-        |scheduler: &str, queue_depth_requests| ProfileSetting { scheduler: scheduler.into(), queue_depth_requests };
+    let setting = |scheduler: &str, queue_depth_requests| ProfileSetting {
+        scheduler: scheduler.into(),
+        queue_depth_requests,
+        read_ahead_kb: None,
+        wbt_lat_usec: None,
+    };
     let own = setting("mq-deadline", 8);
     let all = [(own.clone(), 1.0, 1.0), (setting("none", 4), 0.91, 0.99), (setting("bfq", 4), 1.07, 0.8)];
     let workload = |name: &str, requests_per_s: f64, best: usize| ProfileWorkload {
