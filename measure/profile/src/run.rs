@@ -8,8 +8,9 @@
 //! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
 
 mod search;
+mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -23,11 +24,10 @@ use brisk_bench::load::{End, Load};
 use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
-use brisk_core::stats::bootstrapped;
 use brisk_lab::Lab;
-use brisk_results::{Direction, Header, Warning};
+use brisk_results::{Direction, Header};
 use brisk_sense::{Identity, SampleChoice, Sampler};
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Ratio};
+use brisk_smartstorage::model::MODEL_VERSION;
 use brisk_smartstorage::pattern::Window;
 use brisk_smartstorage::{Model, Setting};
 use rand::SeedableRng;
@@ -40,16 +40,12 @@ use crate::meter::{self, About, Meter, MeterKind, Work};
 use crate::open_loop;
 use crate::store;
 use crate::workload::{Ask, Workload};
+use table::{is_noisy, mean, noisy, saturated, spread_share, table};
 
 /// Depths that are tried, as far as the device has them; `none` has what its driver has.
 pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
 /// Share of the cells' time that switching, draining and looking takes, for the time left.
 const AROUND: f64 = 1.25;
-/// Rounds that differ by more hide savings of a few percent, and that is said: of energy ...
-const ENERGY_SPREAD_SHARE_MAX: f64 = 0.05;
-/// ... and of delay.
-const DELAY_SPREAD_SHARE_MAX: f64 = 0.10;
-
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -322,12 +318,6 @@ impl Unfinished {
     }
 }
 
-/// The median over the rounds that have a value.
-fn median(rounds: &[&Sums], of: impl Fn(&Sums) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> = rounds.iter().filter_map(|sums| of(sums)).collect();
-    brisk_core::stats::median(&values)
-}
-
 impl Bench<'_> {
     /// Goes through rounds of these workloads and settings, as far as cells are missing. Rounds are counted from `first` on.
     /// Gives the bytes that were written.
@@ -477,123 +467,6 @@ fn apply(queue: &mut BlockQueue, journal: &mut Journal, setting: &Setting, own: 
         queue.set_wbt_lat_usec(journal, us.into()).map_err(act(&doing))?;
     }
     Ok(())
-}
-
-fn mean(sum: f64, count: u64) -> Option<f64> {
-    (count > 0).then(|| sum / count as f64)
-}
-
-/// How far rounds of the same cell are apart, in the middle of all cells.
-fn spread_share(plan: &Plan, unfinished: &Unfinished, of: impl Fn(&Sums) -> Option<f64>) -> f64 {
-    let cells = (0..plan.settings.len()).flat_map(|s| (0..plan.workloads.len()).map(move |w| (s, w)));
-    let spreads: Vec<f64> = cells
-        .filter_map(|(setting, workload)| {
-            let values: Vec<f64> = unfinished.rounds(setting, workload).into_iter().filter_map(&of).collect();
-            let (low, high) = values.iter().fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(*v), h.max(*v)));
-            (values.len() > 1 && high > 0.0).then(|| (high - low) / (high + low))
-        })
-        .collect();
-    brisk_core::stats::median(&spreads).unwrap_or(0.0)
-}
-
-fn is_noisy((energy, delay): (f64, f64)) -> bool {
-    energy > ENERGY_SPREAD_SHARE_MAX || delay > DELAY_SPREAD_SHARE_MAX
-}
-
-fn noisy((energy, delay): (f64, f64)) -> Warning {
-    Warning {
-        code: "noisy_profile".to_owned(),
-        text: format!(
-            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings cannot be told from what else \
-             the machine did, and briskd passes over them. Measure again when nothing else runs, or with more --rounds.",
-            energy * 100.0,
-            delay * 100.0,
-        ),
-    }
-}
-
-/// What each setting came to over the device's own, in each round in which anything was done under all settings that were not
-/// refused, so that rounds of two settings are pairs too. By setting, with the device's own first.
-fn ratios(plan: &Plan, unfinished: &Unfinished, workload: usize) -> BTreeMap<usize, BTreeMap<u32, Ratio>> {
-    let cost = |sums: &Sums| {
-        let delay = mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes));
-        mean(sums.energy_uj, sums.reads + sums.writes).zip(delay).filter(|cost| cost.0 > 0.0 && cost.1 > 0.0)
-    };
-    let mut by_round: BTreeMap<u32, BTreeMap<usize, (f64, f64)>> = BTreeMap::new();
-    let mut measured: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
-    for (round, setting, _, sums) in unfinished.cells.iter().filter(|(_, _, of, _)| *of == workload) {
-        measured.entry(phase(*round)).or_default().insert(*setting);
-        if let Some(cost) = cost(sums) {
-            by_round.entry(*round).or_default().insert(*setting, cost);
-        }
-    }
-    let own = plan.settings.iter().position(|setting| *setting == plan.own).unwrap_or(0);
-    let mut ratios: BTreeMap<usize, BTreeMap<u32, Ratio>> = BTreeMap::new();
-    let is_whole =
-        |round: u32, costs: &BTreeMap<usize, _>| Some(costs.len()) == measured.get(&phase(round)).map(BTreeSet::len);
-    for (round, costs) in by_round.iter().filter(|(round, costs)| is_whole(**round, costs)) {
-        let Some(base) = costs.get(&own) else { continue };
-        for (setting, cost) in costs {
-            let ratio = Ratio { energy: cost.0 / base.0, delay: cost.1 / base.1 };
-            ratios.entry(*setting).or_default().insert(*round, ratio);
-        }
-    }
-    ratios
-}
-
-/// Upper ends of the intervals of the medians.
-fn high(ratios: &BTreeMap<u32, Ratio>) -> Option<Ratio> {
-    let of = |of: fn(&Ratio) -> f64| bootstrapped(&ratios.values().map(of).collect::<Vec<_>>()).map(|found| found.high);
-    Some(Ratio { energy: of(|ratio| ratio.energy)?, delay: of(|ratio| ratio.delay)? })
-}
-
-/// The table of a finished run, and for each cell the requests a second and whether the device kept up.
-fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: String) -> (Model, Rates) {
-    let mut rates = Rates::new();
-    let workloads = (0..).zip(&plan.workloads).map(|(number, workload)| {
-        let ratios = ratios(plan, unfinished, number);
-        let cells = (0..).zip(&plan.settings).filter_map(|(index, setting)| {
-            let rounds = unfinished.rounds(index, number);
-            let per_s = median(&rounds, |sums| Some((sums.reads + sums.writes) as f64 / sums.elapsed_s))?;
-            let kept_up = rounds.iter().all(|sums| sums.left == 0);
-            rates.insert((workload.name.clone(), setting.clone()), (per_s, kept_up));
-            let mut window = Window::default();
-            rounds.iter().for_each(|sums| window.add(&sums.window));
-            Some(Cell {
-                setting: setting.clone(),
-                pattern: window.pattern(),
-                request_uj_mean: median(&rounds, |sums| mean(sums.energy_uj, sums.reads + sums.writes))?,
-                read_us_mean: median(&rounds, |sums| mean(sums.read_us, sums.reads)),
-                write_us_mean: median(&rounds, |sums| mean(sums.write_us, sums.writes)),
-                rounds: ratios.get(&index).cloned().unwrap_or_default(),
-                high: ratios.get(&index).and_then(high),
-            })
-        });
-        brisk_smartstorage::model::Workload { name: workload.name.clone(), cells: cells.collect() }
-    });
-    let model = Model {
-        version: MODEL_VERSION,
-        device,
-        kind,
-        origin: Origin::Measured,
-        meter: plan.meter.in_words(),
-        own: plan.own.clone(),
-        workloads: workloads.collect(),
-    };
-    (model, rates)
-}
-
-fn saturated(rates: &Rates) -> Warning {
-    let mut names: Vec<&str> =
-        rates.iter().filter(|(_, (_, kept_up))| !kept_up).map(|((name, _), _)| name.as_str()).collect();
-    names.dedup();
-    Warning {
-        code: "saturated".to_owned(),
-        text: format!(
-            "The device could not keep up with {} under some settings: delays are those of what was done in time.",
-            names.join(", ")
-        ),
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::bench::{output::Outputs, place, size};
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk profile                                   # the device that holds your data, about ten minutes
+  brisk profile                                   # the device that holds your data, below 15 minutes
   brisk profile --device loop3 --destroy-data     # a device of the lab, or one that is not in use
   brisk profile --workloads mine.fio              # with workloads of your own besides
   brisk profile --held-out                        # how well the profile chooses for workloads that it does not hold

@@ -49,6 +49,23 @@ fn what_is_fixed_stands_and_everything_is_put_back_at_the_end() {
 }
 
 #[test]
+fn a_device_that_goes_down_while_managed_gets_its_settings_back() {
+    let Some(device) = Loop::new() else { return };
+    let before = (device.get("scheduler"), device.get("read_ahead_kb"));
+    let (_, wanted) = other(&device);
+    let scheduler = if before.0 == "mq-deadline" { "kyber" } else { "mq-deadline" };
+    let rest = fixed(&device, &[("read_ahead_kb", wanted), ("scheduler", scheduler)]);
+    let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
+    assert_eq!(device.get("scheduler"), scheduler);
+    let node = format!("/dev/{}", device.name);
+    assert!(Command::new("losetup").args(["--detach", &node]).status().expect("losetup runs").success());
+    daemon.line(&format!("{} is not managed any more", device.name));
+    // The device is still there, and free for somebody else.
+    assert_eq!((device.get("scheduler"), device.get("read_ahead_kb")), before);
+    assert!(daemon.end(Signal::TERM).0.success());
+}
+
+#[test]
 fn what_a_killed_daemon_left_is_put_back_by_the_next() {
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);

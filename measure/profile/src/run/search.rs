@@ -9,7 +9,8 @@ use brisk_sense::Sense;
 use brisk_smartstorage::model::Workload;
 use brisk_smartstorage::{Config, Setting};
 
-use super::{Bench, PHASE_ROUNDS, Plan, Stand, Todo, Unfinished, table};
+use super::table::table;
+use super::{Bench, PHASE_ROUNDS, Plan, Stand, Todo, Unfinished};
 use crate::error::Result;
 
 /// Read-ahead that is tried, in KiB: the kernel's 128 and four times less and more.

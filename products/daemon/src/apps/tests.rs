@@ -1,0 +1,151 @@
+use super::*;
+use proptest::prelude::*;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn group(dir: &str) -> Group {
+    let dir = PathBuf::from(dir);
+    Group { name: dir.file_name().expect("a name").to_string_lossy().into_owned(), dir }
+}
+
+/// Begins at 0 and looks whenever asked for; when the launch ended.
+fn ended_ns(waited_us: impl Fn(u64) -> Option<u64>) -> u64 {
+    let mut apps = Apps::default();
+    assert!(apps.began(group("/c/app-x-1.scope"), 0).is_some());
+    while let Some(due_ns) = apps.next_look_ns() {
+        assert!(due_ns <= LAUNCH_NS_MAX + LOOK_NS, "a launch has no end");
+        if let [event] = apps.look(due_ns, |_| waited_us(due_ns)).as_slice() {
+            assert_eq!(event.kind, EventKind::LaunchEnded { group: "app-x-1.scope".to_owned() });
+            assert_eq!(apps.next_look_ns(), None);
+            return event.at_ns;
+        }
+    }
+    panic!("nobody looks at a launch");
+}
+
+#[test]
+fn a_launch_ends_a_second_after_its_last_wait_for_storage() {
+    // It waits for half of the time in the first four seconds.
+    let end = ended_ns(|at_ns| Some(at_ns.min(4 * SECOND_NS) / 2000));
+    assert!((5 * SECOND_NS..=5 * SECOND_NS + 2 * LOOK_NS).contains(&end), "{end}");
+    assert!((SECOND_NS..=SECOND_NS + 2 * LOOK_NS).contains(&ended_ns(|_| Some(7))));
+    // Always waiting, and without a kernel that counts it.
+    assert_eq!(ended_ns(|at_ns| Some(at_ns / 1000)), LAUNCH_NS_MAX);
+    assert_eq!(ended_ns(|_| None), LAUNCH_NS_MAX);
+}
+
+#[test]
+fn only_apps_are_launched_and_what_was_there_is_not() {
+    let mut apps = Apps::default();
+    apps.was_there(group("/c/app-old-1.scope"));
+    assert_eq!(apps.began(group("/c/system.slice/cron.service"), 5), None);
+    assert_eq!(apps.next_look_ns(), None);
+    assert_eq!(apps.gone(&group("/c/system.slice/cron.service"), 6), None);
+    let gone = apps.gone(&group("/c/app-old-1.scope"), 7).expect("an app");
+    assert_eq!(gone.kind, EventKind::AppGone { group: "app-old-1.scope".to_owned() });
+    assert_eq!(apps.gone(&group("/c/app-old-1.scope"), 8), None);
+}
+
+fn session(id: u32, of_user: bool) -> ProcessSession {
+    ProcessSession { id, program: "foot".to_owned(), of_user }
+}
+
+#[test]
+fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
+    let mut apps = Apps::default();
+    apps.session_was_there(session(1, false));
+    assert_eq!(apps.session_began(session(40, false), 0), None);
+    let began = apps.session_began(session(41, true), 0).expect("a launch");
+    assert_eq!(began.kind, EventKind::LaunchBegan { group: "session-41".to_owned() });
+    let of = |apps: &Apps| apps.list(&BTreeMap::new()).pop().map(|app| (app.id, app.tolerance, app.launching));
+    assert_eq!(of(&apps), Some(("foot".to_owned(), Tolerance::Interactive, true)));
+    // It rests when the machine does.
+    let due_ns = apps.next_look_ns().expect("looked at");
+    apps.look(due_ns, |dir| is_session(dir).then_some(7));
+    let ended = (1..9).flat_map(|look| apps.look(due_ns + look * LOOK_NS, |_| Some(7))).next().expect("an end");
+    assert_eq!(ended.kind, EventKind::LaunchEnded { group: "session-41".to_owned() });
+    // The sampler knows groups alone.
+    assert_eq!(apps.groups().count(), 0);
+    assert_eq!(apps.session_gone(40, 9), None);
+    assert!(apps.session_gone(41, 9).is_some());
+    assert!(!apps.has_groups_of_apps());
+    apps.forget_sessions();
+    assert!(apps.list(&BTreeMap::new()).is_empty());
+}
+
+#[test]
+fn who_is_in_front_is_said_only_where_something_says_it() {
+    let mut apps = Apps::default();
+    let launched = apps.began(group("/sys/fs/cgroup/uid_10123/pid_400"), 0).expect("an app of Android");
+    assert_eq!(launched.kind, EventKind::LaunchBegan { group: "pid_400".to_owned() });
+    assert_eq!(apps.began(group("/sys/fs/cgroup/uid_1000/pid_300"), 0), None);
+    apps.was_there(group("/sys/fs/cgroup/uid_10200/pid_500"));
+    let processes = |dir: &Path| if dir.ends_with("pid_400") { vec![400, 401] } else { vec![500] };
+    let rules = |apps: &Apps| {
+        apps.list(&BTreeMap::new()).into_iter().map(|app| app.reason.rule.into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(apps.look_at_front(1, None, processes), []);
+    assert_eq!(rules(&apps), ["service", "launching", "service"]);
+    let focused = |name: &str, at_ns| Event { at_ns, kind: EventKind::Focused { group: name.to_owned() } };
+    assert_eq!(apps.look_at_front(2, Some(&BTreeSet::from([500])), processes), [focused("pid_500", 2)]);
+    assert_eq!(rules(&apps), ["service", "launching", "focused"]);
+    assert_eq!(apps.look_at_front(3, Some(&BTreeSet::from([500])), processes), []);
+    assert_eq!(apps.look_at_front(4, Some(&BTreeSet::from([401])), processes), [focused("pid_400", 4)]);
+    assert_eq!(rules(&apps), ["service", "launching", "not_focused"]);
+}
+
+#[test]
+fn classes_follow_place_and_choice() {
+    let mut apps = Apps::default();
+    apps.was_there(group("/c/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.x.Mail-7.scope"));
+    apps.was_there(group("/c/system.slice/app-updater.service"));
+    apps.was_there(group("/c/phone/writer"));
+    apps.began(group("/c/app-brisk-xterm-1.scope"), 0);
+    let chosen = BTreeMap::from([("org.x.Mail".to_owned(), Tolerance::Streaming)]);
+    let mut found: Vec<(String, Tolerance, bool)> =
+        apps.list(&chosen).into_iter().map(|app| (app.id, app.tolerance, app.launching)).collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    let expected = [
+        ("org.x.Mail", Tolerance::Streaming, false),
+        ("updater", Tolerance::Background, false),
+        ("writer", Tolerance::Background, false),
+        ("xterm", Tolerance::Interactive, true),
+    ];
+    assert_eq!(found, expected.map(|(id, tolerance, launching)| (id.to_owned(), tolerance, launching)));
+}
+
+#[test]
+fn who_gives_way_is_a_batch_once_that_is_seen() {
+    let mut apps = Apps::default();
+    let class = |apps: &Apps| apps.list(&BTreeMap::new()).remove(0).tolerance;
+    apps.was_there(group("/c/system.slice/backup.service"));
+    apps.look_at_nice(0, |_| Some(0));
+    assert_eq!(class(&apps), Tolerance::Background);
+    apps.look_at_nice(NICE_NS - 1, |_| Some(19));
+    assert_eq!(class(&apps), Tolerance::Background);
+    apps.look_at_nice(NICE_NS, |_| Some(19));
+    assert_eq!(class(&apps), Tolerance::Batch);
+}
+
+#[test]
+fn ids_are_read_as_desktops_write_them() {
+    for (name, id) in [
+        ("app-gnome-org.gnome.Evince-4711.scope", "org.gnome.Evince"),
+        ("app-org.gnome.Evince-4711.scope", "org.gnome.Evince"),
+        ("app-KDE-org.kde.okular@12ab.service", "org.kde.okular"),
+        (r"app-gnome-gnome\x2dsession\x2dmanager@gnome.service", "gnome-session-manager"),
+        ("cron.service", "cron"),
+        ("writer", "writer"),
+        ("app-.scope", ""),
+        (r"app-a\x2-1.scope", r"a\x2"),
+    ] {
+        assert_eq!(id_of(name), id, "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_name_makes_the_reader_panic(name in "(app-)?.{0,30}(\\.scope|\\.service)?") {
+        let _ = id_of(&name);
+    }
+}
