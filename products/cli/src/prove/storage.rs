@@ -69,7 +69,11 @@ pub(super) fn measure(
 }
 
 fn in_words(about: &About) -> ProfileMeter {
-    ProfileMeter { name: about.kind.name().to_owned(), what: about.what.clone(), uncertainty: about.uncertainty.clone() }
+    ProfileMeter {
+        name: about.kind.name().to_owned(),
+        what: about.what.clone(),
+        uncertainty: about.uncertainty.clone(),
+    }
 }
 
 /// Turns on a phone. The readers are an app in a control group of its own, as a desktop would make it; the writers are where
