@@ -216,8 +216,8 @@ static int smartio_learned_show(void *data, struct seq_file *m)
 	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
 		smartio_caps(sd, size, &cap, &alone);
 		seq_printf(m, "%u %u %u %u %u %u/256 %u %u\n", 4096u << size,
-			   sd->service_ns[0][size], sd->service_ns[1][size],
-			   sd->pace_ns[size], sd->service_ns[2][size], sd->parallel[size], cap, alone);
+			   sd->service_ns[0][size], sd->service_ns[1][size], sd->pace_ns[size],
+			   sd->service_ns[2][size], sd->parallel[size], cap, alone);
 	}
 	spin_unlock_irq(&sd->lock);
 	return 0;

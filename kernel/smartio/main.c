@@ -12,8 +12,9 @@
  *    many in flight as the device works on at once: it learns both from
  *    completions. Between two reads of a reader that keeps reading, writes
  *    are held for a short, learned time.
- *  - Writes that somebody waits for (fsync, logs, swap), and those of a thread
- *    that reads itself, are not held: delaying them delays who reads.
+ *  - Writes that somebody waits for (fsync, logs, swap) are not held.
+ *  - Threads that both read and write get batches of either in turn, as long as
+ *    nobody else reads: holding their writes would delay their own reads.
  *  - Whatever has waited for a slice goes ahead of all others.
  *
  * The arithmetic is in smartio_policy.h. See README.rst for the tunables.

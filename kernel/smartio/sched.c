@@ -10,7 +10,6 @@
 
 #include "smartio.h"
 
-#define CREATE_TRACE_POINTS
 #include "smartio_trace.h"
 
 /* Queues of the real-time class, of best effort, and of the idle class. */
@@ -56,13 +55,36 @@ static u32 smartio_queue_of(struct request *rq, u32 kind)
 	}
 }
 
-/* Whether the thread has read within the slice; kernel threads serve others. */
+/* Notes who reads, and whether it writes as well. */
+static void smartio_note_reader(struct smartio_data *sd)
+{
+	u32 thread = hash_32(current->pid, SMARTIO_READER_BITS);
+
+	sd->read_seen = jiffies | 1;
+	sd->readers[thread] = sd->read_seen;
+	if (!smartio_lately(sd, sd->mixers[thread])) {
+		sd->pure_seen = sd->read_seen;
+		sd->pure = thread;
+	}
+}
+
+/* Whether the thread that writes has read within the slice; kernel threads serve others. */
 static bool smartio_reads_too(struct smartio_data *sd)
 {
-	unsigned long last = sd->readers[hash_32(current->pid, SMARTIO_READER_BITS)];
+	u32 thread = hash_32(current->pid, SMARTIO_READER_BITS);
 
-	return last && !(current->flags & PF_KTHREAD) &&
-	       time_before(jiffies, last + nsecs_to_jiffies(sd->slice_ns) + 1);
+	if (current->flags & PF_KTHREAD || !smartio_lately(sd, sd->readers[thread]))
+		return false;
+	sd->mixers[thread] = jiffies | 1;
+	if (sd->pure == thread)
+		sd->pure_seen = 0;
+	return true;
+}
+
+/* Whether all who read lately write as well: then pace counts, not who is first. */
+static bool smartio_mixed(struct smartio_data *sd)
+{
+	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->pure_seen);
 }
 
 static void smartio_enqueue(struct smartio_data *sd, struct request *rq, u32 kind, u32 queue)
@@ -195,15 +217,10 @@ void smartio_prepare_request(struct request *rq)
 
 static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 {
-	unsigned long now = jiffies;
-
-	sd->read_seen = now;
-	sd->readers[hash_32(current->pid, SMARTIO_READER_BITS)] = now | 1;
+	smartio_note_reader(sd);
 	if (sd->pause_open) {
-		u64 pause = 0;
+		u64 pause = smartio_since(sd->read_done_ns, rq->start_time_ns);
 
-		if (rq->start_time_ns > sd->read_done_ns)
-			pause = rq->start_time_ns - sd->read_done_ns;
 		sd->pause_open = false;
 		sd->hits = smartio_learn_hits(sd->hits, pause, sd->hold_max_ns);
 		if (pause <= sd->hold_max_ns)
@@ -234,6 +251,8 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	kind = smartio_kind_of(rq->cmd_flags);
 	if (kind == SMARTIO_READ)
 		smartio_read_arrives(sd, rq);
+	else if (kind == SMARTIO_URGENT)
+		sd->urgent_seen = jiffies | 1;
 	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
 		kind = SMARTIO_OWN;
 	queue = smartio_queue_of(rq, kind);
@@ -281,32 +300,7 @@ static inline struct request *smartio_head(struct smartio_data *sd, u32 kind, u3
 
 static u64 smartio_age(struct request *rq, u64 now)
 {
-	return now > rq->start_time_ns ? now - rq->start_time_ns : 0;
-}
-
-static bool smartio_reads_lately(struct smartio_data *sd)
-{
-	return sd->read_seen &&
-	       time_before(jiffies, sd->read_seen + nsecs_to_jiffies(sd->slice_ns) + 1);
-}
-
-/* Caps on writes in flight for a size, beside reads and without. */
-void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
-{
-	u32 parallel = smartio_known(sd->parallel, size);
-	u32 depth = sd->depth;
-
-	if (smartio_reads_lately(sd))
-		depth -= depth * sd->read_reserve_percent / 100;
-	if (!depth)
-		depth = 1;
-	if (sd->write_cap) {
-		*cap = min(sd->write_cap, depth);
-		*alone = *cap;
-		return;
-	}
-	*cap = smartio_cap(parallel, depth);
-	*alone = smartio_cap_alone(parallel, depth);
+	return smartio_since(rq->start_time_ns, now);
 }
 
 static void smartio_arm(struct smartio_data *sd, u64 at)
@@ -344,7 +338,8 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 			view.hold_until_ns = sd->hold_until_ns;
 		view.share_percent = smartio_share(section == 2 ? 0 : sd->write_share_percent,
 						   view.age_ns, sd->slice_ns);
-		sd->debt_ns = smartio_debt(sd->debt_ns, now - sd->debt_at_ns, view.share_percent);
+		sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, now),
+					   view.share_percent);
 		sd->debt_at_ns = now;
 		sd->spent = smartio_spent(sd->spent, sd->debt_ns, view.share_percent);
 		view.debt_ns = sd->debt_ns;
@@ -352,6 +347,15 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		if (kind == SMARTIO_URGENT &&
 		    sd->nr_waiting[kind] + sd->urgent_in_flight > sd->quantum)
 			view.kind = SMARTIO_BULK;
+		/* The next one that is awaited is not to stand behind a crowd. */
+		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen))
+			view.cap_alone = min(view.cap_alone, view.cap + 1);
+		if (kind == SMARTIO_OWN) {
+			if (smartio_mixed(sd))
+				view.cap_alone = sd->depth;
+			else
+				view.kind = SMARTIO_BULK;
+		}
 	}
 	verdict = smartio_judge(&view);
 	if (verdict == SMARTIO_GO)
@@ -499,6 +503,33 @@ static struct request *smartio_pick_fair(struct smartio_data *sd, u32 mask, u32 
 	return read->start_time_ns <= write->start_time_ns ? read : write;
 }
 
+/*
+ * Threads that both read and write get batches of either in turn: the device
+ * works best on many of a kind, and a read that went first would but wait for
+ * the writes of its thread.
+ */
+static struct request *smartio_pick_mixed(struct smartio_data *sd, u32 mask, u32 others, u64 now)
+{
+	u32 reads = sd->waiting[SMARTIO_READ] & mask;
+	struct request *rq;
+
+	if (!reads || sd->mixed_reads >= 4 * sd->quantum) {
+		sd->mixed_reads = 0;
+		sd->mixed_writes = 2 * sd->quantum;
+	}
+	if (sd->mixed_writes && (sd->waiting[SMARTIO_OWN] & mask)) {
+		rq = smartio_first(sd, SMARTIO_OWN, sd->waiting[SMARTIO_OWN] & mask, others);
+		if (rq && smartio_may_write(sd, rq, now)) {
+			sd->mixed_writes--;
+			return rq;
+		}
+	}
+	rq = reads ? smartio_first(sd, SMARTIO_READ, reads, others) : NULL;
+	if (rq)
+		sd->mixed_reads++;
+	return rq;
+}
+
 static u32 smartio_waiting(struct smartio_data *sd)
 {
 	return READ_ONCE(sd->waiting[SMARTIO_READ]) | READ_ONCE(sd->waiting[SMARTIO_URGENT]) |
@@ -535,6 +566,11 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 		if (rq && smartio_may_write(sd, rq, now))
 			return rq;
 	}
+	if (smartio_mixed(sd)) {
+		rq = smartio_pick_mixed(sd, mask, all, now);
+		if (rq)
+			return rq;
+	}
 	writes = (sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
 		  sd->waiting[SMARTIO_BULK] | sd->waiting[SMARTIO_TRIM]) & mask;
 	if (sd->waiting[SMARTIO_READ] & mask) {
@@ -569,7 +605,7 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 	} else {
 		if (!sd->writes_in_flight) {
 			state |= SMARTIO_RQ_ALONE;
-			if (now - sd->write_done_ns > SMARTIO_GAP_NS)
+			if (smartio_since(sd->write_done_ns, now) > SMARTIO_GAP_NS)
 				sd->window_count = 0;
 		}
 		sd->writes_in_flight++;
@@ -668,58 +704,6 @@ enum hrtimer_restart smartio_timer(struct hrtimer *timer)
 }
 
 /* ---- a request is done ---- */
-
-/* Writes of one size that follow each other show what the device can do. */
-static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size, u64 now)
-{
-	bool queued = sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
-		      sd->waiting[SMARTIO_BULK];
-	u32 cap, alone, count, service = sd->service_ns[1][size];
-	u64 elapsed = now - sd->window_began_ns;
-
-	sd->write_done_ns = now;
-	if (!sd->window_count || sd->window_size != size) {
-		sd->window_count = 1;
-		sd->window_size = size;
-		sd->window_began_ns = now;
-		sd->window_reads = smartio_reads(sd, 2);
-		sd->window_queued = queued;
-		smartio_caps(sd, size, &cap, &alone);
-		sd->window_cap = sd->window_reads ? cap : alone;
-		return;
-	}
-	sd->window_queued &= queued;
-	count = sd->window_count++;
-	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
-		return;
-	sd->window_count = 0;
-	sd->pace_ns[size] = smartio_learn_service(sd->pace_ns[size], div_u64(elapsed, count),
-						  sd->window_queued && !sd->window_reads);
-	/* Only while writes queue up does it matter how many the device works on. */
-	if (sd->window_queued && service)
-		sd->parallel[size] =
-			smartio_learn_parallel(sd->parallel[size],
-					       smartio_parallel((u64)service * count, elapsed),
-					       sd->window_cap, sd->window_reads);
-	smartio_caps(sd, size, &cap, &alone);
-	trace_smartio_learn(disk_devt(rq->q->disk), size, service, sd->pace_ns[size],
-			    sd->parallel[size], cap);
-}
-
-static void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
-{
-	unsigned long state = smartio_state(rq);
-	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
-	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
-
-	if (state & SMARTIO_RQ_ALONE)
-		sd->service_ns[table][size] =
-			smartio_learn_service(sd->service_ns[table][size],
-					      smartio_since_stamp(rq, now),
-					      state & SMARTIO_RQ_CLEAN);
-	if (table == 1)
-		smartio_window(sd, rq, size, now);
-}
 
 /* A request is no longer in flight, whatever became of it. */
 static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the parts of the SmartIO scheduler share: its data, and what it keeps in
- * a request. sched.c has the life of a request, attrs.c the files of sysfs and
- * debugfs, main.c the life of the scheduler.
+ * a request. sched.c has the life of a request, learn.c what completions teach,
+ * attrs.c the files of sysfs and debugfs, main.c the life of the scheduler.
  */
 #ifndef SMARTIO_H
 #define SMARTIO_H
@@ -130,7 +130,13 @@ struct smartio_data {
 	u32 pause_ns;
 	u32 hits;
 	unsigned long read_seen;	/* jiffies */
+	unsigned long urgent_seen;	/* jiffies */
 	unsigned long readers[1 << SMARTIO_READER_BITS];	/* jiffies */
+	unsigned long mixers[1 << SMARTIO_READER_BITS];	/* jiffies: readers that write */
+	unsigned long pure_seen;	/* jiffies of a read by one that does not write */
+	u32 pure;			/* and its place in the tables */
+	u32 mixed_reads;		/* reads since the last batch of own writes */
+	u32 mixed_writes;		/* own writes left in this batch */
 
 	/* Learned. */
 	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
@@ -223,8 +229,17 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 	return reads;
 }
 
-/* sched.c */
+/* Whether the moment, in jiffies, lies within the last slice. */
+static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
+{
+	return seen && time_before(jiffies, seen + nsecs_to_jiffies(sd->slice_ns) + 1);
+}
+
+/* learn.c */
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
+void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
+
+/* sched.c */
 enum hrtimer_restart smartio_timer(struct hrtimer *timer);
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
 void smartio_prepare_request(struct request *rq);

@@ -107,6 +107,12 @@ struct smartio_view {
 	u32 kind;
 };
 
+/* Time since then; none when clocks were read in another order than they are told. */
+static inline u64 smartio_since(u64 then_ns, u64 now_ns)
+{
+	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
 /* Size class of a request, 0 to SMARTIO_NR_SIZES - 1. */
 static inline u32 smartio_size(u32 bytes)
 {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the device shows: service times by size, and the pace and parallelism of
+ * writes that follow each other; and the caps on writes that follow from them.
+ */
+#include "smartio.h"
+
+#define CREATE_TRACE_POINTS
+#include "smartio_trace.h"
+
+/* Caps on writes in flight for a size, beside reads and without. */
+void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
+{
+	u32 parallel = smartio_known(sd->parallel, size);
+	u32 depth = sd->depth;
+
+	if (smartio_lately(sd, sd->read_seen))
+		depth -= depth * sd->read_reserve_percent / 100;
+	if (!depth)
+		depth = 1;
+	if (sd->write_cap) {
+		*cap = min(sd->write_cap, depth);
+		*alone = *cap;
+		return;
+	}
+	*cap = smartio_cap(parallel, depth);
+	*alone = smartio_cap_alone(parallel, depth);
+}
+
+/* Writes of one size that follow each other show what the device can do. */
+static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size, u64 now)
+{
+	bool queued = sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
+		      sd->waiting[SMARTIO_BULK];
+	u32 cap, alone, count, service = sd->service_ns[1][size];
+	u64 elapsed = smartio_since(sd->window_began_ns, now);
+
+	sd->write_done_ns = now;
+	if (!sd->window_count || sd->window_size != size) {
+		sd->window_count = 1;
+		sd->window_size = size;
+		sd->window_began_ns = now;
+		sd->window_reads = smartio_reads(sd, 2);
+		sd->window_queued = queued;
+		smartio_caps(sd, size, &cap, &alone);
+		sd->window_cap = sd->window_reads ? cap : alone;
+		return;
+	}
+	sd->window_queued &= queued;
+	count = sd->window_count++;
+	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
+		return;
+	sd->window_count = 0;
+	sd->pace_ns[size] = smartio_learn_service(sd->pace_ns[size], div_u64(elapsed, count),
+						  sd->window_queued && !sd->window_reads);
+	/* Only while writes queue up does it matter how many the device works on. */
+	if (sd->window_queued && service)
+		sd->parallel[size] =
+			smartio_learn_parallel(sd->parallel[size],
+					       smartio_parallel((u64)service * count, elapsed),
+					       sd->window_cap, sd->window_reads);
+	smartio_caps(sd, size, &cap, &alone);
+	trace_smartio_learn(disk_devt(rq->q->disk), size, service, sd->pace_ns[size],
+			    sd->parallel[size], cap);
+}
+
+/* A request is done. */
+void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
+{
+	unsigned long state = smartio_state(rq);
+	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
+	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+
+	if (state & SMARTIO_RQ_ALONE)
+		sd->service_ns[table][size] =
+			smartio_learn_service(sd->service_ns[table][size],
+					      smartio_since_stamp(rq, now),
+					      state & SMARTIO_RQ_CLEAN);
+	if (table == 1)
+		smartio_window(sd, rq, size, now);
+}
