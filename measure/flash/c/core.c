@@ -138,7 +138,7 @@ static void bf_begin_discard(struct bf_device *d, const struct bf_request *r)
 {
 	uint32_t i, s;
 
-	for (i = 0; i < r->pages; i++) {
+	for (i = 0; i < r->pages && d->slots_used; i++) {
 		s = bf_buffer_find(d, r->page + i);
 		if (s != BF_NONE && d->slots[s].state == BF_SLOT_DIRTY &&
 		    d->slots[s].waiter == BF_NONE)
