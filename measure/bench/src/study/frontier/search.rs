@@ -132,15 +132,13 @@ impl<'a> Search<'a> {
     pub(super) fn run(&mut self) -> Result<()> {
         self.calibrate()?;
         let beginning = self.space.beginning();
-        let mut plan = Plan::full(beginning.len(), self.options.common.runs as usize);
-        let each_s = self.left().as_secs_f64() / (plan.turns(0) * LOADS.len()) as f64 - self.overhead_s();
+        let full = Plan::full(beginning.len(), self.options.common.runs as usize);
+        let each_s = self.left().as_secs_f64() / (full.turns(0) * LOADS.len()) as f64 - self.overhead_s();
         self.trial = Duration::from_secs_f64(each_s.clamp(TRIAL_S.0, TRIAL_S.1));
-        plan = self.replan(plan, 0);
-        let beginning = self.opening(beginning, plan.beginning);
+        let beginning = self.opening(beginning, self.replan(&full, 0).beginning);
         self.round(beginning)?;
         for number in 0..BETWEEN {
-            plan = self.replan(plan, number + 1);
-            let Some(round) = plan.between[number] else { continue };
+            let Some(round) = self.replan(&full, number + 1).between[number] else { continue };
             let mut field = self.best(round.keep);
             let mut joining: Vec<Candidate> = Vec::new();
             for candidate in field.iter().take(round.parents).flat_map(|parent| self.space.neighbours(parent)) {
@@ -153,7 +151,7 @@ impl<'a> Search<'a> {
             field.extend(joining);
             self.round(field)?;
         }
-        plan = self.replan(plan, BETWEEN + 1);
+        let plan = self.replan(&full, BETWEEN + 1);
         let finalists = self.best(plan.finalists);
         for _ in 0..plan.last {
             self.round(finalists.clone())?;
@@ -179,10 +177,10 @@ impl<'a> Search<'a> {
         median(&self.overheads_s).unwrap_or(OVERHEAD_S)
     }
 
-    /// The plan from round `from` on, by what is left and what turns take here.
-    fn replan(&self, plan: Plan, from: usize) -> Plan {
+    /// As much of the `full` plan from round `from` on as there is time for, by what is left and what turns take here.
+    fn replan(&self, full: &Plan, from: usize) -> Plan {
         let turn_s = (self.trial.as_secs_f64() + self.overhead_s()) * LOADS.len() as f64;
-        plan.within((self.left().as_secs_f64() / turn_s) as usize, from, self.space.schedulers())
+        full.within((self.left().as_secs_f64() / turn_s) as usize, from, self.space.schedulers())
     }
 
     /// `count` of what a search begins with: schedulers as they are before all, then what chance draws.
