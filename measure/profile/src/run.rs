@@ -1,8 +1,8 @@
 //! All cells of a device, one after the other, and what they come to.
 //!
-//! A round goes through the workloads in an order drawn anew; of each, through the settings in an order drawn anew. So a setting
-//! and the device's own are measured within seconds of each other, and their ratio is free of what the machine does
-//! over minutes. What arrives in a workload is the same in all its cells. What a setting costs is the median of its rounds'
+//! A round goes through the workloads in an order drawn anew, three at a time; of these, through the settings in an order drawn
+//! anew. So a setting and the device's own are measured within half a minute of each other, and their ratio is free of what
+//! the machine does over longer times. What arrives in a workload is the same in all its cells. What a setting costs is the median of its rounds'
 //! ratios, with a bootstrap interval: noise makes intervals wide and savings unsure, and the engine passes over
 //! savings that are unsure, so a noisy profile does no harm. After each cell what is known is on disk, and a run that
 //! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
@@ -150,6 +150,10 @@ struct Stand<'a> {
     unfinished: &'a mut Unfinished,
     file: &'a Path,
 }
+
+/// Workloads that are measured under a setting before the next one is set: switching takes as long as half a cell, and the
+/// device's own setting is still measured within half a minute of every other.
+const WORKLOADS_TOGETHER: usize = 3;
 
 /// Rounds of one phase have numbers up to this from each other.
 const PHASE_ROUNDS: u32 = 1_000;
@@ -335,9 +339,12 @@ impl Bench<'_> {
             order.shuffle(&mut random);
             let mut inner = todo.workloads.clone();
             inner.shuffle(&mut random);
-            let pairs = inner.iter().flat_map(|&workload| order.iter().map(move |&setting| (workload, setting)));
-            for (workload, setting) in pairs.collect::<Vec<_>>() {
-                if unfinished.has(round, setting, workload) {
+            let together: Vec<Vec<usize>> = inner.chunks(WORKLOADS_TOGETHER).map(<[usize]>::to_vec).collect();
+            let pairs = together.iter().flat_map(|some| order.iter().map(move |&setting| (some, setting)));
+            for (some, setting) in pairs {
+                let missing: Vec<usize> =
+                    some.iter().copied().filter(|workload| !unfinished.has(round, setting, *workload)).collect();
+                if missing.is_empty() {
                     continue;
                 }
                 let applied = apply(queue, journal, &settings[setting], &plan.own);
@@ -349,12 +356,15 @@ impl Bench<'_> {
                     continue;
                 }
                 let measured = applied.and_then(|()| {
-                    let done = unfinished.cells.len() as u64;
-                    self.tell(done, all, &settings[setting], &workloads[workload].name);
-                    let (sums, bytes) = self.cell(&workloads[workload])?;
-                    written_bytes += bytes;
-                    unfinished.cells.push((round, setting, workload, sums));
-                    store::write(file, unfinished)
+                    for workload in missing {
+                        let done = unfinished.cells.len() as u64;
+                        self.tell(done, all, &settings[setting], &workloads[workload].name);
+                        let (sums, bytes) = self.cell(&workloads[workload])?;
+                        written_bytes += bytes;
+                        unfinished.cells.push((round, setting, workload, sums));
+                        store::write(file, unfinished)?;
+                    }
+                    Ok(())
                 });
                 // A depth under `none` is the driver's, and would stay under all that follows.
                 let undone = journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)));

@@ -37,8 +37,8 @@ pub const METHOD: &str = "observed, not tried: mean time of a request by the ker
 
 /// An interval shorter than this says nothing: the kernel counts in ms, and busy time in ticks of a few ms ...
 const INTERVAL_S_MIN: f64 = 0.05;
-/// ... and one longer than this mixes patterns.
-const INTERVAL_S_MAX: f64 = 10.0;
+/// ... and one longer than this, which is a little more than the paper's minute, mixes patterns.
+const INTERVAL_S_MAX: f64 = 75.0;
 /// Fewer requests in an interval have no mean time worth having.
 const REQUESTS_MIN: f64 = 4.0;
 /// Patterns of a device that are kept at most; what comes later is counted and not compared.
