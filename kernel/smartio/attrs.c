@@ -31,10 +31,8 @@ static void smartio_look_again(struct smartio_data *sd)
 
 static int smartio_parse(const char *page, struct smartio_range range, u32 *value)
 {
-	int error = kstrtou32(page, 10, value);
-
-	if (error)
-		return error;
+	if (kstrtou32(page, 10, value))
+		return -EINVAL;
 	return *value < range.min || *value > range.max ? -EINVAL : 0;
 }
 
