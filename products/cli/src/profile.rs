@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.4, value_parser = cell)]
     cell: f64,
     /// Rounds; more of them even out what else the machine does, and fewer than three say nothing of that
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
