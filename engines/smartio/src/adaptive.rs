@@ -69,7 +69,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     for app in observed.apps.iter().filter(|app| app.tolerance == Tolerance::Interactive) {
         let hold = next.groups.get(&app.group).copied().unwrap_or_default();
         let stalled = contended && interval.as_ref().is_some_and(|i| stall_percent(i, app) >= limit(config, hold.on));
-        let needed = !left_alone && (stalled || app.launching && config.boost_launches);
+        let needed = !observed.devices.is_empty() && !left_alone && (stalled || app.launching && config.boost_launches);
         let stepped = hold.step(needed, now_ns, dwell_ns, hold_ns);
         if stepped != Hold::default() {
             next.groups.insert(app.group.clone(), stepped);

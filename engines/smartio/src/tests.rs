@@ -178,6 +178,18 @@ fn nothing_is_wished_while_nobody_waits() {
 }
 
 #[test]
+fn where_no_device_is_managed_no_app_is_either() {
+    let mut machine = machine(&ALL);
+    machine.apps[0].launching = true;
+    machine.now.at_ns += MS;
+    let observed = Observed { previous: None, now: &machine.now, events: &[], devices: &[], apps: &machine.apps };
+    assert_eq!(texts(&decide(&Config::default(), &State::default(), &observed)), []);
+    let devices = std::slice::from_ref(&machine.device);
+    let managed = decide(&Config::default(), &State::default(), &Observed { devices, ..observed });
+    assert_eq!(texts(&managed)[0].0, "io_priority/app-front.scope");
+}
+
+#[test]
 fn a_measured_set_up_goes_before_the_default() {
     let waiting = Setup {
         scheduler: Some("kyber".to_owned()),
