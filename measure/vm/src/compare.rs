@@ -11,7 +11,7 @@ use crate::case::{Case, Setup, cases};
 use crate::error::Result;
 use crate::figures::{Outcome, measures, tried};
 use crate::lab::{Lab, Length};
-use crate::refuse::{LATENESS_NS_MEAN_MAX, REPEAT_PERCENT_MAX, SEARCH_REPEAT_PERCENT_MAX};
+use crate::refuse::{LATENESS_NS_MEAN_MAX, SEARCH_REPEAT_PERCENT_MAX};
 use crate::scenario::Scenario;
 use crate::schedulers::Settings;
 use crate::search::{Tried, best, neighbours};
@@ -38,6 +38,9 @@ pub struct Options {
     pub search_rounds: u32,
     /// Write throughput that tuned settings have to leave, instead of the scenario's.
     pub write_min_percent: Option<f64>,
+    /// By how much the first case and its repeat may differ: [`REPEAT_PERCENT_MAX`](crate::refuse::REPEAT_PERCENT_MAX) for figures; where only the way is
+    /// tried, [`SEARCH_REPEAT_PERCENT_MAX`].
+    pub repeat_percent_max: f64,
 }
 
 /// Settings that were found, by scheduler.
@@ -73,7 +76,7 @@ pub fn compare(
     let searched = lab.take_seen();
     let setups = setups(&names, options, known);
     let all: Vec<Case> = setups.iter().flat_map(|(setup, ..)| cases(scenario, setup, &options.seeds)).collect();
-    let length = Length { scale: options.scale, repeat_percent_max: REPEAT_PERCENT_MAX };
+    let length = Length { scale: options.scale, repeat_percent_max: options.repeat_percent_max };
     let outcomes = lab.run(scenario, &all, length, watch)?;
     let mut rows = Vec::new();
     for (setup, is_tuned, tried) in setups {
@@ -112,7 +115,7 @@ pub fn compare(
             lateness_ns_mean: seen.fidelity.lateness_ns_mean,
             lateness_ns_bound: LATENESS_NS_MEAN_MAX,
             repeat_percent: seen.fidelity.repeat_percent,
-            repeat_percent_bound: REPEAT_PERCENT_MAX,
+            repeat_percent_bound: options.repeat_percent_max,
             repeat_percent_of_jobs: seen.fidelity.repeat_percent_of_jobs,
             boots: searched.boots + seen.boots,
             cases: searched.cases + seen.cases,

@@ -146,6 +146,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 search_scale: args.search_scale,
                 search_rounds: args.search_rounds,
                 write_min_percent: args.min_writes,
+                repeat_percent_max: brisk_vm::refuse::REPEAT_PERCENT_MAX,
                 ..options(&args.common, &[])?
             };
             let keep = Keep { save: args.save, anew: args.search };
@@ -165,6 +166,7 @@ fn options(common: &Common, set: &[String]) -> anyhow::Result<Options> {
         search_scale: 1.0,
         search_rounds: 0,
         write_min_percent: None,
+        repeat_percent_max: brisk_vm::refuse::REPEAT_PERCENT_MAX,
     })
 }
 

@@ -46,7 +46,7 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ("", vec!["--device", "loop0", &d], "cannot be used with"),
         ("", vec![&d, "--cell", "0"], "0.1 to 600 seconds"),
         ("", vec![&d, "--depths", "2"], "queue depths must be 4 or more"),
-        ("", vec![&d, "--meter", "scales"], "[possible values: rapl, battery, modelled]"),
+        ("", vec![&d, "--meter", "scales"], "[possible values: rapl, rails, battery, modelled]"),
         ("", vec![&d, "--workloads", &jobs], "there is no job in it"),
         ("[mail]\nrw=trim\n", vec![&d, "--workloads", &jobs], "line 2: rw=trim is not understood"),
         ("[AnTuTu]\nrw=read\n", vec![&d, "--workloads", &jobs], "there is a workload 'AnTuTu' already"),

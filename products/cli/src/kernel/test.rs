@@ -95,6 +95,7 @@ fn smoke(source: &Source, series: &str, args: &Args, watch: Watch<'_>) -> brisk_
         search_scale: 1.0,
         search_rounds: 0,
         write_min_percent: None,
+        repeat_percent_max: brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX,
     };
     match compare::compare(&mut lab, &scenario, &options, &mut Found::new(), watch) {
         Ok(measured) => {
