@@ -1,7 +1,7 @@
 # The scheduler smartio: its tunables refuse nonsense, it is switched, tuned and unloaded in full use on 1 to 128 tags and
-# several hardware queues, data stays what it was, and nobody waits longer than was promised.
+# hardware queues for each processor, data stays what it was, and nobody waits longer than was promised.
 # modules: mq-deadline kyber-iosched bfq smartio
-# cpus: 2
+# cpus: 1
 # seconds: 90
 # shellcheck disable=SC3028
 device=$flash/flash0
