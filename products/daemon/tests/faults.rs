@@ -11,7 +11,7 @@ use std::process::Command;
 use brisk_daemon::control::protocol::Happening;
 use brisk_daemon::control::{ClientError, SOCKET};
 use brisk_daemon::replay::Replay;
-use harness::{App, Briskd, Loop, PATIENCE, configure, place, run};
+use harness::{App, Briskd, Loop, PATIENCE, configure, place, run, turn};
 use rustix::process::Signal;
 
 /// Apps of others that are launched meanwhile are none of a test's business.
@@ -32,6 +32,7 @@ fn other(device: &Loop) -> (String, &'static str) {
 
 #[test]
 fn what_is_fixed_stands_and_everything_is_put_back_at_the_end() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (read_ahead, wanted) = other(&device);
     let scheduler = device.get("scheduler");
@@ -50,6 +51,7 @@ fn what_is_fixed_stands_and_everything_is_put_back_at_the_end() {
 
 #[test]
 fn a_device_that_goes_down_while_managed_gets_its_settings_back() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let before = (device.get("scheduler"), device.get("read_ahead_kb"));
     let (_, wanted) = other(&device);
@@ -67,6 +69,7 @@ fn a_device_that_goes_down_while_managed_gets_its_settings_back() {
 
 #[test]
 fn what_a_killed_daemon_left_is_put_back_by_the_next() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
@@ -80,6 +83,7 @@ fn what_a_killed_daemon_left_is_put_back_by_the_next() {
 
 #[test]
 fn a_second_daemon_is_refused_and_told_of_the_first() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
     let (status, said) = run(daemon.dir.path(), &[]);
@@ -90,6 +94,7 @@ fn a_second_daemon_is_refused_and_told_of_the_first() {
 
 #[test]
 fn a_bad_configuration_leaves_the_one_before() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
@@ -107,6 +112,7 @@ fn a_bad_configuration_leaves_the_one_before() {
 
 #[test]
 fn what_somebody_else_changed_is_theirs_until_the_configuration_is_read_again() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
@@ -129,6 +135,7 @@ fn what_somebody_else_changed_is_theirs_until_the_configuration_is_read_again() 
 
 #[test]
 fn reset_gives_everything_back_until_the_configuration_is_read_again() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
@@ -143,6 +150,7 @@ fn reset_gives_everything_back_until_the_configuration_is_read_again() {
 
 #[test]
 fn a_full_disk_stops_the_record_and_nothing_else() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
     let full = tempfile::tempdir().expect("a directory");
@@ -178,6 +186,7 @@ fn a_full_disk_stops_the_record_and_nothing_else() {
 
 #[test]
 fn clients_that_stall_or_flood_hold_up_nobody() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
     let socket = daemon.dir.path().join("run").join(SOCKET);
@@ -205,6 +214,7 @@ fn clients_that_stall_or_flood_hold_up_nobody() {
 
 #[test]
 fn a_launch_is_seen_from_its_group() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2;
     let Some(v2) = v2 else { return eprintln!("skipped: no control groups of the second version are mounted") };
@@ -238,6 +248,7 @@ fn a_launch_is_seen_from_its_group() {
 
 #[test]
 fn a_dry_run_says_what_it_would_do_and_does_nothing() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);
     let dir = place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)]));
@@ -251,6 +262,7 @@ fn a_dry_run_says_what_it_would_do_and_does_nothing() {
 
 #[test]
 fn a_recorded_session_is_decided_again_as_it_was() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
     let rest =
@@ -275,6 +287,7 @@ fn a_recorded_session_is_decided_again_as_it_was() {
 
 #[test]
 fn a_device_that_goes_is_let_go() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let Some(gone) = Loop::new() else { return };
     let (_, wanted) = other(&device);
@@ -293,6 +306,7 @@ fn a_device_that_goes_is_let_go() {
 
 #[test]
 fn who_passes_through_another_value_has_taken_nothing_over() {
+    let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use brisk_daemon::control::protocol::{Setting, Status};
@@ -13,6 +14,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A guard against hanging, no measure of anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The tests that have devices go one by one: when one takes its device away, the next would get the same name, which the
+/// first one's daemon still manages.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A loop device on a file of its own, detached when dropped.
 pub(crate) struct Loop {
