@@ -47,19 +47,23 @@ pub struct Series {
     pub printed: String,
 }
 
-/// Those who take part in a series.
+/// Those who take part in a series; by default they do nothing.
 pub trait Surroundings {
     /// Called before each launch that counts, in order to make what the set-up stands for, such as a load in the background.
     ///
     /// # Errors
     /// When it cannot be made; the series ends.
-    fn before(&mut self, step: Step) -> Result<()>;
+    fn before(&mut self, _step: Step) -> Result<()> {
+        Ok(())
+    }
 
     /// Called after it.
     ///
     /// # Errors
     /// As for [`Surroundings::before`].
-    fn after(&mut self, step: Step) -> Result<()>;
+    fn after(&mut self, _step: Step) -> Result<()> {
+        Ok(())
+    }
 
     /// Time in ns for which the storage was busy so far, by its own count; asked right before and after each launch.
     fn busy_ns(&mut self) -> Option<u64> {
@@ -67,7 +71,7 @@ pub trait Surroundings {
     }
 
     /// Launches done and to do, the learning ones among them.
-    fn progress(&mut self, done: usize, all: usize, doing: &str);
+    fn progress(&mut self, _done: usize, _all: usize, _doing: &str) {}
 }
 
 impl Launcher<'_> {

@@ -12,6 +12,8 @@ pub mod monkey;
 pub mod observation;
 mod opened;
 pub mod over;
+#[cfg(test)]
+mod recorded;
 pub mod samples;
 pub mod scope;
 pub mod script;

@@ -208,15 +208,7 @@ fn threads_max(events: &[Event]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_probes::Wait;
-
-    const MS: u64 = 1_000_000;
-    const SLEEP: Kind = Kind::Waiting(Wait { io: false, uninterruptible: false, system_call: None });
-    const FAULT: Kind = Kind::Waiting(Wait { io: true, uninterruptible: true, system_call: None });
-
-    fn at(ms: u64, kind: Kind) -> Event {
-        Event { at_ns: ms * MS, tid: 1, kind }
-    }
+    use crate::recorded::{FAULT, MS, SLEEP, at};
 
     /// Runs until 300 ms, reads until 500, waits for a processor until 550, runs until 800; its window shows at 400, it
     /// draws at 420 and 700.

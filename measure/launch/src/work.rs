@@ -54,15 +54,8 @@ fn busy_ns(part: &Exclusive, answers: &[Range<u64>], step: Range<u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_probes::{Connection, Kind, Wait};
-
-    const MS: u64 = 1_000_000;
-    const SLEEP: Kind = Kind::Waiting(Wait { io: false, uninterruptible: false, system_call: None });
-    const FAULT: Kind = Kind::Waiting(Wait { io: true, uninterruptible: true, system_call: None });
-
-    fn at(ms: u64, kind: Kind) -> Event {
-        Event { at_ns: ms * MS, tid: 1, kind }
-    }
+    use crate::recorded::{FAULT, MS, SLEEP, at};
+    use brisk_probes::{Connection, Kind};
 
     #[test]
     fn work_ends_with_the_last_busy_tenth_of_a_second() {

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brisk_launch::over::Limits;
-use brisk_launch::series::Step;
 use brisk_launch::{App, Error, Launched, Launcher, Scope, Settings, Start, Surroundings, scope, script};
 use brisk_results::{Cause, Ending, SplitMethod, Stage};
 use brisk_screen::{VirtualX, X11};
@@ -328,17 +327,7 @@ fn an_answer_is_timed_from_the_key_to_the_last_change_once() {
 /// Nothing is done between repetitions.
 struct Nothing;
 
-impl Surroundings for Nothing {
-    fn before(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
-    }
-
-    fn after(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self, _: usize, _: usize, _: &str) {}
-}
+impl Surroundings for Nothing {}
 
 #[test]
 fn an_assertion_that_fails_says_what_is_there() {

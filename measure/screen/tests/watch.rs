@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
+mod common;
 mod painter;
 
 use std::time::{Duration, Instant};
@@ -9,22 +10,12 @@ use std::time::{Duration, Instant};
 use brisk_screen::{Change, Error, Input, Kind, Seen, TILE_SIDE, VirtualX, Visible, Watcher, X11, monotonic_ns};
 use x11rb::protocol::xproto::ConnectionExt as _;
 
+use common::{LONG, SIZE, installed};
 use painter::{Painter, rect};
-
-const SIZE: (u32, u32) = (640, 480);
-/// A guard against hanging; nothing takes so long that works.
-const LONG: Duration = Duration::from_secs(20);
 
 /// A server with a connection for the watcher and an app, or a word on why not.
 fn set_up() -> Option<(VirtualX, X11, Painter)> {
-    let server = match VirtualX::start(SIZE, 24) {
-        Ok(server) => server,
-        Err(Error::NoServer { reason, .. }) if reason.contains("not installed") => {
-            eprintln!("skipped: {reason}");
-            return None;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let server = installed(VirtualX::start(SIZE, 24))?;
     let screen = X11::connect(Some(server.display())).unwrap();
     let painter = Painter::connect(server.display());
     Some((server, screen, painter))

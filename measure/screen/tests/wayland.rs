@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
+mod common;
 mod wayland_app;
 
 use std::process::{Command, Stdio};
@@ -9,13 +10,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use brisk_screen::{
-    Change, Error, Input, Kind, Rect, Screen as _, Seen, VirtualSway, Watcher, Wayland, WindowInfo, monotonic_ns,
+    Error, Input, Kind, Rect, Screen as _, Seen, VirtualSway, Watcher, Wayland, WindowInfo, monotonic_ns,
 };
 use rustix::process::{Pid, Signal};
 
-use wayland_app::{App, LONG};
-
-const SIZE: (u32, u32) = (640, 480);
+use common::{LONG, SIZE, changes_until, damage, installed, shown};
+use wayland_app::App;
 
 fn rect(x: i32, y: i32, width: u32, height: u32) -> Rect {
     Rect { x, y, width, height }
@@ -23,35 +23,9 @@ fn rect(x: i32, y: i32, width: u32, height: u32) -> Rect {
 
 /// A compositor with a watcher, or a word on why not.
 fn set_up() -> Option<(VirtualSway, Wayland)> {
-    let server = match VirtualSway::start(SIZE) {
-        Ok(server) => server,
-        Err(Error::NoServer { reason, .. }) if reason.contains("not installed") => {
-            eprintln!("skipped: {reason}");
-            return None;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let server = installed(VirtualSway::start(SIZE))?;
     let screen = Wayland::connect(server.socket().to_str()).unwrap();
     Some((server, screen))
-}
-
-/// Waits until the changes so far fulfil `enough`, and gives them.
-fn changes_until(screen: &mut Wayland, enough: impl Fn(&[Change]) -> bool) -> Vec<Change> {
-    let begin = Instant::now();
-    let mut all = Vec::new();
-    while !enough(&all) {
-        assert!(begin.elapsed() < LONG, "waited in vain; there were {all:?}");
-        all.extend(screen.changes(Duration::from_millis(200)).unwrap());
-    }
-    all
-}
-
-fn damage(changes: &[Change]) -> Vec<Rect> {
-    changes.iter().filter_map(|change| if let Kind::Damage(rect) = change.kind { Some(rect) } else { None }).collect()
-}
-
-fn shown(changes: &[Change]) -> Option<&WindowInfo> {
-    changes.iter().find_map(|change| if let Kind::WindowShown(info) = &change.kind { Some(info) } else { None })
 }
 
 /// Takes in what is under way; then nothing more comes.

@@ -2,54 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
+mod common;
 mod painter;
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use brisk_screen::{Change, Error, Input, Kind, Rect, Screen as _, VirtualX, WindowInfo, X11, monotonic_ns};
+use brisk_screen::{Change, Error, Input, Kind, Screen as _, VirtualX, WindowInfo, X11, monotonic_ns};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{ConnectionExt as _, GrabMode};
 
+use common::{LONG, SIZE, changes_until, damage, installed, shown};
 use painter::{Painter, rect};
-
-const SIZE: (u32, u32) = (640, 480);
-/// A guard against hanging; nothing takes so long that works.
-const LONG: Duration = Duration::from_secs(20);
 
 /// A server with a watcher and an app, or a word on why not.
 fn set_up() -> Option<(VirtualX, X11, Painter)> {
-    let server = match VirtualX::start(SIZE, 24) {
-        Ok(server) => server,
-        Err(Error::NoServer { reason, .. }) if reason.contains("not installed") => {
-            eprintln!("skipped: {reason}");
-            return None;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let server = installed(VirtualX::start(SIZE, 24))?;
     let screen = X11::connect(Some(server.display())).unwrap();
     let painter = Painter::connect(server.display());
     Some((server, screen, painter))
-}
-
-/// Waits until the changes so far fulfil `enough`, and gives them.
-fn changes_until(screen: &mut X11, enough: impl Fn(&[Change]) -> bool) -> Vec<Change> {
-    let begin = Instant::now();
-    let mut all = Vec::new();
-    while !enough(&all) {
-        assert!(begin.elapsed() < LONG, "waited in vain; there were {all:?}");
-        all.extend(screen.changes(Duration::from_millis(200)).unwrap());
-    }
-    all
-}
-
-fn damage(changes: &[Change]) -> Vec<Rect> {
-    changes.iter().filter_map(|change| if let Kind::Damage(rect) = change.kind { Some(rect) } else { None }).collect()
-}
-
-fn shown(changes: &[Change]) -> Option<&WindowInfo> {
-    changes.iter().find_map(|change| if let Kind::WindowShown(info) = &change.kind { Some(info) } else { None })
 }
 
 /// Takes in what is under way; then nothing more comes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
-use brisk_launch::series::{Step, compare, summarise};
+use brisk_launch::series::{compare, summarise};
 use brisk_launch::{Launcher, Plan, Setup, Surroundings};
 use brisk_results::{Condition, LaunchComparison, LaunchRun, LaunchSet, SqliteResult, SuiteApp, Temperature};
 use brisk_screen::Screen;
@@ -139,14 +139,4 @@ fn sqlite_result(condition: &str, rates: &[SqliteRates]) -> Option<SqliteResult>
 /// Launches with nothing arranged around them.
 struct Nothing;
 
-impl Surroundings for Nothing {
-    fn before(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
-    }
-
-    fn after(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
-    }
-
-    fn progress(&mut self, _: usize, _: usize, _: &str) {}
-}
+impl Surroundings for Nothing {}

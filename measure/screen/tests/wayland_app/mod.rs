@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::common::LONG;
 use brisk_screen::Rect;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use wayland_client::protocol::{
@@ -181,9 +182,6 @@ impl App {
         self.heard.inputs.pop_front().unwrap()
     }
 }
-
-/// A guard against hanging; nothing takes so long that works.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 impl Dispatch<WlRegistry, ()> for Heard {
     fn event(
