@@ -55,28 +55,39 @@ static u32 smartio_queue_of(struct request *rq, u32 kind)
 	}
 }
 
+static struct smartio_reader *smartio_reader(struct smartio_data *sd)
+{
+	return &sd->readers[hash_32(current->pid, SMARTIO_READER_BITS)];
+}
+
 /* Notes who reads, and whether it writes as well. */
 static void smartio_note_reader(struct smartio_data *sd)
 {
-	u32 thread = hash_32(current->pid, SMARTIO_READER_BITS);
+	struct smartio_reader *reader = smartio_reader(sd);
 
 	sd->read_seen = jiffies | 1;
-	sd->readers[thread] = sd->read_seen;
-	if (!smartio_lately(sd, sd->mixers[thread])) {
+	if (reader->pid != current->pid) {
+		/* The place is that of the last one who read. */
+		reader->pid = current->pid;
+		reader->wrote = 0;
+	}
+	reader->read = sd->read_seen;
+	if (!smartio_lately(sd, reader->wrote)) {
 		sd->pure_seen = sd->read_seen;
-		sd->pure = thread;
+		sd->pure = reader->pid;
 	}
 }
 
 /* Whether the thread that writes has read within the slice; kernel threads serve others. */
 static bool smartio_reads_too(struct smartio_data *sd)
 {
-	u32 thread = hash_32(current->pid, SMARTIO_READER_BITS);
+	struct smartio_reader *reader = smartio_reader(sd);
 
-	if (current->flags & PF_KTHREAD || !smartio_lately(sd, sd->readers[thread]))
+	if (current->flags & PF_KTHREAD || reader->pid != current->pid ||
+	    !smartio_lately(sd, reader->read))
 		return false;
-	sd->mixers[thread] = jiffies | 1;
-	if (sd->pure == thread)
+	reader->wrote = jiffies | 1;
+	if (sd->pure == reader->pid)
 		sd->pure_seen = 0;
 	return true;
 }

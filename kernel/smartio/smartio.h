@@ -43,7 +43,7 @@
 #define SMARTIO_IDLE_QUEUE	16
 #define SMARTIO_NR_SECTIONS	3
 
-/* Threads that read lately, by a hash of their number. */
+/* Threads that read lately, by a hash of their number; one at a place. */
 #define SMARTIO_READER_BITS	6
 
 /* Places where the last runs of requests ended. */
@@ -65,6 +65,13 @@ enum { SMARTIO_FAVOUR_READ, SMARTIO_FAVOUR_NONE, SMARTIO_FAVOUR_WRITE };
 struct smartio_queue {
 	struct list_head fifo[SMARTIO_NR_KINDS];
 	u32 in_flight;
+};
+
+/* A thread that has read, in jiffies. */
+struct smartio_reader {
+	pid_t pid;
+	unsigned long read;
+	unsigned long wrote;	/* as well; 0: not that is known */
 };
 
 struct smartio_counters {
@@ -131,10 +138,9 @@ struct smartio_data {
 	u32 hits;
 	unsigned long read_seen;	/* jiffies */
 	unsigned long urgent_seen;	/* jiffies */
-	unsigned long readers[1 << SMARTIO_READER_BITS];	/* jiffies */
-	unsigned long mixers[1 << SMARTIO_READER_BITS];	/* jiffies: readers that write */
+	struct smartio_reader readers[1 << SMARTIO_READER_BITS];
 	unsigned long pure_seen;	/* jiffies of a read by one that does not write */
-	u32 pure;			/* and its place in the tables */
+	pid_t pure;			/* and its number */
 	u32 mixed_reads;		/* reads since the last batch of own writes */
 	u32 mixed_writes;		/* own writes left in this batch */
 
