@@ -144,6 +144,7 @@ static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
 			  "waits_cap %llu\n"
 			  "waits_hold %llu\n"
 			  "waits_share %llu\n"
+			  "waits_turn %llu\n"
 			  "reads_held_for %llu\n"
 			  "expired %llu\n"
 			  "requeued %llu\n"
@@ -152,7 +153,7 @@ static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
 			  c.dispatched[SMARTIO_OWN], c.dispatched[SMARTIO_BULK],
 			  c.dispatched[SMARTIO_TRIM], c.merged, c.waits[SMARTIO_WAIT_CAP],
 			  c.waits[SMARTIO_WAIT_HOLD], c.waits[SMARTIO_WAIT_SHARE],
-			  c.reads_held_for, c.expired, c.requeued, c.timer);
+			  c.waits[SMARTIO_WAIT_TURN], c.reads_held_for, c.expired, c.requeued, c.timer);
 }
 
 #define SMARTIO_ATTR(name) __ATTR(name, 0644, smartio_##name##_show, smartio_##name##_store)

@@ -27,19 +27,29 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 	*alone = smartio_cap_alone(parallel, depth);
 }
 
+/* Device time that a write takes from reads. */
+u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size)
+{
+	u32 table = smartio_table(kind);
+
+	return smartio_cost(table == 1 ? smartio_known(sd->pace_ns, size) : 0,
+			    smartio_known(sd->service_ns[table], size));
+}
+
 /* Writes of one size that follow each other show what the device can do. */
 static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size, u64 now)
 {
 	bool queued = sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
 		      sd->waiting[SMARTIO_BULK];
 	u32 cap, alone, count, service = sd->service_ns[1][size];
-	u64 elapsed = smartio_since(sd->window_began_ns, now);
+	u64 elapsed = smartio_since(sd->window_began_ns, now), least = 0;
 
 	sd->write_done_ns = now;
 	if (!sd->window_count || sd->window_size != size) {
 		sd->window_count = 1;
 		sd->window_size = size;
 		sd->window_began_ns = now;
+		sd->window_other_ns = 0;
 		sd->window_reads = smartio_reads(sd, 2);
 		sd->window_queued = queued;
 		smartio_caps(sd, size, &cap, &alone);
@@ -51,8 +61,11 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
 		return;
 	sd->window_count = 0;
-	sd->pace_ns[size] = smartio_learn_service(sd->pace_ns[size], div_u64(elapsed, count),
-						  sd->window_queued && !sd->window_reads);
+	/* One write at a time says nothing of others, but for those in a cache. */
+	if (sd->window_queued || smartio_cached(sd))
+		least = smartio_since(sd->window_other_ns, elapsed);
+	sd->pace_ns[size] = smartio_learn_pace(sd->pace_ns[size], div_u64(least, count),
+					       div_u64(elapsed, count));
 	/* Only while writes queue up does it matter how many the device works on. */
 	if (sd->window_queued && service)
 		sd->parallel[size] =
@@ -78,4 +91,6 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 					      state & SMARTIO_RQ_CLEAN);
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
+	else if (table == 0)
+		sd->window_other_ns += smartio_known(sd->service_ns[0], size) + sd->pause_ns;
 }

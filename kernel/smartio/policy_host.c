@@ -8,6 +8,7 @@
 u32 host_size(u32 bytes);
 u32 host_mean(u32 old, u64 sample);
 u32 host_learn_service(u32 old, u64 sample, bool clean);
+u32 host_learn_pace(u32 old, u64 least_ns, u64 most_ns);
 u32 host_known(const u32 *table, u32 size);
 u32 host_parallel(u64 work_ns, u64 elapsed_ns);
 u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool reads);
@@ -16,7 +17,8 @@ u32 host_cap_alone(u32 parallel, u32 depth);
 u64 host_cost(u32 pace_ns, u32 service_ns);
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
 u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent);
-bool host_spent(bool spent, u64 debt_ns, u32 share_percent);
+bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 burst_ns);
+u64 host_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns);
 u64 host_settle_ns(u64 debt_ns, u32 share_percent);
 u32 host_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns);
 u64 host_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns);
@@ -37,6 +39,11 @@ u32 host_mean(u32 old, u64 sample)
 u32 host_learn_service(u32 old, u64 sample, bool clean)
 {
 	return smartio_learn_service(old, sample, clean);
+}
+
+u32 host_learn_pace(u32 old, u64 least_ns, u64 most_ns)
+{
+	return smartio_learn_pace(old, least_ns, most_ns);
 }
 
 u32 host_known(const u32 *table, u32 size)
@@ -79,9 +86,14 @@ u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)
 	return smartio_debt(debt_ns, elapsed_ns, share_percent);
 }
 
-bool host_spent(bool spent, u64 debt_ns, u32 share_percent)
+bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 burst_ns)
 {
-	return smartio_spent(spent, debt_ns, share_percent);
+	return smartio_spent(spent, debt_ns, share_percent, cost_ns, burst_ns);
+}
+
+u64 host_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
+{
+	return smartio_turn_ns(began_ns, pace_ns, service_ns);
 }
 
 u64 host_settle_ns(u64 debt_ns, u32 share_percent)

@@ -241,6 +241,23 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 	}
 }
 
+static bool smartio_writes_wait(struct smartio_data *sd)
+{
+	return sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
+	       sd->waiting[SMARTIO_BULK];
+}
+
+static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
+{
+	u64 gap = smartio_since(sd->write_done_ns, rq->start_time_ns);
+
+	if (sd->writes_in_flight || smartio_writes_wait(sd))
+		return;
+	sd->window_other_ns += gap;
+	if (gap > SMARTIO_GAP_NS)
+		sd->window_count = 0;	/* it does not follow the last one */
+}
+
 static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_head,
 			   struct list_head *free)
 {
@@ -262,7 +279,9 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	kind = smartio_kind_of(rq->cmd_flags);
 	if (kind == SMARTIO_READ)
 		smartio_read_arrives(sd, rq);
-	else if (kind == SMARTIO_URGENT)
+	else if (kind != SMARTIO_TRIM)
+		smartio_write_arrives(sd, rq);
+	if (kind == SMARTIO_URGENT)
 		sd->urgent_seen = jiffies | 1;
 	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
 		kind = SMARTIO_OWN;
@@ -336,6 +355,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		.writes_in_flight = sd->writes_in_flight,
 		.kind = kind,
 	};
+	bool cached;
 	u64 wake;
 	u32 i;
 
@@ -352,9 +372,18 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, now),
 					   view.share_percent);
 		sd->debt_at_ns = now;
-		sd->spent = smartio_spent(sd->spent, sd->debt_ns, view.share_percent);
+		cached = smartio_cached(sd);
+		sd->spent = smartio_spent(sd->spent, sd->debt_ns, view.share_percent,
+					  smartio_write_cost(sd, kind, size),
+					  cached ? SMARTIO_BURST_NS : 0);
 		view.debt_ns = sd->debt_ns;
 		view.spent = sd->spent;
+		if (!cached && view.share_percent < 100) {
+			view.behind = sd->refused_reads == sd->counters.dispatched[SMARTIO_READ];
+			view.turn_ns = smartio_turn_ns(sd->write_began_ns,
+						       smartio_known(sd->pace_ns, size),
+						       smartio_known(sd->service_ns[1], size));
+		}
 		if (kind == SMARTIO_URGENT &&
 		    sd->nr_waiting[kind] + sd->urgent_in_flight > sd->quantum)
 			view.kind = SMARTIO_BULK;
@@ -372,8 +401,10 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 	if (verdict == SMARTIO_GO)
 		return true;
 	sd->counters.waits[verdict]++;
-	if (verdict == SMARTIO_WAIT_SHARE)
+	if (verdict == SMARTIO_WAIT_SHARE) {
 		sd->window_count = 0;
+		sd->refused_reads = sd->counters.dispatched[SMARTIO_READ];
+	}
 	wake = smartio_wake_ns(&view, verdict);
 	if (wake != SMARTIO_NEVER)
 		smartio_arm(sd, wake);
@@ -614,21 +645,15 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 		sd->reads_in_flight[smartio_section(queue)]++;
 		sd->window_reads = true;
 	} else {
-		if (!sd->writes_in_flight) {
+		if (!sd->writes_in_flight)
 			state |= SMARTIO_RQ_ALONE;
-			if (smartio_since(sd->write_done_ns, now) > SMARTIO_GAP_NS)
-				sd->window_count = 0;
-		}
 		sd->writes_in_flight++;
+		sd->write_began_ns = now;
 		sd->urgent_in_flight += kind == SMARTIO_URGENT;
 		sd->owed = false;
 		if (kind != SMARTIO_OWN && (reads || sd->waiting[SMARTIO_READ] ||
 					    now < sd->hold_until_ns)) {
-			u32 table = smartio_table(kind);
-
-			sd->debt_ns += smartio_cost(table == 1 ? smartio_known(sd->pace_ns, size) :
-								 0,
-						    smartio_known(sd->service_ns[table], size));
+			sd->debt_ns += smartio_write_cost(sd, kind, size);
 			if (sd->debt_ns > sd->slice_ns)
 				sd->debt_ns = sd->slice_ns;
 		}
@@ -742,6 +767,8 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 		}
 	} else {
 		sd->writes_in_flight--;
+		/* The next one may have stood behind it. */
+		sd->write_began_ns = max(sd->write_began_ns, now);
 		sd->urgent_in_flight -= kind == SMARTIO_URGENT;
 	}
 	if (more) {

@@ -127,6 +127,8 @@ struct smartio_data {
 	/* Share of writes. */
 	u64 debt_ns;
 	u64 debt_at_ns;
+	u64 refused_reads;	/* reads dispatched when it was last found used up */
+	u64 write_began_ns;	/* the device has been at the last write since */
 	bool spent;
 
 	/* Readers. */
@@ -153,6 +155,7 @@ struct smartio_data {
 	u32 window_count;
 	u32 window_size;
 	u32 window_cap;
+	u64 window_other_ns;	/* time that reads and pauses have taken at most */
 	bool window_reads;
 	bool window_queued;
 
@@ -207,6 +210,12 @@ static inline u64 smartio_since_stamp(struct request *rq, u64 now)
 	return (u64)ticks << SMARTIO_STAMP_SHIFT;
 }
 
+/* Whether a write is done before it is on the cells. */
+static inline bool smartio_cached(struct smartio_data *sd)
+{
+	return bdev_write_cache(sd->q->disk->part0);
+}
+
 static inline u32 smartio_section(u32 queue)
 {
 	return queue >> 3;
@@ -242,6 +251,7 @@ static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 }
 
 /* learn.c */
+u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 

@@ -98,10 +98,10 @@ static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 10000000, 10), 0);
 	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1000000, 10), 10000000);
 	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1, 0), SMARTIO_NEVER);
-	KUNIT_EXPECT_FALSE(test, smartio_spent(false, SMARTIO_BURST_NS - 1, 10));
-	KUNIT_EXPECT_TRUE(test, smartio_spent(false, SMARTIO_BURST_NS, 10));
-	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10));
-	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10));
+	KUNIT_EXPECT_FALSE(test, smartio_spent(false, SMARTIO_BURST_NS - 1, 10, 400000, SMARTIO_BURST_NS));
+	KUNIT_EXPECT_TRUE(test, smartio_spent(false, SMARTIO_BURST_NS, 10, 400000, SMARTIO_BURST_NS));
+	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10, 400000, SMARTIO_BURST_NS));
+	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10, 400000, SMARTIO_BURST_NS));
 }
 
 static void caps_follow_the_parallelism(struct kunit *test)

@@ -16,6 +16,7 @@
  *  debt      device time that writes have had beyond their share
  *  hold      time after a read in which the next read of its process is awaited
  *  slice     longest time that a request waits for others before it goes ahead
+ *  turn      when the device is about to be through with the write before
  */
 #ifndef SMARTIO_POLICY_H
 #define SMARTIO_POLICY_H
@@ -50,7 +51,7 @@ static inline u64 div64_u64(u64 a, u64 b)
 #define SMARTIO_WINDOW_WRITES 8
 #define SMARTIO_WINDOW_NS 20000000
 
-/* Writes follow each other when no more time lies between them. */
+/* Writes follow each other when no more time lies between one's end and the next's arrival. */
 #define SMARTIO_GAP_NS 100000
 
 /* Parallelism in units of 1/256; no device of interest works on more writes. */
@@ -64,9 +65,11 @@ static inline u64 div64_u64(u64 a, u64 b)
 #define SMARTIO_HOLD_SLACK_NS 20000
 
 /*
- * Writes beside reads go in bursts of so much device time. A burst keeps all
- * parts of the device at work, where single writes would leave most of them
- * idle: the same share costs reads less.
+ * Beside reads, a device with a volatile cache gets writes in bursts of so much
+ * device time. It programs what has gathered in the cache, and single writes
+ * would leave most of a program empty: the same share costs reads less. Where a
+ * write is done when it is programmed, bursts gain nothing, and writes go one by
+ * one.
  */
 #define SMARTIO_BURST_NS 4000000
 
@@ -87,7 +90,8 @@ enum smartio_verdict {
 	SMARTIO_WAIT_CAP = 1,	/* enough writes are in flight */
 	SMARTIO_WAIT_HOLD = 2,	/* a read is awaited */
 	SMARTIO_WAIT_SHARE = 3,	/* writes have had their share */
-	SMARTIO_NR_VERDICTS = 4,
+	SMARTIO_WAIT_TURN = 4,	/* the write before is not yet near its end */
+	SMARTIO_NR_VERDICTS = 5,
 };
 
 /* What the verdict on a write depends on. */
@@ -96,7 +100,9 @@ struct smartio_view {
 	u64 age_ns;		/* how long the write has waited */
 	u64 slice_ns;
 	u64 hold_until_ns;
+	u64 turn_ns;		/* 0: any time */
 	bool spent;		/* the share is used up */
+	bool behind;		/* it has been, and no read has gone since */
 	u64 debt_ns;
 	u32 share_percent;
 	u32 reads_waiting;
@@ -143,6 +149,17 @@ static inline u32 smartio_learn_service(u32 old, u64 sample, bool clean)
 	if (old && !clean && sample >= old)
 		return old;
 	return smartio_mean(old, sample);
+}
+
+/*
+ * Pace with a new window: so much time passed for each write at most, and so
+ * much if neither reads nor pauses took any of it. In between all is as it was.
+ */
+static inline u32 smartio_learn_pace(u32 old, u64 least_ns, u64 most_ns)
+{
+	if (!old || old > most_ns)
+		return smartio_mean(old, most_ns);
+	return old < least_ns ? smartio_mean(old, least_ns) : old;
 }
 
 /* Entry of a table by size: that of the nearest size with one, 0 without any. */
@@ -250,12 +267,31 @@ static inline u64 smartio_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)
 	return paid < debt_ns ? debt_ns - paid : 0;
 }
 
-/* Whether the share is used up: from a full burst on until the debt is settled. */
-static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent)
+/*
+ * Whether the share is used up. With a cache (@burst_ns): from a full burst on
+ * until the debt is settled. Without: as long as more is owed than one write
+ * costs, so that what comes a moment late is made up for by the next one.
+ */
+static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent,
+				 u64 cost_ns, u64 burst_ns)
 {
-	if (!debt_ns || share_percent >= 100)
+	if (share_percent >= 100)
 		return false;
-	return spent || debt_ns >= SMARTIO_BURST_NS;
+	if (!burst_ns)
+		return debt_ns > cost_ns;
+	return debt_ns && (spent || debt_ns >= burst_ns);
+}
+
+/*
+ * When the next write is to follow one that began then: a sixteenth before the
+ * device is through with it. Sooner, and a read would stand behind both; later,
+ * and the device would wait.
+ */
+static inline u64 smartio_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
+{
+	u64 took = pace_ns && pace_ns < service_ns ? pace_ns : service_ns;
+
+	return began_ns + took - took / 16;
 }
 
 /* How long a debt takes to settle. */
@@ -305,8 +341,12 @@ static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 		return SMARTIO_WAIT_CAP;
 	if (!reading)
 		return SMARTIO_WAIT_HOLD;
-	if (v->spent)
+	/* Right behind a read it delays the next one least. */
+	if (v->spent || v->behind)
 		return SMARTIO_WAIT_SHARE;
+	if (v->writes_in_flight && v->writes_in_flight + 1 >= cap &&
+	    v->now_ns < v->turn_ns)
+		return SMARTIO_WAIT_TURN;
 	return SMARTIO_GO;
 }
 
@@ -318,10 +358,12 @@ static inline u64 smartio_wake_ns(const struct smartio_view *v,
 
 	if (verdict == SMARTIO_WAIT_HOLD)
 		return v->hold_until_ns;
+	if (verdict == SMARTIO_WAIT_TURN)
+		return v->turn_ns;
 	if (verdict != SMARTIO_WAIT_SHARE)
 		return SMARTIO_NEVER;
 	wait = smartio_settle_ns(v->debt_ns, v->share_percent);
-	if (wait > SMARTIO_RECHECK_NS)
+	if (v->behind || wait > SMARTIO_RECHECK_NS)
 		wait = SMARTIO_RECHECK_NS;
 	return v->now_ns + (wait ? wait : 1);
 }

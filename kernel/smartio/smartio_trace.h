@@ -20,7 +20,8 @@
 			 { SMARTIO_GO,		"go" },		\
 			 { SMARTIO_WAIT_CAP,	"cap" },	\
 			 { SMARTIO_WAIT_HOLD,	"hold" },	\
-			 { SMARTIO_WAIT_SHARE,	"share" })
+			 { SMARTIO_WAIT_SHARE,	"share" },	\
+			 { SMARTIO_WAIT_TURN,	"turn" })
 
 /* A request goes to the driver. */
 TRACE_EVENT(smartio_dispatch,

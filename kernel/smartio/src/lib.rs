@@ -42,6 +42,8 @@ pub enum Verdict {
     WaitHold = 2,
     /// Writes have had their share.
     WaitShare = 3,
+    /// The write before is not yet near its end.
+    WaitTurn = 4,
 }
 
 /// What the verdict on a write depends on: `struct smartio_view`.
@@ -56,8 +58,12 @@ pub struct View {
     pub slice_ns: u64,
     /// Until when the next read is awaited.
     pub hold_until_ns: u64,
+    /// When the device is about to be through with the write before; 0 for any time.
+    pub turn_ns: u64,
     /// Whether the share is used up.
     pub spent: bool,
+    /// Whether it has been, and no read has gone since.
+    pub behind: bool,
     /// Device time beyond the share.
     pub debt_ns: u64,
     /// Part of the device's time for writes beside reads.
@@ -79,7 +85,7 @@ pub struct View {
 mod raw {
     use super::{Verdict, View};
 
-    // Verdict is returned by C as one of its four values.
+    // Verdict is returned by C as one of its values.
     unsafe extern "C" {
         /// Size class of a request, 0 to `SIZES` - 1.
         pub safe fn host_size(bytes: u32) -> u32;
@@ -87,6 +93,8 @@ mod raw {
         pub safe fn host_mean(old: u32, sample: u64) -> u32;
         /// Service time in nanoseconds with a new sample; one that is not clean never lengthens it.
         pub safe fn host_learn_service(old: u32, sample: u64, clean: bool) -> u32;
+        /// Pace in nanoseconds with a new window, in which a write took so much at least and at most.
+        pub safe fn host_learn_pace(old: u32, least_ns: u64, most_ns: u64) -> u32;
         pub(crate) fn host_known(table: *const u32, size: u32) -> u32;
         /// Writes worked on at once, in 1/256: work of so much service time was done in the time elapsed.
         pub safe fn host_parallel(work_ns: u64, elapsed_ns: u64) -> u32;
@@ -102,8 +110,10 @@ mod raw {
         pub safe fn host_share(share_percent: u32, age_ns: u64, slice_ns: u64) -> u32;
         /// What is left in nanoseconds of a debt after some time.
         pub safe fn host_debt(debt_ns: u64, elapsed_ns: u64, share_percent: u32) -> u64;
-        /// Whether the share is used up.
-        pub safe fn host_spent(spent: bool, debt_ns: u64, share_percent: u32) -> bool;
+        /// Whether the share is used up; `burst_ns` is 0 for a device without a cache.
+        pub safe fn host_spent(spent: bool, debt_ns: u64, share_percent: u32, cost_ns: u64, burst_ns: u64) -> bool;
+        /// When the next write is to follow one that began then.
+        pub safe fn host_turn_ns(began_ns: u64, pace_ns: u32, service_ns: u32) -> u64;
         /// How long a debt takes to settle; `NEVER` without a share.
         pub safe fn host_settle_ns(debt_ns: u64, share_percent: u32) -> u64;
         /// Readiness of readers to go on, 0 to 256, after a pause.
@@ -121,10 +131,10 @@ mod raw {
 
 pub use raw::{
     host_cap as cap, host_cap_alone as cap_alone, host_cost as cost_ns, host_debt as debt_ns, host_hold_ns as hold_ns,
-    host_judge as judge, host_learn_hits as learn_hits, host_learn_parallel as learn_parallel,
-    host_learn_service as learn_service, host_mean as mean, host_parallel as parallel, host_settle_ns as settle_ns,
-    host_share as share_percent, host_size as size, host_spent as spent, host_view_bytes as view_bytes,
-    host_wake_ns as wake_ns,
+    host_judge as judge, host_learn_hits as learn_hits, host_learn_pace as learn_pace,
+    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_mean as mean,
+    host_parallel as parallel, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
+    host_spent as spent, host_turn_ns as turn_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

@@ -12,7 +12,9 @@ prop_compose! {
         slice_ns in 1_000_000..1_000_000_000_u64,
         hold_ns in 0..3_000_000_u64,
         ahead in any::<bool>(),
+        turn_ns in prop_oneof![Just(0), 0..2_000_000_u64],
         spent in any::<bool>(),
+        behind in any::<bool>(),
         debt_ns in 0..1_000_000_000_u64,
         share_percent in 1..=100_u32,
         reads in (0..3_u32, 0..3_u32),
@@ -25,7 +27,9 @@ prop_compose! {
             age_ns,
             slice_ns,
             hold_until_ns: if ahead { now_ns + hold_ns } else { now_ns.saturating_sub(hold_ns) },
+            turn_ns: if turn_ns == 0 { 0 } else { now_ns + turn_ns - 1_000_000_u64.min(now_ns) },
             spent,
+            behind,
             debt_ns,
             share_percent,
             reads_waiting: reads.0,
@@ -70,6 +74,25 @@ proptest! {
     #[test]
     fn a_sample_beside_others_never_lengthens_a_known_service(old in 1..u32::MAX, sample in any::<u64>()) {
         prop_assert!(learn_service(old, sample, false) <= old);
+    }
+
+    #[test]
+    fn a_pace_that_the_window_allows_stays_and_others_come_closer(
+        old in 1..u32::MAX, least in 0..u64::from(u32::MAX), more in 0..10_000_000_u64,
+    ) {
+        let (most, was) = (least + more, u64::from(old));
+        let new = u64::from(learn_pace(old, least, most));
+        match was {
+            _ if was < least => prop_assert!(new >= was && new <= least),
+            _ if was > most => prop_assert!(new <= was && new >= most),
+            _ => prop_assert_eq!(new, was),
+        }
+    }
+
+    #[test]
+    fn a_cache_that_was_new_is_forgotten(early in 1..1_000_000_u32, real in 2_000_000..50_000_000_u64) {
+        let pace = (0..40).fold(early, |pace, _| learn_pace(pace, real, real + 1_000_000));
+        prop_assert!(u64::from(pace) > real * 9 / 10, "{}", pace);
     }
 
     #[test]
@@ -134,7 +157,47 @@ proptest! {
         let time = settle_ns(debt, share);
         prop_assert_eq!(debt_ns(debt, time, share), 0);
         prop_assert!(debt_ns(debt, time.saturating_sub(101), share) > 0);
-        prop_assert!(!spent(true, 0, share));
+        prop_assert!(!spent(true, 0, share, 400_000, BURST_NS));
+    }
+
+    #[test]
+    fn with_a_cache_a_share_is_used_up_from_a_burst_on_until_it_is_settled(
+        debt in 1..2 * BURST_NS, share in 1..100_u32, cost in 1..10_000_000_u64,
+    ) {
+        prop_assert_eq!(spent(false, debt, share, cost, BURST_NS), debt >= BURST_NS);
+        prop_assert!(spent(true, debt, share, cost, BURST_NS));
+    }
+
+    #[test]
+    fn without_a_cache_a_share_is_used_up_when_more_is_owed_than_a_write_costs(
+        before in any::<bool>(), debt in 0..10_000_000_u64, share in 1..100_u32, cost in 1..10_000_000_u64,
+    ) {
+        prop_assert_eq!(spent(before, debt, share, cost, 0), debt > cost);
+        // The first write always goes, and so does one after each that was settled.
+        prop_assert!(!spent(before, debt_ns(debt, settle_ns(debt, share), share), share, cost, 0));
+    }
+
+    #[test]
+    fn the_next_write_follows_shortly_before_the_device_is_through(
+        began in 0..u64::MAX / 2, pace in 0..u32::MAX, service in 0..u32::MAX,
+    ) {
+        let turn = turn_ns(began, pace, service);
+        let took = u64::from(if pace == 0 { service } else { pace.min(service) });
+        prop_assert!(turn <= began + took && turn >= began + took - took / 8);
+    }
+
+    #[test]
+    fn beside_reads_the_last_place_under_the_cap_is_for_who_comes_in_turn(mut view in views()) {
+        view.kind = Kind::Bulk;
+        view.age_ns = 0;
+        view.reads_in_flight += 1;
+        (view.spent, view.behind) = (false, false);
+        view.cap = view.cap.max(2);
+        view.writes_in_flight = view.cap - 1;
+        let due = view.now_ns >= view.turn_ns;
+        prop_assert_eq!(judge(&view), if due { Verdict::Go } else { Verdict::WaitTurn });
+        view.writes_in_flight = 0;
+        prop_assert_eq!(judge(&view), Verdict::Go, "nothing to stand behind");
     }
 
     #[test]
@@ -218,6 +281,16 @@ proptest! {
             Verdict::WaitCap => prop_assert!(false, "one write always fits"),
             Verdict::WaitHold => prop_assert!(wake > view.now_ns && wake == view.hold_until_ns),
             Verdict::WaitShare => prop_assert!(wake > view.now_ns && wake <= view.now_ns + 1_000_000),
+            Verdict::WaitTurn => prop_assert!(false, "there is no write to stand behind"),
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_not_in_turn_is_woken_then(mut view in views()) {
+        view.writes_in_flight = view.writes_in_flight.max(1);
+        if judge(&view) == Verdict::WaitTurn {
+            prop_assert!(view.turn_ns > view.now_ns);
+            prop_assert_eq!(wake_ns(&view, Verdict::WaitTurn), view.turn_ns);
         }
     }
 

@@ -9,6 +9,12 @@ const WRITE_NS: u64 = 400_000;
 const SLICE_NS: u64 = 100_000_000;
 const HOLD_MAX_NS: u64 = 1_000_000;
 
+#[derive(Clone, Copy)]
+enum Cache {
+    None,
+    Volatile,
+}
+
 struct Outcome {
     reads: u64,
     writes: u64,
@@ -17,10 +23,15 @@ struct Outcome {
 }
 
 /// `waiting` writes are queued all the time; the reader reads again a pause after each read.
-fn run(share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
+fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
+    let burst = match cache {
+        Cache::None => 0,
+        Cache::Volatile => BURST_NS,
+    };
     let (mut now, end) = (1_000_000_000_u64, 1_000_000_000 + seconds * 1_000_000_000);
     let mut queued = vec![now; waiting];
     let (mut debt, mut at, mut is_spent) = (0, now, false);
+    let mut behind = false;
     let (mut hold_until, mut hits, mut pause, mut next_read) = (0, 0, 0, now);
     let mut outcome = Outcome { reads: 0, writes: 0, longest_wait_ns: 0, seconds: seconds as f64 };
     while now < end {
@@ -29,13 +40,15 @@ fn run(share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
         let share_now = share_percent(share, now - oldest, SLICE_NS);
         debt = debt_ns(debt, now - at, share_now);
         at = now;
-        is_spent = spent(is_spent, debt, share_now);
+        is_spent = spent(is_spent, debt, share_now, WRITE_NS, burst);
         let view = View {
             now_ns: now,
             age_ns: now - oldest,
             slice_ns: SLICE_NS,
             hold_until_ns: hold_until,
+            turn_ns: 0,
             spent: is_spent,
+            behind,
             debt_ns: debt,
             share_percent: share_now,
             reads_waiting: u32::from(reading),
@@ -46,6 +59,7 @@ fn run(share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
             kind: Kind::Bulk,
         };
         let verdict = judge(&view);
+        behind = burst == 0 && verdict == Verdict::WaitShare && !reading;
         // A read goes first; a write that is due comes behind it.
         if reading {
             now += READ_NS;
@@ -76,9 +90,9 @@ fn run(share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
 
 #[test]
 fn writes_get_their_share_beside_endless_reads() {
-    for share in [10, 25, 50, 75] {
+    for (cache, share) in [Cache::None, Cache::Volatile].into_iter().flat_map(|c| [10, 25, 50, 75].map(|s| (c, s))) {
         // One write at a time: none grows old, so that the share alone decides.
-        let outcome = run(share, 1, true, 20);
+        let outcome = run(cache, share, 1, true, 20);
         let got = outcome.writes as f64 * WRITE_NS as f64 / 1e9 / outcome.seconds * 100.0;
         let wanted = f64::from(share);
         assert!(got > wanted * 0.85 && got < wanted * 1.1 + 1.0, "share {share}: writes got {got:.1} percent");
@@ -88,8 +102,8 @@ fn writes_get_their_share_beside_endless_reads() {
 
 #[test]
 fn no_write_waits_longer_than_its_slice_and_what_is_before_it() {
-    for waiting in [1, 8, 64] {
-        let outcome = run(1, waiting, true, 20);
+    for (cache, waiting) in [Cache::None, Cache::Volatile].into_iter().flat_map(|c| [1, 8, 64].map(|w| (c, w))) {
+        let outcome = run(cache, 1, waiting, true, 20);
         let bound = SLICE_NS + (waiting as u64 + 1) * (WRITE_NS + READ_NS);
         assert!(outcome.longest_wait_ns <= bound, "{waiting} waiting: {} ms", outcome.longest_wait_ns / 1_000_000);
         assert!(outcome.writes > 0);
@@ -98,12 +112,14 @@ fn no_write_waits_longer_than_its_slice_and_what_is_before_it() {
 
 #[test]
 fn without_reads_writes_have_the_device() {
-    let outcome = run(1, 8, false, 2);
+    let outcome = run(Cache::Volatile, 1, 8, false, 2);
     assert!(outcome.writes as f64 * WRITE_NS as f64 / 1e9 > 0.999 * outcome.seconds);
 }
 
 #[test]
 fn a_smaller_share_gives_more_reads() {
-    let reads = [5, 20, 40, 80].map(|share| run(share, 1, true, 10).reads);
-    assert!(reads.windows(2).all(|pair| pair[0] > pair[1]), "{reads:?}");
+    for cache in [Cache::None, Cache::Volatile] {
+        let reads = [5, 20, 40, 80].map(|share| run(cache, share, 1, true, 10).reads);
+        assert!(reads.windows(2).all(|pair| pair[0] > pair[1]), "{reads:?}");
+    }
 }
