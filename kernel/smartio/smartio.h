@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the parts of the SmartIO scheduler share: its data, and what it keeps in
- * a request. sched.c has the life of a request, learn.c what completions teach,
- * attrs.c the files of sysfs and debugfs, main.c the life of the scheduler.
+ * a request. insert.c and sched.c have the life of a request, learn.c what completions
+ * teach, attrs.c the files of sysfs and debugfs, main.c the life of the scheduler.
  */
 #ifndef SMARTIO_H
 #define SMARTIO_H
@@ -255,8 +255,7 @@ u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 
-/* sched.c */
-enum hrtimer_restart smartio_timer(struct hrtimer *timer);
+/* insert.c */
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
 void smartio_prepare_request(struct request *rq);
 bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
@@ -265,6 +264,10 @@ void smartio_request_merged(struct request_queue *q, struct request *rq, enum el
 void smartio_requests_merged(struct request_queue *q, struct request *rq, struct request *next);
 void smartio_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list,
 			     smartio_insert_t flags);
+void smartio_remove(struct smartio_data *sd, struct request *rq);
+
+/* sched.c */
+enum hrtimer_restart smartio_timer(struct hrtimer *timer);
 struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx);
 bool smartio_has_work(struct blk_mq_hw_ctx *hctx);
 void smartio_completed_request(struct request *rq, u64 now);

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * First half of a request's life: who sent it and what it is to others, merging,
+ * and where it waits.
+ */
+#include <linux/hash.h>
+#include <linux/ioprio.h>
+#include <linux/sched.h>
+
+#include <trace/events/block.h>
+
+#include "smartio.h"
+
+/* ---- requests ---- */
+
+static u32 smartio_kind_of(blk_opf_t opf)
+{
+	switch (opf & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		return SMARTIO_READ;
+	case REQ_OP_WRITE:
+	case REQ_OP_ZONE_APPEND:
+		return smartio_awaited(opf) ? SMARTIO_URGENT : SMARTIO_BULK;
+	case REQ_OP_DISCARD:
+	case REQ_OP_SECURE_ERASE:
+	case REQ_OP_WRITE_ZEROES:
+		return SMARTIO_TRIM;
+	default:
+		/* Management of zones and the like. */
+		return SMARTIO_URGENT;
+	}
+}
+
+static u32 smartio_queue_of(struct request *rq, u32 kind)
+{
+	u16 ioprio = req_get_ioprio(rq);
+
+	switch (IOPRIO_PRIO_CLASS(ioprio)) {
+	case IOPRIO_CLASS_RT:
+		return IOPRIO_PRIO_LEVEL(ioprio) & 7;
+	case IOPRIO_CLASS_BE:
+		return 8 + (IOPRIO_PRIO_LEVEL(ioprio) & 7);
+	case IOPRIO_CLASS_IDLE:
+		/* Others may wait for the log that it belongs to. */
+		return kind == SMARTIO_URGENT ? SMARTIO_IDLE_QUEUE - 1 :
+						SMARTIO_IDLE_QUEUE;
+	default:
+		return 8 + IOPRIO_BE_NORM;
+	}
+}
+
+static struct smartio_reader *smartio_reader(struct smartio_data *sd)
+{
+	return &sd->readers[hash_32(current->pid, SMARTIO_READER_BITS)];
+}
+
+/* Notes who reads, and whether it writes as well. */
+static void smartio_note_reader(struct smartio_data *sd)
+{
+	struct smartio_reader *reader = smartio_reader(sd);
+
+	sd->read_seen = jiffies | 1;
+	if (reader->pid != current->pid) {
+		/* The place is that of the last one who read. */
+		reader->pid = current->pid;
+		reader->wrote = 0;
+	}
+	reader->read = sd->read_seen;
+	if (!smartio_lately(sd, reader->wrote)) {
+		sd->pure_seen = sd->read_seen;
+		sd->pure = reader->pid;
+	}
+}
+
+/* Whether the thread that writes has read within the slice; kernel threads serve others. */
+static bool smartio_reads_too(struct smartio_data *sd)
+{
+	struct smartio_reader *reader = smartio_reader(sd);
+
+	if (current->flags & PF_KTHREAD || reader->pid != current->pid ||
+	    !smartio_lately(sd, reader->read))
+		return false;
+	reader->wrote = jiffies | 1;
+	if (sd->pure == reader->pid)
+		sd->pure_seen = 0;
+	return true;
+}
+
+static void smartio_enqueue(struct smartio_data *sd, struct request *rq, u32 kind, u32 queue)
+{
+	list_add_tail(&rq->queuelist, &sd->queues[queue].fifo[kind]);
+	sd->waiting[kind] |= BIT(queue);
+	sd->nr_waiting[kind]++;
+	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
+}
+
+static void smartio_unlink(struct smartio_data *sd, struct request *rq)
+{
+	u32 kind = smartio_rq_kind(rq), queue = smartio_rq_queue(rq);
+
+	list_del_init(&rq->queuelist);
+	if (list_empty(&sd->queues[queue].fifo[kind]))
+		sd->waiting[kind] &= ~BIT(queue);
+	sd->nr_waiting[kind]--;
+	if (sd->next[kind] == rq)
+		sd->next[kind] = NULL;
+}
+
+void smartio_remove(struct smartio_data *sd, struct request *rq)
+{
+	struct request_queue *q = rq->q;
+
+	smartio_unlink(sd, rq);
+	if (!RB_EMPTY_NODE(&rq->rb_node))
+		elv_rb_del(&sd->sorted[smartio_table(smartio_rq_kind(rq))], rq);
+	elv_rqhash_del(q, rq);
+	if (q->last_merge == rq)
+		q->last_merge = NULL;
+}
+
+/* ---- merging ---- */
+
+int smartio_request_merge(struct request_queue *q, struct request **rq, struct bio *bio)
+{
+	struct smartio_data *sd = q->elevator->elevator_data;
+	u32 table = smartio_table(smartio_kind_of(bio->bi_opf));
+	struct request *found;
+
+	found = elv_rb_find(&sd->sorted[table], bio_end_sector(bio));
+	if (!found || !elv_bio_merge_ok(found, bio))
+		return ELEVATOR_NO_MERGE;
+	*rq = found;
+	return blk_discard_mergable(found) ? ELEVATOR_DISCARD_MERGE : ELEVATOR_FRONT_MERGE;
+}
+
+/* A write that somebody waits for has joined one that was in no hurry. */
+static void smartio_promote(struct smartio_data *sd, struct request *rq)
+{
+	u32 queue = smartio_rq_queue(rq);
+
+	if (smartio_rq_kind(rq) != SMARTIO_BULK && smartio_rq_kind(rq) != SMARTIO_OWN)
+		return;
+	smartio_unlink(sd, rq);
+	if (queue == SMARTIO_IDLE_QUEUE)
+		queue--;
+	smartio_enqueue(sd, rq, SMARTIO_URGENT, queue);
+	sd->blocked = false;
+}
+
+void smartio_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type)
+{
+	struct smartio_data *sd = q->elevator->elevator_data;
+	struct rb_root *root = &sd->sorted[smartio_table(smartio_rq_kind(rq))];
+	struct bio *bio = type == ELEVATOR_FRONT_MERGE ? rq->bio : rq->biotail;
+
+	sd->counters.merged++;
+	if (type == ELEVATOR_FRONT_MERGE) {
+		elv_rb_del(root, rq);
+		elv_rb_add(root, rq);
+	}
+	if (smartio_awaited(bio->bi_opf))
+		smartio_promote(sd, rq);
+}
+
+/* @next has become a part of @rq. */
+void smartio_requests_merged(struct request_queue *q, struct request *rq, struct request *next)
+{
+	struct smartio_data *sd = q->elevator->elevator_data;
+	bool managed = smartio_managed(rq) && !list_empty(&rq->queuelist);
+
+	lockdep_assert_held(&sd->lock);
+	sd->counters.merged++;
+	if (list_empty(&next->queuelist))
+		return;
+	if (managed && (smartio_state(rq) & ~SMARTIO_RQ_SIZE) ==
+		       (smartio_state(next) & ~SMARTIO_RQ_SIZE)) {
+		/* The block layer has given rq the older start of both. */
+		if (rq->start_time_ns == next->start_time_ns)
+			list_move(&rq->queuelist, &next->queuelist);
+	} else if (managed && smartio_rq_kind(next) == SMARTIO_URGENT) {
+		smartio_promote(sd, rq);
+	}
+	smartio_remove(sd, next);
+}
+
+bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs)
+{
+	struct smartio_data *sd = q->elevator->elevator_data;
+	struct request *free = NULL;
+	bool merged;
+
+	spin_lock_irq(&sd->lock);
+	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
+	spin_unlock_irq(&sd->lock);
+	if (free)
+		blk_mq_free_request(free);
+	return merged;
+}
+
+/* ---- a request arrives ---- */
+
+/* Reads may take all tags, and so may writes that somebody waits for. */
+void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
+{
+	struct smartio_data *sd = data->q->elevator->elevator_data;
+
+	if (op_is_write(opf) && smartio_kind_of(opf) != SMARTIO_URGENT)
+		data->shallow_depth = sd->write_tags;
+}
+
+void smartio_prepare_request(struct request *rq)
+{
+	rq->elv.priv[0] = NULL;
+	rq->elv.priv[1] = NULL;
+}
+
+static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
+{
+	smartio_note_reader(sd);
+	if (sd->pause_open) {
+		u64 pause = smartio_since(sd->read_done_ns, rq->start_time_ns);
+
+		sd->pause_open = false;
+		sd->hits = smartio_learn_hits(sd->hits, pause, sd->hold_max_ns);
+		if (pause <= sd->hold_max_ns)
+			sd->pause_ns = smartio_mean(sd->pause_ns, pause);
+		if (sd->blocked && rq->start_time_ns < sd->hold_until_ns)
+			sd->counters.reads_held_for++;
+	}
+}
+
+static bool smartio_writes_wait(struct smartio_data *sd)
+{
+	return sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
+	       sd->waiting[SMARTIO_BULK];
+}
+
+static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
+{
+	u64 gap = smartio_since(sd->write_done_ns, rq->start_time_ns);
+
+	if (sd->writes_in_flight || smartio_writes_wait(sd))
+		return;
+	sd->window_other_ns += gap;
+	if (gap > SMARTIO_GAP_NS)
+		sd->window_count = 0;	/* it does not follow the last one */
+}
+
+static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_head,
+			   struct list_head *free)
+{
+	struct request_queue *q = rq->q;
+	u32 kind, queue;
+
+	/*
+	 * Requeued requests were dispatched once and go next. So do requests
+	 * that the block layer does not let a scheduler manage (FUA).
+	 */
+	if (at_head || !smartio_managed(rq)) {
+		trace_block_rq_insert(rq);
+		if (at_head)
+			list_add(&rq->queuelist, &sd->dispatch);
+		else
+			list_add_tail(&rq->queuelist, &sd->dispatch);
+		return;
+	}
+	kind = smartio_kind_of(rq->cmd_flags);
+	if (kind == SMARTIO_READ)
+		smartio_read_arrives(sd, rq);
+	else if (kind != SMARTIO_TRIM)
+		smartio_write_arrives(sd, rq);
+	if (kind == SMARTIO_URGENT)
+		sd->urgent_seen = jiffies | 1;
+	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
+		kind = SMARTIO_OWN;
+	queue = smartio_queue_of(rq, kind);
+	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
+	if (blk_mq_sched_try_insert_merge(q, rq, free))
+		return;
+	trace_block_rq_insert(rq);
+	/* More of what is held already changes nothing. */
+	if (kind < SMARTIO_BULK || !(sd->waiting[kind] & BIT(queue)))
+		sd->blocked = false;
+	smartio_enqueue(sd, rq, kind, queue);
+	elv_rb_add(&sd->sorted[smartio_table(kind)], rq);
+	if (rq_mergeable(rq)) {
+		elv_rqhash_add(q, rq);
+		if (!q->last_merge)
+			q->last_merge = rq;
+	}
+}
+
+void smartio_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list,
+			     smartio_insert_t flags)
+{
+	struct smartio_data *sd = hctx->queue->elevator->elevator_data;
+	bool at_head = flags & SMARTIO_AT_HEAD;
+	unsigned long irq;
+	LIST_HEAD(free);
+
+	spin_lock_irqsave(&sd->lock, irq);
+	while (!list_empty(list)) {
+		struct request *rq = list_first_entry(list, struct request, queuelist);
+
+		list_del_init(&rq->queuelist);
+		smartio_insert(sd, rq, at_head, &free);
+	}
+	spin_unlock_irqrestore(&sd->lock, irq);
+	blk_mq_free_requests(&free);
+}
