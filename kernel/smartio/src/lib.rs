@@ -3,7 +3,11 @@
 //! What the scheduler learns and how it decides is in `smartio_policy.h`, as pure functions on plain integers. The module
 //! calls them under its lock; this crate compiles the same header with the system's compiler and gives each function a safe
 //! name, so that properties can be tested with random inputs (`tests/policy.rs`) and whole loads with a simple device
-//! (`tests/share.rs`). Nothing links it but tests. Units and meanings are those of the header.
+//! (`tests/share.rs`). The scheduler around it is compiled as well, with `host/kernel.h` for what it takes from the kernel:
+//! [`scheduler`] makes it callable (`tests/dispatch.rs`). Nothing links the crate but tests. Units and meanings are those of
+//! the header.
+
+pub mod scheduler;
 
 /// Request sizes are told apart by powers of two from 4 KiB to 512 KiB.
 pub const SIZES: usize = 8;

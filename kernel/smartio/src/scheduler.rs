@@ -1,0 +1,211 @@
+//! The scheduler itself, outside of the kernel: requests go in, it says which one is next, completions teach it.
+//!
+//! The caller is the block layer, the device and the clock. What the block layer owes the scheduler, it owes here as well: to
+//! look for requests after an arrival, when the timer fires, and after a completion that says so.
+
+use std::ptr::NonNull;
+
+use super::NEVER;
+
+/// Requests that one scheduler holds at most; they are told apart by numbers below this.
+pub const REQUESTS: u32 = 256;
+const NONE: u32 = u32::MAX;
+
+/// What a person sets: see `README.rst`. Depths of 0 set no limit.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Tunables {
+    /// Longest time that a request waits for others.
+    pub slice_ns: u64,
+    /// Longest time that writes are held for the next read.
+    pub hold_max_ns: u64,
+    /// Requests of one queue in the device when others wait.
+    pub quantum: u32,
+    /// Part of the device's time for writes beside reads.
+    pub write_share_percent: u32,
+    /// Writes in flight; 0 learns.
+    pub write_cap: u32,
+    /// Whose requests go first: 0 reads, 1 nobody's, 2 writes.
+    pub favour: u32,
+    /// Best concurrency of random and sequential reads, then of such writes.
+    pub run_depth: [u32; 4],
+}
+
+impl Default for Tunables {
+    fn default() -> Self {
+        Self {
+            slice_ns: 100_000_000,
+            hold_max_ns: 1_000_000,
+            quantum: 8,
+            write_share_percent: 10,
+            write_cap: 0,
+            favour: 0,
+            run_depth: [0; 4],
+        }
+    }
+}
+
+/// What a request does, as the block layer counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Op {
+    /// A read.
+    Read = 0,
+    /// A write.
+    Write = 1,
+    /// A discard.
+    Discard = 3,
+}
+
+/// Class of a request's priority (ioprio_set(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum Class {
+    /// Nobody has set one: level 4 of best effort.
+    None = 0,
+    /// Real-time.
+    RealTime = 1,
+    /// Best effort.
+    BestEffort = 2,
+    /// Idle.
+    Idle = 3,
+}
+
+/// A request as it arrives.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// What it does.
+    pub op: Op,
+    /// Where it begins.
+    pub sector: u64,
+    /// How long it is.
+    pub bytes: u32,
+    /// Thread that sends it.
+    pub pid: u32,
+    /// Class and level (0 to 7) of its priority.
+    pub priority: (Class, u16),
+    /// Whether somebody waits for a write.
+    pub awaited: bool,
+    /// Whether it has been given back by the driver and goes next.
+    pub at_head: bool,
+}
+
+#[repr(C)]
+struct RawRequest {
+    sector: u64,
+    bytes: u32,
+    op: u32,
+    pid: u32,
+    ioprio: u16,
+    awaited: bool,
+    at_head: bool,
+}
+
+#[repr(C)]
+struct Host {
+    opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn host_new(tunables: &Tunables, depth: u32, write_cache: bool) -> Option<NonNull<Host>>;
+    fn host_free(host: NonNull<Host>);
+    fn host_insert(host: NonNull<Host>, now: u64, id: u32, request: &RawRequest);
+    fn host_dispatch(host: NonNull<Host>, now: u64) -> u32;
+    fn host_complete(host: NonNull<Host>, now: u64, id: u32) -> bool;
+    fn host_requeue(host: NonNull<Host>, now: u64, id: u32) -> bool;
+    fn host_timer_ns(host: NonNull<Host>) -> u64;
+    fn host_fire(host: NonNull<Host>, now: u64);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Waits,
+    InFlight,
+}
+
+/// One device's scheduler.
+#[derive(Debug)]
+pub struct Scheduler {
+    host: NonNull<Host>,
+    places: Vec<Place>,
+}
+
+impl Scheduler {
+    /// A scheduler that knows nothing yet, for a device that takes `depth` requests at once and has a volatile cache or not.
+    #[must_use]
+    pub fn new(tunables: &Tunables, depth: u32, write_cache: bool) -> Self {
+        // SAFETY: it takes nothing but values.
+        let host = unsafe { host_new(tunables, depth, write_cache) }.expect("memory for a scheduler");
+        Self { host, places: vec![Place::Nowhere; REQUESTS as usize] }
+    }
+
+    fn moves(&mut self, id: u32, from: Place, to: Place) {
+        let place = &mut self.places[id as usize];
+        assert_eq!(*place, from, "request {id} is elsewhere");
+        *place = to;
+    }
+
+    /// A request arrives under a number that no other has now.
+    pub fn insert(&mut self, now_ns: u64, id: u32, request: &Request) {
+        self.moves(id, Place::Nowhere, Place::Waits);
+        let raw = RawRequest {
+            sector: request.sector,
+            bytes: request.bytes,
+            op: request.op as u32,
+            pid: request.pid,
+            ioprio: (request.priority.0 as u16) << 13 | (request.priority.1 & 7),
+            awaited: request.awaited,
+            at_head: request.at_head,
+        };
+        // SAFETY: the number is below REQUESTS and free, as `moves` has checked, so that nobody links that request.
+        unsafe { host_insert(self.host, now_ns, id, &raw) }
+    }
+
+    /// The request that goes to the device now, if any.
+    pub fn dispatch(&mut self, now_ns: u64) -> Option<u32> {
+        // SAFETY: the scheduler is alive.
+        let id = unsafe { host_dispatch(self.host, now_ns) };
+        if id == NONE {
+            return None;
+        }
+        self.moves(id, Place::Waits, Place::InFlight);
+        Some(id)
+    }
+
+    /// The device is through with a request. Whether the block layer is to look for more.
+    #[must_use]
+    pub fn complete(&mut self, now_ns: u64, id: u32) -> bool {
+        self.moves(id, Place::InFlight, Place::Nowhere);
+        // SAFETY: the request is one that was dispatched.
+        unsafe { host_complete(self.host, now_ns, id) }
+    }
+
+    /// The driver gives a request back; it is to be inserted again, at the head. Whether the block layer is to look for more.
+    #[must_use]
+    pub fn requeue(&mut self, now_ns: u64, id: u32) -> bool {
+        self.moves(id, Place::InFlight, Place::Nowhere);
+        // SAFETY: the request is one that was dispatched.
+        unsafe { host_requeue(self.host, now_ns, id) }
+    }
+
+    /// When its timer fires, if it is armed.
+    #[must_use]
+    pub fn timer_ns(&self) -> Option<u64> {
+        // SAFETY: the scheduler is alive.
+        Some(unsafe { host_timer_ns(self.host) }).filter(|at| *at != NEVER)
+    }
+
+    /// Its timer fires.
+    pub fn fire(&mut self, now_ns: u64) {
+        // SAFETY: the scheduler is alive.
+        unsafe { host_fire(self.host, now_ns) }
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        // SAFETY: it was made by host_new, and nothing holds it beyond this.
+        unsafe { host_free(self.host) }
+    }
+}

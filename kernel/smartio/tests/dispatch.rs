@@ -1,0 +1,341 @@
+//! The scheduler at work: threads that send one request after another, a device of a few units, and a block layer that looks
+//! for requests only when it has to. Time is the simulation's own.
+
+use brisk_smartio_kernel::scheduler::{Class, Op, Request, Scheduler, Tunables};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+
+/// A thread that sends its next request some time after the last one is done.
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    ops: [Op; 2],
+    awaited: bool,
+    priority: (Class, u16),
+    pid: u32,
+    bytes: u32,
+    think_ns: u64,
+    begins_ns: u64,
+    requests: u32,
+}
+
+impl Thread {
+    fn of(op: Op, requests: u32) -> Self {
+        Self {
+            ops: [op; 2],
+            awaited: false,
+            priority: (Class::None, 0),
+            pid: 0,
+            bytes: 4096,
+            think_ns: 12 * US,
+            begins_ns: 0,
+            requests,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Device {
+    depth: u32,
+    units: usize,
+    read_ns: u64,
+    write_ns: u64,
+    write_cache: bool,
+    /// Each so many-th request is given back once; 0: none.
+    requeue_every: u64,
+}
+
+const SERIAL: Device =
+    Device { depth: 32, units: 1, read_ns: 80 * US, write_ns: 400 * US, write_cache: false, requeue_every: 0 };
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Seen {
+    done: u32,
+    longest_wait_ns: u64,
+    latencies_ns: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    threads: Vec<Seen>,
+    dispatched: Vec<usize>,
+    end_ns: u64,
+}
+
+struct Sent {
+    op: Op,
+    at_ns: u64,
+    back: bool,
+}
+
+/// What `smartio_queue_of` gives.
+fn queue(thread: &Thread, op: Op) -> usize {
+    let awaited = thread.awaited && op == Op::Write;
+    match thread.priority {
+        (Class::None, _) => 12,
+        (Class::RealTime, level) => usize::from(level & 7),
+        (Class::BestEffort, level) => 8 + usize::from(level & 7),
+        (Class::Idle, _) => 16 - usize::from(awaited),
+    }
+}
+
+/// Runs until all is done or the time is over; in all of it, the quantum is watched.
+fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> Outcome {
+    let begin = 1_000 * MS;
+    let mut now = begin;
+    let mut scheduler = Scheduler::new(&tunables, device.depth, device.write_cache);
+    let mut next: Vec<Option<u64>> = threads.iter().map(|thread| Some(begin + thread.begins_ns)).collect();
+    let mut sent: Vec<Option<Sent>> = threads.iter().map(|_| None).collect();
+    let mut in_device: Vec<(u64, usize)> = Vec::new();
+    let mut busy = vec![0_u64; device.units];
+    let (mut count, mut full) = (0_u64, false);
+    let mut outcome = Outcome { threads: vec![Seen::default(); threads.len()], ..Outcome::default() };
+    loop {
+        let left = |id: &usize| outcome.threads[*id].done < threads[*id].requests;
+        let arrival = (0..threads.len()).filter(left).filter_map(|id| next[id].map(|at| (at, id))).min();
+        let completion = in_device.iter().copied().min();
+        let timer = scheduler.timer_ns();
+        let times = [arrival.map(|x| x.0), completion.map(|x| x.0), timer];
+        let Some(at) = times.into_iter().flatten().min() else {
+            assert!(sent.iter().all(Option::is_none), "requests wait and nothing is on its way");
+            break;
+        };
+        now = now.max(at);
+        if now >= begin + end_ns {
+            break;
+        }
+        let mut look = false;
+        if let Some((_, id)) = completion.filter(|(at, _)| *at <= now) {
+            in_device.retain(|(_, other)| *other != id);
+            count += 1;
+            let request = sent[id].as_mut().expect("it was sent");
+            if device.requeue_every > 0 && count.is_multiple_of(device.requeue_every) && !request.back {
+                request.back = true;
+                let _ = scheduler.requeue(now, u32::try_from(id).expect("few"));
+                scheduler.insert(now, u32::try_from(id).expect("few"), &of(&threads[id], request.op, 0, true));
+                look = true;
+            } else {
+                look = scheduler.complete(now, u32::try_from(id).expect("few"));
+                let seen = &mut outcome.threads[id];
+                seen.done += 1;
+                seen.latencies_ns.push(now - request.at_ns);
+                sent[id] = None;
+                next[id] = Some(now + threads[id].think_ns);
+            }
+            // What found the device full waits for any completion.
+            look |= std::mem::take(&mut full);
+        } else if let Some((_, id)) = arrival.filter(|(at, _)| *at <= now) {
+            let seen = &outcome.threads[id];
+            let op = threads[id].ops[seen.done as usize % 2];
+            let sector = (id as u64) << 20 | u64::from(seen.done % 4096) << 3;
+            scheduler.insert(now, u32::try_from(id).expect("few"), &of(&threads[id], op, sector, false));
+            sent[id] = Some(Sent { op, at_ns: now, back: false });
+            next[id] = None;
+            look = true;
+        } else if timer.is_some_and(|at| at <= now) {
+            scheduler.fire(now);
+            look = true;
+        }
+        if !look {
+            continue;
+        }
+        loop {
+            full = in_device.len() == device.depth as usize;
+            let Some(id) = (if full { None } else { scheduler.dispatch(now) }) else { break };
+            let id = id as usize;
+            let request = sent[id].as_ref().expect("it was sent");
+            let waited = now - request.at_ns;
+            let seen = &mut outcome.threads[id];
+            seen.longest_wait_ns = seen.longest_wait_ns.max(waited);
+            outcome.dispatched.push(id);
+            let own = queue(&threads[id], request.op);
+            let queue_of = |other: usize| queue(&threads[other], sent[other].as_ref().expect("sent").op);
+            let waits = |other: usize| {
+                sent[other].as_ref().is_some_and(|sent| !sent.back) && !in_device.iter().any(|(_, id)| *id == other)
+            };
+            let others_wait = (0..threads.len())
+                .any(|other| other != id && waits(other) && queue_of(other) != own && queue_of(other) / 8 == own / 8);
+            let own_in_flight = in_device.iter().filter(|(_, other)| queue_of(*other) == own).count();
+            // What was given back or has waited for its slice goes in any case.
+            if others_wait && !request.back && waited < tunables.slice_ns {
+                assert!(own_in_flight < tunables.quantum as usize, "{own_in_flight} of a queue while another waits");
+            }
+            let unit = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
+            let service = if request.op == Op::Read { device.read_ns } else { device.write_ns };
+            busy[unit] = busy[unit].max(now) + service;
+            in_device.push((busy[unit], id));
+        }
+    }
+    outcome.end_ns = now - begin;
+    outcome
+}
+
+fn of(thread: &Thread, op: Op, sector: u64, at_head: bool) -> Request {
+    let awaited = thread.awaited && op == Op::Write;
+    Request { op, sector, bytes: thread.bytes, pid: thread.pid, priority: thread.priority, awaited, at_head }
+}
+
+/// Numbers of their own.
+fn numbered(threads: impl IntoIterator<Item = Thread>) -> Vec<Thread> {
+    threads.into_iter().zip(1000..).map(|(thread, pid)| Thread { pid, ..thread }).collect()
+}
+
+fn mean_ns(seen: &Seen) -> f64 {
+    seen.latencies_ns.iter().sum::<u64>() as f64 / seen.latencies_ns.len() as f64
+}
+
+fn percentile_ns(seen: &Seen, percent: usize) -> u64 {
+    let mut all = seen.latencies_ns.clone();
+    all.sort_unstable();
+    all[all.len() * percent / 100]
+}
+
+prop_compose! {
+    fn thread()(
+        ops in prop::sample::select(vec![
+            [Op::Read; 2], [Op::Write; 2], [Op::Discard; 2], [Op::Read, Op::Write], [Op::Write, Op::Discard],
+        ]),
+        awaited in any::<bool>(),
+        class in prop::sample::select(vec![Class::None, Class::RealTime, Class::BestEffort, Class::Idle]),
+        level in 0..8_u16,
+        pid in 1..20_u32,
+        bytes in prop::sample::select(vec![4096, 16_384, 131_072, 1_048_576]),
+        think_ns in prop_oneof![Just(0), 0..5 * MS],
+        begins_ns in 0..50 * MS,
+        requests in 1..40_u32,
+    ) -> Thread {
+        Thread { ops, awaited, priority: (class, level), pid, bytes, think_ns, begins_ns, requests }
+    }
+}
+
+prop_compose! {
+    fn device()(
+        depth in 1..33_u32,
+        units in 1..5_usize,
+        read_ns in 10 * US..300 * US,
+        write_ns in 10 * US..5 * MS,
+        write_cache in any::<bool>(),
+        requeue_every in prop_oneof![Just(0), 2..9_u64],
+    ) -> Device {
+        Device { depth, units, read_ns, write_ns, write_cache, requeue_every }
+    }
+}
+
+prop_compose! {
+    fn tunables()(
+        slice_ns in MS..200 * MS,
+        hold_max_ns in prop_oneof![Just(0), 0..3 * MS],
+        quantum in 1..10_u32,
+        write_share_percent in 1..=100_u32,
+        write_cap in 0..4_u32,
+        favour in 0..3_u32,
+        run_depth in [0..5_u32, 0..5_u32, 0..5_u32, 0..5_u32],
+    ) -> Tunables {
+        Tunables { slice_ns, hold_max_ns, quantum, write_share_percent, write_cap, favour, run_depth }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_sent_is_served_once_and_nothing_gets_stuck(
+        tunables in tunables(), device in device(), threads in prop::collection::vec(thread(), 1..24),
+    ) {
+        let outcome = run(tunables, device, &threads, u64::MAX / 4);
+        for (thread, seen) in threads.iter().zip(&outcome.threads) {
+            prop_assert_eq!(seen.done, thread.requests);
+        }
+    }
+
+    #[test]
+    fn sections_go_before_each_other_and_levels_in_them(
+        priorities in prop::collection::vec((1..4_u16, 0..8_u16), 2..30), depth in 1..4_u32,
+    ) {
+        let class = |class| [Class::RealTime, Class::BestEffort, Class::Idle][usize::from(class) - 1];
+        let thread = |(of, level)| Thread { priority: (class(of), level), ..Thread::of(Op::Read, 1) };
+        let mut threads = numbered(priorities.into_iter().map(thread));
+        // All wait when the device, which somebody keeps busy until then, is free.
+        threads.push(Thread { pid: 1, begins_ns: 0, ..Thread::of(Op::Read, depth) });
+        for thread in &mut threads[..] {
+            thread.begins_ns = if thread.pid == 1 { 0 } else { 10 * US };
+        }
+        let device = Device { depth: 1, ..SERIAL };
+        let outcome = run(Tunables { slice_ns: 10_000 * MS, ..Tunables::default() }, device, &threads, u64::MAX / 4);
+        let one = threads.len() - 1;
+        let order = outcome.dispatched.iter().filter(|id| **id != one).map(|id| queue(&threads[*id], Op::Read));
+        let order: Vec<usize> = order.collect();
+        prop_assert!(order.is_sorted(), "{order:?}");
+    }
+}
+
+#[test]
+fn under_endless_reads_a_write_waits_for_its_slice_and_what_is_in_the_device() {
+    for (write_cache, slice_ms) in [(false, 20), (true, 20), (false, 100), (true, 100)] {
+        let device = Device { depth: 4, write_cache, ..SERIAL };
+        let readers = (0..12).map(|_| Thread::of(Op::Read, u32::MAX));
+        let writers = (0..2).map(|_| Thread::of(Op::Write, u32::MAX));
+        let threads = numbered(readers.chain(writers));
+        let tunables = Tunables { slice_ns: slice_ms * MS, write_share_percent: 1, ..Tunables::default() };
+        let outcome = run(tunables, device, &threads, 3_000 * MS);
+        for writer in &outcome.threads[12..] {
+            let bound = slice_ms * MS + 4 * (device.write_ns + device.read_ns) + MS;
+            assert!(writer.longest_wait_ns <= bound, "{} us, slice {slice_ms} ms", writer.longest_wait_ns / US);
+            assert!(u64::from(writer.done) > 3_000 / (slice_ms + 3), "{} writes", writer.done);
+        }
+    }
+}
+
+#[test]
+fn without_a_cache_a_read_stands_behind_one_write_and_the_share_is_kept() {
+    for share in [10, 25, 50] {
+        let writers = (0..16).map(|_| Thread { bytes: 16_384, ..Thread::of(Op::Write, u32::MAX) });
+        let threads = numbered([Thread::of(Op::Read, u32::MAX)].into_iter().chain(writers));
+        let tunables = Tunables { write_share_percent: share, slice_ns: 1_000 * MS, ..Tunables::default() };
+        let outcome = run(tunables, SERIAL, &threads, 4_000 * MS);
+        let p99 = percentile_ns(&outcome.threads[0], 99);
+        assert!(p99 <= SERIAL.write_ns + SERIAL.read_ns, "share {share}: {} us", p99 / US);
+        let writes: u32 = outcome.threads[1..].iter().map(|seen| seen.done).sum();
+        let got = f64::from(writes) * SERIAL.write_ns as f64 / outcome.end_ns as f64 * 100.0;
+        let wanted = f64::from(share);
+        assert!(got > wanted * 0.85 && got < wanted * 1.15 + 1.0, "share {share}: writes got {got:.1} percent");
+    }
+}
+
+#[test]
+fn a_commit_is_not_held_behind_other_writes_and_reads() {
+    let commit = Thread { awaited: true, think_ns: 2 * MS, ..Thread::of(Op::Write, u32::MAX) };
+    let others = (0..8).map(|_| Thread::of(Op::Write, u32::MAX)).chain((0..2).map(|_| Thread::of(Op::Read, u32::MAX)));
+    let threads = numbered([commit].into_iter().chain(others));
+    let outcome = run(Tunables::default(), SERIAL, &threads, 2_000 * MS);
+    // Its own program, what was in the device, and a read of each reader.
+    let bound = 3 * SERIAL.write_ns + 2 * SERIAL.read_ns;
+    assert!(percentile_ns(&outcome.threads[0], 99) <= bound, "{} us", percentile_ns(&outcome.threads[0], 99) / US);
+}
+
+#[test]
+fn a_writer_is_not_taken_for_a_reader_whose_place_it_shares() {
+    let place = |pid: u32| pid.wrapping_mul(0x61c8_8647) >> 26;
+    let same = (2000..).find(|pid| place(*pid) == place(1000)).expect("one in 64");
+    let other = (2000..).find(|pid| place(*pid) != place(1000)).expect("most");
+    let reads = |writer: u32| {
+        let reader = Thread { pid: 1000, ..Thread::of(Op::Read, u32::MAX) };
+        let writers = (0..4).map(|_| Thread { pid: writer, ..Thread::of(Op::Write, u32::MAX) });
+        let threads: Vec<Thread> = [reader].into_iter().chain(writers).collect();
+        run(Tunables::default(), SERIAL, &threads, 1_000 * MS).threads[0].clone()
+    };
+    assert_eq!(reads(same), reads(other));
+}
+
+#[test]
+fn a_higher_share_costs_reads_more() {
+    let mean = |share: u32| {
+        let writers = (0..8).map(|_| Thread::of(Op::Write, u32::MAX));
+        let threads = numbered([Thread::of(Op::Read, u32::MAX)].into_iter().chain(writers));
+        let tunables = Tunables { write_share_percent: share, ..Tunables::default() };
+        mean_ns(&run(tunables, SERIAL, &threads, 1_000 * MS).threads[0])
+    };
+    let means = [10, 50, 90, 100].map(mean);
+    assert!(means.windows(2).all(|pair| pair[0] < pair[1]), "{means:?}");
+}
