@@ -16,8 +16,18 @@ quoted() { printf '%s' "$*" | tr '"\\\n' "'/ "; }
 complaints() {
     dmesg | grep -E 'BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|possible (circular|recursive)|inconsistent lock|INFO: task|blocked for more|rcu.*stall|soft lockup|general protection|unreferenced object|scheduling while atomic|refcount_t'
 }
+# Memory that nothing points to any more, where the kernel looks for it. It tells only of what is older than five seconds
+# and was found twice.
+leaks() {
+    [ -e /sys/kernel/debug/kmemleak ] || return 0
+    sleep 6
+    echo scan >/sys/kernel/debug/kmemleak
+    echo scan >/sys/kernel/debug/kmemleak
+    cat /sys/kernel/debug/kmemleak
+}
 # The end of a boot; nothing comes behind it.
 finish() {
+    leaks
     complaints
     emit "{\"dmesg\":$(complaints | wc -l)}"
     emit '{"end":true}'
@@ -32,6 +42,20 @@ fail() {
 }
 # must COMMAND...: or fail.
 must() { "$@" || fail "$*"; }
+
+# Whether response times are the device's. They are not where the kernel checks each of its own steps.
+timed() { [ ! -e /sys/kernel/debug/kmemleak ]; }
+# eventually COMMAND...: until it succeeds. Time in here passes as the machine computes, so looking costs nothing.
+eventually() {
+    tries=0
+    while ! "$@" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 3000 ] || fail "waited in vain: $*"
+        usleep 10000
+    done
+}
+# any WORDS...: one of them.
+any() { shift $((RANDOM % $#)) && echo "$1"; }
 
 # create NAME=VALUE,...: a flash device, see kernel/flash/debugfs.c.
 create() { write "$flash/create" "$1"; }

@@ -12,15 +12,6 @@ up() {
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
 control() { write "$device/control" "$*" || fail "control $*"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
-# Until a command succeeds. Time in here passes as the machine computes, so looking costs nothing.
-eventually() {
-    tries=0
-    while ! "$@" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ $tries -lt 1000 ] || fail "waited in vain: $*"
-        usleep 10000
-    done
-}
 writing() { [ "$(counted writes)" -gt 100 ]; }
 
 lost=0
