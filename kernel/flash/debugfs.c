@@ -128,8 +128,8 @@ static int control_show(struct seq_file *to, void *unused)
 {
 	struct flash *flash = to->private;
 
-	seq_printf(to, "power %s\nrequeue %u\nbusy %u\n", flash->dead ? "off" : "on",
-		   flash->requeue_every, flash->busy_every);
+	seq_printf(to, "power %s\nrequeue %u\nerror %u\nbusy %u\n", flash->dead ? "off" : "on",
+		   flash->requeue_every, flash->error_every, flash->busy_every);
 	return 0;
 }
 
@@ -137,6 +137,7 @@ static int control_show(struct seq_file *to, void *unused)
  * read_error PAGE PAGES   reads of the range fail
  * timeout PAGE PAGES      requests to the range never finish
  * requeue N               each N-th finished request is requeued; 0: none
+ * error N                 each N-th finished request has failed; 0: none
  * busy N                  each N-th dispatch is refused for now; 0: none
  * clear                   ends all these
  * power_cut SEED          see flash_cut_power()
@@ -157,6 +158,10 @@ static int flash_command(struct flash *flash, const char *line)
 	/* With 1 nothing would ever pass. */
 	if (sscanf(line, "requeue %u %c", &every, &rest) == 1 && every != 1) {
 		WRITE_ONCE(flash->requeue_every, every);
+		return 0;
+	}
+	if (sscanf(line, "error %u %c", &every, &rest) == 1 && every != 1) {
+		WRITE_ONCE(flash->error_every, every);
 		return 0;
 	}
 	if (sscanf(line, "busy %u %c", &every, &rest) == 1 && every != 1) {

@@ -53,15 +53,20 @@ static void flash_finish(struct request *rq, blk_status_t status, struct list_he
 	struct flash *flash = flash_of(rq);
 
 	flash->by_tag[rq->tag] = NULL;
-	fr->status = status;
 	fr->requeue = false;
+	if (status == BLK_STS_OK) {
+		flash->nr_finished++;
+		if (flash->error_every && flash->nr_finished % flash->error_every == 0)
+			status = BLK_STS_IOERR;
+	}
+	fr->status = status;
 	if (status == BLK_STS_OK) {
 		if (fr->staged)
 			flash_undo_apply(flash, rq);
 		if (req_op(rq) == REQ_OP_FLUSH)
 			flash->undo.flushed = max(flash->undo.flushed, fr->asked);
 		fr->requeue = flash->requeue_every &&
-			      ++flash->nr_finished % flash->requeue_every == 0;
+			      flash->nr_finished % flash->requeue_every == 0;
 	}
 	if (fr->requeue)
 		flash->totals.requeues++;
@@ -304,6 +309,7 @@ void flash_clear_faults(struct flash *flash)
 
 	spin_lock_irq(&flash->lock);
 	flash->requeue_every = 0;
+	flash->error_every = 0;
 	flash->busy_every = 0;
 	bf_clear_faults(flash->model, ktime_get_ns());
 	flash_collect(flash, &done);

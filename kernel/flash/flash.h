@@ -128,8 +128,9 @@ struct flash_totals {
  * @nr_lost: how many
  * @dead: without power
  * @requeue_every: each so many-th finished request is requeued; 0: none
+ * @error_every: each so many-th finished request has failed; 0: none
  * @busy_every: each so many-th dispatch is refused; 0: none
- * @nr_finished: for @requeue_every
+ * @nr_finished: for @requeue_every and @error_every
  * @nr_dispatched: for @busy_every
  * @totals: counted
  */
@@ -153,6 +154,7 @@ struct flash {
 	u32 nr_lost;
 	bool dead;
 	u32 requeue_every;
+	u32 error_every;
 	u32 busy_every;
 	u64 nr_finished;
 	u64 nr_dispatched;
