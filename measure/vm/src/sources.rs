@@ -10,6 +10,8 @@ use crate::run::{Ended, Line, run};
 
 /// What a script may take: a download on a slow line.
 const SCRIPT_MAX: Duration = Duration::from_secs(3_600);
+/// What a series is called that the lab builds itself, with the kernel's checks in force.
+const DEBUG: &str = "-debug";
 /// Lines of a failed script that are shown.
 const LAST_LINES: usize = 12;
 
@@ -90,7 +92,8 @@ impl Source {
     /// When it cannot be had, or the person stops it.
     pub fn fetch(&self, series: &str, watch: Watch<'_>) -> Result<String> {
         let digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
-        if !series.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
+        let plain = series.strip_suffix(DEBUG).unwrap_or(series);
+        if !plain.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
             return Err(Error::BadOption(format!("'{series}' is not a series of kernels, such as 6.12")));
         }
         self.script("kernel/fetch", &[series], watch)
@@ -143,6 +146,23 @@ impl Kernel {
         self.home.join("lib/modules").join(&self.release)
     }
 
+    /// Whether it was built with an option, named without its `CONFIG_`; built as a module counts.
+    ///
+    /// # Errors
+    /// When its configuration cannot be read.
+    pub fn has_option(&self, name: &str) -> Result<bool> {
+        let path = self.home.join(format!("boot/config-{}", self.release));
+        let config = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let (built_in, module) = (format!("CONFIG_{name}=y"), format!("CONFIG_{name}=m"));
+        Ok(config.lines().any(|line| line == built_in || line == module))
+    }
+
+    /// Whether the kernel's checks make its software so slow that response times are those of the checks.
+    #[must_use]
+    pub fn is_debug(&self) -> bool {
+        self.series.ends_with(DEBUG)
+    }
+
     /// What was built here.
     #[must_use]
     pub fn built(&self) -> PathBuf {
@@ -168,7 +188,7 @@ mod tests {
     fn a_series_is_two_numbers() {
         let source = Source::find(Path::new(env!("CARGO_MANIFEST_DIR")), None).expect("this tree");
         let stop = AtomicBool::new(false);
-        for series in ["6", "6.12.3", "six", "6.", "../6.12"] {
+        for series in ["6", "6.12.3", "six", "6.", "../6.12", "6.12-fast", "-debug"] {
             let outcome = source.kernel(series, Watch { stop: &stop, progress: &|_, _| {} });
             assert!(matches!(outcome, Err(Error::BadOption(_))), "{series}");
         }

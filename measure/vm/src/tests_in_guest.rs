@@ -1,8 +1,9 @@
 //! Scripts of `kernel/tests`: each boots on its own, and passes when it comes to its end, nothing failed and the kernel did
 //! not complain.
 //!
-//! A script has `kernel/guest/functions.sh` in front of it (`step`, `must`, `fail`, ...) and an end behind it. Its head says what it needs, in comments: `# needs: PROGRAM ...`,
-//! `# modules: NAME ...`, `# memory: SIZE`, `# cpus: N`, `# seconds: N` (its length in the guest's time).
+//! A script has `kernel/guest/functions.sh` in front of it (`step`, `must`, `fail`, ...) and an end behind it. Its head says
+//! what it needs, in comments: `# needs: PROGRAM ...`, `# modules: NAME ...`, `# modules-if-there: NAME ...`,
+//! `# config: OPTION ...` (of the kernel), `# memory: SIZE`, `# cpus: N`, `# seconds: N` (its length in the guest's time).
 
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,8 @@ pub struct GuestTest {
     script: String,
     needs: Vec<(&'static str, &'static str)>,
     modules: Vec<String>,
+    modules_if_there: Vec<String>,
+    config: Vec<String>,
     memory_bytes: u64,
     cpus: u32,
     seconds: f64,
@@ -64,6 +67,8 @@ impl GuestTest {
             script: text.to_owned(),
             needs: Vec::new(),
             modules: Vec::new(),
+            modules_if_there: Vec::new(),
+            config: Vec::new(),
             memory_bytes: 512 << 20,
             cpus: 1,
             seconds: 60.0,
@@ -79,6 +84,8 @@ impl GuestTest {
                     }
                 }
                 "modules" => test.modules = values.split_whitespace().map(str::to_owned).collect(),
+                "modules-if-there" => test.modules_if_there = values.split_whitespace().map(str::to_owned).collect(),
+                "config" => test.config = values.split_whitespace().map(str::to_owned).collect(),
                 "memory" => test.memory_bytes = parse_bytes(values).map_err(|error| format!("memory: {error}"))?,
                 "cpus" => test.cpus = values.parse().map_err(|_| format!("cpus: '{values}' is no number"))?,
                 "seconds" => test.seconds = values.parse().map_err(|_| format!("seconds: '{values}' is no number"))?,
@@ -113,12 +120,18 @@ impl GuestTest {
     /// When the virtual machine does not run; a test that fails is a verdict.
     pub fn run(&self, lab: &Lab, watch: Watch<'_>) -> Result<Verdict> {
         let mut wanted = Wanted { modules: vec!["brisk_flash".to_owned()], ..Wanted::default() };
+        for option in &self.config {
+            if !lab.kernel.has_option(option)? {
+                return Ok(Verdict::Skipped(format!("{} was built without {option}", lab.kernel.release)));
+            }
+        }
         for module in &self.modules {
             if !has_module(&lab.kernel, module) {
                 return Ok(Verdict::Skipped(format!("{} has no module {module}", lab.kernel.release)));
             }
             wanted.modules.push(module.clone());
         }
+        wanted.modules_if_there.clone_from(&self.modules_if_there);
         wanted.modules_if_there.extend(["crc32c_generic", "crc32_generic"].map(str::to_owned));
         wanted.programs.clone_from(&self.needs);
         let script = format!("{FUNCTIONS}\n# ---- {}\n{}\nfinish\n", self.name, self.script);
@@ -158,9 +171,10 @@ mod tests {
     #[test]
     fn the_head_of_a_script_says_what_it_needs() {
         let text = "# Checks it.\n# needs: e2fsck fio\n# modules: ext4 smartio\n# memory: 1GiB\n# cpus: 4\n\
-            # seconds: 20\nstep x\n# memory: 2GiB\n";
+            # config: KUNIT\n# modules-if-there: f2fs\n# seconds: 20\nstep x\n# memory: 2GiB\n";
         let test = GuestTest::parse("t", text).expect("valid");
         assert_eq!(test.needs, [("e2fsck", "e2fsprogs"), ("fio", "fio")]);
+        assert_eq!((test.config, test.modules_if_there), (vec!["KUNIT".to_owned()], vec!["f2fs".to_owned()]));
         assert_eq!((test.modules.len(), test.memory_bytes, test.cpus, test.seconds), (2, 1 << 30, 4, 20.0));
         assert!(GuestTest::parse("t", "# needs: emacs\n").is_err());
         assert!(GuestTest::parse("t", "# memory: much\n").is_err());
