@@ -27,8 +27,8 @@ test: ## everything that has to hold before a change is kept
 bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minutes)
 	@scripts/bench
 
-kernel-test: ## the kernel parts in a virtual machine: every scheduler, every test of kernel/tests (6.12 and 6.1)
-	@scripts/kernel-test
+kernel-test: ## the kernel parts in a virtual machine: every scheduler, every test of kernel/tests (6.12, 6.1; DEBUG=1: with checks)
+	@scripts/kernel-test $(if $(DEBUG),--kernel 6.12-debug)
 
 kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, side by side (about 15 minutes, a repeat 5)
 	@scripts/kernel-bench
@@ -40,8 +40,9 @@ dist: build ## binaries, man pages and shell completions in target/dist
 	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
 	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
 
-deb: build ## a Debian package with command, daemon and service in target/dist
+deb: build ## Debian packages in target/dist: command, daemon and service; the I/O scheduler for DKMS
 	packaging/deb $(TARGET)
+	packaging/dkms-deb $(TARGET)
 
 clean: ## remove what was built
 	cargo clean
