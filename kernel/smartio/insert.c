@@ -170,8 +170,12 @@ void smartio_requests_merged(struct request_queue *q, struct request *rq, struct
 
 	lockdep_assert_held(&sd->lock);
 	sd->counters.merged++;
-	if (list_empty(&next->queuelist))
+	if (list_empty(&next->queuelist)) {
+		/* It has joined as it came, and has been in no list. */
+		if (managed && smartio_rq_kind(next) == SMARTIO_URGENT)
+			smartio_promote(sd, rq);
 		return;
+	}
 	if (managed && (smartio_state(rq) & ~SMARTIO_RQ_SIZE) ==
 		       (smartio_state(next) & ~SMARTIO_RQ_SIZE)) {
 		/* The block layer has given rq the older start of both. */
