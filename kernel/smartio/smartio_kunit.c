@@ -94,14 +94,16 @@ static void the_share_grows_from_half_of_the_slice_on(struct kunit *test)
 
 static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)
 {
+	const u64 burst = SMARTIO_BURST_NS;
+
 	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 1000000, 10), 900000);
 	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 10000000, 10), 0);
 	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1000000, 10), 10000000);
 	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1, 0), SMARTIO_NEVER);
-	KUNIT_EXPECT_FALSE(test, smartio_spent(false, SMARTIO_BURST_NS - 1, 10, 400000, SMARTIO_BURST_NS));
-	KUNIT_EXPECT_TRUE(test, smartio_spent(false, SMARTIO_BURST_NS, 10, 400000, SMARTIO_BURST_NS));
-	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10, 400000, SMARTIO_BURST_NS));
-	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10, 400000, SMARTIO_BURST_NS));
+	KUNIT_EXPECT_FALSE(test, smartio_spent(false, burst - 1, 10, 400000, burst));
+	KUNIT_EXPECT_TRUE(test, smartio_spent(false, burst, 10, 400000, burst));
+	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10, 400000, burst));
+	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10, 400000, burst));
 }
 
 static void caps_follow_the_parallelism(struct kunit *test)
