@@ -2,7 +2,10 @@
 //!
 //! An app is the control group that its processes are in. What it tolerates decides who waits for whom: a person waits
 //! for an interactive app at every read; a stream has a buffer; nobody looks at work in the background; a batch only has
-//! to be done at some time. (Dissertation, chapter 6: applications are classified by their tolerance of delay.)
+//! to be done at some time. (Dissertation, chapter 6: applications are classified by their tolerance of delay.) A service
+//! is none of these: apps wait for its answers, so whoever delays it delays them.
+//!
+//! Properties, each with a test: `the_first_rule_that_holds_gives_the_class`; `no_service_is_put_behind_unless_it_is_named`.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +18,8 @@ pub const SESSION: &str = "session-";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
+    /// Apps wait for what it does: its priority is nobody's to change.
+    System,
     /// A person waits for it.
     Interactive,
     /// It reads or writes steadily, ahead of when that is needed.
@@ -23,6 +28,19 @@ pub enum Tolerance {
     Background,
     /// It is to be done at some time: installs, backups, indexing.
     Batch,
+}
+
+/// What a group is to the system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// An app, as a desktop or Android names it, or the session of a person.
+    App,
+    /// A unit of a service manager, or a daemon.
+    Service,
+    /// None of these, such as a container.
+    #[default]
+    Other,
 }
 
 /// What is known of an app before it is classified.
@@ -38,6 +56,12 @@ pub struct AppFacts {
     pub focused: Option<bool>,
     /// It runs under a user's session rather than the system's.
     pub of_user: bool,
+    /// What it is to the system.
+    pub role: Role,
+    /// Its service manager has put it where background work goes (`background.slice`, systemd.special(7)).
+    pub in_background: bool,
+    /// The list of names that holds it: `System` or `Background`.
+    pub listed: Option<Tolerance>,
     /// Its nice value at the least; `None` when unknown.
     pub nice_min: Option<i8>,
     /// The class that the person chose for it.
@@ -65,7 +89,11 @@ pub fn classify(facts: &AppFacts) -> App {
     let (tolerance, rule) = match facts {
         AppFacts { chosen: Some(chosen), .. } => (*chosen, "chosen"),
         AppFacts { launching: true, .. } => (Tolerance::Interactive, "launching"),
+        AppFacts { listed: Some(Tolerance::System), .. } => (Tolerance::System, "protected"),
         AppFacts { nice_min: Some(10..), .. } => (Tolerance::Batch, "nice"),
+        AppFacts { listed: Some(listed), .. } => (*listed, "listed"),
+        AppFacts { in_background: true, .. } => (Tolerance::Background, "background_slice"),
+        AppFacts { role: Role::Service, .. } => (Tolerance::System, "service"),
         AppFacts { focused: Some(true), .. } => (Tolerance::Interactive, "focused"),
         AppFacts { focused: Some(false), .. } => (Tolerance::Background, "not_focused"),
         AppFacts { of_user: true, .. } if facts.group.ends_with(".scope") => {
@@ -74,7 +102,8 @@ pub fn classify(facts: &AppFacts) -> App {
         AppFacts { of_user: true, .. } if facts.group.starts_with(SESSION) => {
             (Tolerance::Interactive, "session_of_a_user")
         }
-        _ => (Tolerance::Background, "service"),
+        AppFacts { role: Role::App, .. } => (Tolerance::Background, "app_in_the_background"),
+        _ => (Tolerance::Background, "no_app"),
     };
     App {
         group: facts.group.clone(),
@@ -85,9 +114,26 @@ pub fn classify(facts: &AppFacts) -> App {
     }
 }
 
+/// Whether `name` is what `pattern` says, in which each `*` stands for any characters or none.
+#[must_use]
+pub fn is_named(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        // The first place is as good as any later one: it leaves the most for the parts behind.
+        let Some((_, behind)) = rest.split_once(part) else { return false };
+        rest = behind;
+    }
+    rest.ends_with(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_first_rule_that_holds_gives_the_class() {
@@ -99,10 +145,15 @@ mod tests {
             (app.tolerance, app.reason.rule.into_owned())
         };
         type Change = fn(&mut AppFacts);
-        let cases: [(Change, Tolerance, &str); 7] = [
+        let cases: [(Change, Tolerance, &str); 12] = [
             (|_| (), Tolerance::Interactive, "scope_of_a_user"),
-            (|f| f.group = "backup.service".to_owned(), Tolerance::Background, "service"),
+            (|f| (f.group, f.role) = ("dbus.service".to_owned(), Role::Service), Tolerance::System, "service"),
             (|f| f.group = "session-40".to_owned(), Tolerance::Interactive, "session_of_a_user"),
+            (|f| (f.of_user, f.role) = (false, Role::App), Tolerance::Background, "app_in_the_background"),
+            (|f| f.group = "writer".to_owned(), Tolerance::Background, "no_app"),
+            (|f| (f.role, f.in_background) = (Role::Service, true), Tolerance::Background, "background_slice"),
+            (|f| (f.role, f.listed) = (Role::Service, Some(Tolerance::Background)), Tolerance::Background, "listed"),
+            (|f| (f.listed, f.nice_min) = (Some(Tolerance::System), Some(19)), Tolerance::System, "protected"),
             (|f| f.focused = Some(false), Tolerance::Background, "not_focused"),
             (|f| (f.focused, f.nice_min) = (Some(true), Some(19)), Tolerance::Batch, "nice"),
             (|f| (f.launching, f.focused) = (true, Some(false)), Tolerance::Interactive, "launching"),
@@ -110,6 +161,52 @@ mod tests {
         ];
         for (change, tolerance, rule) in cases {
             assert_eq!(with(change), (tolerance, rule.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_pattern_names_what_it_says() {
+        for (pattern, name, named) in [
+            ("dbus", "dbus", true),
+            ("dbus", "dbus-broker", false),
+            ("dbus*", "dbus-broker", true),
+            ("*", "", true),
+            ("", "", true),
+            ("", "x", false),
+            ("org.*.Shell@*", "org.gnome.Shell@wayland", true),
+            ("org.*.Shell@*", "org.gnome.Shell", false),
+            ("a*a", "a", false),
+            ("a*a*a", "aba", false),
+            ("*-clean", "tmp-clean-x-clean", true),
+        ] {
+            assert_eq!(is_named(pattern, name), named, "{pattern} {name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_service_is_put_behind_unless_it_is_named(
+            group in "[a-z]{1,8}(\\.service|\\.scope)?",
+            of_user in any::<bool>(),
+            focused in prop::option::of(any::<bool>()),
+            nice_min in prop::option::of(-20i8..10),
+        ) {
+            let facts = AppFacts { group, of_user, focused, nice_min, role: Role::Service, ..AppFacts::default() };
+            prop_assert_eq!(classify(&facts).tolerance, Tolerance::System);
+        }
+
+        /// Against the definition, by trying all ways.
+        #[test]
+        fn patterns_agree_with_trying_all(pattern in "[ab*]{0,6}", name in "[ab]{0,8}") {
+            fn all(pattern: &[u8], name: &[u8]) -> bool {
+                match (pattern.split_first(), name.split_first()) {
+                    (None, None) => true,
+                    (Some((b'*', more)), _) => (0..=name.len()).any(|skip| all(more, &name[skip..])),
+                    (Some((a, more)), Some((b, rest))) => a == b && all(more, rest),
+                    _ => false,
+                }
+            }
+            prop_assert_eq!(is_named(&pattern, &name), all(pattern.as_bytes(), name.as_bytes()));
         }
     }
 }

@@ -61,6 +61,7 @@ fn machine(schedulers: &[&str]) -> Machine {
         app(front, Tolerance::Interactive),
         app("backup.service", Tolerance::Background),
         app("index.service", Tolerance::Batch),
+        app("dbus.service", Tolerance::System),
     ];
     Machine { now, device, apps }
 }

@@ -5,14 +5,16 @@
 //! storage for a second, or after twenty. What an app tolerates is for `brisk_core::app` to say.
 //!
 //! Properties: every launch that began ends, by rest, by time or with the app; what was there before the daemon is not
-//! launched; who is in front is said only where something says it.
+//! launched; who is in front is said only where something says it; what apps wait for is not put behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use brisk_core::app::{App, AppFacts, SESSION, Tolerance, classify};
+use brisk_core::app::{App, AppFacts, Role, SESSION, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
 use brisk_sense::{Group, ProcessSession};
+
+use crate::config::Services;
 
 /// How long an app has not waited for storage when its launch is over.
 const REST_NS: u64 = 1_000_000_000;
@@ -190,10 +192,11 @@ impl Apps {
         apps.map(|known| (known.group.dir.clone(), known.group.name.clone()))
     }
 
-    /// All that runs, classified; `chosen` are the classes that the person chose, by id.
+    /// All that runs, classified; `chosen` are the classes that the person chose, by id, and `services` the names that a
+    /// rule goes by.
     #[must_use]
-    pub fn list(&self, chosen: &BTreeMap<String, Tolerance>) -> Vec<App> {
-        self.known.values().map(|known| classify(&facts(known, chosen))).collect()
+    pub fn list(&self, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> Vec<App> {
+        self.known.values().map(|known| classify(&facts(known, chosen, services))).collect()
     }
 }
 
@@ -223,12 +226,37 @@ impl Known {
         Self { session: Some(session), ..Self::of(group) }
     }
 
+    fn role(&self) -> Role {
+        match &self.session {
+            _ if self.is_app() => Role::App,
+            Some(_) => Role::Service,
+            None if is_service(&self.group) => Role::Service,
+            None => Role::Other,
+        }
+    }
+
     fn is_app(&self) -> bool {
         match &self.session {
             Some(session) => session.of_user,
             None => is_named_as_app(&self.group) || android_uid(&self.group).is_some(),
         }
     }
+}
+
+/// Whether a group is a unit of systemd or of OpenRC (`openrc.NAME`), or of what Android's init starts.
+fn is_service(group: &Group) -> bool {
+    let is_of_android = |dir: &Path| {
+        let (Some(last), Some(above)) = (dir.file_name(), dir.parent().and_then(Path::file_name)) else { return false };
+        last.to_string_lossy().starts_with("pid_") && above.to_string_lossy().starts_with("uid_")
+    };
+    let parts = || group.dir.iter().map(|part| part.to_string_lossy());
+    // A service may have groups of its own below its unit's.
+    let is_unit = parts().any(|part| {
+        part == "init.scope"
+            || part.starts_with("openrc.")
+            || (part.ends_with(".service") && !part.starts_with("user@"))
+    });
+    is_unit || is_of_android(&group.dir)
 }
 
 fn dir_of_session(id: u32) -> PathBuf {
@@ -252,7 +280,7 @@ fn android_uid(group: &Group) -> Option<u32> {
     (uid >= ANDROID_APP_UID_MIN).then_some(uid)
 }
 
-fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>) -> AppFacts {
+fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
     let last = known.group.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let android = android_uid(&known.group);
     // Each app is a user of its own there.
@@ -270,6 +298,9 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>) -> AppFacts {
         focused: known.focused,
         // Without a service manager, who is named as an app is one that a person started.
         of_user: of_user || android.is_some() || (!managed && known.is_app()),
+        role: known.role(),
+        in_background: parts().any(|part| part == "background.slice"),
+        listed: services.class_of(&id),
         nice_min: known.nice_min,
         chosen: chosen.get(&id).copied(),
         id,
@@ -281,6 +312,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>) -> AppFacts {
 fn id_of(name: &str) -> String {
     let service = name.strip_suffix(".service");
     let bare = service.or_else(|| name.strip_suffix(".scope")).unwrap_or(name);
+    let bare = bare.strip_prefix("openrc.").unwrap_or(bare);
     let Some(app) = bare.strip_prefix("app-") else { return unescaped(bare) };
     let parts: Vec<&str> = app.split('-').collect();
     let id = match (service, parts.as_slice()) {

@@ -12,7 +12,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brisk_core::app::Tolerance;
+use brisk_core::app::{Tolerance, is_named};
 use brisk_core::knob::Knob;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -29,6 +29,18 @@ pub const DEFAULT_TEXT: &str = include_str!("../default.toml");
 /// The least size of a record that is worth its while.
 const RECORD_BYTES_MIN: u64 = 64 << 10;
 
+/// Service managers, buses, logs, logins, brisk itself, displays and what draws on them, sound, input.
+const PROTECTED: &str = "init dbus* systemd-* elogind* seatd* briskd polkit* accounts-daemon udisks* \
+     display-manager gdm* sddm* lightdm* greetd* Xorg X Xwayland gnome-shell* org.gnome.Shell* gnome-session* \
+     org.gnome.SettingsDaemon* gnome-keyring* plasmashell org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston labwc \
+     wayfire phoc phosh* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
+
+/// Package managers, indexers, backups, and what timers start.
+const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-refresh* snapd.refresh* flatpak-* man-db* mandb* \
+     updatedb* plocate-updatedb* locate logrotate* fstrim* e2scrub* mdcheck* btrfs-* snapper-* dpkg-db-backup* \
+     systemd-tmpfiles-clean tracker-* localsearch* plasma-baloo* baloo* borg* restic* duplicity* timeshift* \
+     syncthing*";
+
 /// The whole configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -41,6 +53,8 @@ pub struct Config {
     pub fixed: BTreeMap<Knob, Fixed>,
     /// Classes of apps that the person chose, by id.
     pub apps: BTreeMap<String, Tolerance>,
+    /// What services are to those who wait.
+    pub services: Services,
     /// The engine that puts reads before writes where somebody waits.
     pub smartio: brisk_smartio::Config,
     /// The engine that matches scheduler and queue depth with the pattern of requests.
@@ -90,6 +104,36 @@ pub struct Record {
 impl Default for Record {
     fn default() -> Self {
         Self { path: "/var/lib/brisk/daemon.brisk".into(), max_bytes: 16 << 20 }
+    }
+}
+
+/// Names of units without their ending, and of programs; `*` stands for any characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Services {
+    /// What apps wait for, wherever it runs: left alone.
+    pub protected: Vec<String>,
+    /// Services that do what nobody waits for.
+    pub background: Vec<String>,
+}
+
+impl Services {
+    /// The class that the lists give to this name; `None` when it is in none.
+    #[must_use]
+    pub fn class_of(&self, name: &str) -> Option<Tolerance> {
+        let has = |names: &[String]| names.iter().any(|pattern| is_named(pattern, name));
+        match () {
+            () if has(&self.background) => Some(Tolerance::Background),
+            () if has(&self.protected) => Some(Tolerance::System),
+            () => None,
+        }
+    }
+}
+
+impl Default for Services {
+    fn default() -> Self {
+        let list = |names: &str| names.split_ascii_whitespace().map(str::to_owned).collect();
+        Self { protected: list(PROTECTED), background: list(BACKGROUND) }
     }
 }
 

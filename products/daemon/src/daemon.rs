@@ -250,7 +250,7 @@ impl Daemon {
         }
         let events = std::mem::take(&mut self.events);
         self.apps.look_at_nice(now_ns, |dir| nice_min(&self.sense, dir));
-        let apps = self.apps.list(&self.config.apps);
+        let apps = self.apps.list(&self.config.apps, &self.config.services);
         let observed = Observed {
             previous: self.previous.as_ref(),
             now: &snapshot,

@@ -57,7 +57,9 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     assert_eq!(apps.session_began(session(40, false), 0), None);
     let began = apps.session_began(session(41, true), 0).expect("a launch");
     assert_eq!(began.kind, EventKind::LaunchBegan { group: "session-41".to_owned() });
-    let of = |apps: &Apps| apps.list(&BTreeMap::new()).pop().map(|app| (app.id, app.tolerance, app.launching));
+    let of = |apps: &Apps| {
+        apps.list(&BTreeMap::new(), &Services::default()).pop().map(|app| (app.id, app.tolerance, app.launching))
+    };
     assert_eq!(of(&apps), Some(("foot".to_owned(), Tolerance::Interactive, true)));
     // It rests when the machine does.
     let due_ns = apps.next_look_ns().expect("looked at");
@@ -70,7 +72,7 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     assert!(apps.session_gone(41, 9).is_some());
     assert!(!apps.has_groups_of_apps());
     apps.forget_sessions();
-    assert!(apps.list(&BTreeMap::new()).is_empty());
+    assert!(apps.list(&BTreeMap::new(), &Services::default()).is_empty());
 }
 
 #[test]
@@ -82,10 +84,13 @@ fn who_is_in_front_is_said_only_where_something_says_it() {
     apps.was_there(group("/sys/fs/cgroup/uid_10200/pid_500"));
     let processes = |dir: &Path| if dir.ends_with("pid_400") { vec![400, 401] } else { vec![500] };
     let rules = |apps: &Apps| {
-        apps.list(&BTreeMap::new()).into_iter().map(|app| app.reason.rule.into_owned()).collect::<Vec<_>>()
+        apps.list(&BTreeMap::new(), &Services::default())
+            .into_iter()
+            .map(|app| app.reason.rule.into_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(apps.look_at_front(1, None, processes), []);
-    assert_eq!(rules(&apps), ["service", "launching", "service"]);
+    assert_eq!(rules(&apps), ["service", "launching", "app_in_the_background"]);
     let focused = |name: &str, at_ns| Event { at_ns, kind: EventKind::Focused { group: name.to_owned() } };
     assert_eq!(apps.look_at_front(2, Some(&BTreeSet::from([500])), processes), [focused("pid_500", 2)]);
     assert_eq!(rules(&apps), ["service", "launching", "focused"]);
@@ -98,12 +103,15 @@ fn who_is_in_front_is_said_only_where_something_says_it() {
 fn classes_follow_place_and_choice() {
     let mut apps = Apps::default();
     apps.was_there(group("/c/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.x.Mail-7.scope"));
-    apps.was_there(group("/c/system.slice/app-updater.service"));
+    apps.was_there(group("/c/user.slice/user-1000.slice/user@1000.service/app.slice/app-updater.service"));
     apps.was_there(group("/c/phone/writer"));
     apps.began(group("/c/app-brisk-xterm-1.scope"), 0);
     let chosen = BTreeMap::from([("org.x.Mail".to_owned(), Tolerance::Streaming)]);
-    let mut found: Vec<(String, Tolerance, bool)> =
-        apps.list(&chosen).into_iter().map(|app| (app.id, app.tolerance, app.launching)).collect();
+    let mut found: Vec<(String, Tolerance, bool)> = apps
+        .list(&chosen, &Services::default())
+        .into_iter()
+        .map(|app| (app.id, app.tolerance, app.launching))
+        .collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
     let expected = [
         ("org.x.Mail", Tolerance::Streaming, false),
@@ -115,14 +123,56 @@ fn classes_follow_place_and_choice() {
 }
 
 #[test]
+fn what_apps_wait_for_is_not_put_behind() {
+    let user = "/c/user.slice/user-1000.slice/user@1000.service";
+    for (dir, tolerance, rule) in [
+        ("/c/init.scope".to_owned(), Tolerance::System, "protected"),
+        ("/c/system.slice/dbus.service".to_owned(), Tolerance::System, "protected"),
+        ("/c/system.slice/systemd-journald.service".to_owned(), Tolerance::System, "protected"),
+        ("/c/system.slice/systemd-logind.service".to_owned(), Tolerance::System, "protected"),
+        ("/c/system.slice/briskd.service".to_owned(), Tolerance::System, "protected"),
+        ("/c/system.slice/postgresql@15-main.service".to_owned(), Tolerance::System, "service"),
+        ("/c/system.slice/system-getty.slice/getty@tty1.service".to_owned(), Tolerance::System, "service"),
+        ("/c/system.slice/snapd.service/inner".to_owned(), Tolerance::System, "service"),
+        ("/c/openrc.cron".to_owned(), Tolerance::System, "service"),
+        ("/c/system.slice/apt-daily-upgrade.service".to_owned(), Tolerance::Background, "listed"),
+        ("/c/system.slice/docker-0a1b.scope".to_owned(), Tolerance::Background, "no_app"),
+        (format!("{user}/session.slice/org.gnome.Shell@wayland.service"), Tolerance::System, "protected"),
+        (format!("{user}/session.slice/pipewire.service"), Tolerance::System, "protected"),
+        (format!("{user}/app.slice/dbus.service"), Tolerance::System, "protected"),
+        (format!("{user}/app.slice/app-org.x.Sync@autostart.service"), Tolerance::Background, "app_in_the_background"),
+        (format!("{user}/app.slice/ssh-agent.service"), Tolerance::System, "service"),
+        (format!("{user}/app.slice/app-ibus@autostart.service"), Tolerance::System, "protected"),
+        (format!("{user}/background.slice/mail-index.service"), Tolerance::Background, "background_slice"),
+        (format!("{user}/app.slice/tracker-miner-fs-3.service"), Tolerance::Background, "listed"),
+    ] {
+        let mut apps = Apps::default();
+        apps.was_there(group(&dir));
+        let app = apps.list(&BTreeMap::new(), &Services::default()).remove(0);
+        assert_eq!((app.tolerance, app.reason.rule.as_ref()), (tolerance, rule), "{dir}");
+    }
+    // A daemon where there are no groups.
+    let mut apps = Apps::default();
+    apps.session_was_there(ProcessSession { program: "dbus-daemon".to_owned(), ..session(7, false) });
+    assert_eq!(apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance, Tolerance::System);
+    // Who knows better says so.
+    let mut apps = Apps::default();
+    apps.was_there(group("/c/system.slice/postgresql@15-main.service"));
+    let services = Services { background: vec!["postgresql@*".to_owned()], ..Services::default() };
+    assert_eq!(apps.list(&BTreeMap::new(), &services).remove(0).tolerance, Tolerance::Background);
+    let chosen = BTreeMap::from([("postgresql@15-main".to_owned(), Tolerance::Batch)]);
+    assert_eq!(apps.list(&chosen, &services).remove(0).tolerance, Tolerance::Batch);
+}
+
+#[test]
 fn who_gives_way_is_a_batch_once_that_is_seen() {
     let mut apps = Apps::default();
-    let class = |apps: &Apps| apps.list(&BTreeMap::new()).remove(0).tolerance;
+    let class = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance;
     apps.was_there(group("/c/system.slice/backup.service"));
     apps.look_at_nice(0, |_| Some(0));
-    assert_eq!(class(&apps), Tolerance::Background);
+    assert_eq!(class(&apps), Tolerance::System);
     apps.look_at_nice(NICE_NS - 1, |_| Some(19));
-    assert_eq!(class(&apps), Tolerance::Background);
+    assert_eq!(class(&apps), Tolerance::System);
     apps.look_at_nice(NICE_NS, |_| Some(19));
     assert_eq!(class(&apps), Tolerance::Batch);
 }
@@ -135,6 +185,7 @@ fn ids_are_read_as_desktops_write_them() {
         ("app-KDE-org.kde.okular@12ab.service", "org.kde.okular"),
         (r"app-gnome-gnome\x2dsession\x2dmanager@gnome.service", "gnome-session-manager"),
         ("cron.service", "cron"),
+        ("openrc.cron", "cron"),
         ("writer", "writer"),
         ("app-.scope", ""),
         (r"app-a\x2-1.scope", r"a\x2"),

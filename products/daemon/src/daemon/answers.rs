@@ -126,7 +126,7 @@ impl Daemon {
             config_path: self.options.config_path.display().to_string(),
             engines: self.engines.names().into_iter().map(str::to_owned).collect(),
             devices: self.devices.iter().map(told_device).collect(),
-            apps: self.apps.list(&self.config.apps).into_iter().map(told_app).collect(),
+            apps: self.apps.list(&self.config.apps, &self.config.services).into_iter().map(told_app).collect(),
             settings: self.settings.told(&self.devices),
             notes: self.notes.iter().map(told_note).collect(),
             taken_over: self.taken_over.clone(),
