@@ -28,7 +28,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// Nothing in the file is of a record.
-    #[error("{} is not a record of brisk, which 'brisk monitor --output FILE' writes", .path.display())]
+    #[error(
+        "{} is not a record of brisk, which 'brisk monitor --output FILE' writes, or its head is damaged: name another file, or \
+         move it away", .path.display()
+    )]
     NotARecord {
         /// The file.
         path: PathBuf,

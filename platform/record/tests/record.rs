@@ -5,7 +5,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, Snapshot};
-use brisk_record::{End, Error, Item, Lost, Reader, Session, Writer, older_part};
+use brisk_record::{End, Error, Item, Lost, Reader, Session, Writer, older_part, set_damaged_aside};
 use proptest::prelude::*;
 
 /// The `second`-th sample of a machine that does something; an app lives from the 100th to the 150th.
@@ -311,4 +311,37 @@ proptest! {
             prop_assert!(items <= 2 * 71);
         }
     }
+}
+
+#[test]
+fn a_record_whose_head_is_damaged_is_set_aside_and_nothing_else_is() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("day.brisk");
+    let aside = dir.path().join("day.brisk.damaged");
+    let begin = |path: &Path| Writer::begin(path, session("again"), None);
+    // The head alone, and all of it.
+    drop(write(&path, "first", 1..4));
+    let mut bytes = fs::read(&path).expect("a record");
+    bytes[3] ^= 0x40;
+    for bytes in [bytes.as_slice(), b"noise"] {
+        fs::write(&path, bytes).expect("damaged");
+        let error = begin(&path).expect_err("it cannot go on").to_string();
+        assert!(error.contains("head is damaged: name another file, or move it away"), "{error}");
+        assert_eq!(set_damaged_aside(&path).expect("renamed"), Some(aside.clone()));
+        assert_eq!(fs::read(&aside).expect("kept"), bytes);
+        drop(begin(&path).expect("a new one"));
+        fs::remove_file(&path).expect("there");
+    }
+    assert_eq!(set_damaged_aside(&path).expect("nothing there"), None);
+    // What is somebody else's file stays where it is; a record stands under any name.
+    let foreign = dir.path().join("passwd");
+    fs::write(&foreign, "root:x:0:0\n").expect("a file");
+    assert_eq!(set_damaged_aside(&foreign).expect("left"), None);
+    assert!(foreign.exists());
+    fs::write(&foreign, &bytes).expect("a record");
+    assert!(set_damaged_aside(&foreign).expect("renamed").is_some());
+    // The older part counts as the record's.
+    let older = older_part(&path);
+    fs::write(&older, "noise").expect("damaged");
+    assert_eq!(set_damaged_aside(&older).expect("renamed"), Some(dir.path().join("day.brisk.1.damaged")));
 }

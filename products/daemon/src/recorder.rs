@@ -1,11 +1,12 @@
-//! Writes down what was seen, decided and done; goes on without when the disk is full, and tries again.
+//! Writes down what was seen, decided and done; goes on without when the disk is full, and tries again. A record that is
+//! damaged at its head is set aside, and a new one begins.
 
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
 use brisk_core::event::Event;
 use brisk_core::snapshot::Snapshot;
-use brisk_record::{Configuration, Decided, End, Scene, Session, Writer};
+use brisk_record::{Configuration, Decided, End, Error, Scene, Session, Writer};
 
 use crate::clocks::Reading;
 use crate::config;
@@ -134,7 +135,8 @@ impl Recorder {
                 }
                 self.bytes_before = self.bytes();
                 (self.writer, self.trouble) = (None, Some(trouble));
-                self.retry_ns = now.monotonic_ns.saturating_add(RETRY_NS);
+                let wait_ns = if make_room(&error) { 0 } else { RETRY_NS };
+                self.retry_ns = now.monotonic_ns.saturating_add(wait_ns);
             }
         }
     }
@@ -154,5 +156,62 @@ impl Recorder {
             self.writer = Some(writer);
         }
         Ok(self.writer.as_mut().expect("made a moment ago"))
+    }
+}
+
+/// Sets the damaged record aside that an error is about; whether there is room for a new one now.
+fn make_room(error: &Error) -> bool {
+    let Error::NotARecord { path } = error else { return false };
+    match brisk_record::set_damaged_aside(path) {
+        Ok(Some(aside)) => {
+            let (path, aside) = (path.display(), aside.display());
+            eprintln!(
+                "briskd: {path} is {aside} from now on, and a new record begins; 'brisk replay' reads what is whole"
+            );
+            true
+        }
+        Ok(None) => false,
+        Err(error) => {
+            eprintln!("briskd: {}", in_one_line(&error));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_record::Reader;
+
+    fn record(path: &std::path::Path, rounds: u64) -> Recorder {
+        let place = config::Record { path: path.to_owned(), max_bytes: 64 << 10 };
+        let mut recorder = Recorder::new(place, Session::default(), Configuration::default());
+        for round in 0..rounds {
+            let snapshot = Snapshot { at_ns: round, ..Snapshot::default() };
+            recorder.round(Reading::now(), &[], &Scene::default(), &snapshot, None);
+        }
+        recorder
+    }
+
+    #[test]
+    fn a_damaged_record_makes_room_for_a_new_one() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("daemon.brisk");
+        std::fs::write(&path, "noise").expect("damaged");
+        let mut recorder = record(&path, 3);
+        assert_eq!(recorder.trouble(), None);
+        recorder.close(Reading::now());
+        assert!(Reader::open(&path).expect("a record").count() > 3);
+        assert_eq!(std::fs::read(dir.path().join("daemon.brisk.damaged")).expect("kept"), b"noise");
+    }
+
+    #[test]
+    fn a_file_that_is_no_record_is_left_and_the_remedy_told() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("notes");
+        std::fs::write(&path, "mine").expect("a file");
+        let recorder = record(&path, 1);
+        assert!(recorder.trouble().is_some_and(|trouble| trouble.contains("name another file")), "{recorder:?}");
+        assert_eq!(std::fs::read(&path).expect("kept"), b"mine");
     }
 }
