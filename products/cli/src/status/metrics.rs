@@ -31,7 +31,7 @@ pub(super) fn text(status: &Status) -> String {
     family(&mut text, "brisk_troubles", "gauge", None, "Things that the daemon lacks or could not do");
     let _ = writeln!(text, "brisk_troubles {}", status.trouble.len());
     family(&mut text, "brisk_apps", "gauge", None, "Apps that run, by how much delay they tolerate");
-    for tolerance in ["interactive", "streaming", "background", "batch"] {
+    for tolerance in ["system", "interactive", "streaming", "background", "batch"] {
         let count = status.apps.iter().filter(|app| app.tolerance == tolerance).count();
         let _ = writeln!(text, "brisk_apps{{tolerance=\"{tolerance}\"}} {count}");
     }

@@ -27,11 +27,12 @@ pub(super) fn text(status: &Status) -> String {
     let class = |name: &str| status.apps.iter().filter(|app| app.tolerance == name).count();
     let _ = writeln!(
         text,
-        "apps       {} interactive, {} streaming, {} background, {} batch; launching: {}",
+        "apps       {} interactive, {} streaming, {} background, {} batch, {} services; launching: {}",
         class("interactive"),
         class("streaming"),
         class("background"),
         class("batch"),
+        class("system"),
         or_none(&launching.join(", ")),
     );
     let _ = writeln!(text, "settings   {}", if status.settings.is_empty() { "all as before brisk" } else { "" });
