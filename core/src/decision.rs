@@ -131,7 +131,23 @@ pub struct Device {
 /// A setting in its text form: as part of a record it must stay readable when settings are added.
 pub type QueueSettingText = String;
 
+/// Stands between the name of a model and the revision of its firmware.
+const FIRMWARE: &str = ", firmware ";
+
+/// What a device calls itself, firmware included.
+#[must_use]
+pub fn with_firmware(model: &str, revision: &str) -> String {
+    format!("{model}{FIRMWARE}{revision}")
+}
+
 impl Device {
+    /// What it calls itself without its firmware, under which parameters were kept by versions of brisk that did not tell
+    /// firmware apart; `None` where it names no firmware.
+    #[must_use]
+    pub fn model_of_any_firmware(&self) -> Option<&str> {
+        self.model.rsplit_once(FIRMWARE).map(|(model, _)| model)
+    }
+
     /// What a setting was before brisk.
     #[must_use]
     pub fn original(&self, setting: &QueueSetting) -> Option<&str> {
@@ -170,6 +186,15 @@ mod tests {
         let reason = Reason::rule("nearest_rate_proportion").number("rp", 0.791_3).word("benchmark", "AnTuTu");
         assert_eq!(reason.to_string(), "nearest rate proportion (rp 0.79, benchmark AnTuTu)");
         assert_eq!(Reason::rule("default").to_string(), "default");
+    }
+
+    #[test]
+    fn a_model_is_told_with_its_firmware_and_without() {
+        let model = with_firmware("KLUDG8V1EE", "0100");
+        assert_eq!(model, "KLUDG8V1EE, firmware 0100");
+        let named = |model: &str| Device { model: model.to_owned(), ..Device::default() };
+        assert_eq!(named(&model).model_of_any_firmware(), Some("KLUDG8V1EE"));
+        assert_eq!(named("galaxy-s5-emmc").model_of_any_firmware(), None);
     }
 
     #[test]

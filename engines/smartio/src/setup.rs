@@ -117,12 +117,17 @@ pub fn shipped(kind: &str) -> Profile {
     Profile { is_default: true, waiting: Setup::mq_deadline(&tunables), ..Profile::default() }
 }
 
-/// The profile for a device: the one that was measured on its model, or the default of its kind.
+/// The profile that was measured on the model and firmware of a device, or else on its model when firmware was not told apart.
+pub(crate) fn measured<'a>(profiles: &'a BTreeMap<String, Profile>, device: &Device) -> Option<&'a Profile> {
+    let of = |model: &str| profiles.get(model).filter(|_| !model.is_empty());
+    of(&device.model).or_else(|| device.model_of_any_firmware().and_then(of))
+}
+
+/// The profile for a device: the one that was measured on it, or the default of its kind.
 pub(crate) fn of(profiles: &BTreeMap<String, Profile>, device: &Device) -> Profile {
-    let measured = || profiles.get(&device.model).filter(|_| !device.model.is_empty());
     // A scheduler that has gone with the kernel that had it takes its set-up along.
     let usable = |profile: &&Profile| profile.waiting.scheduler.as_ref().is_none_or(|name| device.has_scheduler(name));
-    measured().filter(usable).cloned().unwrap_or_else(|| shipped(&device.kind))
+    measured(profiles, device).filter(usable).cloned().unwrap_or_else(|| shipped(&device.kind))
 }
 
 /// Name of the file that keeps the profile of `model`: everything that is not plain becomes `_`.
@@ -163,6 +168,19 @@ mod tests {
         {
             assert_eq!(file_name(model), name);
         }
+    }
+
+    #[test]
+    fn a_profile_from_before_firmware_was_told_apart_holds_until_there_is_another() {
+        let profile = |model: &str, nr_requests| {
+            let waiting = Setup { nr_requests, ..Setup::default() };
+            (model.to_owned(), Profile { model: model.to_owned(), waiting, ..Profile::default() })
+        };
+        let device = Device { model: "X, firmware 2".to_owned(), ..Device::default() };
+        let mut profiles = BTreeMap::from([profile("X", Some(4)), profile("X, firmware 1", Some(8))]);
+        assert_eq!(of(&profiles, &device).waiting.nr_requests, Some(4));
+        profiles.extend([profile("X, firmware 2", Some(16))]);
+        assert_eq!(of(&profiles, &device).waiting.nr_requests, Some(16));
     }
 
     #[test]

@@ -188,8 +188,12 @@ impl Model {
     /// The model for `device`: one measured on it, else one shipped for its kind.
     #[must_use]
     pub fn for_device<'a>(models: &'a [Self], device: &Device) -> Option<&'a Self> {
-        let measured = models.iter().find(|model| model.origin == Origin::Measured && model.device == device.model);
-        measured.or_else(|| models.iter().find(|model| model.origin == Origin::Shipped && model.kind == device.kind))
+        let measured =
+            |name: &str| models.iter().find(|model| model.origin == Origin::Measured && model.device == name);
+        let of_any_firmware = || device.model_of_any_firmware().and_then(measured);
+        measured(&device.model)
+            .or_else(of_any_firmware)
+            .or_else(|| models.iter().find(|model| model.origin == Origin::Shipped && model.kind == device.kind))
     }
 
     /// Looks whether it can be used.
@@ -393,6 +397,8 @@ pub(crate) mod tests {
         let origin = |name: &str| Model::for_device(&models, &device(name)).map(|model| model.origin);
         assert_eq!(origin("TEST"), Some(Origin::Measured));
         assert_eq!(origin("ANOTHER"), Some(Origin::Shipped));
+        // Kept before firmware was told apart.
+        assert_eq!(origin("TEST, firmware 0x7"), Some(Origin::Measured));
         assert_eq!(Model::for_device(&models, &Device::default()), None);
     }
 

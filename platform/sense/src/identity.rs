@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brisk_core::decision::with_firmware;
 use serde::{Deserialize, Serialize};
 
 use crate::Sense;
@@ -18,8 +19,8 @@ const LAB: &str = "/run/brisk/lab";
 /// What a device calls itself, and its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Number of the maker for cards, maker and model; the preset for a device of the lab; the kernel's name for what has
-    /// neither.
+    /// Number of the maker for cards, maker, model and revision of the firmware; the preset for a device of the lab; the
+    /// kernel's name for what has neither.
     pub model: String,
     /// `emmc`, `sd`, `ufs`, `nvme`, `usb`, `virtual` or `disk`.
     pub kind: String,
@@ -47,7 +48,24 @@ impl Sense {
         }
         let place = self.block_device_place(&disk.name)?;
         let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Identity { model: model(disk), kind: kind(disk, &place).to_owned(), is_lab: false })
+        let firmware = self.firmware(&disk.name)?;
+        let model = firmware.map_or_else(|| model(disk), |revision| with_firmware(&model(disk), &revision));
+        Ok(Identity { model, kind: kind(disk, &place).to_owned(), is_lab: false })
+    }
+
+    /// Revision of the firmware of a device: of NVMe `firmware_rev`, of SCSI and UFS `rev`, of cards `fwrev`, and of eMMC before
+    /// 5.0, which have none, the revision of the product, `prv` (Documentation/driver-api/mmc/mmc-dev-attrs.rst).
+    fn firmware(&self, name: &str) -> Result<Option<String>> {
+        for file in ["firmware_rev", "rev", "fwrev", "prv"] {
+            let text = self.text_optional(format!("/sys/block/{name}/device/{file}"))?;
+            // Cards show zeros for what they do not tell.
+            let is_nothing = |text: &str| text.trim_start_matches("0x").chars().all(|c| c == '0');
+            let text = text.map(|text| text.trim().replace(char::is_control, "")).filter(|text| !is_nothing(text));
+            if text.is_some() {
+                return Ok(text);
+            }
+        }
+        Ok(None)
     }
 
     /// The preset of a lab device: its server's directory is that of the mount in which the file behind the loop device is,
@@ -146,6 +164,38 @@ mod tests {
         for (preset, kind) in [("galaxy-s5-emmc", "emmc"), ("ufs-3.1", "ufs"), ("sd-ridata", "sd"), ("pcm", "virtual")]
         {
             assert_eq!(kind_of_preset(preset), kind);
+        }
+    }
+
+    #[test]
+    fn firmware_is_told_apart_where_the_device_names_it() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sense = Sense::new(root.path());
+        for (path, text) in [
+            ("nvme0n1/device/firmware_rev", "EXA7301Q\n"),
+            ("sda/device/rev", "0100\n"),
+            ("mmcblk0/device/fwrev", "0x0700000000000000\n"),
+            ("mmcblk0/device/prv", "0x7\n"),
+            ("mmcblk1/device/fwrev", "0x0\n"),
+            ("mmcblk1/device/prv", "0x9\n"),
+            ("mmcblk2/device/fwrev", "0x0000000000000000\n"),
+            ("sdb/device/rev", "    \n"),
+        ] {
+            let path = sense.path("/sys/block").join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            std::fs::write(path, text).expect("written");
+        }
+        for (name, expected) in [
+            ("nvme0n1", "M, firmware EXA7301Q"),
+            ("sda", "M, firmware 0100"),
+            ("mmcblk0", "M, firmware 0x0700000000000000"),
+            ("mmcblk1", "M, firmware 0x9"),
+            ("mmcblk2", "M"),
+            ("sdb", "M"),
+            ("vda", "M"),
+        ] {
+            let identity = sense.identity(&disk(name, Some("M"), None)).expect("readable");
+            assert_eq!(identity.model, expected, "{name}");
         }
     }
 
