@@ -1,7 +1,8 @@
 //! What can be set on a machine, under one name each.
 //!
 //! A [`Knob`] names one setting of one thing; its value is the text that the kernel shows for it. The text form of a knob
-//! (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`) is
+//! (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`,
+//! `io.weight/app-org.gnome.Evince-1.scope`) is
 //! what configurations, records and people use.
 //!
 //! Properties: every knob is read back from its text; knobs sort in the order in which they are to be written, since some
@@ -22,12 +23,63 @@ pub enum Knob {
         /// Which.
         setting: QueueSetting,
     },
+    /// A setting of a control group of the second version, for all that runs in it.
+    Group {
+        /// Name of the group.
+        group: String,
+        /// Which.
+        setting: GroupSetting,
+    },
     /// I/O priority of the processes of a control group that nobody else gave one: class and level as ionice(1) takes
     /// them, such as `realtime 4`, `best-effort 0` or `idle`.
     IoPriority {
         /// Name of the group.
         group: String,
     },
+}
+
+/// A setting of a control group, by the name of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GroupSetting {
+    /// `io.prio.class`: the I/O class of what is asked for in the group: `no-change`, `promote-to-rt`, `restrict-to-be` or `idle`.
+    IoPrioClass,
+    /// `io.weight`: its share of a busy device under iocost, from 1 to 10000, where 100 is usual.
+    IoWeight,
+    /// `io.bfq.weight`: the same under bfq, from 1 to 1000.
+    IoBfqWeight,
+}
+
+impl GroupSetting {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::IoPrioClass, Self::IoWeight, Self::IoBfqWeight];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::IoPrioClass => "io.prio.class",
+            Self::IoWeight => "io.weight",
+            Self::IoBfqWeight => "io.bfq.weight",
+        }
+    }
+}
+
+impl Serialize for GroupSetting {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for GroupSetting {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let found = Self::ALL.into_iter().find(|setting| setting.name() == text);
+        found.ok_or_else(|| serde::de::Error::custom(format!("'{text}' is no setting of a control group")))
+    }
+}
+
+impl fmt::Display for GroupSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// A setting of a block device's queue, in the order in which they are to be written: a resize of the driver tags goes
@@ -96,7 +148,7 @@ impl Knob {
     pub fn device(&self) -> Option<&str> {
         match self {
             Self::Queue { device, .. } => Some(device),
-            Self::IoPriority { .. } => None,
+            Self::IoPriority { .. } | Self::Group { .. } => None,
         }
     }
 }
@@ -107,6 +159,7 @@ impl fmt::Display for Knob {
             // A slash in a kernel name is a '!' in sysfs.
             Self::Queue { device, setting } => write!(f, "queue/{}/{setting}", device.replace('/', "!")),
             Self::IoPriority { group } => write!(f, "io_priority/{group}"),
+            Self::Group { group, setting } => write!(f, "{setting}/{group}"),
         }
     }
 }
@@ -115,7 +168,7 @@ impl fmt::Display for Knob {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, max_sectors_kb, \
-     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE or io_priority/GROUP"
+     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP or io.bfq.weight/GROUP"
 )]
 pub struct NotAKnob(pub String);
 
@@ -142,7 +195,11 @@ impl FromStr for Knob {
                 };
                 Ok(Self::Queue { device, setting: setting.ok_or_else(wrong)? })
             }
-            _ => Err(wrong()),
+            _ => {
+                let setting = GroupSetting::ALL.into_iter().find(|setting| setting.name() == kind);
+                let setting = setting.filter(|_| !rest.is_empty()).ok_or_else(wrong)?;
+                Ok(Self::Group { group: rest.to_owned(), setting })
+            }
         }
     }
 }
@@ -182,6 +239,8 @@ mod tests {
             "queue/sda/speed",
             "queue/sda/a/b/c",
             "io_priority/",
+            "io.weight/",
+            "io.max/x",
         ] {
             assert_eq!(text.parse::<Knob>(), Err(NotAKnob(text.to_owned())));
         }
@@ -197,8 +256,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_knob_is_read_back_from_its_text(device in "[a-z0-9/]{1,8}", setting in settings(), group in "[ -~]{1,20}") {
-            for knob in [Knob::queue(&device, setting), Knob::IoPriority { group }] {
+        fn every_knob_is_read_back_from_its_text(device in "[a-z0-9/]{1,8}", setting in settings(), group in "[ -~]{1,20}", of_group in prop::sample::select(&GroupSetting::ALL[..])) {
+            for knob in [Knob::queue(&device, setting), Knob::IoPriority { group: group.clone() }, Knob::Group { group, setting: of_group }] {
                 prop_assert_eq!(knob.to_string().parse(), Ok(knob));
             }
         }

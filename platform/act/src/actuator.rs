@@ -6,8 +6,10 @@
 //!
 //! Properties: `undo_after_apply_is_identity`, `what_stands_already_is_not_written`,
 //! `what_somebody_else_changed_is_left_until_forgiven`, `a_dry_run_changes_nothing`,
-//! `a_change_of_scheduler_leaves_what_was_wished_and_what_was_there`.
+//! `a_change_of_scheduler_leaves_what_was_wished_and_what_was_there`,
+//! `who_hears_of_changes_has_nothing_looked_at_twice`.
 
+mod group_settings;
 mod priorities;
 mod queues;
 
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
-use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
 use serde::{Deserialize, Serialize};
 
 use crate::{BlockQueue, Error, Journal, Paths, Report};
@@ -113,6 +115,14 @@ pub struct Actuator {
     identities: BTreeMap<String, Identity>,
     /// Where groups were found the last time.
     groups: BTreeMap<String, Vec<PathBuf>>,
+    /// Devices that need no look, with what was wanted and what to say of it again.
+    settled: BTreeMap<String, Settled>,
+}
+
+#[derive(Debug, Clone)]
+struct Settled {
+    wanted: BTreeMap<QueueSetting, String>,
+    outcomes: BTreeMap<QueueSetting, Outcome>,
 }
 
 impl Actuator {
@@ -130,6 +140,7 @@ impl Actuator {
             fresh: BTreeMap::new(),
             identities: BTreeMap::new(),
             groups: BTreeMap::new(),
+            settled: BTreeMap::new(),
         })
     }
 
@@ -142,8 +153,22 @@ impl Actuator {
     /// Gives the `targets` their values, and everything else that this actuator changed the value from before. What could
     /// not be done is an outcome, not an error: the rest is done. Outcomes come in the order of knobs.
     pub fn apply(&mut self, targets: &[(Knob, String)]) -> Vec<Applied> {
+        self.look_again();
+        self.apply_changed(targets)
+    }
+
+    /// Has [`Self::apply_changed`] look at every device again: somebody may have changed something.
+    pub fn look_again(&mut self) {
+        self.settled.clear();
+    }
+
+    /// As [`Self::apply`], for a caller who hears of what others change and then calls [`Self::look_again`]: a device of which
+    /// the same is wanted as the last time is not looked at, because reading all settings of many devices costs more than
+    /// everything else.
+    pub fn apply_changed(&mut self, targets: &[(Knob, String)]) -> Vec<Applied> {
         let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
         let mut priorities: BTreeMap<String, String> = BTreeMap::new();
+        let mut group_settings: BTreeMap<(String, GroupSetting), String> = BTreeMap::new();
         // What was changed before and is not named now has to be looked at as well.
         for device in self.devices() {
             queues.entry(device).or_default();
@@ -166,19 +191,48 @@ impl Actuator {
                 Knob::IoPriority { group } => {
                     priorities.insert(group.clone(), value);
                 }
+                Knob::Group { group, setting } => {
+                    group_settings.insert((group.clone(), *setting), value);
+                }
             }
         }
         for (device, wanted) in &queues {
-            let applied = self.apply_queue(device, wanted);
+            let known = self.settled.get(device).filter(|settled| settled.wanted == *wanted);
+            let applied = match known {
+                Some(settled) => settled.outcomes.clone(),
+                None => self.apply_and_settle(device, wanted),
+            };
             outcomes.extend(applied.into_iter().map(|(setting, outcome)| (Knob::queue(device, setting), outcome)));
         }
         outcomes.extend(self.apply_priorities(&priorities));
+        outcomes.extend(self.apply_group_settings(&group_settings));
         outcomes.into_iter().map(|(knob, outcome)| Applied { knob, outcome }).collect()
+    }
+
+    fn apply_and_settle(
+        &mut self,
+        device: &str,
+        wanted: &BTreeMap<QueueSetting, String>,
+    ) -> BTreeMap<QueueSetting, Outcome> {
+        let applied = self.apply_queue(device, wanted);
+        let is_gone = applied.values().any(|outcome| *outcome == Outcome::Left { found: None });
+        let mut outcomes = applied.clone();
+        outcomes.retain(|_, outcome| !matches!(outcome, Outcome::PutBack { .. }));
+        for outcome in outcomes.values_mut().filter(|outcome| matches!(outcome, Outcome::Written { .. })) {
+            *outcome = Outcome::Unchanged;
+        }
+        if is_gone {
+            self.settled.remove(device);
+        } else {
+            self.settled.insert(device.to_owned(), Settled { wanted: wanted.clone(), outcomes });
+        }
+        applied
     }
 
     /// Looks at everything that was written, and gives what somebody else has changed since the last look. That is theirs
     /// from then on. The size of driver tags shows nowhere, and threads with another I/O priority are passed over as such.
     pub fn check(&mut self) -> Vec<TakenOver> {
+        self.look_again();
         for device in self.devices() {
             let queue = BlockQueue::new(&self.paths.sysfs, &device);
             if queue.exists() && !queue.is_empty() && self.identities.get(&device) == Some(&identity(&queue)) {
@@ -201,6 +255,7 @@ impl Actuator {
     /// # Errors
     /// When the journal cannot be written. What could not be put back is tried again with the rest.
     pub fn vacate(&mut self, device: &str) -> Result<bool, Error> {
+        self.settled.remove(device);
         let queue = BlockQueue::new(&self.paths.sysfs, device);
         let Some(journal) = self.journal.as_mut().filter(|_| queue.exists() && queue.is_empty()) else {
             return Ok(false);
@@ -215,10 +270,13 @@ impl Actuator {
 
     /// Forgets who took over what: it may be written again, and what the others made of it is what is put back later.
     pub fn forgive(&mut self) {
+        self.look_again();
         for (knob, taken) in std::mem::take(&mut self.taken) {
             self.held.remove(&knob);
             if let (Some(journal), Knob::Queue { device, setting }) = (&mut self.journal, &knob) {
                 journal.adopt(&BlockQueue::new(&self.paths.sysfs, device), setting, &taken.found);
+            } else if let (Some(journal), Knob::Group { .. }) = (&mut self.journal, &knob) {
+                journal.groups().retain(|entry| entry.knob != knob);
             }
         }
     }
@@ -228,6 +286,7 @@ impl Actuator {
     /// # Errors
     /// When something could not be put back. The rest is, and the journal keeps what is not.
     pub fn restore(&mut self) -> Result<Report, Error> {
+        self.look_again();
         self.held.clear();
         self.taken.clear();
         self.fresh.clear();

@@ -4,10 +4,11 @@
 //! (`undo.rs`) puts the first one back if the last one still stands; otherwise someone else has changed the setting, and
 //! it is theirs.
 //!
-//! The file is JSON. Version 1 had neither `instance` nor `priorities`, and is still undone.
+//! `journal/file.rs` has the format of the file.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+pub(crate) mod file;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::{Knob, QueueSetting};
@@ -17,13 +18,12 @@ use crate::owner::Owner;
 use crate::undo::{restore_device, restore_record};
 use crate::{BlockQueue, Error, Paths, Report};
 
-/// Version of the file that is written, and the oldest one that is read.
-const SCHEMA_VERSION: u32 = 2;
-const SCHEMA_VERSION_OLDEST: u32 = 1;
-/// Extension of a journal that is being written.
-const FRESH: &str = "new";
+use self::file::{Loaded, journals, load, save};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Version of the file that is written.
+const SCHEMA_VERSION: u32 = 3;
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Record {
     schema_version: u32,
     pub(crate) name: String,
@@ -31,8 +31,11 @@ pub(crate) struct Record {
     /// Settings of block queues.
     pub(crate) entries: Vec<Entry>,
     /// Control groups whose threads were given an I/O priority.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub(crate) priorities: Vec<PriorityEntry>,
+    /// Files of control groups.
+    #[serde(default)]
+    pub(crate) groups: Vec<GroupEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +64,21 @@ pub(crate) struct PriorityEntry {
     pub(crate) values: Vec<String>,
     /// Threads that had such a value before, from somebody else.
     pub(crate) not_ours: Vec<u32>,
+}
+
+/// A file of a control group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GroupEntry {
+    /// The knob that it belongs to.
+    pub(crate) knob: Knob,
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// Inode of the file: that of a later group of the same name is another one.
+    pub(crate) inode: u64,
+    /// What stood before the first change.
+    pub(crate) original: String,
+    /// What stood after the last change; absent while one is under way.
+    pub(crate) ours: Option<String>,
 }
 
 impl Entry {
@@ -127,8 +145,7 @@ impl Journal {
         fs::create_dir_all(&paths.journal).map_err(|source| Error::Journal { path: paths.journal.clone(), source })?;
         let owner = Owner::this(&paths.proc);
         let file = paths.journal.join(format!("{name}.{}.json", owner.pid));
-        let (entries, priorities) = (Vec::new(), Vec::new());
-        let record = Record { schema_version: SCHEMA_VERSION, name: name.to_owned(), owner, entries, priorities };
+        let record = Record::of(name.to_owned(), owner);
         Ok(Self { file, record, saved: None, paths: paths.clone() })
     }
 
@@ -141,7 +158,7 @@ impl Journal {
         let mut journal = Self::open(name, paths)?;
         journal.file = paths.journal.join(format!("{name}.{pid}.json"));
         journal.record = match (load(&journal.file), Owner::of(&paths.proc, pid)) {
-            (Some(record), _) => record,
+            (Some(Loaded { record, .. }), _) => record,
             (None, Some(owner)) => Record { owner, ..journal.record.clone() },
             (None, None) => return Err(Error::NoProcess { pid }),
         };
@@ -165,8 +182,7 @@ impl Journal {
     /// Leaves the changes as they are, to the process whose journal this is.
     pub fn hand_over(mut self) {
         // The file has them all; without entries the drop has nothing to undo.
-        self.record.entries.clear();
-        self.record.priorities.clear();
+        self.record.clear();
     }
 
     /// The file that outlives a crash. It exists while something is changed.
@@ -315,6 +331,11 @@ impl Journal {
         &mut self.record.priorities
     }
 
+    /// What is journaled of files of control groups.
+    pub(crate) fn groups(&mut self) -> &mut Vec<GroupEntry> {
+        &mut self.record.groups
+    }
+
     /// Requests that the driver accepts now: what another journal made of it, or what the kernel tells.
     fn driver_tags(&self, queue: &BlockQueue) -> Result<String, Error> {
         match self.driver_tags_of_others(queue) {
@@ -329,7 +350,7 @@ impl Journal {
         journals(dir)
             .filter(|file| *file != self.file)
             .filter_map(|file| load(&file))
-            .flat_map(|record| record.entries)
+            .flat_map(|loaded| loaded.record.entries)
             .find(|e| e.is_of(queue) && e.setting == QueueSetting::DriverTags && e.backing_file == queue.backing_file())
             .and_then(|e| e.ours)
     }
@@ -357,64 +378,22 @@ impl Drop for Journal {
 }
 
 impl Record {
+    fn of(name: String, owner: Owner) -> Self {
+        let (entries, priorities, groups) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, groups }
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len() + self.priorities.len() + self.groups.len()
+    }
+
     fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.priorities.is_empty()
+        self.len() == 0
     }
-}
 
-pub(crate) fn journals(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|ext| ext == "json"))
-        .collect();
-    files.sort();
-    files.into_iter()
-}
-
-pub(crate) fn load(file: &Path) -> Option<Record> {
-    let mut record: Record = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    if !(SCHEMA_VERSION_OLDEST..=SCHEMA_VERSION).contains(&record.schema_version) {
-        return None;
-    }
-    record.schema_version = SCHEMA_VERSION;
-    Some(record)
-}
-
-/// Replaces the file in one step; removes it when nothing is changed any more.
-pub(crate) fn save(file: &Path, record: &Record) -> io::Result<()> {
-    let fresh = file.with_extension(FRESH);
-    if record.is_empty() {
-        // Who was killed in the middle of saving has left the fresh one.
-        return remove(file).and_then(|()| remove(&fresh));
-    }
-    let mut out = File::create(&fresh)?;
-    out.write_all(&serde_json::to_vec_pretty(record)?)?;
-    out.sync_all()?;
-    fs::rename(&fresh, file)?;
-    if let Some(dir) = file.parent() {
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
-}
-
-fn remove(file: &Path) -> io::Result<()> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Removes half-written journals of dead processes: what they were about to journal was not changed yet.
-pub(crate) fn remove_unfinished(paths: &Paths) {
-    for file in fs::read_dir(&paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        let pid = file.file_stem().map(Path::new).and_then(Path::extension).and_then(|pid| pid.to_str());
-        let unfinished = file.extension().is_some_and(|extension| extension == FRESH);
-        if unfinished && pid.is_some_and(|pid| pid.parse::<u32>().is_ok() && !paths.proc.join(pid).exists()) {
-            // Another brisk may do the same at the same time.
-            let _ = remove(&file);
-        }
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.priorities.clear();
+        self.groups.clear();
     }
 }

@@ -16,6 +16,7 @@
 mod actuator;
 mod caches;
 mod error;
+mod group_file;
 mod groups;
 mod ioprio;
 mod journal;

@@ -1,14 +1,17 @@
 //! Putting back what a journal says. A device that was plugged in again is another device, and all of it is left. A loop device
 //! that carries another file by now is left as long as it does, and stays in the journal.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
-use brisk_core::knob::QueueSetting;
+use brisk_core::knob::{Knob, QueueSetting};
 use serde::Serialize;
 
-use crate::journal::{Entry, PriorityEntry, Record, journals, load, remove_unfinished, save};
+use crate::group_file::{self, PutBack};
+use crate::journal::file::{self, journals, load, remove_unfinished, save};
+use crate::journal::{Entry, GroupEntry, PriorityEntry, Record};
 use crate::queue::settle;
 use crate::{BlockQueue, Error, Paths, groups};
 
@@ -39,7 +42,8 @@ pub struct Report {
 }
 
 /// Undoes what dead owners left changed, and says for each journal whose it was and what was done. Journals of live
-/// owners and files that are not journals are not touched.
+/// owners and files that are not journals are not touched. Of a damaged journal that is undone which can be read, and it is
+/// set aside ([`damaged_journals`]).
 ///
 /// # Errors
 /// When a setting could not be put back; its journal stays.
@@ -48,15 +52,18 @@ pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> 
     let mut failed = Vec::new();
     remove_unfinished(paths);
     for file in journals(&paths.journal) {
-        let Some(mut record) = load(&file) else { continue };
+        let Some(file::Loaded { mut record, lost }) = load(&file) else { continue };
         if record.owner.is_alive(&paths.proc) {
             continue;
         }
         let report = if record.owner.is_of_this_boot(&paths.proc) {
-            restore_record(&mut record, paths)
+            let report = restore_damaged(&mut record, lost > 0, paths);
+            if lost > 0 {
+                file::set_aside(&file).map_err(|source| Error::Journal { path: file.clone(), source })?;
+            }
+            report
         } else {
-            record.entries.clear();
-            record.priorities.clear();
+            record.clear();
             Report::default()
         };
         save(&file, &record).map_err(|source| Error::Journal { path: file, source })?;
@@ -66,29 +73,37 @@ pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> 
     if failed.is_empty() { Ok(reports) } else { Err(Error::Restore(failed)) }
 }
 
-/// Files in the directory of the journals that look like journals and cannot be read as such: damaged, or of a later
-/// brisk. What they tell is not undone; a restart of the machine does that.
+/// Journals that cannot be read, whole or in part: damaged, or of a later brisk. What they tell and cannot be read is not
+/// undone; a restart of the machine does that.
 #[must_use]
 pub fn damaged_journals(paths: &Paths) -> Vec<DamagedJournal> {
-    let damaged = journals(&paths.journal).filter(|file| load(file).is_none() && file.exists());
-    damaged.map(DamagedJournal).collect()
+    let of = |file: PathBuf| {
+        let lost = load(&file).map(|loaded| loaded.lost);
+        DamagedJournal { file, lost }
+    };
+    let unread = journals(&paths.journal).map(of).filter(|journal| journal.lost.is_none() && journal.file.exists());
+    unread.chain(file::damaged(&paths.journal).map(of)).collect()
 }
 
 /// A journal that cannot be read. Shown, it says what that means and what helps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DamagedJournal(
+pub struct DamagedJournal {
     /// The file.
-    pub PathBuf,
-);
+    pub file: PathBuf,
+    /// How many of its settings cannot be read; `None` when nothing can.
+    pub lost: Option<usize>,
+}
 
 impl fmt::Display for DamagedJournal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the journal {} cannot be read, so what it tells is not put back: restart the machine, which does that, or set \
-             things right by hand, and remove it",
-            self.0.display()
-        )
+        let file = self.file.display();
+        match self.lost {
+            None => write!(f, "the journal {file} cannot be read, so what it tells is not put back")?,
+            Some(lost) => {
+                write!(f, "the journal {file} is damaged: {lost} of its settings cannot be read and are not put back")?;
+            }
+        }
+        f.write_str(": restart the machine, which does that, or set things right by hand, and remove it")
     }
 }
 
@@ -109,25 +124,49 @@ pub(crate) fn restore_device(record: &mut Record, queue: &BlockQueue) {
     let is_of = |entry: &mut Entry| entry.device == queue.device_dir();
     let mut entries: Vec<Entry> = record.entries.extract_if(.., is_of).collect();
     entries.sort_by(|a, b| a.setting.cmp(&b.setting));
-    record.entries.extend(restore_queue(queue, &entries, &mut Report::default()));
+    record.entries.extend(restore_queue(queue, &entries, false, &mut Report::default()));
 }
 
 /// Undoes all of a record, which keeps what could not be undone.
 pub(crate) fn restore_record(record: &mut Record, paths: &Paths) -> Report {
+    restore_damaged(record, false, paths)
+}
+
+/// The same for a record of which lines may be lost.
+fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Report {
     let mut report = Report::default();
     let mut entries = std::mem::take(&mut record.entries);
+    if is_damaged {
+        let known: BTreeSet<PathBuf> = entries
+            .iter()
+            .filter(|entry| entry.setting == QueueSetting::Scheduler)
+            .map(|entry| entry.device.clone())
+            .collect();
+        entries.retain(|entry| {
+            // Under `none` the number would be that of the driver's tags.
+            let is_unclear = entry.setting == QueueSetting::NrRequests
+                && !known.contains(&entry.device)
+                && BlockQueue::at(&entry.device).scheduler().is_ok_and(|name| name == "none");
+            if is_unclear {
+                report.leave(entry, None, "the journal is damaged, so the scheduler that it belongs to is not known");
+            }
+            !is_unclear
+        });
+    }
     // Driver tags first, then the scheduler: both disturb what comes after them.
     entries.sort_by(|a, b| (&a.device, &a.setting).cmp(&(&b.device, &b.setting)));
     for of_device in entries.chunk_by(|a, b| a.device == b.device) {
-        record.entries.extend(restore_queue(&BlockQueue::at(&of_device[0].device), of_device, &mut report));
+        record.entries.extend(restore_queue(&BlockQueue::at(&of_device[0].device), of_device, is_damaged, &mut report));
     }
     let priorities = std::mem::take(&mut record.priorities);
     record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
+    let groups = std::mem::take(&mut record.groups);
+    record.groups.extend(groups.into_iter().filter(|entry| !restore_group(entry, &mut report)));
     report
 }
 
-/// Gives the entries that could not be put back.
-fn restore_queue(queue: &BlockQueue, entries: &[Entry], report: &mut Report) -> Vec<Entry> {
+/// Gives the entries that could not be put back. Where some may be lost, what is disturbed and not among them stays as it is.
+fn restore_queue(queue: &BlockQueue, entries: &[Entry], is_damaged: bool, report: &mut Report) -> Vec<Entry> {
     let mut leave_all = |reason| {
         entries.iter().for_each(|e| report.leave(e, None, reason));
         Vec::new()
@@ -151,10 +190,33 @@ fn restore_queue(queue: &BlockQueue, entries: &[Entry], report: &mut Report) -> 
         _ => None,
     };
     let judged: Vec<(&Entry, Option<String>)> = entries.iter().map(|e| (e, theirs(e))).collect();
-    let goals: Vec<(QueueSetting, String)> =
+    let mut goals: Vec<(QueueSetting, String)> =
         judged.iter().map(|(e, theirs)| (e.setting.clone(), theirs.as_ref().unwrap_or(&e.original).clone())).collect();
+    if is_damaged {
+        let disturbed: BTreeSet<QueueSetting> = goals.iter().flat_map(|(goal, _)| queue.disturbed_by(goal)).collect();
+        let lost = disturbed.into_iter().filter(|setting| {
+            !matches!(setting, QueueSetting::DriverTags | QueueSetting::Scheduler)
+                && entries.iter().all(|entry| entry.setting != *setting)
+        });
+        let stand: Vec<_> = lost.filter_map(|setting| queue.get(&setting).ok().map(|now| (setting, now))).collect();
+        goals.extend(stand);
+        goals.sort();
+    }
+    let settled: BTreeMap<QueueSetting, Result<String, Error>> =
+        goals.iter().map(|(setting, _)| setting.clone()).zip(settle(queue, &goals)).collect();
+    restored_of(queue, judged, settled, report)
+}
+
+/// Tells what became of each entry; gives those that could not be put back.
+fn restored_of(
+    queue: &BlockQueue,
+    judged: Vec<(&Entry, Option<String>)>,
+    mut settled: BTreeMap<QueueSetting, Result<String, Error>>,
+    report: &mut Report,
+) -> Vec<Entry> {
     let mut failed = Vec::new();
-    for ((entry, theirs), put) in judged.into_iter().zip(settle(queue, &goals)) {
+    for (entry, theirs) in judged {
+        let Some(put) = settled.remove(&entry.setting) else { continue };
         match (put, theirs) {
             (Ok(_), None) => report.restored.push((entry.device_name(), entry.setting.to_string())),
             (Ok(_), Some(theirs)) => report.leave(entry, Some(theirs), "someone else changed it meanwhile"),
@@ -194,6 +256,29 @@ fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -
         }),
         Err(error) => {
             report.failed.push(format!("io_priority of {}: {}", entry.group, in_one_line(&error)));
+            return false;
+        }
+    }
+    true
+}
+
+/// Gives `false` when the file of a group could not be put back.
+fn restore_group(entry: &GroupEntry, report: &mut Report) -> bool {
+    let (device, knob) = match &entry.knob {
+        Knob::Group { group, setting } => (group.clone(), setting.to_string()),
+        // Written by nobody: a line with another knob is no line of this journal.
+        other => (other.to_string(), String::new()),
+    };
+    let mut leave = |found, reason: &str| {
+        let (device, knob) = (device.clone(), knob.clone());
+        report.left.push(Left { device, knob, found, original: entry.original.clone(), reason: reason.to_owned() });
+    };
+    match group_file::put_back(entry) {
+        Ok(PutBack::Done) => report.restored.push((device, knob)),
+        Ok(PutBack::Gone) => leave(None, "the group is gone"),
+        Ok(PutBack::Theirs(found)) => leave(Some(found), "someone else changed it meanwhile"),
+        Err(error) => {
+            report.failed.push(format!("{knob} of {device}: {}", in_one_line(&error)));
             return false;
         }
     }

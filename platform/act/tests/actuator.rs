@@ -344,6 +344,39 @@ fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
 }
 
 #[test]
+fn who_hears_of_changes_has_nothing_looked_at_twice() {
+    let machine = Machine::new();
+    let before = machine.all();
+    let mut actuator = machine.actuator();
+    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/driver_tags", "9999")]);
+    let first = outcomes(actuator.apply_changed(&wanted));
+    assert_eq!(first["queue/sda/read_ahead_kb"], written("128", "512"));
+    assert!(matches!(first["queue/sdb/driver_tags"], Outcome::Refused { .. }));
+    // Nobody says that this was written, so nobody looks.
+    machine.write("sda", "queue/read_ahead_kb", "64\n");
+    let again = outcomes(actuator.apply_changed(&wanted));
+    assert_eq!(again["queue/sda/read_ahead_kb"], Outcome::Unchanged);
+    assert_eq!(again["queue/sdb/driver_tags"], first["queue/sdb/driver_tags"]);
+    // What is wanted otherwise is looked at, and so is everything after word of a change.
+    actuator.look_again();
+    let found = outcomes(actuator.apply_changed(&wanted));
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: Some("64".to_owned()) });
+    actuator.forgive();
+    let other = targets(&[("queue/sda/read_ahead_kb", "256")]);
+    assert_eq!(outcomes(actuator.apply_changed(&other))["queue/sda/read_ahead_kb"], written("64", "256"));
+    let released = outcomes(actuator.apply_changed(&[]));
+    assert_eq!(released["queue/sda/read_ahead_kb"], Outcome::PutBack { to: "64".to_owned() });
+    assert!(actuator.apply_changed(&[]).is_empty());
+    // A device that is gone is looked for.
+    machine.write("sda", "queue/read_ahead_kb", "128\n");
+    assert_eq!(machine.all(), before);
+    let gone = targets(&[("queue/sdc/read_ahead_kb", "256")]);
+    for _ in 0..2 {
+        assert_eq!(outcomes(actuator.apply_changed(&gone))["queue/sdc/read_ahead_kb"], Outcome::Left { found: None });
+    }
+}
+
+#[test]
 fn a_journal_that_cannot_be_written_forbids_every_change() {
     let machine = Machine::new();
     let before = machine.all();

@@ -1,10 +1,13 @@
 //! The journal's promises on a tree of plain files that stands for sysfs.
 
+mod journal_lines;
+
 use std::fs;
 use std::path::Path;
 
 use brisk_act::{BlockQueue, DamagedJournal, Error, Journal, Paths, damaged_journals, restore_leftovers};
 use brisk_core::knob::QueueSetting;
+use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
 const SETTINGS: [QueueSetting; 5] = [
@@ -97,10 +100,7 @@ fn kill_the_owner(journal: Journal) {
     let file = journal.file().to_owned();
     let text = fs::read_to_string(&file).expect("journal on disk");
     std::mem::forget(journal);
-    let mut record: serde_json::Value = serde_json::from_str(&text).expect("journal is JSON");
-    let ticks = record["owner"]["start_ticks"].as_u64().expect("start time");
-    record["owner"]["start_ticks"] = (ticks - 1).into();
-    fs::write(file, record.to_string()).expect("journal");
+    fs::write(file, of_a_dead_owner(&text)).expect("journal");
 }
 
 proptest! {
@@ -138,23 +138,43 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_journal_of_a_dead_owner_makes_nothing_panic(
+    fn no_damage_to_a_journal_restores_a_wrong_value(
         steps in steps(), place in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()
     ) {
         let (_dir, paths) = fixture();
+        let before = values(&paths);
         let mut journal = Journal::open("test", &paths).expect("journal");
         apply(&paths, &mut journal, &steps);
         let file = journal.file().to_owned();
         if file.exists() {
             kill_the_owner(journal);
+            let changed = values(&paths);
             let mut bytes = fs::read(&file).expect("journal");
+            let whole = bytes.clone();
             let place = place.index(bytes.len());
             bytes[place] = byte;
             bytes.truncate(if cut { place + 1 } else { bytes.len() });
-            fs::write(&file, bytes).expect("journal");
-            let undone = restore_leftovers(&paths);
-            let named = damaged_journals(&paths) == [DamagedJournal(file.clone())];
-            prop_assert!(undone.is_err() || named || !file.exists() || undone.is_ok_and(|reports| reports.is_empty()));
+            fs::write(&file, &bytes).expect("journal");
+            restore_leftovers(&paths).expect("what can be read is undone");
+            let found = values(&paths);
+            for (index, now) in found.iter().enumerate() {
+                // Under `none` the number of requests is that of the driver's tags, which are as before.
+                let is_of_tags = index % 5 == 1 && found[index - 1] == "none" && now == "128";
+                prop_assert!([&before[index], &changed[index]].contains(&now) || is_of_tags, "{index}: {now}");
+            }
+            // One that lost nothing is undone and gone; any other is told.
+            let told = damaged_journals(&paths);
+            if told.is_empty() {
+                prop_assert_eq!(values(&paths), before);
+            } else {
+                prop_assert_ne!(&bytes, &whole);
+                prop_assert_eq!(fs::read(&told[0].file).expect("kept"), bytes);
+                // Nothing more comes of it.
+                let left = values(&paths);
+                restore_leftovers(&paths).expect("nothing to undo");
+                prop_assert_eq!(values(&paths), left);
+                prop_assert_eq!(damaged_journals(&paths), told);
+            }
         }
     }
 
@@ -258,8 +278,9 @@ fn tags_that_another_journal_shrank_go_back_to_that_size() {
     queue.set_nr_requests(&mut study, 32).expect("tags");
     let text = fs::read_to_string(study.file()).expect("journal on disk");
     let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let entries = record["entries"].as_array().expect("entries");
-    let tags = entries.iter().find(|e| e["knob"] == "driver_tags").expect("tags are journaled");
+    let lines = record["lines"].as_array().expect("lines");
+    let tags =
+        lines.iter().map(|line| &line["entry"]).find(|e| e["knob"] == "driver_tags").expect("tags are journaled");
     assert_eq!((tags["original"].as_str(), tags["ours"].as_str()), (Some("8"), Some("32")));
 }
 
@@ -302,8 +323,49 @@ fn a_file_that_is_not_a_journal_is_left_alone() {
     assert_eq!(restore_leftovers(&paths).expect("leftovers"), vec![]);
     assert_eq!(journal_files(&paths.journal), 3);
     let damaged = damaged_journals(&paths);
-    assert_eq!(damaged, ["a.json", "b.json"].map(|name| DamagedJournal(paths.journal.join(name))));
+    let unread = |name: &str| DamagedJournal { file: paths.journal.join(name), lost: None };
+    assert_eq!(damaged, [unread("a.json"), unread("b.json")]);
     assert!(damaged[0].to_string().contains("a.json cannot be read"), "{}", damaged[0]);
+}
+
+#[test]
+fn of_a_damaged_journal_the_rest_is_undone_and_what_is_lost_is_told() {
+    let (_dir, paths) = fixture();
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    let mut queue = BlockQueue::new(&paths.sysfs, "vda");
+    queue.set_read_ahead_kb(&mut journal, 512).expect("read-ahead");
+    queue.set_max_sectors_kb(&mut journal, 64).expect("max_sectors");
+    let file = journal.file().to_owned();
+    kill_the_owner(journal);
+    let text = fs::read_to_string(&file).expect("journal");
+    fs::write(&file, text.replace("\"1280\"", "\"9999\"")).expect("journal");
+    let reports = restore_leftovers(&paths).expect("the rest is undone");
+    assert_eq!(reports[0].1.restored, [("vda".to_owned(), "read_ahead_kb".to_owned())]);
+    assert_eq!(queue.get(&QueueSetting::MaxSectorsKb).expect("readable"), "64");
+    let damaged = damaged_journals(&paths);
+    assert_eq!((damaged.len(), damaged[0].lost), (1, Some(1)));
+    let said = damaged[0].to_string();
+    assert!(said.contains(".json.damaged is damaged: 1 of its settings cannot be read"), "{said}");
+    assert!(said.contains("restart the machine"), "{said}");
+}
+
+#[test]
+fn a_number_of_requests_whose_scheduler_is_lost_does_not_resize_the_driver_tags() {
+    let (_dir, paths) = fixture();
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    let mut queue = BlockQueue::new(&paths.sysfs, "vda");
+    queue.set_scheduler(&mut journal, "none").expect("scheduler");
+    let file = journal.file().to_owned();
+    kill_the_owner(journal);
+    let text = fs::read_to_string(&file).expect("journal");
+    assert!(text.contains("nr_requests"), "{text}");
+    let scheduler = "\"knob\":\"scheduler\"";
+    fs::write(&file, text.replace(scheduler, &scheduler.replace('s', "S"))).expect("journal");
+    write(&paths, "vda", "nr_requests", "128\n");
+    let reports = restore_leftovers(&paths).expect("the rest is undone");
+    assert_eq!(queue.get(&QueueSetting::NrRequests).expect("readable"), "128");
+    let left: Vec<&str> = reports[0].1.left.iter().map(|left| left.knob.as_str()).collect();
+    assert_eq!(left, ["nr_requests"]);
 }
 
 #[test]

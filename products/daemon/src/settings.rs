@@ -105,7 +105,7 @@ impl Settings {
     #[must_use]
     pub fn under<'a>(&self, devices: impl Iterator<Item = &'a str>, effects: &[Effect]) -> BTreeMap<String, Under> {
         let stands = || self.wanted.iter().filter(|(_, wanted)| wanted.outcome == "stands");
-        let priorities = stands().any(|(knob, _)| matches!(knob, Knob::IoPriority { .. }));
+        let priorities = stands().any(|(knob, _)| matches!(knob, Knob::IoPriority { .. } | Knob::Group { .. }));
         let changed = |effect: &Effect| matches!(effect.outcome.as_str(), "written" | "put_back" | "left");
         let is_calm =
             |device: &&str| !effects.iter().any(|effect| effect.knob.device() == Some(*device) && changed(effect));
@@ -148,7 +148,7 @@ pub fn told(resolved: &Resolved, since_unix_ms: u64, devices: &[Device]) -> prot
             let device = devices.iter().find(|known| known.name == *device);
             device.and_then(|device| device.original(setting)).map(str::to_owned)
         }
-        Knob::IoPriority { .. } => None,
+        Knob::IoPriority { .. } | Knob::Group { .. } => None,
     };
     let over = resolved.over.iter();
     protocol::Setting {

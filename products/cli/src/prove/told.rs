@@ -45,6 +45,7 @@ fn of(all: impl Iterator<Item = Decided>) -> Told {
             // Each launch has a group of its own; what all of them got is told once.
             let knob = match effect.knob {
                 Knob::IoPriority { group } if group.starts_with("app-") => "io_priority of the app".to_owned(),
+                Knob::Group { group, setting } if group.starts_with("app-") => format!("{setting} of the app"),
                 knob => knob.to_string(),
             };
             let entry = found.entry(knob.clone()).or_insert(ChangedSetting { knob, before: from, values: Vec::new() });

@@ -1,0 +1,190 @@
+//! Files of control groups: written, given back, and left to others, on a tree of plain files that stands for the kernel's.
+
+mod journal_lines;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brisk_act::{Actuator, Applied, Outcome, Paths, restore_leftovers};
+use brisk_core::knob::Knob;
+use journal_lines::of_a_dead_owner;
+use proptest::prelude::*;
+
+/// Two groups with the io controller, and one without.
+struct Machine {
+    dir: tempfile::TempDir,
+    paths: Paths,
+}
+
+const FILES: [(&str, &str); 4] = [
+    ("app-a-1.scope/io.prio.class", "no-change\n"),
+    ("app-a-1.scope/io.weight", "default 100\n8:0 200\n"),
+    ("b.service/io.prio.class", "restrict-to-be\n"),
+    ("b.service/io.weight", "default 50\n"),
+];
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let at = |name: &str| dir.path().join(name);
+        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
+        fs::create_dir_all(at("proc/self")).expect("fixture");
+        fs::create_dir_all(at("cgroup/c.scope")).expect("fixture");
+        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", at("cgroup").display());
+        fs::write(at("proc/self/mounts"), mounts).expect("fixture");
+        let machine = Self { dir, paths };
+        for (file, text) in FILES {
+            fs::create_dir_all(machine.path(file).parent().expect("a group")).expect("fixture");
+            fs::write(machine.path(file), text).expect("fixture");
+        }
+        machine
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.dir.path().join("cgroup").join(file)
+    }
+
+    fn actuator(&self, dry_run: bool) -> Actuator {
+        Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
+    }
+
+    /// What the kernel would show: it takes a plain number for that of devices without their own.
+    fn read(&self, file: &str) -> String {
+        let text = fs::read_to_string(self.path(file)).expect("fixture");
+        let line = text.lines().next().unwrap_or_default();
+        line.strip_prefix("default ").unwrap_or(line).to_owned()
+    }
+
+    fn all(&self) -> Vec<String> {
+        FILES.iter().map(|(file, _)| self.read(file)).collect()
+    }
+
+    fn journals(&self) -> Vec<PathBuf> {
+        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    }
+}
+
+fn targets(wanted: &[(&str, &str)]) -> Vec<(Knob, String)> {
+    wanted.iter().map(|(knob, value)| (knob.parse().expect("a knob"), (*value).to_owned())).collect()
+}
+
+fn outcome(applied: &[Applied], knob: &str) -> Outcome {
+    let found = applied.iter().find(|applied| applied.knob.to_string() == knob);
+    found.expect("an outcome for each").outcome.clone()
+}
+
+fn written(from: &str, to: &str) -> Outcome {
+    Outcome::Written { from: from.to_owned(), to: to.to_owned() }
+}
+
+const CLASS: &str = "io.prio.class/app-a-1.scope";
+const WEIGHT: &str = "io.weight/b.service";
+
+#[test]
+fn what_nobody_wishes_any_more_is_as_before() {
+    let machine = Machine::new();
+    let before = machine.all();
+    let mut actuator = machine.actuator(false);
+    let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
+    let applied = actuator.apply(&wanted);
+    assert_eq!(outcome(&applied, CLASS), written("no-change", "promote-to-rt"));
+    assert_eq!(outcome(&applied, WEIGHT), written("50", "10"));
+    assert_eq!(outcome(&actuator.apply(&wanted), CLASS), Outcome::Unchanged);
+    let applied = actuator.apply(&wanted[..1]);
+    assert_eq!(outcome(&applied, WEIGHT), Outcome::PutBack { to: "50".to_owned() });
+    actuator.restore().expect("all of it");
+    assert_eq!(machine.all(), before);
+    assert_eq!(machine.journals(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_group_without_the_controller_is_left() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator(false);
+    for knob in ["io.prio.class/c.scope", "io.bfq.weight/b.service", "io.weight/nobody.scope"] {
+        assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Left { found: None });
+    }
+    assert_eq!(machine.journals(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_write() {
+    let machine = Machine::new();
+    let before = machine.all();
+    let applied = machine.actuator(true).apply(&targets(&[(CLASS, "idle"), (WEIGHT, "50")]));
+    assert_eq!(outcome(&applied, CLASS), Outcome::Planned { from: "no-change".to_owned(), to: "idle".to_owned() });
+    assert_eq!(outcome(&applied, WEIGHT), Outcome::Unchanged);
+    assert_eq!(machine.all(), before);
+}
+
+#[test]
+fn what_somebody_else_writes_is_theirs() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator(false);
+    let wanted = targets(&[(CLASS, "promote-to-rt")]);
+    actuator.apply(&wanted);
+    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("somebody");
+    let left = Outcome::Left { found: Some("idle".to_owned()) };
+    assert_eq!(outcome(&actuator.apply(&wanted), CLASS), left);
+    let told = actuator.check();
+    assert_eq!((told.len(), told[0].knob.to_string(), told[0].found.as_str()), (1, CLASS.to_owned(), "idle"));
+    assert_eq!(actuator.check(), []);
+    // Until the person says that it is brisk's again: then theirs is what is to be put back.
+    actuator.forgive();
+    assert_eq!(outcome(&actuator.apply(&wanted), CLASS), written("idle", "promote-to-rt"));
+    actuator.restore().expect("all of it");
+    assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
+}
+
+#[test]
+fn a_later_group_of_the_same_name_is_another_one() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator(false);
+    actuator.apply(&targets(&[(CLASS, "idle")]));
+    let file = machine.path("app-a-1.scope/io.prio.class");
+    // Made before the first is gone, so that it has another inode.
+    fs::write(machine.path("next"), "idle\n").expect("fixture");
+    fs::rename(machine.path("next"), &file).expect("fixture");
+    let report = actuator.restore().expect("nothing to undo");
+    assert_eq!((report.restored.len(), report.left.len()), (0, 1));
+    assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_daemon_that_dies_leaves_it_to_the_next(
+        rounds in prop::collection::vec(prop::collection::btree_map(0..FILES.len(), 1u32..1000, 0..4), 1..5),
+        by_death in any::<bool>(),
+    ) {
+        let machine = Machine::new();
+        let before = machine.all();
+        let mut actuator = machine.actuator(false);
+        for round in &rounds {
+            let wanted = round.iter().map(|(file, number)| {
+                let path = Path::new(FILES[*file].0);
+                let setting = path.file_name().and_then(|name| name.to_str()).expect("a name");
+                let group = path.parent().and_then(Path::to_str).expect("a group");
+                (format!("{setting}/{group}").parse().expect("a knob"), number.to_string())
+            });
+            let wanted: Vec<(Knob, String)> = wanted.collect();
+            actuator.apply(&wanted);
+            for (file, number) in round {
+                prop_assert_eq!(machine.read(FILES[*file].0), number.to_string());
+            }
+        }
+        if by_death {
+            std::mem::forget(actuator);
+            for file in machine.journals() {
+                let text = fs::read_to_string(&file).expect("a journal");
+                fs::write(&file, of_a_dead_owner(&text)).expect("a journal");
+            }
+            restore_leftovers(&machine.paths).expect("undone");
+        } else {
+            drop(actuator);
+        }
+        prop_assert_eq!(machine.all(), before);
+        prop_assert_eq!(machine.journals(), Vec::<PathBuf>::new());
+    }
+}
