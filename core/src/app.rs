@@ -10,6 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Reason;
+use crate::knob::GroupSetting;
 
 /// How the group is called of an app that is no control group but a session of processes: this, and the session's number.
 pub const SESSION: &str = "session-";
@@ -66,6 +67,8 @@ pub struct AppFacts {
     pub nice_min: Option<i8>,
     /// The class that the person chose for it.
     pub chosen: Option<Tolerance>,
+    /// Settings that its control group offers.
+    pub offers: Vec<GroupSetting>,
 }
 
 /// An app as engines see it.
@@ -81,6 +84,9 @@ pub struct App {
     pub tolerance: Tolerance,
     /// Why it is in that class.
     pub reason: Reason,
+    /// Settings that its control group offers, which reach all that runs in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<GroupSetting>,
 }
 
 /// Puts an app into its class.
@@ -111,6 +117,7 @@ pub fn classify(facts: &AppFacts) -> App {
         launching: facts.launching,
         tolerance,
         reason: Reason::rule(rule),
+        offers: facts.offers.clone(),
     }
 }
 

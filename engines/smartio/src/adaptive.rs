@@ -3,7 +3,6 @@
 use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::{Decision, Device, Objective, Observed, Reason};
 use brisk_core::event::EventKind;
-use brisk_core::knob::Knob;
 use brisk_core::snapshot::{DiskRates, Interval};
 
 use crate::State;
@@ -85,14 +84,20 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     }
     for app in observed.apps {
         let raised = next.groups.get(&app.group).is_some_and(|hold| hold.on);
-        let (value, rule) = match app.tolerance {
-            Tolerance::Interactive if raised => (&config.launching_priority, "somebody_waits_for_it"),
-            Tolerance::Background if next.others.on => (&config.background_priority, "somebody_waits_for_another"),
-            Tolerance::Batch if next.others.on => (&config.batch_priority, "somebody_waits_for_another"),
+        let (priority, weight, rule) = match app.tolerance {
+            Tolerance::Interactive if raised => {
+                (&config.launching_priority, config.launching_weight, "somebody_waits_for_it")
+            }
+            Tolerance::Background if next.others.on => {
+                (&config.background_priority, config.background_weight, "somebody_waits_for_another")
+            }
+            Tolerance::Batch if next.others.on => {
+                (&config.batch_priority, config.background_weight, "somebody_waits_for_another")
+            }
             _ => continue,
         };
         let reason = Reason::rule(rule).word("app", &app.id);
-        wishes.add(Knob::IoPriority { group: app.group.clone() }, value.clone(), Objective::Delay, &reason);
+        wishes.place(app, priority, weight, &reason);
     }
     let wishes = wishes.all;
     next.look_ns = Some(look_ns(config, &next, writes, now_ns));
@@ -100,7 +105,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
 }
 
 fn wish_device(config: &Config, device: &Device, on: bool, reason: &Reason, wishes: &mut Wishes<'_>) {
-    let concurrency = config.profiles.get(&device.model).and_then(|profile| profile.concurrency.as_ref());
+    let concurrency = setup::measured(&config.profiles, device).and_then(|profile| profile.concurrency.as_ref());
     let objective = if on { Objective::Delay } else { Objective::Energy };
     let depths = if concurrency.is_some() { "measured" } else { "its own" };
     let of_kernel = if on { reason.clone() } else { Reason::rule("nobody_waits") };
@@ -116,7 +121,11 @@ fn wish_device(config: &Config, device: &Device, on: bool, reason: &Reason, wish
         let origin = if profile.is_default {
             format!("default for {}", if device.kind.is_empty() { "any device" } else { &device.kind })
         } else {
-            format!("measured on {}", device.model)
+            match profile.model == device.model {
+                true => format!("measured on {}", device.model),
+                // Kept before firmware was told apart.
+                false => format!("measured on {}, with firmware that is not known", profile.model),
+            }
         };
         wish(&profile.waiting, &reason.clone().word("set-up", origin));
     } else {

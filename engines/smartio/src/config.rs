@@ -50,6 +50,11 @@ pub struct Config {
     pub background_priority: String,
     /// The same for batches.
     pub batch_priority: String,
+    /// Weight of the control groups of those that `launching_priority` is for, where they have one (io.weight,
+    /// io.bfq.weight; 100 is usual). 0 leaves it.
+    pub launching_weight: u32,
+    /// The same for apps in the background and batches.
+    pub background_weight: u32,
     /// What was measured, by model of device.
     pub profiles: BTreeMap<String, Profile>,
 }
@@ -71,6 +76,8 @@ impl Default for Config {
             launching_priority: "realtime 4".to_owned(),
             background_priority: "best-effort 7".to_owned(),
             batch_priority: "idle".to_owned(),
+            launching_weight: 1_000,
+            background_weight: 10,
             profiles: BTreeMap::new(),
         }
     }

@@ -24,6 +24,7 @@ mod config;
 mod effect;
 mod hold;
 mod paper;
+mod place;
 mod setup;
 mod wishes;
 

@@ -1,7 +1,7 @@
 use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::{Decision, Device, Objective, Observed, Reason};
 use brisk_core::event::{Event, EventKind};
-use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
 use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot, StallTotals};
 use proptest::prelude::*;
 
@@ -35,7 +35,8 @@ const BOTH: Step = Step { writes: 100, ..READS };
 const LAUNCH: Step = Step { launching: true, ..BOTH };
 
 fn app(group: &str, tolerance: Tolerance) -> App {
-    App { group: group.to_owned(), id: group.to_owned(), launching: false, tolerance, reason: Reason::rule("test") }
+    let (group, id, reason) = (group.to_owned(), group.to_owned(), Reason::rule("test"));
+    App { group, id, launching: false, tolerance, reason, offers: Vec::new() }
 }
 
 fn machine(schedulers: &[&str]) -> Machine {
@@ -122,6 +123,39 @@ fn a_launch_beside_writes_gets_the_whole_set_up_and_priorities() {
     assert!(decision.wishes.iter().all(|wish| wish.objective == Objective::Delay));
     let reason = decision.wishes[0].reason.to_string();
     assert_eq!(reason, "launch beside writes (writes_per_s 200, app app-front.scope, set-up default for emmc)");
+}
+
+#[test]
+fn groups_with_the_io_controller_get_class_and_weight_of_their_own() {
+    let mut machine = machine(&ALL);
+    machine.apps.iter_mut().for_each(|app| app.offers = GroupSetting::ALL.into());
+    let config = Config { background_priority: "best-effort 7".to_owned(), ..Config::default() };
+    let mut decision = machine.run(&config, &[WRITES, LAUNCH]);
+    let of_groups = |decision: &Decision<State>| -> Vec<_> {
+        texts(decision).into_iter().filter(|(knob, _)| !knob.starts_with("queue/")).collect()
+    };
+    let weights = |group: &str, weight: &str, of_bfq: &str| {
+        [(format!("io.weight/{group}"), weight.to_owned()), (format!("io.bfq.weight/{group}"), of_bfq.to_owned())]
+    };
+    let of = |knob: &str, value: &str| vec![(knob.to_owned(), value.to_owned())];
+    let lowered = [
+        of("io_priority/backup.service", "best-effort 7"),
+        weights("backup.service", "10", "10").into(),
+        of("io.prio.class/index.service", "idle"),
+        weights("index.service", "10", "10").into(),
+    ];
+    let raised =
+        [of("io.prio.class/app-front.scope", "promote-to-rt"), weights("app-front.scope", "1000", "1000").into()];
+    assert_eq!(of_groups(&decision), [raised.concat(), lowered.concat()].concat());
+    // Where the kernel refuses it, and for levels that it does not know, threads get the priority.
+    let refused = EventKind::Refused { knob: "io.prio.class/app-front.scope".to_owned(), why: String::new() };
+    let at_ns = machine.now.at_ns;
+    decision = machine.step(&config, &decision.state, LAUNCH, &[Event { at_ns, kind: refused }]);
+    assert_eq!(of_groups(&decision)[0], ("io_priority/app-front.scope".to_owned(), "realtime 4".to_owned()));
+    let config = Config { launching_priority: "realtime 0".to_owned(), launching_weight: 0, ..Config::default() };
+    decision = machine.step(&config, &State::default(), LAUNCH, &[]);
+    assert_eq!(of_groups(&decision)[..1], [("io_priority/app-front.scope".to_owned(), "realtime 0".to_owned())]);
+    assert!(!of_groups(&decision).iter().any(|(knob, _)| knob == "io.weight/app-front.scope"));
 }
 
 #[test]

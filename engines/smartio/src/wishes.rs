@@ -19,8 +19,12 @@ impl<'a> Wishes<'a> {
         Self { refused, all: Vec::new() }
     }
 
+    pub(crate) fn is_refused(&self, knob: &Knob) -> bool {
+        self.refused.contains(&knob.to_string())
+    }
+
     pub(crate) fn add(&mut self, knob: Knob, value: impl Into<String>, objective: Objective, reason: &Reason) {
-        if !self.refused.contains(&knob.to_string()) {
+        if !self.is_refused(&knob) {
             self.all.push(Wish { knob, value: value.into(), objective, reason: reason.clone() });
         }
     }

@@ -75,6 +75,7 @@ impl World {
             id: "x".to_owned(),
             launching: true,
             tolerance: Tolerance::Interactive,
+            offers: Vec::new(),
             reason: Reason::rule("test"),
         };
         let apps = if self.launching { vec![app] } else { Vec::new() };

@@ -1,8 +1,9 @@
 //! Which control groups this machine has: /proc/cgroups, the mounts, and `cgroup.controllers` of the second version
 //! (Documentation/admin-guide/cgroup-v1/cgroups.rst, cgroup-v2.rst).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use brisk_core::knob::GroupSetting;
 use serde::{Deserialize, Serialize};
 
 use crate::Sense;
@@ -103,6 +104,17 @@ impl Sense {
         Ok(cgroups)
     }
 
+    /// Settings that the group in `dir` offers: those of controllers that are enabled for it, that this kernel has, and that
+    /// this process may write. Groups that a user's service manager made belong to the user.
+    #[must_use]
+    pub fn cgroup_settings(&self, dir: &Path) -> Vec<GroupSetting> {
+        let offers = |setting: &GroupSetting| {
+            let path = self.path(dir.join(setting.to_string()));
+            rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok() && path.is_file()
+        };
+        GroupSetting::ALL.into_iter().filter(offers).collect()
+    }
+
     fn cgroup_v2(&self, mount: Mount) -> Result<CgroupV2> {
         let dir = mount.mount_point;
         let controllers = self.parse_optional(dir.join("cgroup.controllers"), parse_controllers_v2)?;
@@ -128,6 +140,17 @@ mod tests {
         assert!(parse_controllers_v1(b"cpuset\t3\n").is_err());
         assert_eq!(parse_controllers_v2(b"cpuset cpu io\n").map(|names| names.len()), Ok(3));
         assert_eq!(parse_controllers_v2(b"\n"), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_group_offers_what_has_a_file_there() {
+        let root = tempfile::tempdir().expect("a directory");
+        let group = root.path().join("sys/fs/cgroup/app.slice");
+        std::fs::create_dir_all(group.join("io.weight")).expect("a directory is no setting");
+        std::fs::write(group.join("io.prio.class"), "no-change\n").expect("a file");
+        let sense = Sense::new(root.path());
+        assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/app.slice")), [GroupSetting::IoPrioClass]);
+        assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/gone")), []);
     }
 
     proptest! {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::app::{App, AppFacts, Role, SESSION, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
+use brisk_core::knob::GroupSetting;
 use brisk_sense::{Group, ProcessSession};
 
 use crate::config::Services;
@@ -46,6 +47,8 @@ struct Known {
     session: Option<ProcessSession>,
     launch: Option<Launch>,
     nice_min: Option<i8>,
+    /// Settings that its control group offers; `None` before that was looked at.
+    offers: Option<Vec<GroupSetting>>,
     /// Whether it is in front; `None` where nobody says, or it is no app.
     focused: Option<bool>,
 }
@@ -174,12 +177,22 @@ impl Apps {
         ended
     }
 
-    /// Looks at how nice apps are, where that was not done for a minute; `nice_min` says how nice the least nice process of the
-    /// group in a directory is.
-    pub fn look_at_nice(&mut self, at_ns: u64, nice_min: impl Fn(&Path) -> Option<i8>) {
+    /// Looks at how nice apps are and what their groups offer, where that was not done for a minute; `nice_min` says how nice
+    /// the least nice process of the group in a directory is, and `offers` which settings are there.
+    pub fn look_at_nice(
+        &mut self,
+        at_ns: u64,
+        nice_min: impl Fn(&Path) -> Option<i8>,
+        offers: impl Fn(&Path) -> Vec<GroupSetting>,
+    ) {
         let due = self.nice_ns.is_none_or(|nice_ns| at_ns.saturating_sub(nice_ns) >= NICE_NS);
-        for known in self.known.values_mut().filter(|known| due || known.nice_min.is_none()) {
-            known.nice_min = nice_min(&known.group.dir);
+        for known in self.known.values_mut() {
+            if due || known.nice_min.is_none() {
+                known.nice_min = nice_min(&known.group.dir);
+            }
+            if due || known.offers.is_none() {
+                known.offers = Some(if known.session.is_some() { Vec::new() } else { offers(&known.group.dir) });
+            }
         }
         if due {
             self.nice_ns = Some(at_ns);
@@ -218,7 +231,7 @@ impl Launch {
 
 impl Known {
     fn of(group: Group) -> Self {
-        Self { group, session: None, launch: None, nice_min: None, focused: None }
+        Self { group, session: None, launch: None, nice_min: None, offers: None, focused: None }
     }
 
     fn of_session(session: ProcessSession) -> Self {
@@ -302,6 +315,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         in_background: parts().any(|part| part == "background.slice"),
         listed: services.class_of(&id),
         nice_min: known.nice_min,
+        offers: known.offers.clone().unwrap_or_default(),
         chosen: chosen.get(&id).copied(),
         id,
     }

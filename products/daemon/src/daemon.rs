@@ -41,6 +41,9 @@ const ROUND_NS_MIN: u64 = 50_000_000;
 const SETTLE_NS: u64 = 200_000_000;
 /// The second round of `--once` comes after this.
 const ONCE_NS: u64 = 1_000_000_000;
+/// How long settings are taken for what they were unless somebody is heard to write one: what the kernel changes by itself is
+/// not told.
+const LOOK_AGAIN_NS: u64 = 60_000_000_000;
 /// Events that wait for a round at most; more than that say no more.
 const EVENTS_MAX: usize = 1000;
 
@@ -77,6 +80,8 @@ pub struct Daemon {
     next_look_ns: Option<u64>,
     look_at_devices_ns: Option<u64>,
     look_for_others_ns: Option<u64>,
+    /// When all settings were looked at.
+    looked_ns: Option<u64>,
     /// Last, so that it outlives the journal.
     _lock: Lock,
 }
@@ -181,6 +186,7 @@ impl Daemon {
             Ok(found) => found,
             Err(error) => return self.lacks(format!("devices are not known: {}", in_one_line(&error))),
         };
+        self.actuator.look_again();
         let found = devices::with_originals(&self.devices, found, &self.settings.held());
         let has = |devices: &[Device], name: &str| devices.iter().any(|device| device.name == name);
         let came: Vec<String> =
@@ -212,6 +218,7 @@ impl Daemon {
     /// Lets go of what was announced of writes to queues, and has it looked at soon: who resizes the driver's tags goes
     /// through another scheduler and comes back.
     fn hear_queues(&mut self) {
+        self.actuator.look_again();
         if let Some(Err(error)) = self.sources.queues.as_mut().map(brisk_sense::QueueWatch::take) {
             self.lacks(format!("changes by others are not seen at once: {}", in_one_line(&error)));
             self.sources.queues = None;
@@ -249,7 +256,8 @@ impl Daemon {
             self.savings.take_in(&interval, &self.under);
         }
         let events = std::mem::take(&mut self.events);
-        self.apps.look_at_nice(now_ns, |dir| nice_min(&self.sense, dir));
+        let sense = &self.sense;
+        self.apps.look_at_nice(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
         let apps = self.apps.list(&self.config.apps, &self.config.services);
         let observed = Observed {
             previous: self.previous.as_ref(),
@@ -265,7 +273,12 @@ impl Daemon {
         } else {
             round.resolved.iter().map(|one| (one.knob.clone(), one.value.clone())).collect()
         };
-        let applied = self.actuator.apply(&targets);
+        let is_due = self.looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_AGAIN_NS);
+        if is_due || self.sources.queues.is_none() {
+            self.actuator.look_again();
+            self.looked_ns = Some(now_ns);
+        }
+        let applied = self.actuator.apply_changed(&targets);
         let change = self.settings.take_in(&round.resolved, &applied, wall_unix_ms);
         let names = self.devices.iter().map(|device| device.name.as_str());
         self.under = self.settings.under(names, &change.effects);

@@ -165,15 +165,31 @@ fn what_apps_wait_for_is_not_put_behind() {
 }
 
 #[test]
+fn what_groups_offer_is_looked_at_once_a_minute_and_sessions_offer_nothing() {
+    let mut apps = Apps::default();
+    apps.was_there(group("/c/app-x-1.scope"));
+    apps.session_was_there(session(7, true));
+    let offers = |apps: &Apps| -> Vec<usize> {
+        apps.list(&BTreeMap::new(), &Services::default()).iter().map(|app| app.offers.len()).collect()
+    };
+    apps.look_at_nice(0, |_| Some(0), |_| GroupSetting::ALL.into());
+    assert_eq!(offers(&apps), [3, 0]);
+    apps.look_at_nice(1, |_| Some(0), |_| Vec::new());
+    assert_eq!(offers(&apps), [3, 0]);
+    apps.look_at_nice(NICE_NS, |_| Some(0), |_| Vec::new());
+    assert_eq!(offers(&apps), [0, 0]);
+}
+
+#[test]
 fn who_gives_way_is_a_batch_once_that_is_seen() {
     let mut apps = Apps::default();
     let class = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance;
     apps.was_there(group("/c/system.slice/backup.service"));
-    apps.look_at_nice(0, |_| Some(0));
+    apps.look_at_nice(0, |_| Some(0), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::System);
-    apps.look_at_nice(NICE_NS - 1, |_| Some(19));
+    apps.look_at_nice(NICE_NS - 1, |_| Some(19), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::System);
-    apps.look_at_nice(NICE_NS, |_| Some(19));
+    apps.look_at_nice(NICE_NS, |_| Some(19), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::Batch);
 }
 

@@ -36,6 +36,8 @@ pub struct Server {
     own_uid: u32,
     /// Who is served first, so that nobody always is.
     first: usize,
+    /// Whether it was last waited for who comes to the door.
+    hears_door: bool,
 }
 
 /// What a client asks.
@@ -84,6 +86,7 @@ impl Server {
                 budget: Budget::new(BURST, PER_S),
                 own_uid: rustix::process::geteuid().as_raw(),
                 first: 0,
+                hears_door: false,
             };
             server.let_in(group)?;
             Ok(server)
@@ -117,7 +120,8 @@ impl Server {
     pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
         let room = self.connections.iter().any(Option::is_none);
-        let door = if may_ask && room { PollFlags::IN } else { PollFlags::empty() };
+        self.hears_door = may_ask && room;
+        let door = if self.hears_door { PollFlags::IN } else { PollFlags::empty() };
         let mut interests = vec![(self.listener.as_fd(), door)];
         interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
         interests
@@ -136,7 +140,8 @@ impl Server {
     /// the clients ask, each of which gets one answer.
     pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<Asked> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
-        // The first is the door's, which is looked at in its turn.
+        // The first is the door's, which is looked at in its turn, unless it was listened to and nobody is there.
+        let is_quiet = self.hears_door && happened.first().is_some_and(|flags| !flags.intersects(PollFlags::IN));
         let mut said = happened.iter().skip(1);
         for place in &mut self.connections {
             let Some(connection) = place else { continue };
@@ -158,11 +163,11 @@ impl Server {
                 *place = None;
             }
         }
-        self.serve(now_ns)
+        self.serve(now_ns, is_quiet)
     }
 
     /// Serves the door and the clients in turn, as far as the budget goes; who is left is the first the next time.
-    fn serve(&mut self, now_ns: u64) -> Vec<Asked> {
+    fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<Asked> {
         const DOOR: usize = CLIENTS_MAX;
         const PLACES: usize = CLIENTS_MAX + 1;
         let mut asked = Vec::new();
@@ -172,7 +177,10 @@ impl Server {
                 self.first = place;
                 break;
             }
-            let served = if place == DOOR { self.accept(now_ns) } else { self.serve_client(place, now_ns, &mut asked) };
+            let served = match place {
+                DOOR => !is_quiet && self.accept(now_ns),
+                place => self.serve_client(place, now_ns, &mut asked),
+            };
             if served {
                 self.budget.take(now_ns);
             }

@@ -41,6 +41,9 @@ impl Daemon {
         for change in &changes {
             self.vacate(change);
         }
+        if !changes.is_empty() {
+            self.actuator.look_again();
+        }
         if !changes.is_empty() || woken.tables {
             self.look_at_devices_ns.get_or_insert(now_ns.saturating_add(SETTLE_NS));
         }

@@ -111,6 +111,7 @@ impl Daemon {
             next_look_ns: None,
             look_at_devices_ns: None,
             look_for_others_ns: None,
+            looked_ns: None,
             options,
             _lock: lock,
         })
