@@ -66,6 +66,7 @@ static int counters_show(struct seq_file *to, void *unused)
 	u32 in_flight;
 
 	spin_lock_irq(&flash->lock);
+	flash_count_busy(flash, ktime_get_ns());
 	counted = *bf_counters(flash->model);
 	totals = flash->totals;
 	in_flight = bf_in_flight(flash->model);
@@ -83,6 +84,7 @@ static int counters_show(struct seq_file *to, void *unused)
 	seq_printf(to, "lateness_mean_ns %llu\n", totals.timer_events ?
 		   div64_u64(totals.lateness_ns, totals.timer_events) : 0);
 	SHOW(totals, lateness_max_ns);
+	SHOW(totals, busy_ns);
 	SHOW(counted, reads);
 	SHOW(counted, writes);
 	SHOW(counted, flushes);
@@ -117,6 +119,7 @@ static ssize_t counters_write(struct file *file, const char __user *from, size_t
 
 	spin_lock_irq(&flash->lock);
 	bf_reset_counters(flash->model);
+	flash_count_busy(flash, ktime_get_ns());
 	flash->totals = (struct flash_totals) { 0 };
 	spin_unlock_irq(&flash->lock);
 	return bytes;

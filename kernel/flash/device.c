@@ -34,6 +34,20 @@ static void flash_count_event(struct flash *flash, u64 late_ns)
 	flash->totals.lateness_max_ns = max(flash->totals.lateness_max_ns, late_ns);
 }
 
+/**
+ * flash_count_busy - brings the busy time up to date
+ * @flash: the device, locked; its requests have come or gone since the last call
+ * @now_ns: when they did
+ */
+void flash_count_busy(struct flash *flash, u64 now_ns)
+{
+	lockdep_assert_held(&flash->lock);
+	if (flash->busy)
+		flash->totals.busy_ns += now_ns - flash->looked_ns;
+	flash->looked_ns = now_ns;
+	flash->busy = bf_in_flight(flash->model) > 0;
+}
+
 static blk_status_t flash_status(u32 status)
 {
 	switch (status) {
@@ -115,6 +129,7 @@ enum hrtimer_restart flash_timer(struct hrtimer *timer)
 		flash_count_event(flash, now - next);
 		bf_run(flash->model, now);
 		flash_collect(flash, &done);
+		flash_count_busy(flash, now);
 	}
 	flash_arm(flash);
 	spin_unlock(&flash->lock);
@@ -221,6 +236,7 @@ static blk_status_t flash_queue_rq(struct blk_mq_hw_ctx *hctx,
 	spin_lock_irqsave(&flash->lock, flags);
 	status = flash_submit(flash, rq);
 	flash_collect(flash, &done);
+	flash_count_busy(flash, ktime_get_ns());
 	flash_arm(flash);
 	spin_unlock_irqrestore(&flash->lock, flags);
 	flash_complete_all(&done);

@@ -96,6 +96,7 @@ struct flash_undo {
  * @timer_events: events of the model that the timer served
  * @lateness_ns: how late, in sum
  * @lateness_max_ns: how late at most
+ * @busy_ns: time with at least one request in the device
  */
 struct flash_totals {
 	u64 requests;
@@ -107,6 +108,7 @@ struct flash_totals {
 	u64 timer_events;
 	u64 lateness_ns;
 	u64 lateness_max_ns;
+	u64 busy_ns;
 };
 
 /**
@@ -122,6 +124,8 @@ struct flash_totals {
  * @memory: of the model
  * @timer: fires at the model's next event
  * @armed_ns: when that is; BF_NEVER: not armed
+ * @looked_ns: until when @totals holds the busy time
+ * @busy: whether a request was in the device then
  * @by_tag: requests in the device
  * @undo: what a power cut takes back
  * @lost: pages that the last power cut took
@@ -148,6 +152,8 @@ struct flash {
 	void *memory;
 	struct hrtimer timer;
 	u64 armed_ns;
+	u64 looked_ns;
+	bool busy;
 	struct request *by_tag[BF_MAX_DEPTH];
 	struct flash_undo undo;
 	u64 *lost;
@@ -191,6 +197,7 @@ void flash_remove(struct flash *flash);
 /* device.c */
 extern const struct blk_mq_ops flash_mq_ops;
 enum hrtimer_restart flash_timer(struct hrtimer *timer);
+void flash_count_busy(struct flash *flash, u64 now_ns);
 int flash_new_times(struct flash *flash, const struct bf_params *times);
 int flash_fault(struct flash *flash, u64 page, u64 pages,
 		int (*fault)(struct bf_device *model, u64 page, u64 pages));

@@ -152,6 +152,14 @@ run_probe() {
     counters flash0 case
 }
 
+# run_program COMMAND...: a program of ours that works on the device; what it says goes to the host.
+run_program() {
+    [ -z "$case_failed" ] || return 0
+    reset_counters flash0
+    "$@" 2>/tmp/refused || case_fails "$1 failed: $(tail -n 1 /tmp/refused)"
+    counters flash0 case
+}
+
 file_system_down() {
     case $place in
     /mnt) umount /mnt || case_fails 'the file system is busy' ;;

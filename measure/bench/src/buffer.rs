@@ -84,6 +84,8 @@ pub struct Buffers {
     block_bytes: usize,
     per_slot: usize,
     turns: Vec<usize>,
+    /// Where in its buffers each slot's next part begins.
+    parts: Vec<usize>,
 }
 
 impl Buffers {
@@ -100,7 +102,7 @@ impl Buffers {
         if let Some(seed) = noise_seed {
             ChaCha8Rng::seed_from_u64(seed).fill_bytes(memory.bytes_mut());
         }
-        Ok(Self { memory, block_bytes, per_slot, turns: vec![0; slots] })
+        Ok(Self { memory, block_bytes, per_slot, turns: vec![0; slots], parts: vec![0; slots] })
     }
 
     /// Whole memory, for registering it.
@@ -126,6 +128,30 @@ impl Buffers {
         let start = (slot * self.per_slot + self.turns[slot]) * self.block_bytes;
         stamp(&mut self.memory.bytes_mut()[start..start + self.block_bytes], offset_bytes, number);
         self.of(slot)
+    }
+
+    /// The next `len_bytes` of the slot's buffers, stamped: for writes of several sizes from buffers of the largest. They are
+    /// as different from each other as whole buffers are, and cost no more than what is written.
+    ///
+    /// The slot must have no request in flight.
+    ///
+    /// # Panics
+    /// When that is longer than a buffer.
+    #[inline]
+    pub fn stamped_part(&mut self, slot: usize, len_bytes: usize, offset_bytes: u64, number: u64) -> *mut u8 {
+        assert!(len_bytes <= self.block_bytes, "a part is no longer than its buffer");
+        let area_bytes = self.per_slot * self.block_bytes;
+        let part = if self.parts[slot] + len_bytes > area_bytes { 0 } else { self.parts[slot] };
+        self.parts[slot] = part + len_bytes;
+        let start = slot * area_bytes + part;
+        stamp(&mut self.memory.bytes_mut()[start..start + len_bytes], offset_bytes, number);
+        self.memory.as_mut_ptr().wrapping_add(start)
+    }
+
+    /// Size of a buffer.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        self.block_bytes
     }
 }
 
@@ -165,6 +191,23 @@ mod tests {
             for sector in block.chunks(512) {
                 assert!(seen.insert(sector.to_vec()), "write {number} repeats a sector");
             }
+        }
+    }
+
+    #[test]
+    fn parts_are_aligned_stay_in_their_slot_and_do_not_repeat() {
+        let mut buffers = Buffers::new(2, 65_536, Some(3)).expect("memory");
+        let area_bytes = buffers.memory().bytes().len() / 2;
+        let start = buffers.memory().as_mut_ptr() as usize;
+        let mut words = HashSet::new();
+        for number in 0..120u64 {
+            let len = [4096, 16_384, 65_536][number as usize % 3];
+            let part = buffers.stamped_part(1, len, number * 65_536, number);
+            let at = part as usize - start;
+            assert!(at.is_multiple_of(4096) && (area_bytes..=2 * area_bytes - len).contains(&at), "{at}");
+            // SAFETY: the part has as many bytes and nothing writes to it while it is looked at.
+            let head = unsafe { std::slice::from_raw_parts(part, 16) };
+            assert!(words.insert(head.to_vec()), "write {number} repeats another");
         }
     }
 

@@ -15,6 +15,7 @@ pub mod error;
 pub mod fio;
 pub mod meter;
 pub mod open_loop;
+pub mod recording;
 pub mod report;
 pub mod run;
 pub mod store;

@@ -1,7 +1,8 @@
 //! Requests that arrive when they are due, whether or not the device has answered those before.
 //!
 //! People and apps do not wait for a queue to empty before they ask for more; a load that does would hide that a device
-//! cannot keep up. Arrivals are drawn from the seed alone, so that every setting is asked the very same at the same times.
+//! cannot keep up. Arrivals are drawn from the seed alone, or are those of a recording, so that every setting is asked the
+//! very same at the same times.
 //! One thread, one io_uring; between arrivals it sleeps in the kernel.
 
 use std::io;
@@ -18,7 +19,7 @@ use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
-use crate::workload::{Action, Stream};
+use crate::workload::{Action, Arrival, Stream};
 
 /// Requests in flight at most; what is due beyond waits, and its delay counts.
 const IN_FLIGHT_MAX: usize = 128;
@@ -58,8 +59,14 @@ impl Served {
     }
 }
 
+/// Where requests come from.
+enum Source {
+    Drawn(Box<Drawn>),
+    Recorded(Recorded),
+}
+
 /// A stream on its way.
-struct Source {
+struct Drawn {
     stream: Stream,
     addresses: Addresses,
     random: ChaCha8Rng,
@@ -67,13 +74,76 @@ struct Source {
     due_ns: u64,
 }
 
-impl Source {
+/// A recording on its way.
+struct Recorded {
+    arrivals: Vec<Arrival>,
+    region: Region,
+    index: usize,
+}
+
+/// What is to be issued.
+struct Request {
+    action: Action,
+    offset_bytes: u64,
+    block_bytes: u64,
+    /// Among those of its source.
+    number: u64,
+}
+
+impl Drawn {
     /// Draws when the next is due: gaps between arrivals of a Poisson process.
     fn advance(&mut self) {
         let uniform: f64 = self.random.random();
         let gap_s = -(1.0 - uniform).ln() / self.stream.requests_per_s;
         self.due_ns += (gap_s * 1e9) as u64;
         self.index += 1;
+    }
+}
+
+impl Recorded {
+    fn next(&self) -> Option<&Arrival> {
+        self.arrivals.get(self.index)
+    }
+
+    /// Where a request goes, wrapped into the region.
+    fn offset_bytes(&self, arrival: &Arrival) -> u64 {
+        let room = (self.region.len_bytes - arrival.size_bytes.min(self.region.len_bytes)) / 4096;
+        self.region.start_bytes + arrival.offset_bytes / 4096 % (room + 1) * 4096
+    }
+}
+
+impl Source {
+    /// When the next is due; never, when there is none.
+    fn due_ns(&self) -> u64 {
+        match self {
+            Self::Drawn(drawn) => drawn.due_ns,
+            Self::Recorded(recorded) => recorded.next().map_or(u64::MAX, |next| next.at_us * 1_000),
+        }
+    }
+
+    /// The next; nothing when a recording is over.
+    fn request(&self) -> Option<Request> {
+        match self {
+            Self::Drawn(drawn) => Some(Request {
+                action: drawn.stream.action,
+                offset_bytes: drawn.addresses.at(drawn.index),
+                block_bytes: drawn.stream.block_bytes,
+                number: drawn.index,
+            }),
+            Self::Recorded(recorded) => recorded.next().map(|next| Request {
+                action: next.action,
+                offset_bytes: recorded.offset_bytes(next),
+                block_bytes: next.size_bytes,
+                number: recorded.index as u64,
+            }),
+        }
+    }
+
+    fn advance(&mut self) {
+        match self {
+            Self::Drawn(drawn) => drawn.advance(),
+            Self::Recorded(recorded) => recorded.index += 1,
+        }
     }
 }
 
@@ -85,27 +155,108 @@ struct InFlight {
     len_bytes: u64,
 }
 
-/// Lets `streams` arrive for `time` on `region` of `file`, and awaits what is in flight then.
-///
-/// # Errors
-/// When io_uring does not work, a request fails, or the stop flag is raised.
-pub fn run(
+/// The loop, with buffers that it keeps from one load to the next: to fill them with noise takes longer than many a load.
+#[derive(Debug, Default)]
+pub struct OpenLoop {
+    buffers: Option<Buffers>,
+}
+
+impl OpenLoop {
+    /// Lets `streams` arrive for `time` on `region` of `file`, and awaits what is in flight then.
+    ///
+    /// # Errors
+    /// When io_uring does not work, a request fails, or the stop flag is raised.
+    pub fn run(
+        &mut self,
+        file: BorrowedFd<'_>,
+        region: Region,
+        streams: &[Stream],
+        time: Duration,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Served> {
+        let largest_bytes = streams.iter().map(|stream| stream.block_bytes).max().unwrap_or(0).max(4096);
+        if region.len_bytes < largest_bytes * streams.len().max(1) as u64 {
+            return Err(too_small("open"));
+        }
+        self.serve(file, sources(region, streams, seed), largest_bytes, time, seed, stop)
+    }
+
+    /// Lets the requests of a recording arrive at their times, for `time`.
+    ///
+    /// # Errors
+    /// As [`OpenLoop::run`].
+    pub fn replay(
+        &mut self,
+        file: BorrowedFd<'_>,
+        region: Region,
+        arrivals: Vec<Arrival>,
+        time: Duration,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Served> {
+        let largest_bytes = arrivals.iter().map(|arrival| arrival.size_bytes).max().unwrap_or(0).max(4096);
+        if region.len_bytes < largest_bytes {
+            return Err(too_small("recording"));
+        }
+        let sources = vec![Source::Recorded(Recorded { arrivals, region, index: 0 })];
+        self.serve(file, sources, largest_bytes, time, seed, stop)
+    }
+
+    fn serve(
+        &mut self,
+        file: BorrowedFd<'_>,
+        sources: Vec<Source>,
+        largest_bytes: u64,
+        time: Duration,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Served> {
+        let large_enough = |buffers: &Buffers| buffers.block_bytes() as u64 >= largest_bytes;
+        let mut buffers = match self.buffers.take().filter(large_enough) {
+            Some(buffers) => buffers,
+            None => Buffers::new(IN_FLIGHT_MAX, largest_bytes as usize, Some(seed)).map_err(Error::NoUring)?,
+        };
+        match serve(file, sources, &mut buffers, time, seed, stop) {
+            Err(Unserved { error, in_flight: true }) => {
+                // Nothing is known of the requests in flight: their memory has to stay.
+                std::mem::forget(buffers);
+                Err(error)
+            }
+            outcome => {
+                self.buffers = Some(buffers);
+                outcome.map_err(|unserved| unserved.error)
+            }
+        }
+    }
+}
+
+fn too_small(name: &str) -> Error {
+    Error::Workload { name: name.to_owned(), why: "the place is smaller than its requests".to_owned() }
+}
+
+/// Why a load ended early.
+struct Unserved {
+    error: Error,
+    /// Whether the kernel may still use the buffers.
+    in_flight: bool,
+}
+
+impl From<Error> for Unserved {
+    fn from(error: Error) -> Self {
+        Self { error, in_flight: false }
+    }
+}
+
+/// Issues what is due and awaits it.
+fn serve(
     file: BorrowedFd<'_>,
-    region: Region,
-    streams: &[Stream],
+    mut sources: Vec<Source>,
+    buffers: &mut Buffers,
     time: Duration,
     seed: u64,
     stop: &AtomicBool,
-) -> Result<Served> {
-    let largest = streams.iter().map(|stream| stream.block_bytes).max().unwrap_or(0).max(4096);
-    if region.len_bytes < largest * streams.len().max(1) as u64 {
-        return Err(Error::Workload {
-            name: "open".to_owned(),
-            why: "the place is smaller than its requests".to_owned(),
-        });
-    }
-    let mut sources = sources(region, streams, seed);
-    let mut buffers = Buffers::new(IN_FLIGHT_MAX, largest as usize, Some(seed)).map_err(Error::NoUring)?;
+) -> std::result::Result<Served, Unserved> {
     let mut ring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
@@ -113,7 +264,7 @@ pub fn run(
         .or_else(|_| IoUring::new(IN_FLIGHT_MAX as u32))
         .map_err(Error::NoUring)?;
     if !ring.params().is_feature_ext_arg() {
-        return Err(Error::NoUring(io::Error::from(io::ErrorKind::Unsupported)));
+        return Err(Error::NoUring(io::Error::from(io::ErrorKind::Unsupported)).into());
     }
     let descriptor = types::Fd(file.as_raw_fd());
     let mut slots: Vec<Option<InFlight>> = vec![None; IN_FLIGHT_MAX];
@@ -126,23 +277,23 @@ pub fn run(
     loop {
         let now_ns = ns();
         let going = now_ns < end_ns && failure.is_none() && !stop.load(Ordering::Relaxed);
-        while going && let Some(source) = sources.iter_mut().filter(|s| s.due_ns <= now_ns).min_by_key(|s| s.due_ns) {
+        while going && let Some(source) = sources.iter_mut().filter(|s| s.due_ns() <= now_ns).min_by_key(|s| s.due_ns())
+        {
+            let Some(request) = source.request() else { break };
             let Some(slot) = free.pop() else { break };
-            let Stream { action, block_bytes, .. } = source.stream;
-            let offset_bytes = source.addresses.at(source.index);
+            let Request { action, offset_bytes, block_bytes, number } = request;
             let len = block_bytes as u32;
             let entry = match action {
                 Action::Read => opcode::Read::new(descriptor, buffers.of(slot), len).offset(offset_bytes).build(),
                 Action::Write => {
-                    let number = source.index ^ seed;
-                    let buffer = buffers.stamped(slot, offset_bytes, number);
+                    let buffer = buffers.stamped_part(slot, block_bytes as usize, offset_bytes, number ^ seed);
                     opcode::Write::new(descriptor, buffer, len).offset(offset_bytes).build()
                 }
                 Action::Flush => opcode::Fsync::new(descriptor).flags(types::FsyncFlags::DATASYNC).build(),
             };
-            slots[slot] = Some(InFlight { action, due_ns: source.due_ns, offset_bytes, len_bytes: block_bytes });
+            slots[slot] = Some(InFlight { action, due_ns: source.due_ns(), offset_bytes, len_bytes: block_bytes });
             // SAFETY: the slot's buffer holds the largest request, belongs to this one until its completion is reaped, and
-            // lives until all are (or is leaked below); the caller holds the file.
+            // lives until all are (or is leaked by the caller, who holds the file).
             if unsafe { ring.submission().push(&entry.user_data(slot as u64)) }.is_err() {
                 unreachable!("the submission queue holds all slots");
             }
@@ -153,7 +304,7 @@ pub fn run(
             break;
         }
         let next_ns = if going && !free.is_empty() {
-            sources.iter().map(|source| source.due_ns).min().unwrap_or(end_ns).min(end_ns)
+            sources.iter().map(Source::due_ns).min().unwrap_or(end_ns).min(end_ns)
         } else {
             end_ns.max(now_ns) + Duration::from_secs(DRAIN_S_MAX).as_nanos() as u64
         };
@@ -163,11 +314,7 @@ pub fn run(
             Ok(_) => false,
             Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME)) => true,
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => false,
-            Err(error) => {
-                // Nothing is known of the requests in flight: their memory has to stay.
-                std::mem::forget(buffers);
-                return Err(Error::NoUring(error));
-            }
+            Err(error) => return Err(Unserved { error: Error::NoUring(error), in_flight: true }),
         };
         let now_ns = ns();
         let mut reaped = 0;
@@ -188,16 +335,16 @@ pub fn run(
             }
         }
         if timed_out && reaped == 0 && !going {
-            std::mem::forget(buffers);
-            return Err(Error::NoUring(io::Error::from(io::ErrorKind::TimedOut)));
+            let error = Error::NoUring(io::Error::from(io::ErrorKind::TimedOut));
+            return Err(Unserved { error, in_flight: true });
         }
     }
     served.elapsed = begun.elapsed();
     served.cpu_ns = process_cpu_ns().saturating_sub(cpu_ns);
     served.left = sources.iter_mut().map(|source| left(source, end_ns)).sum();
     match failure {
-        Some(error) => Err(error),
-        None if stop.load(Ordering::Relaxed) => Err(Error::Stopped),
+        Some(error) => Err(error.into()),
+        None if stop.load(Ordering::Relaxed) => Err(Error::Stopped.into()),
         None => Ok(served),
     }
 }
@@ -205,8 +352,14 @@ pub fn run(
 /// Requests that were due before the end and never issued.
 fn left(source: &mut Source, end_ns: u64) -> u64 {
     let mut left = 0;
-    while source.due_ns < end_ns && source.stream.action != Action::Flush {
-        left += 1;
+    while source.due_ns() < end_ns
+        && let Some(request) = source.request()
+    {
+        // A stream of flushes has no end, and flushes are counted apart.
+        if request.action == Action::Flush && matches!(source, Source::Drawn(_)) {
+            break;
+        }
+        left += u64::from(request.action != Action::Flush);
         source.advance();
     }
     left
@@ -221,7 +374,7 @@ fn sources(region: Region, streams: &[Stream], seed: u64) -> Vec<Source> {
             let part = Region { start_bytes: region.start_bytes + number * share_bytes, len_bytes: share_bytes };
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(number);
-            let mut source = Source {
+            let mut source = Drawn {
                 stream: *stream,
                 addresses: Addresses::new(stream.pattern, part, stream.block_bytes.max(4096), random.random()),
                 random,
@@ -230,7 +383,7 @@ fn sources(region: Region, streams: &[Stream], seed: u64) -> Vec<Source> {
             };
             source.advance();
             source.index = 0;
-            source
+            Source::Drawn(Box::new(source))
         })
         .collect()
 }
@@ -272,7 +425,7 @@ mod tests {
     fn arrivals_are_the_same_for_the_same_seed_and_come_at_their_rate() {
         let times = |seed| {
             let mut sources = sources(Region::first(1 << 20), &[stream(Action::Read, 1_000.0)], seed);
-            (0..10_000).map(|_| (sources[0].due_ns, sources[0].advance()).0).collect::<Vec<u64>>()
+            (0..10_000).map(|_| (sources[0].due_ns(), sources[0].advance()).0).collect::<Vec<u64>>()
         };
         assert_eq!(times(1), times(1));
         assert_ne!(times(1), times(2));
@@ -287,7 +440,8 @@ mod tests {
         let streams = [stream(Action::Read, 400.0), stream(Action::Write, 200.0), stream(Action::Flush, 20.0)];
         let streams = streams.map(|s| if s.action == Action::Flush { Stream { block_bytes: 0, ..s } } else { s });
         let time = Duration::from_millis(500);
-        let served = run(file.as_fd(), Region::first(8 << 20), &streams, time, 1, &AtomicBool::new(false));
+        let mut open_loop = OpenLoop::default();
+        let served = open_loop.run(file.as_fd(), Region::first(8 << 20), &streams, time, 1, &AtomicBool::new(false));
         let served = match served {
             Err(Error::NoUring(why)) => return eprintln!("skipped: no io_uring here ({why})"),
             served => served.expect("run"),
@@ -302,12 +456,44 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_is_replayed_to_its_end_within_the_place() {
+        let file = file();
+        let at = |at_us, action, offset_bytes, size_bytes| Arrival { at_us, action, offset_bytes, size_bytes };
+        let arrivals = vec![
+            at(0, Action::Read, 1 << 40, 4096),
+            at(1_000, Action::Write, 8 << 20, 65_536),
+            at(1_000, Action::Flush, 0, 0),
+            at(900_000_000, Action::Read, 0, 4096),
+        ];
+        let region = Region::first(8 << 20);
+        let replayed = |arrivals| {
+            OpenLoop::default().replay(
+                file.as_fd(),
+                region,
+                arrivals,
+                Duration::from_millis(50),
+                1,
+                &AtomicBool::new(false),
+            )
+        };
+        let served = match replayed(arrivals) {
+            Err(Error::NoUring(why)) => return eprintln!("skipped: no io_uring here ({why})"),
+            served => served.expect("replayed"),
+        };
+        let counts = [served.reads.count(), served.writes.count(), served.flushes.count(), served.left];
+        // The last is due later.
+        assert_eq!(counts, [1, 1, 1, 0]);
+        let large = vec![at(0, Action::Read, 0, 16 << 20)];
+        assert!(matches!(replayed(large), Err(Error::Workload { .. })));
+    }
+
+    #[test]
     fn a_failed_request_and_a_raised_flag_end_it() {
         let null = std::fs::File::open("/dev/null").expect("there");
         let region = Region::first(8 << 20);
         let streams = [stream(Action::Read, 1_000.0)];
         let run = |file: BorrowedFd<'_>, stop: bool| {
-            run(file, region, &streams, Duration::from_secs(5), 1, &AtomicBool::new(stop))
+            OpenLoop::default().run(file, region, &streams, Duration::from_secs(5), 1, &AtomicBool::new(stop))
         };
         assert!(matches!(run(null.as_fd(), false), Err(Error::Bench(_) | Error::NoUring(_))));
         assert!(matches!(run(file().as_fd(), true), Err(Error::Stopped | Error::NoUring(_))));

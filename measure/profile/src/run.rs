@@ -4,7 +4,7 @@
 //! anew. So a setting and the device's own are measured within half a minute of each other, and their ratio is free of what
 //! the machine does over longer times. What arrives in a workload is the same in all its cells. What a setting costs is the median of its rounds'
 //! ratios, with a bootstrap interval: noise makes intervals wide and savings unsure, and the engine passes over
-//! savings that are unsure, so a noisy profile does no harm. After each cell what is known is on disk, and a run that
+//! savings that are unsure, so a noisy profile does no harm. After each setting what is known is on disk, and a run that
 //! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
 
 mod search;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_bench::control::Control;
@@ -37,13 +37,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::meter::{self, About, Meter, MeterKind, Work};
-use crate::open_loop;
+use crate::open_loop::{self, OpenLoop};
 use crate::store;
-use crate::workload::{Ask, Workload};
-use table::{is_noisy, mean, noisy, saturated, spread_share, table};
+use crate::workload::{Action, Ask, Workload};
+use table::{fewer_rounds, is_noisy, mean, noisy, saturated, spread_share, table};
 
 /// Depths that are tried, as far as the device has them; `none` has what its driver has.
 pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
+/// Rounds that are measured whatever they take: fewer have no intervals.
+const ROUNDS_MIN: u32 = 3;
 /// Share of the cells' time that switching, draining and looking takes, for the time left.
 const AROUND: f64 = 1.25;
 /// What to measure.
@@ -63,6 +65,8 @@ pub struct Options {
     pub cell: Duration,
     /// Rounds.
     pub rounds: u32,
+    /// What all may take: rounds beyond the third are left out where they would take longer.
+    pub budget: Duration,
     /// Size of the work file.
     pub size: Size,
     /// The meter; none: the best that there is.
@@ -78,12 +82,13 @@ pub struct Options {
 /// By workload and setting: requests a second, and whether the device kept up.
 pub type Rates = BTreeMap<(String, Setting), (f64, bool)>;
 
-/// What was measured.
-#[derive(Debug, Clone)]
+/// What was measured. Its JSON is how a run in the virtual machine hands it to the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The table.
     pub model: Model,
     /// What was done.
+    #[serde(with = "as_list")]
     pub rates: Rates,
     /// The meter.
     pub meter: About,
@@ -94,6 +99,21 @@ pub struct Measured {
     pub taken_over: usize,
     /// Head of the document.
     pub header: Header,
+}
+
+/// JSON has no keys of two parts.
+mod as_list {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::{Rates, Setting};
+
+    pub(super) fn serialize<S: Serializer>(rates: &Rates, to: S) -> Result<S::Ok, S::Error> {
+        rates.iter().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rates, D::Error> {
+        Ok(Vec::<((String, Setting), (f64, bool))>::deserialize(from)?.into_iter().collect())
+    }
 }
 
 /// One round of a cell.
@@ -107,6 +127,18 @@ struct Sums {
     write_us: f64,
     left: u64,
     window: Window,
+}
+
+impl Sums {
+    /// Takes over what was served.
+    fn take(&mut self, served: &open_loop::Served) {
+        let sum_us = |times: &brisk_bench::latency::Times| {
+            times.mean_us().map_or((0, 0.0), |mean| (times.count(), mean * times.count() as f64))
+        };
+        (self.reads, self.read_us) = sum_us(&served.reads);
+        (self.writes, self.write_us) = sum_us(&served.writes);
+        self.left = if served.is_saturated() { served.left } else { 0 };
+    }
 }
 
 /// What a run is about: a run that was stopped is gone on with by one of the same plan.
@@ -172,8 +204,19 @@ struct Bench<'a> {
     /// The same through the page cache.
     cached: std::fs::File,
     engine: Engine,
+    open_loop: OpenLoop,
     meter: Box<dyn Meter>,
     sampler: Sampler,
+    begun: Instant,
+    /// Cells measured since then.
+    cells: u64,
+    /// Rounds that there was no time for.
+    left_out_rounds: u32,
+}
+
+/// Whether another round ends in time, as far as the cells until now tell how long cells take.
+fn is_affordable(elapsed: Duration, cells: u64, more_cells: u64, budget: Duration) -> bool {
+    cells == 0 || elapsed.as_secs_f64() * (1.0 + more_cells as f64 / cells as f64) <= budget.as_secs_f64()
 }
 
 /// Measures.
@@ -182,6 +225,7 @@ struct Bench<'a> {
 /// When the place cannot be measured, has no single device or nothing to choose, a setting is refused, a request fails, or
 /// the stop flag is raised. The settings are put back in every case; what was measured is kept.
 pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
+    let begun = Instant::now();
     let place = Place::find(sense, &options.path, options.destroy_data)?;
     let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
     let disk = located.disk.name.clone();
@@ -220,7 +264,22 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
     head.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
     let sampler = Sampler::new(sense.clone(), SampleChoice { devices: vec![disk.clone()], groups: vec![] })?;
     let cached = reopened(&work).map_err(|source| Error::File { doing: "reopen", path: place.path.clone(), source })?;
-    let mut bench = Bench { options, control, disk, place, work, cached, engine, meter, sampler };
+    let (open_loop, cells, left_out_rounds) = (OpenLoop::default(), 0, 0);
+    let mut bench = Bench {
+        options,
+        control,
+        disk,
+        place,
+        work,
+        cached,
+        engine,
+        open_loop,
+        meter,
+        sampler,
+        begun,
+        cells,
+        left_out_rounds,
+    };
     let mut journal = Journal::open("profile", paths).map_err(act("open the journal of changes"))?;
     let mut stand =
         Stand { queue: &mut queue, journal: &mut journal, unfinished: &mut unfinished, file: &unfinished_file };
@@ -235,6 +294,9 @@ pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: 
         spread_share(&plan, &unfinished, |sums| mean(sums.energy_uj, sums.reads + sums.writes)),
         spread_share(&plan, &unfinished, |sums| mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes))),
     );
+    if bench.left_out_rounds > 0 {
+        head.warn([fewer_rounds(bench.left_out_rounds, options)]);
+    }
     if is_noisy(spread_share) {
         head.warn([noisy(spread_share)]);
     }
@@ -335,6 +397,14 @@ impl Bench<'_> {
         let mut random = ChaCha8Rng::seed_from_u64(self.options.seed ^ u64::from(todo.first));
         let mut written_bytes = 0;
         for round in todo.first..todo.first + self.options.rounds {
+            let of_round = cells(todo) / u64::from(self.options.rounds.max(1));
+            let more = of_round + todo.later_cells;
+            if round - todo.first >= ROUNDS_MIN
+                && !is_affordable(self.begun.elapsed(), self.cells, more, self.options.budget)
+            {
+                self.left_out_rounds = self.left_out_rounds.max(todo.first + self.options.rounds - round);
+                break;
+            }
             let mut order = todo.settings.clone();
             order.shuffle(&mut random);
             let mut inner = todo.workloads.clone();
@@ -362,13 +432,16 @@ impl Bench<'_> {
                         let (sums, bytes) = self.cell(&workloads[workload])?;
                         written_bytes += bytes;
                         unfinished.cells.push((round, setting, workload, sums));
-                        store::write(file, unfinished)?;
+                        self.cells += 1;
                     }
                     Ok(())
                 });
+                // Also what was measured before a stop or an error.
+                let kept = store::write(file, unfinished);
                 // A depth under `none` is the driver's, and would stay under all that follows.
                 let undone = journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)));
                 measured?;
+                kept?;
                 let left = undone?.left;
                 if !left.is_empty() {
                     let left = left.iter().map(|l| format!("{}: {}", l.knob, l.reason)).collect::<Vec<_>>().join("; ");
@@ -406,18 +479,33 @@ impl Bench<'_> {
         let mut sums = Sums::default();
         let (written_bytes, cpu_ns, elapsed) = match &workload.ask {
             Ask::Open(streams) => {
-                let region = self.work.region();
-                let time = self.options.cell;
                 let file = if workload.cached { self.cached.as_fd() } else { self.work.fd() };
-                let served = open_loop::run(file, region, streams, time, seed, self.control.stop)?;
-                let sum_us = |times: &brisk_bench::latency::Times| {
-                    times.mean_us().map_or((0, 0.0), |mean| (times.count(), mean * times.count() as f64))
-                };
-                (sums.reads, sums.read_us) = sum_us(&served.reads);
-                (sums.writes, sums.write_us) = sum_us(&served.writes);
-                sums.left = if served.is_saturated() { served.left } else { 0 };
+                let served = self.open_loop.run(
+                    file,
+                    self.work.region(),
+                    streams,
+                    self.options.cell,
+                    seed,
+                    self.control.stop,
+                )?;
                 let largest = streams.iter().map(|stream| stream.block_bytes).max().unwrap_or(0);
+                sums.take(&served);
                 (sums.writes * largest, served.cpu_ns, served.elapsed)
+            }
+            Ask::Recorded(arrivals) => {
+                let written = arrivals.iter().filter(|arrival| arrival.action == Action::Write);
+                let written_bytes = written.map(|arrival| arrival.size_bytes).sum();
+                let (file, region) = (self.work.fd(), self.work.region());
+                let served = self.open_loop.replay(
+                    file,
+                    region,
+                    arrivals.clone(),
+                    self.options.cell,
+                    seed,
+                    self.control.stop,
+                )?;
+                sums.take(&served);
+                (written_bytes, served.cpu_ns, served.elapsed)
             }
             Ask::Closed { pattern, read_percent, block_bytes, depth_requests } => {
                 let load = Load {

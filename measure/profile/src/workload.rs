@@ -9,6 +9,8 @@
 
 use brisk_results::{Direction, Pattern};
 use brisk_smartstorage::paper;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// What a stream does.
@@ -36,12 +38,27 @@ pub struct Stream {
     pub requests_per_s: f64,
 }
 
+/// A request of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// From the beginning.
+    pub at_us: u64,
+    /// What.
+    pub action: Action,
+    /// In whole blocks of 4 KiB; wrapped into the work file.
+    pub offset_bytes: u64,
+    /// In whole blocks; 0 for flushes.
+    pub size_bytes: u64,
+}
+
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// Streams that arrive at their rates, however slow the device is.
     Open(Vec<Stream>),
+    /// Requests at recorded times, in their order, however slow the device is.
+    Recorded(Vec<Arrival>),
     /// So many requests in flight, always.
     Closed {
         /// Order of addresses.
@@ -233,12 +250,53 @@ pub fn held_out() -> Vec<Workload> {
     ]
 }
 
+/// Streams that are drawn from: action, order, sizes in KiB, and the range of rates. Together they span what the named workloads
+/// ask for.
+type Range = (Direction, Pattern, &'static [u64], (f64, f64));
+const RANGES: [Range; 5] = [
+    (Direction::Read, Pattern::Random, &[4, 4, 8, 16], (5.0, 1_200.0)),
+    (Direction::Read, Pattern::Sequential, &[16, 64, 128], (5.0, 150.0)),
+    (Direction::Write, Pattern::Sequential, &[4, 4, 16], (5.0, 600.0)),
+    (Direction::Write, Pattern::Sequential, &[64, 256], (2.0, 40.0)),
+    (Direction::Write, Pattern::Random, &[4], (2.0, 60.0)),
+];
+/// Share of drawn workloads that have each of the streams.
+const STREAM_SHARE: f64 = 0.5;
+/// Flushes a second, in those with writes.
+const FLUSHES_PER_S: (f64, f64) = (0.5, 50.0);
+
+/// Mixes drawn at random, named by seed and number: to profile more of what devices may be asked for, and, with another
+/// seed, to judge a profile by what nobody has chosen.
+#[must_use]
+pub fn drawn(seed: u64, count: u32) -> Vec<Workload> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    // So that twice as much is as likely as half as much.
+    let within = |random: &mut ChaCha8Rng, (low, high): (f64, f64)| low * (high / low).powf(random.random());
+    let draw = |number: u32| {
+        let mut streams = Vec::new();
+        while streams.is_empty() {
+            for (direction, pattern, sizes, rates) in RANGES {
+                if random.random_bool(STREAM_SHARE) {
+                    let size = sizes[random.random_range(0..sizes.len())];
+                    streams.push(stream(direction, pattern, size, within(&mut random, rates)));
+                }
+            }
+        }
+        if streams.iter().any(|stream| stream.action == Action::Write) {
+            streams.push(flushes(within(&mut random, FLUSHES_PER_S)));
+        }
+        open(&format!("drawn {seed}.{number}"), "drawn at random", &streams)
+    };
+    (1..=count).map(draw).collect()
+}
+
 impl Ask {
     /// Whether anything is written.
     #[must_use]
     pub fn writes(&self) -> bool {
         match self {
             Self::Open(streams) => streams.iter().any(|stream| stream.action == Action::Write),
+            Self::Recorded(arrivals) => arrivals.iter().any(|arrival| arrival.action == Action::Write),
             Self::Closed { read_percent, .. } => *read_percent < 100,
         }
     }
@@ -251,7 +309,7 @@ mod tests {
     fn rate(workload: &Workload, action: Action) -> f64 {
         match &workload.ask {
             Ask::Open(streams) => streams.iter().filter(|s| s.action == action).map(|s| s.requests_per_s).sum(),
-            Ask::Closed { .. } => 0.0,
+            Ask::Recorded(_) | Ask::Closed { .. } => 0.0,
         }
     }
 
@@ -263,6 +321,15 @@ mod tests {
             assert!((rate(workload, Action::Read) - row.reads_per_s).abs() < 1e-9, "{}", row.name);
             assert!((rate(workload, Action::Write) - row.writes_per_s).abs() < 1e-9, "{}", row.name);
         }
+    }
+
+    #[test]
+    fn what_is_drawn_follows_from_its_seed_and_other_seeds_draw_other_things() {
+        assert_eq!(drawn(1, 20), drawn(1, 20));
+        let (one, two) = (drawn(1, 20), drawn(2, 20));
+        assert!(one.iter().all(|a| two.iter().all(|b| a.ask != b.ask && a.name != b.name)));
+        assert!(one.iter().all(|w| rate(w, Action::Read) + rate(w, Action::Write) > 0.0));
+        assert!(one.iter().any(|w| rate(w, Action::Write) == 0.0) && one.iter().any(|w| rate(w, Action::Read) == 0.0));
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub struct Wanted {
     pub modules_if_there: Vec<String>,
     /// Programs of this machine besides busybox and the probe.
     pub programs: Vec<(&'static str, &'static str)>,
+    /// Programs by their paths, which go to /bin.
+    pub own: Vec<PathBuf>,
+    /// Files and their places, without the first stroke.
+    pub files: Vec<(String, PathBuf)>,
 }
 
 /// Files of the guest, by their places.
@@ -36,6 +40,13 @@ pub fn initramfs(kernel: &Kernel, wanted: &Wanted, init: &Path, plan: &str) -> R
     files.program("busybox", "busybox-static")?;
     for (program, package) in &wanted.programs {
         files.program(program, package)?;
+    }
+    for path in &wanted.own {
+        files.own(path)?;
+    }
+    for (place, path) in &wanted.files {
+        files.parents(place);
+        files.file(place, 0o644, path)?;
     }
     files.file("bin/probe", 0o755, &kernel.built().join("probe"))?;
     // Defaults of mkfs.ext4, without which it makes another kind of file system.
@@ -76,6 +87,19 @@ impl Files {
             // The guest's first program has to run before anything else is there; distributions have both kinds.
             return Err(Error::NoProgram { program: "a static busybox", package });
         }
+        self.libraries(&listed)
+    }
+
+    /// A program by its path, with the libraries that it names.
+    fn own(&mut self, path: &Path) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.file(&format!("bin/{name}"), 0o755, path)?;
+        let Ok(listed) = Command::new("ldd").arg(path).output() else { return Ok(()) };
+        self.libraries(&String::from_utf8_lossy(&listed.stdout))
+    }
+
+    /// What ldd lists.
+    fn libraries(&mut self, listed: &str) -> Result<()> {
         for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
             self.parents(library);
             self.file(library.trim_start_matches('/'), 0o755, Path::new(library))?;

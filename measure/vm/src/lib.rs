@@ -22,6 +22,7 @@ pub mod figures;
 pub mod image;
 pub mod lab;
 pub mod plan;
+pub mod program;
 pub mod qemu;
 pub mod refuse;
 mod run;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::case::Case;
+use crate::device::Device;
 use crate::scenario::{FileSystem, JobSpec, Scenario, arguments};
 
 /// The functions of the guest.
@@ -56,7 +57,12 @@ pub fn device(scenario: &Scenario) -> String {
         Some(FileSystem::Ext4 | FileSystem::F2fs) => "kept",
         Some(FileSystem::Swap) => "prepared",
     };
-    let device = scenario.device();
+    device_words(scenario.device(), store)
+}
+
+/// The same of a device of its own.
+#[must_use]
+pub fn device_words(device: &Device, store: &str) -> String {
     let fields: Vec<String> = device.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     format!("{} {} {store} {}", device.depth_requests, device.queues, fields.join(","))
 }

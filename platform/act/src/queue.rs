@@ -267,6 +267,11 @@ impl BlockQueue {
     /// needed because the kernel ignores a write of the number that it shows, and after a change to `none` it shows the
     /// driver's own number whatever the tags are.
     pub(crate) fn put_driver_tags(&self, depth_requests: u32, then: Option<&str>) -> Result<(), Error> {
+        if depth_requests <= TAGS_MIN && self.driver_tags_full().is_ok_and(|full| full == depth_requests) {
+            // The driver has no more, and the kernel leaves no fewer: they cannot have changed.
+            let _ = then.is_some_and(|name| self.put(&QueueSetting::Scheduler, name).is_ok());
+            return Ok(());
+        }
         let scheduler = self.scheduler()?;
         let neighbour = if depth_requests > TAGS_MIN { depth_requests - 1 } else { depth_requests + 1 };
         let begun = self

@@ -103,6 +103,21 @@ fn kill_the_owner(journal: Journal) {
     fs::write(file, of_a_dead_owner(&text)).expect("journal");
 }
 
+#[test]
+fn a_driver_of_four_requests_has_no_other_number_of_them_and_is_not_asked_for_one() {
+    let (_dir, paths) = fixture();
+    fs::write(paths.sysfs.join("block/vda/mq/0/nr_tags"), "4\n").expect("fixture");
+    let mut journal = Journal::open("test", &paths).expect("journal");
+    let mut queue = BlockQueue::new(&paths.sysfs, "vda");
+    let before =
+        [values(&paths), vec![fs::read_to_string(paths.sysfs.join("block/vda/queue/scheduler")).expect("fixture")]];
+    assert_eq!(queue.set_driver_tags(&mut journal, 4).expect("they are four"), 4);
+    journal.restore().expect("nothing to put back");
+    let after =
+        [values(&paths), vec![fs::read_to_string(paths.sysfs.join("block/vda/queue/scheduler")).expect("fixture")]];
+    assert_eq!(after, before);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -114,7 +114,8 @@ fn kind(disk: &BlockDevice, place: &str) -> &'static str {
 }
 
 /// Sort of device that a preset of the lab stands for, by its name.
-fn kind_of_preset(preset: &str) -> &'static str {
+#[must_use]
+pub fn kind_of_preset(preset: &str) -> &'static str {
     let words: Vec<&str> = preset.split(['-', '/', '.']).collect();
     ["emmc", "ufs", "sd"].into_iter().find(|kind| words.contains(kind)).unwrap_or("virtual")
 }

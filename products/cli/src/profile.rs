@@ -10,7 +10,7 @@ use brisk_lab::Lab;
 use brisk_profile::meter::MeterKind;
 use brisk_profile::run::{DEPTHS_REQUESTS, Measured, Options};
 use brisk_profile::workload::{self, Workload};
-use brisk_profile::{Error, fio, report, run as profile, store};
+use brisk_profile::{Error, fio, recording, report, run as profile, store};
 use brisk_results::{Document, ProfileReport};
 use brisk_smartstorage::Model;
 use clap::ValueEnum;
@@ -18,14 +18,19 @@ use clap::ValueEnum;
 use crate::bench::session::Session;
 use crate::bench::{output::Outputs, place, size};
 
+mod emulated;
+
 const AFTER_HELP: &str = "\
 Examples:
   brisk profile                                   # the device that holds your data, below 15 minutes
   brisk profile --device loop3 --destroy-data     # a device of the lab, or one that is not in use
   brisk profile --workloads mine.fio              # with workloads of your own besides
   brisk profile --held-out                        # how well the profile chooses for workloads that it does not hold
+  brisk profile --virtual galaxy-s5-emmc          # an emulated device in the kernel lab's virtual machine
 
-A run that is stopped (Ctrl-C) is gone on with by the same command. Only root can set a device's scheduler; all settings \
+With --virtual nothing of this machine is measured or changed: time is that of the virtual machine, which counts \
+instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk kernel does, \
+and begins anew each time. A run that is stopped (Ctrl-C) is gone on with by the same command. Only root can set a device's scheduler; all settings \
 are put back. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk profile`.
@@ -40,7 +45,23 @@ pub(crate) struct Args {
     /// Measure a block device and destroy all data on it
     #[arg(long, alias = "destroy")]
     destroy_data: bool,
-    /// More workloads: a job file of fio (rw, rwmixread, bs, iodepth, rate_iops)
+    /// Measure this preset of `brisk lab presets` in a virtual machine and in virtual time, instead of a device
+    #[arg(long = "virtual", value_name = "PRESET", conflicts_with_all = ["path", "device", "destroy_data", "meter"])]
+    preset: Option<String>,
+    /// Series of the virtual machine's kernel
+    #[arg(long, value_name = "SERIES", default_value = "6.12", requires = "preset")]
+    kernel: String,
+    /// Source tree of brisk, for --virtual [default: the one that this directory is in]
+    #[arg(long, value_name = "DIR", requires = "preset")]
+    source: Option<PathBuf>,
+    /// Seconds that the virtual machine may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "SECONDS", requires = "preset")]
+    time_limit: Option<u64>,
+    /// Speak to the host of the virtual machine
+    #[arg(long, hide = true)]
+    in_guest: bool,
+    /// More workloads: a job file of fio (rw, rwmixread, bs, iodepth, rate_iops), or a recording FILE.csv with the columns
+    /// time_s, rw, offset_bytes, size_bytes
     #[arg(long, value_name = "FILE")]
     workloads: Vec<PathBuf>,
     /// Measure workloads that no profile holds, and say how well the profile chooses for them; it stays as it is
@@ -58,6 +79,12 @@ pub(crate) struct Args {
     /// Rounds; more of them even out what else the machine does, and fewer than three say nothing of that
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+    /// Minutes that all may take: rounds beyond the third are left out where they would take longer
+    #[arg(long, value_name = "MINUTES", default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..=1440))]
+    budget: u32,
+    /// More workloads, drawn at random from the seed
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=200))]
+    drawn: u32,
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
     size: u64,
@@ -93,6 +120,9 @@ fn cell(text: &str) -> Result<f64, String> {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(preset) = &args.preset {
+        return emulated::run(args, preset);
+    }
     let path = match &args.device {
         Some(device) => Path::new("/dev").join(device),
         None => place(args.path.as_ref()),
@@ -101,7 +131,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let options = options(args, path)?;
     let session = Session::begin()?;
     let lab = Lab::new(session.run_dir());
-    let known = if args.held_out { Some(known(&session, &options)?) } else { None };
+    if args.in_guest {
+        return emulated::in_guest(&session, &lab, &options);
+    }
+    let known = if args.held_out { Some(known(&options, &device_of(&session, &options)?)?) } else { None };
     match measure(&session, &lab, &options) {
         Ok(measured) => {
             let document = Document::Profile(Box::new(keep(known, &options, measured)?));
@@ -117,9 +150,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
     let mut workloads = if args.held_out { workload::held_out() } else { workload::reference() };
+    workloads.extend(workload::drawn(args.seed, args.drawn));
     for file in &args.workloads {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        for more in fio::parse(file, &text)? {
+        let is_recording = file.extension().is_some_and(|ending| ending == "csv");
+        let cell = Duration::from_secs_f64(args.cell);
+        let of_file = if is_recording { vec![recording::parse(file, &text, cell)?] } else { fio::parse(file, &text)? };
+        for more in of_file {
             refuse_twice(&workloads, &more)?;
             workloads.push(more);
         }
@@ -132,6 +169,7 @@ fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
         schedulers: args.schedulers.clone(),
         cell: Duration::from_secs_f64(args.cell),
         rounds: args.rounds,
+        budget: Duration::from_secs(u64::from(args.budget) * 60),
         size: Size { wanted_bytes: args.size, exact: false, patience: None },
         meter: args.meter.map(|name| match name {
             MeterName::Rapl => MeterKind::Rapl,
@@ -160,10 +198,13 @@ fn measure(session: &Session, lab: &Lab, options: &Options) -> brisk_profile::Re
     outcome
 }
 
+fn device_of(session: &Session, options: &Options) -> brisk_profile::Result<String> {
+    Ok(profile::device_of(&session.sense(), &options.path, options.destroy_data)?.model)
+}
+
 /// The profile that is to be judged: asked for before minutes of measuring.
-fn known(session: &Session, options: &Options) -> anyhow::Result<Model> {
-    let device = profile::device_of(&session.sense(), &options.path, options.destroy_data)?.model;
-    match store::load(&options.profiles, &device)? {
+fn known(options: &Options, device: &str) -> anyhow::Result<Model> {
+    match store::load(&options.profiles, device)? {
         Some(known) => Ok(known),
         None => bail!("there is no profile of {device} to judge: make it with `brisk profile` first"),
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use brisk_bench::address::Region;
 use brisk_core::decision::{Device, Observed};
-use brisk_profile::open_loop;
+use brisk_profile::open_loop::OpenLoop;
 use brisk_profile::workload::{Action, Stream};
 use brisk_results::Pattern;
 use brisk_sense::{SampleChoice, Sampler, Sense};
@@ -45,6 +45,11 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ("", vec!["--device", "gone"], "/dev/gone does not exist"),
         ("", vec!["--device", "loop0", &d], "cannot be used with"),
         ("", vec![&d, "--cell", "0"], "0.1 to 600 seconds"),
+        ("", vec![&d, "--virtual", "ufs-3.1"], "cannot be used with"),
+        ("", vec!["--virtual", "galaxy-s9"], "galaxy-s5-emmc"),
+        ("", vec!["--virtual", "ufs-3.1", "--source", "/proc"], "no kernel/fetch in /proc"),
+        ("", vec!["--virtual", "ufs-3.1", "--held-out", "--profiles", &d], "no profile of virtual ufs-3.1"),
+        ("", vec![&d, "--kernel", "6.1"], "--virtual"),
         ("", vec![&d, "--depths", "2"], "queue depths must be 4 or more"),
         ("", vec![&d, "--meter", "scales"], "[possible values: rapl, rails, battery, modelled]"),
         ("", vec![&d, "--workloads", &jobs], "there is no job in it"),
@@ -147,7 +152,7 @@ fn the_engine_follows_a_device_at_work() {
     let mut sampler = Sampler::new(Sense::default(), choice).expect("a sampler");
     let work = |streams: &[Stream], seconds: u64| {
         let (time, stop) = (Duration::from_secs(seconds), AtomicBool::new(false));
-        open_loop::run(file.as_fd(), Region::first(64 << 20), streams, time, 1, &stop)
+        OpenLoop::default().run(file.as_fd(), Region::first(64 << 20), streams, time, 1, &stop)
     };
     let (reads, writes) = (asked(Action::Read, 300.0), asked(Action::Write, 200.0));
     // A model of two workloads as they look on this device; of its costs only the order matters here.

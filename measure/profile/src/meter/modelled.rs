@@ -2,7 +2,7 @@
 //!
 //! energy = device + busy time x `awake_mw` + processor time x `cpu_mw`
 //!
-//! - *device*: of a device of the lab, what its flash model counted for commands, transfers, reads, programs and erases (each
+//! - *device*: of a device of the lab or of the kernel lab's guest, what its flash model counted for commands, transfers, reads, programs and erases (each
 //!   preset names the source of its energies; most are 165 mW of array current times the operation's time). Of any other
 //!   device, its completed requests and bytes, times the figures of the preset `galaxy-s5-emmc`.
 //! - *busy time*: as long as a request is in flight the processors stay awake, in their idle loop.
@@ -53,6 +53,7 @@ struct Totals {
 #[derive(Debug)]
 enum Source {
     Lab(Lab),
+    Guest(Sense),
     Counters(Sense),
 }
 
@@ -77,6 +78,13 @@ impl Modelled {
         }
     }
 
+    /// Of the flash device of the kernel lab's guest.
+    #[must_use]
+    pub fn of_guest(sense: Sense, disk: &str) -> Self {
+        let source = Source::Guest(sense);
+        Self { source, disk: disk.to_owned(), constants: Constants::default(), began: Totals::default() }
+    }
+
     /// Of any device, by the kernel's counters.
     #[must_use]
     pub fn of_counters(sense: Sense, disk: &str) -> Self {
@@ -91,6 +99,11 @@ impl Modelled {
                 let energy_nj = status.model.get("energy_nj").and_then(serde_json::Value::as_f64);
                 let energy_nj = energy_nj.ok_or_else(|| MeterKind::Modelled.unusable("the lab counts no energy"))?;
                 Ok(Totals { device_uj: energy_nj / 1e3, busy_ms: status.requests.busy_ns as f64 / 1e6 })
+            }
+            Source::Guest(sense) => {
+                let gone = || MeterKind::Modelled.unusable(format!("the guest has no flash device {}", self.disk));
+                let counted = sense.guest_flash(&self.disk)?.ok_or_else(gone)?;
+                Ok(Totals { device_uj: counted.energy_nj as f64 / 1e3, busy_ms: counted.busy_ns as f64 / 1e6 })
             }
             Source::Counters(sense) => {
                 let gone = || MeterKind::Modelled.unusable(format!("the kernel counts nothing for {}", self.disk));
@@ -124,6 +137,10 @@ impl Meter for Modelled {
         let Constants { cpu_mw, awake_mw, .. } = self.constants;
         let (device, uncertainty) = match self.source {
             Source::Lab(_) => ("the emulated device's operations by its preset's energies", "assumed energies"),
+            Source::Guest(_) => (
+                "in virtual time, the emulated device's operations by its preset's energies",
+                "assumed energies, and a nanosecond an instruction",
+            ),
             Source::Counters(_) => ("completed requests by an eMMC's assumed energies", "another device's energies"),
         };
         About {

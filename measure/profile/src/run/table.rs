@@ -125,6 +125,18 @@ pub(super) fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: 
     (model, rates)
 }
 
+pub(super) fn fewer_rounds(left_out: u32, options: &super::Options) -> Warning {
+    Warning {
+        code: "fewer_rounds".to_owned(),
+        text: format!(
+            "To end within {:.0} minutes, {left_out} of {} rounds were left out: intervals are wider. A quieter machine, or a longer \
+             --budget, has time for all.",
+            options.budget.as_secs_f64() / 60.0,
+            options.rounds,
+        ),
+    }
+}
+
 pub(super) fn saturated(rates: &Rates) -> Warning {
     let mut names: Vec<&str> =
         rates.iter().filter(|(_, (_, kept_up))| !kept_up).map(|((name, _), _)| name.as_str()).collect();

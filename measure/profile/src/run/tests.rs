@@ -109,3 +109,47 @@ fn rounds_that_differ_are_said_to() {
     assert!(is_noisy((0.2, 0.0)) && is_noisy((0.0, 0.2)) && !is_noisy((0.02, 0.05)));
     assert!(noisy((0.2, 0.3)).text.contains("20 % in energy and 30 % in delay"));
 }
+
+#[test]
+fn another_round_is_begun_only_when_it_ends_in_time() {
+    let minutes = |n: u64| Duration::from_secs(60 * n);
+    for (elapsed, cells, more, budget, affordable) in [
+        (minutes(0), 0, 1_000, minutes(1), true),
+        (minutes(9), 900, 300, minutes(14), true),
+        (minutes(9), 900, 600, minutes(14), false),
+        (minutes(15), 900, 1, minutes(14), false),
+    ] {
+        assert_eq!(is_affordable(elapsed, cells, more, budget), affordable, "{elapsed:?} {cells} {more}");
+    }
+}
+
+#[test]
+fn what_was_measured_in_the_guest_reaches_the_host_whole() {
+    let run = plan();
+    let found = Unfinished { cells: vec![(0, 0, 0, sums(100, 3_000.0))], ..Unfinished::default() };
+    let (model, rates) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
+    let environment = brisk_results::Environment {
+        brisk_version: "0.1.0".to_owned(),
+        kernel: "6.12".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpus: 1,
+        path: "/dev/flash0".to_owned(),
+        file_system: None,
+        mount_options: None,
+        device: None,
+    };
+    let header = Header {
+        schema_version: brisk_results::SCHEMA_VERSION,
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        duration_s: 1.0,
+        environment,
+        io_engine: None,
+        seed: 1,
+        written_bytes: 0,
+        warnings: Vec::new(),
+    };
+    let measured = Measured { model, rates, meter: run.meter, spread_share: (0.0, 0.0), taken_over: 0, header };
+    let text = serde_json::to_string(&measured).expect("JSON");
+    assert_eq!(serde_json::from_str::<Measured>(&text).expect("the same"), measured);
+    assert!(!measured.rates.is_empty());
+}
