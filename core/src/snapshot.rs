@@ -18,7 +18,8 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use interval::{
-    AppRates, CpuShares, DiskRates, FlushRates, Interval, IoRates, NetRates, PagingRates, PressureShares, StallShares,
+    AppRates, CpuShares, DiskRates, FlushRates, Interval, IoRates, MergeRates, NetRates, PagingRates, PressureShares,
+    StallShares,
 };
 
 /// One moment of the machine.
@@ -157,6 +158,15 @@ pub struct FlushTotals {
     pub time_ms: u64,
 }
 
+/// Requests that became part of another before they were issued, since they continued it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeTotals {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+}
+
 /// One disk or partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskTotals {
@@ -170,6 +180,9 @@ pub struct DiskTotals {
     pub discard: Option<IoTotals>,
     /// Flushes; `None` before Linux 5.5.
     pub flush: Option<FlushTotals>,
+    /// Merged requests; `None` in records from before these were kept. Records hold them apart, see `brisk-record`.
+    #[serde(skip)]
+    pub merged: Option<MergeTotals>,
     /// Level: requests issued and not completed.
     pub in_flight_requests: u64,
     /// Time in which at least one request was in flight; wraps at 2^32.

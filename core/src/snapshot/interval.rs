@@ -110,6 +110,15 @@ pub struct FlushRates {
     pub latency_ms_mean: Option<f64>,
 }
 
+/// Requests that became part of another before they were issued.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct MergeRates {
+    /// Reads.
+    pub reads_per_s: f64,
+    /// Writes.
+    pub writes_per_s: f64,
+}
+
 /// One disk or partition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskRates {
@@ -123,6 +132,9 @@ pub struct DiskRates {
     pub discard: Option<IoRates>,
     /// Flushes.
     pub flush: Option<FlushRates>,
+    /// Merged requests, where both moments know them; for engines, and in no document.
+    #[serde(skip)]
+    pub merged: Option<MergeRates>,
     /// Share of the time with at least one request in flight. A device that serves several at once has room at 100.
     pub busy_percent: f64,
     /// Mean number of requests that were waiting or in flight; `None` when the kernel's sum cannot be right.
@@ -312,6 +324,12 @@ impl Span {
                 Some((now, then)) => Some(self.flush(now, then)?),
                 None => None,
             },
+            merged: now.merged.zip(then.merged).and_then(|(now, then)| {
+                Some(MergeRates {
+                    reads_per_s: self.rate(now.reads, then.reads)?,
+                    writes_per_s: self.rate(now.writes, then.writes)?,
+                })
+            }),
             busy_percent: self.share(busy_ms as f64 / 1e3),
             depth_requests_mean: grown_ms(now.queue_ms, then.queue_ms).map(|ms| ms as f64 / 1e3 / self.elapsed_s),
             in_flight_requests: now.in_flight_requests,

@@ -99,6 +99,7 @@ fn disks() -> impl Strategy<Value = Vec<DiskTotals>> {
         read,
         write,
         discard,
+        merged: flush.map(|(reads, writes)| MergeTotals { reads, writes }),
         flush: flush.map(|(requests, time_ms)| FlushTotals { requests, time_ms }),
         in_flight_requests: 0,
         busy_ms,

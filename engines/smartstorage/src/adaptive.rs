@@ -3,7 +3,8 @@
 //! For each device the engine adds up what it sees for as long as the pattern stays the same; a change of pattern is a
 //! change point in the rates or sizes, or an app that is launched. A pattern that was seen twice in a row is matched with
 //! the model, and the setting of least cost is wished for, unless
-//! - nothing in the model is near (`unknown_pattern`): then the device gets its own setting back;
+//! - nothing in the model is near (`unknown_pattern`): then the device gets the setting that was worse than its own for nothing
+//!   in the model ([`Model::safe`]), or else its own setting back;
 //! - it would save too little over what is in force;
 //! - the setting in force has not stayed for its dwell time, which doubles with each switch of the last minute;
 //! - it was tried with such a pattern before, and made things worse.
@@ -182,7 +183,8 @@ impl DeviceState {
         let Some(better) = advice.better_than(&in_force, config.gain_share_min).cloned() else { return };
         let trial = Trial { from: self.chosen.clone(), pattern, answer: self.window.answer(), began_ns: now_ns };
         let cost = advice.costs.first().map_or(1.0, |(_, cost)| *cost);
-        let reason = told(Reason::rule("nearest_pattern"), look, &pattern, &advice)
+        let rule = if advice.is_known { "nearest_pattern" } else { "safe_for_all_known" };
+        let reason = told(Reason::rule(rule), look, &pattern, &advice)
             .number("expected_cost", cost)
             .word("counts", if urgent { "delay" } else { "as configured" });
         self.switch((better != model.own).then_some((better, reason)), now_ns);

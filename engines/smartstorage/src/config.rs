@@ -58,12 +58,12 @@ impl Default for Config {
             look_ms: 500,
             dwell_ms: 3_000,
             dwell_max_ms: 60_000,
-            gain_share_min: 0.02,
+            gain_share_min: 0.01,
             slower_share_max: 0.01,
             worse_share: 0.10,
             remember_s: 3_600,
             rest_requests_per_s: 5.0,
-            neighbours: 1,
+            neighbours: 3,
             models: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use brisk_core::stats::bootstrapped;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::model::{Model, Ratio, Workload};
+use crate::model::{Model, Ratio, Workload, blend};
 use crate::paper;
 use crate::setting::Setting;
 
@@ -153,10 +153,6 @@ fn low_over(config: &Config, workload: &Workload, setting: &Setting, best: &Sett
 
 fn low(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     bootstrapped(&ratios.collect::<Vec<_>>()).map(|found| found.low)
-}
-
-fn blend(delay_share: f64, energy: f64, delay: f64) -> f64 {
-    energy.powf(1.0 - delay_share) * delay.powf(delay_share)
 }
 
 /// What the engine comes to when it starts from the device's own setting and looks again after each switch.

@@ -7,10 +7,13 @@
 //!
 //! Nearest neighbours were chosen because they can say why (the nearest workload has a name), know when they do not know
 //! (nothing is near), and take a new workload without training. Whether they choose well on a device is for the held-out
-//! tests of [`crate::judge`] to say, which `brisk profile` runs each time. So far they have been run on emulated devices of
-//! a busy machine only, where the noise between two rounds was larger than what settings differ by: no way of choosing
-//! beat the device's own setting there, and neither 2, 3, 5 nor 8 neighbours beat one. Since then rounds are compared
-//! pair by pair, and a saving counts only when it can be told from none.
+//! tests of [`crate::judge`] to say, which `brisk profile` runs each time. How many neighbours, and what a switch has to
+//! save, were chosen by leaving workloads out of profiles in turn, on emulated devices in virtual time (`brisk profile --virtual`):
+//! three, and half of what counts as equal.
+//!
+//! Where nothing is near, the answer is the *safe* setting: one that was worse than the device's own for no workload of
+//! the profile, in energy or in delay. Noise makes every setting worse for some workload, so a noisy profile has none, and the
+//! device's own is what stays.
 
 use std::collections::BTreeMap;
 
@@ -116,8 +119,10 @@ pub struct Advice {
     pub nearest: String,
     /// How far it is, see [`Pattern::distance`].
     pub distance: f64,
+    /// Whether it is near. If not, the costs are those of [`Model::safe`] and of the device's own setting.
+    pub is_known: bool,
     /// Settings with their costs over the device's own setting, least first; such as are too slow are left out. Empty when
-    /// nothing is near.
+    /// nothing is near and no setting but the device's own is safe.
     pub costs: Vec<(Setting, f64)>,
 }
 
@@ -184,6 +189,11 @@ impl Workload {
     }
 }
 
+/// One cost of two, weighted.
+pub(crate) fn blend(delay_share: f64, energy: f64, delay: f64) -> f64 {
+    energy.powf(1.0 - delay_share) * delay.powf(delay_share)
+}
+
 impl Model {
     /// The model for `device`: one measured on it, else one shipped for its kind.
     #[must_use]
@@ -222,6 +232,7 @@ impl Model {
                     p.flushes_per_s,
                     p.depth_requests_mean,
                     p.busy_share,
+                    p.merged_share.unwrap_or(0.0),
                     cell.request_uj_mean,
                     cell.read_us_mean.unwrap_or(0.0),
                     cell.write_us_mean.unwrap_or(0.0),
@@ -250,6 +261,29 @@ impl Model {
         farthest.clamp(REACH_MIN, REACH_MAX)
     }
 
+    /// The setting of least mean cost among those that were worse than the device's own for none of the workloads: neither dearer nor,
+    /// where energy counts at all, slower by more than the configuration allows. With its mean cost; `None` when there is none.
+    #[must_use]
+    pub fn safe(&self, config: &Config, delay_share: f64) -> Option<(&Setting, f64)> {
+        let plain = self.workloads.first()?.cells.iter().map(|cell| &cell.setting).filter(|s| **s != self.own);
+        let mean = |setting: &Setting| {
+            let mut logs = 0.0;
+            for workload in &self.workloads {
+                let ratios = workload.ratios(setting, &self.own)?;
+                let (energy, delay) = workload.cell(setting)?.believed(ratios);
+                let cost = blend(delay_share, energy, delay);
+                let counts = delay_share < 1.0;
+                if cost > 1.0 || counts && (energy > 1.0 || delay > 1.0 + config.slower_share_max) {
+                    return None;
+                }
+                logs += cost.max(f64::MIN_POSITIVE).ln();
+            }
+            Some((logs / self.workloads.len() as f64).exp())
+        };
+        let safe = plain.filter_map(|setting| Some((setting, mean(setting)?)));
+        safe.min_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(b.0)))
+    }
+
     /// What to do with `pattern`, seen under `in_force`, when delay counts for `delay_share` of the cost.
     ///
     /// The cost of a setting is the geometric mean of its energy and delay over those of the device's own setting, weighted
@@ -264,8 +298,12 @@ impl Model {
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (distance, first) = *near.first()?;
-        let mut advice = Advice { nearest: first.name.clone(), distance, costs: Vec::new() };
-        if distance > self.reach() {
+        let is_known = distance <= self.reach();
+        let mut advice = Advice { nearest: first.name.clone(), distance, is_known, costs: Vec::new() };
+        if !is_known {
+            if let Some((safe, cost)) = self.safe(config, delay_share) {
+                advice.costs = vec![(safe.clone(), cost), (self.own.clone(), 1.0)];
+            }
             return Some(advice);
         }
         near.truncate(config.neighbours.max(1));
@@ -355,11 +393,31 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_pattern_like_none_has_no_costs() {
+    fn a_setting_is_safe_that_was_worse_for_no_workload() {
+        let config = Config::default();
+        let safe = |model: &Model, delay_share| model.safe(&config, delay_share).map(|(safe, _)| safe.to_string());
+        // none is dearer for writes, and slow for the third; bfq is neither.
+        assert_eq!(safe(&model(), 0.0).as_deref(), Some("bfq/4"));
+        let mut slower = model();
+        slower.workloads[0].cells[2].read_us_mean = Some(203.0);
+        assert_eq!(safe(&slower, 0.0), None);
+        let mut dearer = model();
+        dearer.workloads[1].cells[2].request_uj_mean = 100.1;
+        assert_eq!(safe(&dearer, 0.0), None);
+        // Where delay alone counts, energy does not.
+        assert_eq!(safe(&dearer, 1.0).as_deref(), Some("bfq/4"));
+    }
+
+    #[test]
+    fn a_pattern_like_none_has_the_costs_of_what_is_safe_or_none() {
         let pattern = Pattern { read_bytes_mean: 1e6, ..Window::of(&rates(30_000.0, 0.0, 3.0), 1.0).pattern() };
-        let model = model();
-        let advice = model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
-        assert!(advice.costs.is_empty() && advice.distance > model.reach(), "{advice:?}");
+        let mut model = model();
+        let advised = |model: &Model| model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
+        let advice = advised(&model);
+        assert!(!advice.is_known && advice.distance > model.reach(), "{advice:?}");
+        assert_eq!(advice.costs.iter().map(|(s, _)| s.to_string()).collect::<Vec<_>>(), ["bfq/4", "mq-deadline/256"]);
+        model.workloads[1].cells[2].request_uj_mean = 101.0;
+        assert!(advised(&model).costs.is_empty());
     }
 
     #[test]
@@ -370,7 +428,8 @@ pub(crate) mod tests {
             let cell = &mut model.workloads[0].cells[1];
             cell.rounds = (0..).zip([0.6, 0.7, 1.2].map(|energy| Ratio { energy, delay: 0.9 })).collect();
             cell.high = Some(Ratio { energy: high, delay: 0.95 });
-            let advice = model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
+            let config = Config { neighbours: 1, ..Config::default() };
+            let advice = model.advise(&config, &model.own, &pattern, 0.0).expect("workloads");
             advice.costs.iter().find(|(setting, _)| setting.scheduler == "none").expect("there").1
         };
         assert!((cost(0.9) - 0.7).abs() < 1e-9 && (cost(1.2) - 1.0).abs() < 1e-9, "{} {}", cost(0.9), cost(1.2));

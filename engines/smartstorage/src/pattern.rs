@@ -42,6 +42,10 @@ pub struct Pattern {
     pub depth_requests_mean: f64,
     /// Share of the time with at least one request, 0 to 1.
     pub busy_share: f64,
+    /// Share of the requests asked for that became part of others since they continued them, 0 to 1: what the kernel's counters
+    /// tell of the order of addresses. Mean sizes tell the rest. `None` where it is not known, as in models of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_share: Option<f64>,
 }
 
 /// How a device answers.
@@ -86,7 +90,8 @@ impl Pattern {
             2.0 * (self.busy_share - other.busy_share),
         ];
         let sizes = self.sizes(other).map(|(a, b)| (a / b).log2());
-        plain.into_iter().chain(sizes).map(|step| step * step).sum::<f64>().sqrt()
+        let merged = self.merged_share.zip(other.merged_share).map(|(a, b)| 2.0 * (a - b));
+        plain.into_iter().chain(sizes).chain(merged).map(|step| step * step).sum::<f64>().sqrt()
     }
 
     /// Whether answers to both can be compared: the same mix of the same sizes at a rate of the same order.
@@ -137,6 +142,9 @@ pub struct Window {
     write_ms: f64,
     busy_s: f64,
     queue_s: f64,
+    merged: f64,
+    /// Whether all intervals know what was merged.
+    merged_known: bool,
 }
 
 impl Window {
@@ -156,11 +164,14 @@ impl Window {
             write_ms: rates.write.latency_ms_mean.unwrap_or(0.0) * writes,
             busy_s: rates.busy_percent / 100.0 * seconds,
             queue_s: rates.depth_requests_mean.unwrap_or(0.0) * seconds,
+            merged: rates.merged.map_or(0.0, |merged| merged.reads_per_s + merged.writes_per_s) * seconds,
+            merged_known: rates.merged.is_some(),
         }
     }
 
     /// Adds another.
     pub fn add(&mut self, other: &Self) {
+        self.merged_known = other.merged_known && (self.merged_known || self.intervals == 0);
         self.intervals = self.intervals.saturating_add(other.intervals);
         let theirs = other.clone().sums().map(|sum| *sum);
         for (sum, more) in self.sums().into_iter().zip(theirs) {
@@ -194,6 +205,7 @@ impl Window {
             flushes_per_s: rate(self.flushes, self.seconds),
             depth_requests_mean: rate(self.queue_s, self.seconds),
             busy_share: rate(self.busy_s, self.seconds),
+            merged_share: self.merged_known.then(|| rate(self.merged, self.merged + self.requests())),
         }
     }
 
@@ -233,7 +245,7 @@ impl Window {
         by_rate || by_size
     }
 
-    fn sums(&mut self) -> [&mut f64; 10] {
+    fn sums(&mut self) -> [&mut f64; 11] {
         [
             &mut self.seconds,
             &mut self.reads,
@@ -245,6 +257,7 @@ impl Window {
             &mut self.write_ms,
             &mut self.busy_s,
             &mut self.queue_s,
+            &mut self.merged,
         ]
     }
 }
@@ -256,7 +269,7 @@ fn rate(sum: f64, over: f64) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use brisk_core::snapshot::IoRates;
+    use brisk_core::snapshot::{IoRates, MergeRates};
     use proptest::prelude::*;
 
     /// Rates of 4 KiB reads and writes that take `latency_ms` each.
@@ -307,6 +320,26 @@ pub(crate) mod tests {
         let mut larger = window(200.0, 20.0, 0.5);
         larger.read_bytes *= 3.0;
         assert!(steady.differs(&larger));
+    }
+
+    #[test]
+    fn merged_requests_tell_sequential_from_random_where_both_know_them() {
+        let with = |merged: Option<f64>| {
+            let merged = merged.map(|per_s| MergeRates { reads_per_s: per_s, writes_per_s: 0.0 });
+            Window::of(&DiskRates { merged, ..rates(200.0, 0.0, 0.2) }, 1.0)
+        };
+        let (random, sequential, unknown) = (with(Some(0.0)), with(Some(600.0)), with(None));
+        assert_eq!(sequential.pattern().merged_share, Some(0.75));
+        assert_eq!(random.pattern().distance(&sequential.pattern()), 1.5);
+        assert_eq!(unknown.pattern().distance(&sequential.pattern()), 0.0);
+        let mut both = sequential.clone();
+        both.add(&random);
+        assert_eq!(both.pattern().merged_share, Some(0.6));
+        both.add(&unknown);
+        assert_eq!(both.pattern().merged_share, None);
+        let mut first = Window::default();
+        first.add(&sequential);
+        assert_eq!(first.pattern(), sequential.pattern());
     }
 
     #[test]

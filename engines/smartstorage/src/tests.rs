@@ -168,9 +168,25 @@ fn a_change_of_pattern_is_answered_within_two_seconds() {
     assert!(world.changes[2].0 - began_ns < 2_000 * MS, "{:?}", world.changes);
 }
 
+/// A model in which bfq, too, is dearer for one workload: then nothing is safe for all.
+fn without_a_safe_setting() -> Model {
+    let mut model = model();
+    model.workloads[2].cells[2].request_uj_mean = 101.0;
+    model
+}
+
 #[test]
-fn a_pattern_like_none_gets_no_wish() {
+fn a_pattern_like_none_gets_what_was_worse_for_nothing() {
     let mut world = World::adaptive();
+    world.look(&[]);
+    assert_eq!(world.work(STRANGE, 10_000), BFQ);
+    let wishes = world.look(&[]);
+    assert!(wishes.iter().all(|wish| wish.reason.rule == "safe_for_all_known"), "{wishes:?}");
+}
+
+#[test]
+fn a_pattern_like_none_gets_no_wish_where_nothing_is_safe() {
+    let mut world = World::new(Config { models: vec![without_a_safe_setting()], ..Config::default() });
     world.look(&[]);
     assert_eq!(world.work(STRANGE, 10_000), Vec::<String>::new());
     assert!(world.notes[0].starts_with("unknown pattern"), "{:?}", world.notes);

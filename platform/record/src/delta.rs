@@ -96,6 +96,8 @@ fn take_varint(rest: &mut &[u8]) -> Option<u128> {
 /// The numbers of a snapshot with their steps, and what is left of it without them.
 fn split(snapshot: &Snapshot) -> (Vec<(u64, u64)>, Snapshot) {
     let mut shape = snapshot.clone();
+    // In a frame of their own: `merges.rs`.
+    shape.disks.iter_mut().for_each(|disk| disk.merged = None);
     let mut numbers = Vec::new();
     each_number(&mut shape, &mut |number, step| {
         numbers.push((*number, step));
@@ -122,7 +124,8 @@ fn each_number(snapshot: &mut Snapshot, visit: &mut dyn FnMut(&mut u64, u64)) {
         each_stall(stall, visit);
     }
     for disk in disks {
-        let DiskTotals { name: _, read, write, discard, flush, in_flight_requests, busy_ms, queue_ms } = disk;
+        let DiskTotals { name: _, read, write, discard, flush, merged: _, in_flight_requests, busy_ms, queue_ms } =
+            disk;
         for io in [Some(read), Some(write), discard.as_mut()].into_iter().flatten() {
             let IoTotals { requests, bytes, time_ms } = io;
             visit(requests, 1);

@@ -24,12 +24,14 @@ pub(crate) enum Kind {
     Configuration = 6,
     Scene = 7,
     Decided = 8,
+    Merges = 9,
 }
 
 impl Kind {
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        use Kind::{Configuration, Decided, Delta, End, Event, Key, Scene, Session};
-        [Session, Key, Delta, End, Event, Configuration, Scene, Decided].into_iter().find(|kind| *kind as u8 == byte)
+        use Kind::{Configuration, Decided, Delta, End, Event, Key, Merges, Scene, Session};
+        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided, Merges];
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

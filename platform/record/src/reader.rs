@@ -11,6 +11,7 @@ use crate::delta;
 use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, FRAME_BYTES_MAX, Kind};
 use crate::item::{Item, Session};
+use crate::merges::{self, Merges};
 use crate::writer::older_part;
 
 /// What a reader could not use so far.
@@ -59,6 +60,8 @@ pub struct Reader<R> {
     in_zeros: bool,
     /// The last snapshot and its number, if deltas may follow.
     last: Option<(u16, Snapshot)>,
+    /// Of the snapshot that follows.
+    merges: Option<(u16, Merges)>,
     /// The item that was found while looking for the first.
     first: Option<Item>,
 }
@@ -84,8 +87,15 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// When not one frame of it is whole, its format is later, or it cannot be read.
     pub fn new(input: R, path: &Path) -> Result<Self> {
-        let mut reader =
-            Self { input, path: path.to_owned(), lost: Lost::default(), in_zeros: false, last: None, first: None };
+        let mut reader = Self {
+            input,
+            path: path.to_owned(),
+            lost: Lost::default(),
+            in_zeros: false,
+            last: None,
+            merges: None,
+            first: None,
+        };
         let head = reader.chunk()?;
         let format = head.as_deref().and_then(frame::format_of);
         match format {
@@ -125,6 +135,7 @@ impl<R: BufRead> Reader<R> {
             };
             let item = match kind {
                 Kind::Session => {
+                    self.merges = None;
                     self.last = None;
                     serde_json::from_slice(&payload).ok().map(Item::Session)
                 }
@@ -139,6 +150,13 @@ impl<R: BufRead> Reader<R> {
                         }
                     }
                 }
+                Kind::Merges => match merges::decode(&payload) {
+                    Some(merges) => {
+                        self.merges = Some(merges);
+                        continue;
+                    }
+                    None => None,
+                },
                 Kind::Key | Kind::Delta => match self.snapshot(kind, &payload) {
                     Sample::Whole(snapshot) => Some(Item::Snapshot(snapshot)),
                     Sample::Orphan => {
@@ -159,7 +177,7 @@ impl<R: BufRead> Reader<R> {
     fn snapshot(&mut self, kind: Kind, payload: &[u8]) -> Sample {
         let Some((number, payload)) = payload.split_first_chunk() else { return Sample::Damaged };
         let number = u16::from_le_bytes(*number);
-        let last = self.last.take();
+        let (last, merges) = (self.last.take(), self.merges.take());
         let snapshot = if kind == Kind::Key {
             postcard::from_bytes(payload).ok()
         } else {
@@ -168,12 +186,18 @@ impl<R: BufRead> Reader<R> {
                 _ => return Sample::Orphan,
             }
         };
-        let Some(snapshot) = snapshot else { return Sample::Damaged };
+        let Some(mut snapshot) = snapshot else { return Sample::Damaged };
+        merges::complete(&mut snapshot, number, merges);
         self.last = Some((number, snapshot.clone()));
         Sample::Whole(Box::new(snapshot))
     }
 
     fn damaged(&mut self, bytes: usize) {
+        // That may have been merges: what they are is not known until they are told again.
+        self.merges = None;
+        if let Some((_, last)) = &mut self.last {
+            last.disks.iter_mut().for_each(|disk| disk.merged = None);
+        }
         self.lost.damaged_frames += 1;
         self.lost.damaged_bytes += bytes as u64;
     }
@@ -223,7 +247,7 @@ fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
         Kind::Configuration => serde_json::from_slice(payload).ok().map(Item::Configuration),
         Kind::Scene => serde_json::from_slice(payload).ok().map(Item::Scene),
         Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
-        Kind::Session | Kind::Key | Kind::Delta | Kind::End => None,
+        Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Merges => None,
     }
 }
 
