@@ -301,7 +301,9 @@ impl Model {
         let is_known = distance <= self.reach();
         let mut advice = Advice { nearest: first.name.clone(), distance, is_known, costs: Vec::new() };
         if !is_known {
-            if let Some((safe, cost)) = self.safe(config, delay_share) {
+            // What was worse for nothing on another device may be worse here.
+            let safe = self.safe(config, delay_share).filter(|_| self.origin == Origin::Measured);
+            if let Some((safe, cost)) = safe {
                 advice.costs = vec![(safe.clone(), cost), (self.own.clone(), 1.0)];
             }
             return Some(advice);
@@ -416,6 +418,8 @@ pub(crate) mod tests {
         let advice = advised(&model);
         assert!(!advice.is_known && advice.distance > model.reach(), "{advice:?}");
         assert_eq!(advice.costs.iter().map(|(s, _)| s.to_string()).collect::<Vec<_>>(), ["bfq/4", "mq-deadline/256"]);
+        let shipped = Model { origin: Origin::Shipped, ..model.clone() };
+        assert!(advised(&shipped).costs.is_empty(), "it was measured on another device");
         model.workloads[1].cells[2].request_uj_mean = 101.0;
         assert!(advised(&model).costs.is_empty());
     }

@@ -3,7 +3,7 @@
 //! A [`Window`] adds up intervals for as long as they look alike. Its [`Pattern`] is what patterns are matched by, its
 //! [`Answer`] what settings are compared by.
 //!
-//! How far two patterns are from each other is a sum over the logarithms of rates, sizes and depth, since twice as many
+//! How far two patterns are from each other is a sum over the logarithms of rates, sizes, depth and time in the queue, since twice as many
 //! requests are as far from as many as half as many are. A rate below about five a second counts as none: there is nothing
 //! to gain from it, and few requests say little about their rate.
 
@@ -64,6 +64,11 @@ impl Pattern {
         self.reads_per_s + self.writes_per_s
     }
 
+    /// Mean time of a request in queue and device (Little's law); 0 where nothing is known of it.
+    fn wait_s(&self) -> f64 {
+        rate(self.depth_requests_mean, self.requests_per_s())
+    }
+
     /// Pairs of sizes of the directions that both have.
     fn sizes(&self, other: &Self) -> impl Iterator<Item = (f64, f64)> {
         let has = |pattern: &Self, rate: f64| rate > DIRECTION_SHARE_MIN * pattern.requests_per_s();
@@ -90,8 +95,11 @@ impl Pattern {
             2.0 * (self.busy_share - other.busy_share),
         ];
         let sizes = self.sizes(other).map(|(a, b)| (a / b).log2());
+        // Of two devices, or of two orders of addresses, that are asked the same, one answers later.
+        let waits = [self.wait_s(), other.wait_s()];
+        let waits = (waits.iter().all(|wait| *wait > 0.0)).then(|| 0.5 * (waits[0] / waits[1]).log2());
         let merged = self.merged_share.zip(other.merged_share).map(|(a, b)| 2.0 * (a - b));
-        plain.into_iter().chain(sizes).chain(merged).map(|step| step * step).sum::<f64>().sqrt()
+        plain.into_iter().chain(sizes).chain(waits).chain(merged).map(|step| step * step).sum::<f64>().sqrt()
     }
 
     /// Whether answers to both can be compared: the same mix of the same sizes at a rate of the same order.
@@ -320,6 +328,18 @@ pub(crate) mod tests {
         let mut larger = window(200.0, 20.0, 0.5);
         larger.read_bytes *= 3.0;
         assert!(steady.differs(&larger));
+    }
+
+    #[test]
+    fn the_same_requests_that_wait_longer_are_another_pattern() {
+        let waiting = |latency_ms| Window::of(&rates(100.0, 0.0, latency_ms), 1.0).pattern();
+        let (soon, late) = (waiting(0.2), waiting(1.6));
+        let busier = ((0.02f64 + 0.25) / (0.16 + 0.25)).log2() * 0.5;
+        let share = 2.0 * (0.16 - 0.02);
+        // Three powers of two in the queue, each for a half.
+        assert!((soon.distance(&late) - (1.5f64.powi(2) + busier.powi(2) + share * share).sqrt()).abs() < 1e-6);
+        let unknown = Pattern { depth_requests_mean: 0.0, ..soon };
+        assert!(soon.distance(&unknown) < 0.1, "{}", soon.distance(&unknown));
     }
 
     #[test]

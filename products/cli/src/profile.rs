@@ -48,14 +48,14 @@ pub(crate) struct Args {
     /// Measure this preset of `brisk lab presets` in a virtual machine and in virtual time, instead of a device
     #[arg(long = "virtual", value_name = "PRESET", conflicts_with_all = ["path", "device", "destroy_data", "meter"])]
     preset: Option<String>,
-    /// Series of the virtual machine's kernel
-    #[arg(long, value_name = "SERIES", default_value = "6.12", requires = "preset")]
-    kernel: String,
+    /// Series of the virtual machine's kernel [default: 6.12]
+    #[arg(long, value_name = "SERIES")]
+    kernel: Option<String>,
     /// Source tree of brisk, for --virtual [default: the one that this directory is in]
-    #[arg(long, value_name = "DIR", requires = "preset")]
+    #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
     /// Seconds that the virtual machine may take on this machine [default: a minute for each second of the guest, and 15 minutes]
-    #[arg(long, value_name = "SECONDS", requires = "preset")]
+    #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
     /// Speak to the host of the virtual machine
     #[arg(long, hide = true)]
@@ -122,6 +122,15 @@ fn cell(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(preset) = &args.preset {
         return emulated::run(args, preset);
+    }
+    // Not left to clap: it asks for nothing that a place on this machine excludes.
+    let of_virtual = [
+        ("--kernel", args.kernel.is_some()),
+        ("--source", args.source.is_some()),
+        ("--time-limit", args.time_limit.is_some()),
+    ];
+    if let Some((name, _)) = of_virtual.into_iter().find(|(_, given)| *given) {
+        bail!("{name} is for the virtual machine: it needs --virtual PRESET");
     }
     let path = match &args.device {
         Some(device) => Path::new("/dev").join(device),

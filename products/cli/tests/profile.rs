@@ -49,7 +49,7 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ("", vec!["--virtual", "galaxy-s9"], "galaxy-s5-emmc"),
         ("", vec!["--virtual", "ufs-3.1", "--source", "/proc"], "no kernel/fetch in /proc"),
         ("", vec!["--virtual", "ufs-3.1", "--held-out", "--profiles", &d], "no profile of virtual ufs-3.1"),
-        ("", vec![&d, "--kernel", "6.1"], "--virtual"),
+        ("", vec![&d, "--kernel", "6.1"], "needs --virtual PRESET"),
         ("", vec![&d, "--depths", "2"], "queue depths must be 4 or more"),
         ("", vec![&d, "--meter", "scales"], "[possible values: rapl, rails, battery, modelled]"),
         ("", vec![&d, "--workloads", &jobs], "there is no job in it"),

@@ -21,6 +21,8 @@ use brisk_vm::{Error, Watch};
 use super::{Args, keep, known, options};
 use crate::bench::session::Session;
 
+/// Series of the guest's kernel, unless another is asked for.
+const KERNEL: &str = "6.12";
 /// Memory of the guest: of its kernel, this program and the page cache.
 const MEMORY_BYTES: u64 = 512 << 20;
 /// Smallest device; it is twice the size of the work file, so that its mapping has room.
@@ -133,7 +135,7 @@ fn program(args: &Args, options: &Options, device: Device) -> anyhow::Result<Pro
 fn measure(session: &Session, args: &Args, source: &Source, program: &Program) -> anyhow::Result<Measured> {
     let progress = |done: f64, doing: &str| session.show(done, doing);
     let watch = Watch { stop: session.stop_flag(), progress: &progress };
-    let mut guests = Guests::prepare(source, &args.kernel, watch)?;
+    let mut guests = Guests::prepare(source, args.kernel.as_deref().unwrap_or(KERNEL), watch)?;
     guests.time_limit = args.time_limit.map(Duration::from_secs);
     let ran = program::run(&guests, program, watch)?;
     match serde_json::from_str(&ran.outcome) {
