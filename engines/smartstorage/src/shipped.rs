@@ -4,10 +4,10 @@
 //! modelled, and a real device of the kind may differ. So they say [`crate::model::Origin::Shipped`], and one profile of the
 //! device itself replaces them.
 //!
-//! There are none, since a profile chooses well for its own device and not for another of its kind. In virtual time, with
-//! workloads that no profile held: the profile of the eMMC of a Nexus 4 was right for all 26 workloads there; that of a Galaxy S5 for 23 of 26 there,
-//! as the device's own setting was, and let one of them wait 1.2 times as long; that of S5 and eMMC 5.1 together also for 23,
-//! harming none and gaining nothing.
+//! There are none, since a profile chooses well for its own device and not for another of its kind. In virtual time, with 26
+//! workloads that no profile held, the profile of a Nexus 4 was right for all of them there; that of a Galaxy S5 for 23, as
+//! the device's own setting was, and it let one of them wait 1.2 times as long; that of S5 and eMMC 5.1 together for 23 as
+//! well, harming none and gaining nothing.
 
 /// A shipped model: kind of device, preset that it was measured on, and the model in JSON (pure crates read none).
 pub const SHIPPED: &[(&str, &str, &str)] = &[];

@@ -7,28 +7,25 @@
 //! savings that are unsure, so a noisy profile does no harm. After each setting what is known is on disk, and a run that
 //! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
 
+mod cell;
 mod search;
 mod table;
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_bench::control::Control;
 use brisk_bench::engine::Engine;
 use brisk_bench::environment::Run;
-use brisk_bench::load::{End, Load};
 use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
 use brisk_lab::Lab;
-use brisk_results::{Direction, Header};
+use brisk_results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
 use brisk_smartstorage::model::MODEL_VERSION;
-use brisk_smartstorage::pattern::Window;
 use brisk_smartstorage::{Model, Setting};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -36,10 +33,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::meter::{self, About, Meter, MeterKind, Work};
-use crate::open_loop::{self, OpenLoop};
+use crate::meter::{self, About, Meter, MeterKind};
+use crate::open_loop::OpenLoop;
 use crate::store;
-use crate::workload::{Action, Ask, Workload};
+use crate::workload::Workload;
+use cell::{Sums, reopened};
 use table::{fewer_rounds, is_noisy, mean, noisy, saturated, spread_share, table};
 
 /// Depths that are tried, as far as the device has them; `none` has what its driver has.
@@ -113,31 +111,6 @@ mod as_list {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rates, D::Error> {
         Ok(Vec::<((String, Setting), (f64, bool))>::deserialize(from)?.into_iter().collect())
-    }
-}
-
-/// One round of a cell.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Sums {
-    energy_uj: f64,
-    elapsed_s: f64,
-    reads: u64,
-    writes: u64,
-    read_us: f64,
-    write_us: f64,
-    left: u64,
-    window: Window,
-}
-
-impl Sums {
-    /// Takes over what was served.
-    fn take(&mut self, served: &open_loop::Served) {
-        let sum_us = |times: &brisk_bench::latency::Times| {
-            times.mean_us().map_or((0, 0.0), |mean| (times.count(), mean * times.count() as f64))
-        };
-        (self.reads, self.read_us) = sum_us(&served.reads);
-        (self.writes, self.write_us) = sum_us(&served.writes);
-        self.left = if served.is_saturated() { served.left } else { 0 };
     }
 }
 
@@ -452,100 +425,11 @@ impl Bench<'_> {
         Ok(written_bytes)
     }
 
-    fn cached_failed(&self, errno: rustix::io::Errno) -> Error {
-        Error::File { doing: "empty the page cache of", path: self.place.path.clone(), source: errno.into() }
-    }
-
     fn tell(&self, done: u64, all: u64, setting: &Setting, workload: &str) {
         let left_s = (all - done) as f64 * self.options.cell.as_secs_f64() * AROUND;
         let left = if left_s >= 90.0 { format!("{:.0} min", left_s / 60.0) } else { format!("{left_s:.0} s") };
         (self.control.progress)(done as f64 / all.max(1) as f64, &format!("{setting}: {workload}, about {left} left"));
     }
-
-    /// One workload under the setting in force. Gives what came of it and the bytes written.
-    fn cell(&mut self, workload: &Workload) -> Result<(Sums, u64)> {
-        if self.control.stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
-        }
-        self.work.sync(&self.place)?;
-        if workload.cached {
-            rustix::fs::fdatasync(&self.cached).map_err(|errno| self.cached_failed(errno))?;
-            let all = rustix::fs::Advice::DontNeed;
-            rustix::fs::fadvise(&self.cached, 0, None, all).map_err(|errno| self.cached_failed(errno))?;
-        }
-        let seed = self.options.seed;
-        let before = self.sampler.snapshot()?;
-        self.meter.begin()?;
-        let mut sums = Sums::default();
-        let (written_bytes, cpu_ns, elapsed) = match &workload.ask {
-            Ask::Open(streams) => {
-                let file = if workload.cached { self.cached.as_fd() } else { self.work.fd() };
-                let served = self.open_loop.run(
-                    file,
-                    self.work.region(),
-                    streams,
-                    self.options.cell,
-                    seed,
-                    self.control.stop,
-                )?;
-                let largest = streams.iter().map(|stream| stream.block_bytes).max().unwrap_or(0);
-                sums.take(&served);
-                (sums.writes * largest, served.cpu_ns, served.elapsed)
-            }
-            Ask::Recorded(arrivals) => {
-                let written = arrivals.iter().filter(|arrival| arrival.action == Action::Write);
-                let written_bytes = written.map(|arrival| arrival.size_bytes).sum();
-                let (file, region) = (self.work.fd(), self.work.region());
-                let served = self.open_loop.replay(
-                    file,
-                    region,
-                    arrivals.clone(),
-                    self.options.cell,
-                    seed,
-                    self.control.stop,
-                )?;
-                sums.take(&served);
-                (written_bytes, served.cpu_ns, served.elapsed)
-            }
-            Ask::Closed { pattern, read_percent, block_bytes, depth_requests } => {
-                let load = Load {
-                    read_percent: *read_percent,
-                    depth_requests: *depth_requests,
-                    seed,
-                    end: End::after_time(self.options.cell),
-                    ..Load::plain(*pattern, Direction::Read, *block_bytes, self.work.region())
-                };
-                let outcome = self.engine.run(self.work.fd(), &load, self.control.stop)?;
-                if self.control.stop.load(Ordering::Relaxed) {
-                    return Err(Error::Stopped);
-                }
-                (sums.reads, sums.writes) = (outcome.reads.count(), outcome.writes.count());
-                sums.read_us = outcome.reads.mean_us().unwrap_or(0.0) * sums.reads as f64;
-                sums.write_us = outcome.writes.mean_us().unwrap_or(0.0) * sums.writes as f64;
-                (sums.writes * block_bytes, outcome.cpu_ns, Duration::from_nanos(outcome.wall_ns))
-            }
-        };
-        sums.elapsed_s = elapsed.as_secs_f64();
-        let after = self.sampler.snapshot()?;
-        // What is in the page cache and the device's buffer belongs to this cell.
-        if workload.cached {
-            rustix::fs::fdatasync(&self.cached).map_err(|errno| self.cached_failed(errno))?;
-        }
-        self.work.sync(&self.place)?;
-        sums.energy_uj = self.meter.end(&Work { cpu_ns, requests: sums.reads + sums.writes })?;
-        if let Some(interval) = after.since(&before)
-            && let Some(rates) = interval.disks.iter().find(|disk| disk.name == self.disk)
-        {
-            sums.window = Window::of(rates, interval.elapsed_ns as f64 / 1e9);
-        }
-        Ok((sums, written_bytes))
-    }
-}
-
-/// The work file once more, through the page cache.
-fn reopened(work: &WorkFile) -> std::io::Result<std::fs::File> {
-    let path = format!("/proc/self/fd/{}", work.fd().as_raw_fd());
-    std::fs::File::options().read(true).write(true).open(path)
 }
 
 /// Puts `setting` in force, from the device's own.

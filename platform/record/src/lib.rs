@@ -26,8 +26,8 @@
 //! Kinds 5 to 8 are the daemon's: configuration, scene and events stand before the snapshot on which was decided, the decision
 //! behind it. Each file of a long session begins with those that hold.
 //!
-//! Kind 9 comes before a snapshot whose disks merged requests since the one before, and before a key; without it they are those of the
-//! one before, and before a key not known. It came later than kinds 2 and 3, whose layout it leaves as it was.
+//! Kind 9 comes before a snapshot whose disks merged requests since the one before, and before a key; without it they are
+//! those of the one before, and before a key not known. It came later than kinds 2 and 3, whose layout it leaves as it was.
 //!
 //! Kinds that a reader does not know are skipped and counted, so that later versions of brisk can add some. Changing the
 //! layout of a kind takes a new kind, or a new version of the format; `tests/format.rs` holds a file of each version

@@ -1,4 +1,5 @@
-//! `brisk profile --virtual PRESET`: the same measurement in the kernel lab's virtual machine, on its flash device and in its time.
+//! `brisk profile --virtual PRESET`: the same measurement in the kernel lab's virtual machine, on its flash device and in
+//! its time.
 //!
 //! The program that runs there is this one, with the same options and [`in_guest`]; what it measured comes back over the
 //! console, and is judged and kept here, under a name of its own.
