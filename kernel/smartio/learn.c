@@ -11,7 +11,7 @@
 /* Caps on writes in flight for a size, beside reads and without. */
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 {
-	u32 parallel = smartio_known(sd->parallel, size);
+	u32 parallel = sd->parallel_known ? smartio_known(sd->parallel, size) : 0;
 	u32 depth = sd->depth;
 
 	if (smartio_lately(sd, sd->read_seen))
@@ -67,11 +67,13 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 	sd->pace_ns[size] = smartio_learn_pace(sd->pace_ns[size], div_u64(least, count),
 					       div_u64(elapsed, count));
 	/* Only while writes queue up does it matter how many the device works on. */
-	if (sd->window_queued && service)
+	if (sd->window_queued && service) {
+		sd->parallel_known = true;
 		sd->parallel[size] =
 			smartio_learn_parallel(sd->parallel[size],
 					       smartio_parallel((u64)service * count, elapsed),
 					       sd->window_cap, sd->window_reads);
+	}
 	smartio_caps(sd, size, &cap, &alone);
 	trace_smartio_learn(disk_devt(rq->q->disk), size, service, sd->pace_ns[size],
 			    sd->parallel[size], cap);

@@ -150,6 +150,7 @@ struct smartio_data {
 	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
 	u32 pace_ns[SMARTIO_NR_SIZES];
 	u32 parallel[SMARTIO_NR_SIZES];
+	bool parallel_known;	/* of any size */
 	u64 write_done_ns;
 	u64 window_began_ns;
 	u32 window_count;
