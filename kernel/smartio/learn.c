@@ -52,6 +52,7 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		sd->window_other_ns = 0;
 		sd->window_reads = smartio_reads(sd, 2);
 		sd->window_queued = queued;
+		sd->window_held = false;
 		smartio_caps(sd, size, &cap, &alone);
 		sd->window_cap = sd->window_reads ? cap : alone;
 		return;
@@ -64,10 +65,12 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 	/* One write at a time says nothing of others, but for those in a cache. */
 	if (sd->window_queued || smartio_cached(sd))
 		least = smartio_since(sd->window_other_ns, elapsed);
-	sd->pace_ns[size] = smartio_learn_pace(sd->pace_ns[size], div_u64(least, count),
-					       div_u64(elapsed, count));
+	/* Where reads took most of it, little is known of what is left. */
+	if (!sd->window_held || (sd->pace_ns[size] && sd->window_other_ns <= elapsed / 2))
+		sd->pace_ns[size] = smartio_learn_pace(sd->pace_ns[size], div_u64(least, count),
+						       div_u64(elapsed, count));
 	/* Only while writes queue up does it matter how many the device works on. */
-	if (sd->window_queued && service) {
+	if (sd->window_queued && !sd->window_held && service) {
 		sd->parallel_known = true;
 		sd->parallel[size] =
 			smartio_learn_parallel(sd->parallel[size],

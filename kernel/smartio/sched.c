@@ -104,7 +104,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		return true;
 	sd->counters.waits[verdict]++;
 	if (verdict == SMARTIO_WAIT_SHARE) {
-		sd->window_count = 0;
+		sd->window_held = true;
 		sd->refused_reads = sd->counters.dispatched[SMARTIO_READ];
 	}
 	wake = smartio_wake_ns(&view, verdict);

@@ -159,6 +159,7 @@ struct smartio_data {
 	u64 window_other_ns;	/* time that reads and pauses have taken at most */
 	bool window_reads;
 	bool window_queued;
+	bool window_held;	/* writes had used up their share */
 
 	sector_t run_end[2][SMARTIO_RUNS];
 	u32 run_oldest[2];
