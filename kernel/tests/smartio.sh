@@ -61,6 +61,8 @@ write "$tunables/favour" write || fail 'favour refuses write'
 grep -qx 'read none \[write\]' "$tunables/favour" || fail "favour: $(cat "$tunables/favour")"
 down
 
+length=300000000
+timed || length=2000000000
 for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
     step "$shape tags: switched, tuned and unloaded in use"
     up "write_cache=$(any 0 1),store=1,queue_depth=$shape"
@@ -68,7 +70,7 @@ for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
     load 100000000
     for act in switching tuning unloading; do
         scheduler smartio
-        load 300000000 &
+        load $length &
         loading=$!
         times=0
         while running; do
