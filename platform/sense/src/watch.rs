@@ -14,6 +14,7 @@
 mod blocks;
 mod front;
 mod groups;
+mod passed;
 mod pressure;
 mod queues;
 mod sessions;

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, send, socket_with};
 
+use super::passed;
 use crate::Sense;
 use crate::error::{Error, Result};
 use crate::kernel::KernelVersion;
@@ -186,6 +187,8 @@ impl SessionWatch {
     pub fn new(sense: &Sense) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).map_err(failed)?;
+        // Without it the same is heard, at the price of a wake-up each.
+        let _ = passed::attach(&socket, &passed::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
         bind(&socket, &SocketAddrNetlink::new(0, CN_PROC)).map_err(failed)?;
         let filters = KernelVersion::of(&sense.kernel_release()?).is_some_and(|version| version >= FILTERS);
         send(&socket, &question(filters, std::process::id()), SendFlags::empty()).map_err(failed)?;
