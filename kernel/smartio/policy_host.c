@@ -19,6 +19,7 @@ u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
 u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent);
 bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 burst_ns);
 u64 host_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns);
+u64 host_burst_ns(bool cached, u32 pace_ns);
 u64 host_settle_ns(u64 debt_ns, u32 share_percent);
 u32 host_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns);
 u64 host_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns);
@@ -94,6 +95,11 @@ bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 bur
 u64 host_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
 {
 	return smartio_turn_ns(began_ns, pace_ns, service_ns);
+}
+
+u64 host_burst_ns(bool cached, u32 pace_ns)
+{
+	return smartio_burst_ns(cached, pace_ns);
 }
 
 u64 host_settle_ns(u64 debt_ns, u32 share_percent)

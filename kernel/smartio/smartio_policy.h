@@ -294,6 +294,17 @@ static inline u64 smartio_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
 	return began_ns + took - took / 16;
 }
 
+/*
+ * Device time of a burst; none without a cache. While a cache hides what writes
+ * cost, a burst is long enough to see it.
+ */
+static inline u64 smartio_burst_ns(bool cached, u32 pace_ns)
+{
+	if (!cached)
+		return 0;
+	return pace_ns ? SMARTIO_BURST_NS : SMARTIO_WINDOW_NS;
+}
+
 /* How long a debt takes to settle. */
 static inline u64 smartio_settle_ns(u64 debt_ns, u32 share_percent)
 {

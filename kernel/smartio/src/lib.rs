@@ -116,6 +116,8 @@ mod raw {
         pub safe fn host_debt(debt_ns: u64, elapsed_ns: u64, share_percent: u32) -> u64;
         /// Whether the share is used up; `burst_ns` is 0 for a device without a cache.
         pub safe fn host_spent(spent: bool, debt_ns: u64, share_percent: u32, cost_ns: u64, burst_ns: u64) -> bool;
+        /// Device time of a burst of writes beside reads, with a pace that is known or not (0).
+        pub safe fn host_burst_ns(cached: bool, pace_ns: u32) -> u64;
         /// When the next write is to follow one that began then.
         pub safe fn host_turn_ns(began_ns: u64, pace_ns: u32, service_ns: u32) -> u64;
         /// How long a debt takes to settle; `NEVER` without a share.
@@ -134,11 +136,12 @@ mod raw {
 }
 
 pub use raw::{
-    host_cap as cap, host_cap_alone as cap_alone, host_cost as cost_ns, host_debt as debt_ns, host_hold_ns as hold_ns,
-    host_judge as judge, host_learn_hits as learn_hits, host_learn_pace as learn_pace,
-    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_mean as mean,
-    host_parallel as parallel, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
-    host_spent as spent, host_turn_ns as turn_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
+    host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone, host_cost as cost_ns,
+    host_debt as debt_ns, host_hold_ns as hold_ns, host_judge as judge, host_learn_hits as learn_hits,
+    host_learn_pace as learn_pace, host_learn_parallel as learn_parallel, host_learn_service as learn_service,
+    host_mean as mean, host_parallel as parallel, host_settle_ns as settle_ns, host_share as share_percent,
+    host_size as size, host_spent as spent, host_turn_ns as turn_ns, host_view_bytes as view_bytes,
+    host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

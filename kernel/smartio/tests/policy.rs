@@ -169,6 +169,14 @@ proptest! {
     }
 
     #[test]
+    fn a_burst_is_for_caches_and_long_enough_to_learn_what_they_hide(pace in 1..u32::MAX) {
+        prop_assert_eq!((burst_ns(false, 0), burst_ns(false, pace)), (0, 0));
+        prop_assert_eq!(burst_ns(true, pace), BURST_NS);
+        // A window is 20 ms.
+        prop_assert!(burst_ns(true, 0) >= 20_000_000);
+    }
+
+    #[test]
     fn without_a_cache_a_share_is_used_up_when_more_is_owed_than_a_write_costs(
         before in any::<bool>(), debt in 0..10_000_000_u64, share in 1..100_u32, cost in 1..10_000_000_u64,
     ) {
