@@ -30,10 +30,11 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 /* Device time that a write takes from reads. */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size)
 {
-	u32 table = smartio_table(kind);
+	u32 table = smartio_table(kind), service = smartio_known(sd->service_ns[table], size);
 
-	return smartio_cost(table == 1 ? smartio_known(sd->pace_ns, size) : 0,
-			    smartio_known(sd->service_ns[table], size));
+	if (kind == SMARTIO_TRIM)
+		return smartio_trim_cost(service, smartio_known(sd->service_ns[0], 0));
+	return smartio_cost(smartio_known(sd->pace_ns, size), service);
 }
 
 /* Writes of one size that follow each other show what the device can do. */

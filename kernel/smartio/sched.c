@@ -43,6 +43,7 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	u32 kind = smartio_rq_kind(rq), section = smartio_section(smartio_rq_queue(rq));
 	u32 size = smartio_size(blk_rq_bytes(rq)), i;
 	u32 pace = smartio_known(sd->pace_ns, size);
+	u64 cost = smartio_write_cost(sd, kind, size);
 	bool cached = smartio_cached(sd);
 
 	for (i = 0; i <= section; i++)
@@ -57,11 +58,10 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 				   view->share_percent);
 	sd->debt_at_ns = view->now_ns;
 	sd->spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent,
-				  smartio_write_cost(sd, kind, size),
-				  smartio_burst_ns(cached, pace));
+				  cost, smartio_burst_ns(cached, pace));
 	view->debt_ns = sd->debt_ns;
-	view->spent = sd->spent;
-	if (!cached && view->share_percent < 100) {
+	view->spent = sd->spent && cost;
+	if (!cached && cost && view->share_percent < 100) {
 		view->behind = sd->refused_reads == sd->counters.dispatched[SMARTIO_READ];
 		view->turn_ns = smartio_turn_ns(sd->write_began_ns,
 						pace, smartio_known(sd->service_ns[1], size));

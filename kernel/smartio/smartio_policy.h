@@ -235,6 +235,17 @@ static inline u32 smartio_cap_alone(u32 parallel, u32 depth)
 	return cap ? cap : 1;
 }
 
+/*
+ * Device time that a discard takes from reads; none where it takes no longer than
+ * a read does: holding it would gain reads little and cost discards most.
+ */
+static inline u64 smartio_trim_cost(u32 trim_ns, u32 read_ns)
+{
+	if (trim_ns && trim_ns <= read_ns)
+		return 0;
+	return trim_ns ? trim_ns : SMARTIO_UNKNOWN_NS;
+}
+
 /* Device time that a write takes from others. */
 static inline u64 smartio_cost(u32 pace_ns, u32 service_ns)
 {

@@ -225,6 +225,12 @@ proptest! {
     }
 
     #[test]
+    fn a_discard_that_takes_no_longer_than_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
+        prop_assert_eq!(trim_cost_ns(trim, read), if trim <= read { 0 } else { u64::from(trim) });
+        prop_assert!(trim_cost_ns(0, read) > 0, "what is not known is not free");
+    }
+
+    #[test]
     fn hits_stay_in_their_range(mut hits in 0..=256_u32, pauses in prop::collection::vec(0..2_000_000_u64, 0..300)) {
         for pause in pauses {
             hits = learn_hits(hits, pause, 1_000_000);
