@@ -1,8 +1,7 @@
 # The lab's device with 1 to 128 tags and 1 to 4 hardware queues, pulled out in full I/O, and its module unloaded while
-# others still hold a device that is gone. There are no more queues than processors: with one this tests one queue. Linux
-# 6.1 does not bring up a second one in virtual time; with `cpus: 4`, without it, all of this passes there too.
+# others still hold a device that is gone. There are no more queues than processors.
 # modules: mq-deadline kyber-iosched bfq smartio
-# cpus: 1
+# cpus: 4
 # seconds: 60
 parameters='pages=16384,command_ns=2000,bus_page_ns=2000,read_ns=30000,read_next_ns=30000,read_floor_ns=30000,program_ns=100000,units=4,queue_depth=128,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7'
 device=$flash/flash0

@@ -54,6 +54,12 @@ fn the_kernel_lab_reads_well() {
 }
 
 #[test]
+fn the_kernel_lab_with_aims_reads_well() {
+    let text = brisk_report::terminal(&Document::Kernel(Box::new(samples::kernel_bench())), Some(130));
+    assert_data_eq!(text, file!["snapshots/kernel-bench.txt"]);
+}
+
+#[test]
 fn a_launch_reads_well() {
     let text = brisk_report::terminal(&Document::Launch(Box::new(samples::apps::launch())), Some(110));
     assert_data_eq!(text, file!["snapshots/launch.txt"]);

@@ -109,6 +109,9 @@ pub struct KernelFidelity {
     pub boots: u32,
     /// Cases behind the figures, search included.
     pub cases: u32,
+    /// Of those, cases that an earlier run had measured.
+    #[serde(default)]
+    pub kept: u32,
 }
 
 /// One scenario.
@@ -138,7 +141,91 @@ pub struct KernelScenario {
     pub fidelity: KernelFidelity,
 }
 
-/// `brisk kernel compare` and `brisk kernel run`.
+/// What an aim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelFigure {
+    /// Mean response time.
+    DelayMean,
+    /// 99th percentile of response times.
+    DelayP99,
+    /// Longest response time.
+    DelayMax,
+    /// Requests a second.
+    Requests,
+    /// Beside the others over alone.
+    Slowdown,
+}
+
+impl KernelFigure {
+    /// It, of a side: microseconds, requests a second, or times. Absent where alone was not measured.
+    #[must_use]
+    pub fn of(self, side: &KernelSide) -> Option<Summary> {
+        match self {
+            Self::DelayMean => Some(side.delay_us_mean),
+            Self::DelayP99 => Some(side.delay_us_p99),
+            Self::DelayMax => Some(side.delay_us_max),
+            Self::Requests => Some(side.requests_per_s),
+            Self::Slowdown => side.slowdown,
+        }
+    }
+}
+
+/// How a figure stands to what was aimed at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelVerdict {
+    /// It is there.
+    Reached,
+    /// It is not.
+    Missed,
+    /// There is no figure.
+    Unknown,
+}
+
+/// One load's figure beside an aim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelAimed {
+    /// The load.
+    pub load: String,
+    /// Settings of the judged scheduler, in words; empty for its defaults.
+    pub settings: String,
+    /// Its figure, over the seeds.
+    pub found: Option<Summary>,
+    /// Whom it is held against, with his settings in words; absent for an aim by itself.
+    pub peer: Option<String>,
+    /// His figure.
+    pub peer_found: Option<Summary>,
+    /// What is held against the bound: the figure, or its cost over the peer's (a rate's cost is its inverse). Of medians.
+    pub value: Option<f64>,
+    /// The same at the worse ends of the figures' intervals.
+    pub value_worst: Option<f64>,
+    /// How it stands.
+    pub verdict: KernelVerdict,
+    /// Why there is no figure.
+    pub why: Option<String>,
+}
+
+/// What was aimed at, and where it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelAim {
+    /// In words.
+    pub words: String,
+    /// The scenario.
+    pub scenario: String,
+    /// The judged scheduler.
+    pub scheduler: String,
+    /// Of which side.
+    pub side: String,
+    /// Which figure.
+    pub figure: KernelFigure,
+    /// The bound of [`KernelAimed::value`].
+    pub at_most: f64,
+    /// Load by load.
+    pub loads: Vec<KernelAimed>,
+}
+
+/// `brisk kernel compare`, `brisk kernel run` and `brisk kernel bench`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelReport {
     /// Common head; its environment is that of the virtual machine.
@@ -148,4 +235,7 @@ pub struct KernelReport {
     pub series: String,
     /// In the order asked for.
     pub scenarios: Vec<KernelScenario>,
+    /// What was aimed at; empty where nothing was.
+    #[serde(default)]
+    pub aims: Vec<KernelAim>,
 }

@@ -1,8 +1,9 @@
 //! Schedulers side by side: each at its defaults and, where asked for, at the best settings that a search finds.
 //!
-//! The search has a seed of its own, so that tuned settings are not chosen on what they are then judged by.
+//! The search has a seed of its own, so that tuned settings are not chosen on what they are then judged by. It is pruned:
+//! many settings in short loads, the few best of each scheduler in loads as long as the comparison's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_results::{KernelDevice, KernelFidelity, KernelLoad, KernelRow, KernelScenario};
 
@@ -10,14 +11,17 @@ use crate::Watch;
 use crate::case::{Case, Setup, cases};
 use crate::error::Result;
 use crate::figures::{Outcome, measures, tried};
-use crate::lab::{Lab, Length};
+use crate::lab::{Lab, Length, case_s};
 use crate::refuse::{LATENESS_NS_MEAN_MAX, SEARCH_REPEAT_PERCENT_MAX};
 use crate::scenario::Scenario;
 use crate::schedulers::Settings;
-use crate::search::{Tried, best, neighbours};
+use crate::search::{Tried, best, finalists, next};
 
 /// Seed of the search.
 const SEARCH_SEED: u64 = 1_000_003;
+
+/// Settings of each scheduler that meet again at full length.
+const FINALISTS: usize = 3;
 
 /// What to compare, and how thoroughly.
 #[derive(Debug, Clone)]
@@ -32,10 +36,12 @@ pub struct Options {
     pub seeds: Vec<u64>,
     /// Lengths over those of the file.
     pub scale: f64,
-    /// Lengths in the search, over those of the file.
+    /// More rows: settings to show beside the defaults.
+    pub also: Vec<Setup>,
+    /// Lengths in the first part of the search, over those of the comparison.
     pub search_scale: f64,
-    /// Rounds of the search at most.
-    pub search_rounds: u32,
+    /// Settings that the search tries of each scheduler, its defaults included.
+    pub search_budget: usize,
     /// Write throughput that tuned settings have to leave, instead of the scenario's.
     pub write_min_percent: Option<f64>,
     /// By how much the first case and its repeat may differ: [`REPEAT_PERCENT_MAX`](crate::refuse::REPEAT_PERCENT_MAX) for figures; where only the way is
@@ -45,6 +51,36 @@ pub struct Options {
 
 /// Settings that were found, by scheduler.
 pub type Found = BTreeMap<String, (Settings, u32)>;
+
+/// About how long a comparison takes in the guest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LengthS {
+    /// Its search.
+    pub search_s: f64,
+    /// What is shown of it.
+    pub rows_s: f64,
+}
+
+/// The same, for so many schedulers, of which `searched` have no settings yet.
+#[must_use]
+pub fn length_s(scenario: &Scenario, options: &Options, schedulers: usize, searched: usize) -> LengthS {
+    let of = |cases: &[Case], scale: f64| cases.iter().map(|case| case_s(scenario, case, scale)).sum::<f64>();
+    let one = Setup { scheduler: String::new(), settings: Settings::new() };
+    let row = of(&cases(scenario, &one, &options.seeds), options.scale);
+    let rows = schedulers * if options.tuned { 2 } else { 1 } + options.also.len();
+    let once: Vec<Case> =
+        cases(scenario, &one, &[SEARCH_SEED]).into_iter().filter(|case| searches(scenario, case)).collect();
+    let short = of(&once, options.scale * options.search_scale) * options.search_budget as f64;
+    let full = of(&once, options.scale) * (FINALISTS + 1) as f64;
+    let search_s = if options.tuned { searched as f64 * (short + full) } else { 0.0 };
+    LengthS { search_s, rows_s: rows as f64 * row }
+}
+
+/// Whether a search looks at a case: slowdowns are for the figures, and of many alike loads some are enough.
+fn searches(scenario: &Scenario, case: &Case) -> bool {
+    let chosen = scenario.loads.iter().any(|load| load.search);
+    case.alone.is_none() && (!chosen || case.load(scenario).search)
+}
 
 /// Runs a scenario. `known` holds settings that an earlier search found; what this one finds is added.
 ///
@@ -69,15 +105,21 @@ pub fn compare(
         }
     }
     let write_min_percent = options.write_min_percent.unwrap_or(scenario.write_min_percent);
+    let lengths =
+        length_s(scenario, options, names.len(), names.iter().filter(|name| !known.contains_key(*name)).count());
+    let share = lengths.search_s / (lengths.search_s + lengths.rows_s);
     if options.tuned {
         let search = Search { scenario, options, names: &names, write_min_percent };
-        search.run(lab, known, watch)?;
+        search.run(lab, known, Watch { progress: &|done, doing| (watch.progress)(done * share, doing), ..watch })?;
     }
     let searched = lab.take_seen();
     let setups = setups(&names, options, known);
-    let all: Vec<Case> = setups.iter().flat_map(|(setup, ..)| cases(scenario, setup, &options.seeds)).collect();
+    // Rows with the same settings share their cases.
+    let all: BTreeSet<Case> = setups.iter().flat_map(|(setup, ..)| cases(scenario, setup, &options.seeds)).collect();
+    let all: Vec<Case> = all.into_iter().collect();
     let length = Length { scale: options.scale, repeat_percent_max: options.repeat_percent_max };
-    let outcomes = lab.run(scenario, &all, length, watch)?;
+    let after_search = |done: f64, doing: &str| (watch.progress)(share + done * (1.0 - share), doing);
+    let outcomes = lab.run(scenario, &all, length, Watch { progress: &after_search, ..watch })?;
     let mut rows = Vec::new();
     for (setup, is_tuned, tried) in setups {
         match measures(scenario, &setup, &outcomes) {
@@ -118,7 +160,8 @@ pub fn compare(
             repeat_percent_bound: options.repeat_percent_max,
             repeat_percent_of_jobs: seen.fidelity.repeat_percent_of_jobs,
             boots: searched.boots + seen.boots,
-            cases: searched.cases + seen.cases,
+            cases: searched.cases + seen.cases + searched.kept + seen.kept,
+            kept: searched.kept + seen.kept,
         },
     })
 }
@@ -133,6 +176,7 @@ fn setups(names: &[String], options: &Options, known: &Found) -> Vec<(Setup, boo
             // Defaults that are best are shown as such: the same figures in two rows.
             setups.push((setup(settings), true, *tried));
         }
+        setups.extend(options.also.iter().filter(|also| also.scheduler == *name).map(|also| (also.clone(), false, 0)));
     }
     setups
 }
@@ -145,46 +189,71 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Rounds for all schedulers at once, so that they share boots.
+    /// Rounds for all schedulers at once, so that they share boots; the same budget for each.
     fn run(&self, lab: &mut Lab, known: &mut Found, watch: Watch<'_>) -> Result<()> {
-        let names: Vec<&String> = self.names.iter().filter(|name| !known.contains_key(*name)).collect();
+        let names: Vec<&str> =
+            self.names.iter().map(String::as_str).filter(|name| !known.contains_key(*name)).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let most = |setups: &[Setup], outcomes: &[Outcome]| {
+            setups.iter().filter_map(|setup| tried(setup, outcomes).throughput).max_by(f64::total_cmp)
+        };
+        let short = self.options.scale * self.options.search_scale;
+        let budget = self.options.search_budget;
+        // Full loads weigh as many short ones.
+        let finals_weigh = ((FINALISTS + 1) as f64 / self.options.search_scale / budget as f64).max(0.0);
+        let part = |tried: usize, more: usize| {
+            let whole = (names.len() * budget) as f64 * (1.0 + finals_weigh);
+            move |done: f64| (tried as f64 + done * more as f64) / whole
+        };
         // What 100 % of throughput are: the best default, of those found earlier too.
         let defaults: Vec<Setup> = self.names.iter().map(|name| self.setup(name, &Settings::new())).collect();
-        let mut tried_by: BTreeMap<&str, Vec<Tried>> = BTreeMap::new();
-        let outcomes = self.try_all(lab, &defaults, watch)?;
-        for setup in &defaults {
-            if let Some(name) = names.iter().find(|name| ***name == setup.scheduler) {
-                tried_by.entry(name.as_str()).or_default().push(tried(setup, &outcomes));
-            }
-        }
-        let all_defaults = defaults.iter().map(|setup| tried(setup, &outcomes));
-        let throughput_best = all_defaults.filter_map(|one| one.throughput).max_by(f64::total_cmp);
-        let at = |tried: &[Tried]| {
-            best(tried, throughput_best, self.write_min_percent).map(|place| tried[place].settings.clone())
-        };
-        let mut going: Vec<&str> = tried_by.keys().copied().collect();
-        for _ in 0..self.options.search_rounds {
-            let mut new: Vec<Setup> = Vec::new();
-            for name in &going {
-                let tried = &tried_by[name];
-                let from = at(tried).unwrap_or_default();
+        let mut tried_by: BTreeMap<&str, Vec<Tried>> = names.iter().map(|name| (*name, Vec::new())).collect();
+        let mut throughput_best = None;
+        loop {
+            let first = throughput_best.is_none();
+            // A boot costs as much as many short loads: the defaults share it with the first round.
+            let mut new: Vec<Setup> = if first { defaults.clone() } else { Vec::new() };
+            for (name, tried) in &tried_by {
+                let from = best(tried, throughput_best, self.write_min_percent);
+                let from = from.map(|place| tried[place].settings.clone()).unwrap_or_default();
                 let space = &lab.schedulers.get(name)?.search;
-                new.extend(neighbours(space, &from, tried).iter().map(|settings| self.setup(name, settings)));
+                let next = next(space, &from, tried, budget - usize::from(first));
+                new.extend(
+                    next.iter().map(|settings| self.setup(name, settings)).filter(|setup| !defaults.contains(setup)),
+                );
             }
             if new.is_empty() {
                 break;
             }
-            let outcomes = self.try_all(lab, &new, watch)?;
-            going.retain(|name| {
-                let tried_of = tried_by.entry(name).or_default();
-                let before = at(tried_of);
-                tried_of.extend(new.iter().filter(|setup| setup.scheduler == *name).map(|s| tried(s, &outcomes)));
-                at(tried_of) != before
-            });
+            let part = part(tried_by.values().map(Vec::len).sum(), new.len());
+            let progress = |done: f64, doing: &str| (watch.progress)(part(done), &format!("search: {doing}"));
+            let outcomes = self.try_all(lab, &new, short, Watch { progress: &progress, ..watch })?;
+            for (name, of) in &mut tried_by {
+                of.extend(new.iter().filter(|setup| setup.scheduler == *name).map(|setup| tried(setup, &outcomes)));
+            }
+            throughput_best = throughput_best.or_else(|| most(&defaults, &outcomes)).or(Some(0.0));
         }
+        // Short loads tell who is good; who is best is told by full ones.
+        let mut finals = defaults.clone();
         for (name, tried) in &tried_by {
-            if let Some(settings) = at(tried) {
-                known.insert((*name).to_owned(), (settings, u32::try_from(tried.len()).unwrap_or(u32::MAX)));
+            let best = finalists(tried, throughput_best, self.write_min_percent, FINALISTS);
+            let new = best.iter().map(|settings| self.setup(name, settings));
+            let new: Vec<Setup> = new.filter(|setup| !finals.contains(setup)).collect();
+            finals.extend(new);
+        }
+        let from = 1.0 / (1.0 + finals_weigh);
+        let progress =
+            |done: f64, doing: &str| (watch.progress)(from + done * (1.0 - from), &format!("search: {doing}"));
+        let outcomes = self.try_all(lab, &finals, self.options.scale, Watch { progress: &progress, ..watch })?;
+        let throughput_best = most(&finals[..self.names.len()], &outcomes);
+        for (name, short) in &tried_by {
+            let of: Vec<Tried> =
+                finals.iter().filter(|setup| setup.scheduler == *name).map(|setup| tried(setup, &outcomes)).collect();
+            if let Some(place) = best(&of, throughput_best, self.write_min_percent) {
+                let count = u32::try_from(short.len()).unwrap_or(u32::MAX);
+                known.insert((*name).to_owned(), (of[place].settings.clone(), count));
             }
         }
         Ok(())
@@ -196,11 +265,9 @@ impl Search<'_> {
         Setup { scheduler: name.to_owned(), settings: all }
     }
 
-    fn try_all(&self, lab: &mut Lab, setups: &[Setup], watch: Watch<'_>) -> Result<Vec<Outcome>> {
+    fn try_all(&self, lab: &mut Lab, setups: &[Setup], scale: f64, watch: Watch<'_>) -> Result<Vec<Outcome>> {
         let all = setups.iter().flat_map(|setup| cases(self.scenario, setup, &[SEARCH_SEED]));
-        // Slowdowns are for the figures.
-        let all: Vec<Case> = all.filter(|case| case.alone.is_none()).collect();
-        let scale = self.options.scale * self.options.search_scale;
+        let all: Vec<Case> = all.filter(|case| searches(self.scenario, case)).collect();
         lab.run(self.scenario, &all, Length { scale, repeat_percent_max: SEARCH_REPEAT_PERCENT_MAX }, watch)
     }
 }

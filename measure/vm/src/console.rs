@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// How the kernel begins when it complains.
@@ -27,7 +27,7 @@ const COMPLAINTS: [&str; 17] = [
 ];
 
 /// Response times of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyNs {
     /// Mean.
     pub mean: f64,
@@ -40,7 +40,7 @@ pub struct LatencyNs {
 }
 
 /// What a job of the probe saw.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobLine {
     /// The name that the plan gave it.
     pub job: String,
@@ -58,7 +58,7 @@ pub struct JobLine {
 }
 
 /// What a case said.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CaseOutput {
     /// Its number in the plan.
     pub index: usize,

@@ -15,6 +15,9 @@ pub struct Outcome {
     pub case: Case,
     /// Sides, or why there are none.
     pub sides: Result<Vec<SideFigures>, String>,
+    /// A job that finished nothing beside others of its side that did: it waits longer than any figure tells, so that there
+    /// are none. For a search, whose loads are short, its side is what it is.
+    pub starved: Option<String>,
 }
 
 /// What the jobs of a side saw together in one case.
@@ -47,7 +50,10 @@ pub fn outcome(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Outcome
         Some(why) => Err(why.clone()),
         None => sides(scenario, case, output),
     };
-    Outcome { case: case.clone(), sides }
+    let starved = output.jobs.iter().find(|job| job.requests == 0);
+    let starved =
+        starved.map(|job| format!("{} finished no request in {} s: let the load be longer", job.job, job.seconds));
+    Outcome { case: case.clone(), sides, starved }
 }
 
 fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<SideFigures>, String> {
@@ -65,6 +71,9 @@ fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<Si
                 return Err(format!("{} of {} jobs '{}' told their figures", of.len(), spec.count, spec.name));
             }
             jobs.extend(of);
+        }
+        if jobs.iter().all(|job| job.requests == 0) {
+            return Err(format!("no job of the {side} side finished a request: let the load be longer"));
         }
         all.push(together(side, &jobs, specs.iter().all(|spec| spec.is_finite())));
     }
@@ -111,6 +120,9 @@ impl SideFigures {
 pub fn measures(scenario: &Scenario, setup: &Setup, outcomes: &[Outcome]) -> Result<Vec<KernelMeasure>, String> {
     let of_setup = |outcome: &&Outcome| outcome.case.setup == *setup;
     if let Some(why) = outcomes.iter().filter(of_setup).find_map(|outcome| outcome.sides.as_ref().err()) {
+        return Err(why.clone());
+    }
+    if let Some(why) = outcomes.iter().filter(of_setup).find_map(|outcome| outcome.starved.as_ref()) {
         return Err(why.clone());
     }
     scenario
@@ -262,6 +274,24 @@ probe = "op=write stop_bytes=1MiB"
         assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' told their figures".to_owned()));
         assert_eq!(tried(&setup(), std::slice::from_ref(&outcome)).delay, None);
         assert!(measures(&scenario, &setup(), &[outcome]).is_err());
+    }
+
+    #[test]
+    fn who_finished_nothing_leaves_no_figures_and_is_told_to_the_search() {
+        let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
+        let case = &cases(&scenario, &setup(), &[1])[0];
+        let of = |requests: [u64; 3]| {
+            let jobs = ["reader.0", "reader.1", "writer.0"].iter().zip(requests);
+            let jobs = jobs.map(|(name, requests)| job(name, requests, 1.0, 4e5)).collect();
+            outcome(&scenario, case, &CaseOutput { jobs, ..CaseOutput::default() })
+        };
+        let one = of([10, 0, 10]);
+        let delay = tried(&setup(), std::slice::from_ref(&one)).delay.expect("a reader waits");
+        assert!((delay - 4e5).abs() < 1.0);
+        assert!(measures(&scenario, &setup(), &[one]).expect_err("starved").contains("reader.1 finished no request"));
+        let side = of([0, 0, 10]);
+        assert_eq!(tried(&setup(), std::slice::from_ref(&side)).delay, None, "nothing is not fast");
+        assert!(measures(&scenario, &setup(), &[side]).expect_err("starved").contains("read side"));
     }
 
     #[test]

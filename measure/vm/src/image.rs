@@ -188,6 +188,15 @@ pub fn has_module(kernel: &Kernel, name: &str) -> bool {
     modules.find(&name).is_some() || modules.is_built_in(&name)
 }
 
+/// What a module of this name holds, unpacked; none where it is built in or lacks.
+///
+/// # Errors
+/// When its file cannot be read.
+pub fn module(kernel: &Kernel, name: &str) -> Result<Option<Vec<u8>>> {
+    let modules = Modules { kernel, order: Vec::new(), seen: BTreeSet::new() };
+    modules.find(&name.replace('-', "_")).map(|path| content(&path)).transpose()
+}
+
 /// Whether a path is that of the module, whichever stroke its name has.
 fn is_module(path: &Path, name: &str) -> bool {
     let file = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,5 +1,6 @@
 //! A kernel that runs cases: boot by boot, each with its console on disk and held against the bounds.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -17,13 +18,14 @@ use crate::refuse::{Fidelity, judge};
 use crate::scenario::{FileSystem, Scenario};
 use crate::schedulers::{Scheduler, Schedulers};
 use crate::sources::{Kernel, Source};
+use crate::store::Store;
 
 /// Cases of one boot: a boot that is refused costs no more than these.
 const CASES_MAX: usize = 120;
 /// Estimated length of one boot's loads in the guest's time.
-const BOOT_S_MAX: f64 = 240.0;
+const BOOT_S_MAX: f64 = 180.0;
 /// Below this a boot of its own costs more than it saves.
-const BOOT_S_MIN: f64 = 20.0;
+const BOOT_S_MIN: f64 = 40.0;
 /// What making a device and a scheduler takes in the guest.
 const CASE_S: f64 = 0.2;
 /// How much longer than the guest's time a run may take here, and what is granted besides.
@@ -41,6 +43,10 @@ pub struct Lab {
     pub time_limit: Option<Duration>,
     /// Virtual machines at the same time; how many there are does not show in them.
     pub jobs: usize,
+    /// Cases that were measured before, when they may be taken instead of measured.
+    store: Option<Store>,
+    /// Whether they are measured all the same.
+    again: bool,
     seen: Seen,
 }
 
@@ -51,6 +57,8 @@ pub struct Seen {
     pub boots: u32,
     /// Cases in them, repeats left out.
     pub cases: u32,
+    /// Cases of earlier boots.
+    pub kept: u32,
     /// The worst of the boots.
     pub fidelity: Fidelity,
 }
@@ -67,9 +75,13 @@ pub struct Length {
 /// What a boot gave.
 #[derive(Debug)]
 struct Booted {
-    outcomes: Vec<Outcome>,
+    /// By the place of the case.
+    outcomes: Vec<(usize, Outcome)>,
     fidelity: Fidelity,
 }
+
+/// A case that has to be measured, and its place among all.
+type Open<'a> = (usize, &'a Case);
 
 /// What a boot tells while it runs.
 enum Progressed {
@@ -83,7 +95,11 @@ impl Seen {
     fn add(&mut self, booted: &Booted) {
         self.boots += 1;
         self.cases += u32::try_from(booted.outcomes.len()).unwrap_or(u32::MAX);
-        let (worst, fidelity) = (&mut self.fidelity, &booted.fidelity);
+        self.held_against(&booted.fidelity);
+    }
+
+    fn held_against(&mut self, fidelity: &Fidelity) {
+        let worst = &mut self.fidelity;
         worst.lateness_ns_mean = worst.lateness_ns_mean.max(fidelity.lateness_ns_mean);
         worst.repeat_percent = worst.repeat_percent.max(fidelity.repeat_percent);
         worst.repeat_percent_of_jobs = worst.repeat_percent_of_jobs.max(fidelity.repeat_percent_of_jobs);
@@ -98,7 +114,28 @@ impl Lab {
     pub fn prepare(source: &Source, series: &str, watch: Watch<'_>) -> Result<Self> {
         let schedulers = Schedulers::read(&source.path("kernel/schedulers.toml"))?;
         let kernel = source.kernel(series, watch)?;
-        Ok(Self { source: source.clone(), kernel, schedulers, time_limit: None, jobs: 1, seen: Seen::default() })
+        Ok(Self {
+            source: source.clone(),
+            kernel,
+            schedulers,
+            time_limit: None,
+            jobs: 1,
+            store: None,
+            again: false,
+            seen: Seen::default(),
+        })
+    }
+
+    /// From now on, cases that are measured are kept, and unless all is wanted `again`, those that were kept are not measured.
+    ///
+    /// # Errors
+    /// When what goes into the guest cannot be read, or there is no emulator.
+    pub fn remember(&mut self, again: bool) -> Result<()> {
+        let folder = self.source.work().join("cases").join(&self.kernel.series);
+        let init = self.source.path("kernel/guest/init");
+        self.again = again;
+        self.store = Some(Store::of(folder, &self.kernel, &init, &self.schedulers)?);
+        Ok(())
     }
 
     /// What was run since it was last asked.
@@ -139,7 +176,17 @@ impl Lab {
         length: Length,
         watch: Watch<'_>,
     ) -> Result<Vec<Outcome>> {
-        let portions = boots(scenario, cases, length.scale, self.jobs);
+        let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+        for (place, case) in cases.iter().enumerate() {
+            let Some(store) = self.store.as_ref().filter(|_| !self.again) else { break };
+            if let Some(record) = store.get(&store.key(scenario, case, length.scale), length.repeat_percent_max) {
+                outcomes.insert(place, outcome(scenario, case, &record.output));
+                self.seen.kept += 1;
+                self.seen.held_against(&record.fidelity);
+            }
+        }
+        let open: Vec<Open<'_>> = cases.iter().enumerate().filter(|(place, _)| !outcomes.contains_key(place)).collect();
+        let portions = boots(scenario, &open, length.scale, self.jobs);
         let lab = &*self;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (tell, told) = channel();
@@ -166,14 +213,13 @@ impl Lab {
                 match event {
                     Progressed::At(index, doing) => {
                         done[place] = index;
-                        let of_all = done.iter().sum::<usize>() as f64 / cases.len().max(1) as f64;
+                        let of_all = (outcomes.len() + done.iter().sum::<usize>()) as f64 / cases.len().max(1) as f64;
                         (watch.progress)(of_all.min(1.0), &doing);
                     }
                     Progressed::Ended(booted) => ended[place] = Some(booted),
                 }
             }
         });
-        let mut outcomes = Vec::new();
         // What went wrong first is told; later portions may not have been begun for it.
         for booted in ended.into_iter().flatten() {
             let booted = booted?;
@@ -181,13 +227,13 @@ impl Lab {
             outcomes.extend(booted.outcomes);
         }
         watch.check()?;
-        Ok(outcomes)
+        Ok(outcomes.into_values().collect())
     }
 
     fn boot(
         &self,
         scenario: &Scenario,
-        cases: &[Case],
+        cases: &[Open<'_>],
         place: usize,
         length: Length,
         stop: &AtomicBool,
@@ -195,7 +241,7 @@ impl Lab {
     ) -> Result<Booted> {
         let watch = Watch { stop, progress: &|_, _| {} };
         // The first case again, to see that the boot agrees with itself.
-        let planned: Vec<Case> = cases.iter().chain(cases.first()).cloned().collect();
+        let planned: Vec<Case> = cases.iter().chain(cases.first()).map(|(_, case)| (*case).clone()).collect();
         let script = plan::script(scenario, &planned, length.scale);
         let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, length.scale)).sum();
         let nth = if place == 0 { String::new() } else { format!("-{}", place + 1) };
@@ -215,7 +261,14 @@ impl Lab {
         let console = console::parse(&console);
         let fidelity =
             judge(&console, planned.len(), length.repeat_percent_max).map_err(|why| Error::Refused { why, log })?;
-        let outcomes = cases.iter().zip(&console.cases).map(|(case, output)| outcome(scenario, case, output)).collect();
+        let mut outcomes = Vec::new();
+        for ((place, case), output) in cases.iter().zip(&console.cases) {
+            // What failed may be mended outside of what the key holds.
+            if let Some(store) = self.store.as_ref().filter(|_| output.failed.is_none()) {
+                store.put(store.key(scenario, case, length.scale), output, fidelity)?;
+            }
+            outcomes.push((*place, outcome(scenario, case, output)));
+        }
         Ok(Booted { outcomes, fidelity })
     }
 
@@ -301,18 +354,19 @@ impl Drop for Temporary {
     }
 }
 
-fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
+/// About how long a case takes in the guest.
+pub(crate) fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
     let prepare_s = if scenario.file_system.is_some() { 2.0 } else { 0.0 };
     case.load(scenario).estimate_s(scale) + CASE_S + prepare_s
 }
 
 /// The cases in portions of a boot: of equal length for as many machines as there are, where they are worth a boot.
-fn boots<'a>(scenario: &Scenario, cases: &'a [Case], scale: f64, jobs: usize) -> Vec<&'a [Case]> {
-    let all_s: f64 = cases.iter().map(|case| case_s(scenario, case, scale)).sum();
+fn boots<'a, 'b>(scenario: &Scenario, cases: &'a [Open<'b>], scale: f64, jobs: usize) -> Vec<&'a [Open<'b>]> {
+    let all_s: f64 = cases.iter().map(|(_, case)| case_s(scenario, case, scale)).sum();
     let longest_s = (all_s / jobs.max(1) as f64).clamp(BOOT_S_MIN, BOOT_S_MAX);
     let mut portions = Vec::new();
     let (mut from, mut length_s) = (0, 0.0);
-    for (at, case) in cases.iter().enumerate() {
+    for (at, (_, case)) in cases.iter().enumerate() {
         let this_s = case_s(scenario, case, scale);
         if at > from && (at - from >= CASES_MAX || length_s + this_s > longest_s * 1.001) {
             portions.push(&cases[from..at]);
@@ -341,8 +395,9 @@ mod tests {
         let setup = Setup { scheduler: "none".to_owned(), settings: Default::default() };
         let seeds: Vec<u64> = (0..11).collect();
         let all = cases(&scenario, &setup, &seeds);
-        let lengths = |portions: Vec<&[Case]>| portions.iter().map(|portion| portion.len()).collect::<Vec<_>>();
-        assert_eq!(lengths(boots(&scenario, &all, 1.0, 1)), [4, 4, 3]);
+        let all: Vec<Open<'_>> = all.iter().enumerate().collect();
+        let lengths = |portions: Vec<&[Open<'_>]>| portions.iter().map(|portion| portion.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(boots(&scenario, &all, 1.0, 1)), [3, 3, 3, 2]);
         assert_eq!(boots(&scenario, &all, 1.0, 1).concat(), all);
         // Two machines share what one would do alone, unless it is not worth it.
         assert_eq!(lengths(boots(&scenario, &all[..4], 1.0, 2)), [2, 2]);

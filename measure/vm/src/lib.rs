@@ -4,8 +4,9 @@
 //! show inside, and in it a block device that is the C core of `brisk-flash` behind a timer. A [`scenario`] is a file: the
 //! device, loads of jobs, bounds. A [`plan`] is a shell script for the guest, made of [`case`]s: one load under one setting
 //! of one scheduler with one seed. What the guest says on its console is read by [`console`], held against the bounds by
-//! [`refuse`], summed up by [`figures`] and, for settings, fed to [`search`]. All of these are pure; what touches this
-//! machine is [`sources`] (scripts that fetch and build), [`image`] (the initramfs), [`qemu`] and, above them, [`lab`].
+//! [`refuse`], summed up by [`figures`] and, for settings, fed to [`search`]; [`bench`] says what is compared, [`aims`] what of it was
+//! aimed at. All of these are pure; what touches this
+//! machine is [`sources`] (scripts that fetch and build), [`image`] (the initramfs), [`store`] (cases measured before), [`qemu`] and, above them, [`lab`].
 //!
 //! Terms: a *side* is what the jobs of a load have in common (`read`, `write`, ...). *Lateness* is how much later than asked
 //! the device's timer fired. A *boot* runs many cases, each on a fresh device, and its first one again at the end.
@@ -13,6 +14,8 @@
 //! Properties, each with a test: the same scenario gives the same plan; whatever the console says, reading it does not
 //! panic; a boot that is late, that differs from itself or that made the kernel complain has no figures.
 
+pub mod aims;
+pub mod bench;
 pub mod case;
 pub mod compare;
 pub mod console;
@@ -30,6 +33,7 @@ pub mod scenario;
 pub mod schedulers;
 pub mod search;
 pub mod sources;
+pub mod store;
 pub mod tests_in_guest;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -18,13 +18,16 @@ pub const FUNCTIONS: &str = include_str!("../../../kernel/guest/functions.sh");
 pub fn script(scenario: &Scenario, cases: &[Case], scale: f64) -> String {
     let mut script = format!("{FUNCTIONS}\n# ---- {}\nsettle\n", scenario.name);
     for (index, case) in cases.iter().enumerate() {
-        paragraph(&mut script, scenario, index, case, scale);
+        script.push_str(&paragraph(scenario, index, case, scale));
     }
     script.push_str("\nfinish\n");
     script
 }
 
-fn paragraph(script: &mut String, scenario: &Scenario, index: usize, case: &Case, scale: f64) {
+/// The part of one case.
+#[must_use]
+pub fn paragraph(scenario: &Scenario, index: usize, case: &Case, scale: f64) -> String {
+    let mut script = String::new();
     let _ = writeln!(script, "\ncase_begin {index}");
     let _ = writeln!(script, "device_up {}", device(scenario));
     let _ = writeln!(script, "use_scheduler {}", case.setup.scheduler);
@@ -47,6 +50,7 @@ fn paragraph(script: &mut String, scenario: &Scenario, index: usize, case: &Case
         script.push_str("file_system_down\n");
     }
     script.push_str("device_down\ncase_end\n");
+    script
 }
 
 /// Arguments of `device_up`. A raw device keeps no data: nobody reads it, and the guest's memory and time are saved.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::console::{CaseOutput, Console};
 
 /// Mean lateness of the device's timer beyond which its times are not those of the model.
@@ -14,7 +16,7 @@ pub const SEARCH_REPEAT_PERCENT_MAX: f64 = 10.0;
 const LATENESS: &str = "lateness_mean_ns";
 
 /// How good a boot was.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Fidelity {
     /// Largest mean lateness of a case.
     pub lateness_ns_mean: f64,
@@ -51,9 +53,6 @@ pub fn judge(console: &Console, cases: usize, repeat_percent_max: f64) -> Result
         let place = case.index;
         if let Some(job) = case.jobs.iter().find(|job| job.errors > 0) {
             return Err(format!("case {place}: {} requests of {} failed", job.errors, job.job));
-        }
-        if let Some(job) = case.jobs.iter().find(|job| job.requests == 0) {
-            return Err(format!("case {place}: {} finished no request: let the load be longer", job.job));
         }
         let late = *case
             .counters
@@ -157,7 +156,6 @@ mod tests {
         refuse(&boot("", [1000, 1000], ""), 2, "does not tell its lateness");
         refuse(&boot(good, [1000, 1012], ""), 2, "differs from its repeat");
         assert!(judge(&boot(good, [1000, 1012], ""), 2, SEARCH_REPEAT_PERCENT_MAX).is_ok(), "good enough for a search");
-        refuse(&boot(good, [0, 0], ""), 2, "finished no request");
         refuse(&boot(good, [1000, 1000], "[ 9.9] WARNING: CPU: 0\n"), 2, "complains");
         refuse(&boot(good, [1000, 1000], ""), 3, "2 of 3 cases");
         let mut early = boot(good, [1000, 1000], "");

@@ -99,6 +99,9 @@ pub struct Load {
     /// Whether each side is also measured alone.
     #[serde(default)]
     pub alone: bool,
+    /// Whether a search for settings looks at it; where no load says so, it looks at all.
+    #[serde(default)]
+    pub search: bool,
     /// The jobs.
     #[serde(rename = "job")]
     pub jobs: Vec<JobSpec>,

@@ -94,6 +94,11 @@ impl Schedulers {
         })
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Scheduler> {
+        self.0.iter()
+    }
+
     /// All names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|scheduler| scheduler.name.as_str())

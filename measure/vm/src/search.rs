@@ -1,4 +1,5 @@
-//! The search for the best settings of a scheduler: from its defaults, one setting at a time, until nothing gets better.
+//! The search for the best settings of a scheduler: from its defaults, one setting at a time; what does well in short loads
+//! meets again in full ones. Each scheduler may try as many.
 //!
 //! Best is the least mean delay of what somebody waits for among those that leave the writes at least a share of the best
 //! throughput; where nobody waits, the largest throughput. Pure: it is told what each setting gave, and says what to try.
@@ -16,6 +17,80 @@ pub struct Tried {
     pub throughput: Option<f64>,
 }
 
+/// Settings that the next round tries: those that differ from `from`, the best so far, in one setting, those first whose
+/// change did best before; where none is left, any that was not tried. At most half of the rest of `budget`, so that later
+/// rounds can build on what this one finds; the first round, which knows nothing, sees every value once. Empty at the end.
+#[must_use]
+pub fn next(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tried], budget: usize) -> Vec<Settings> {
+    let left = budget.saturating_sub(tried.len());
+    let all = neighbours(space, from, tried);
+    let room = if tried.len() <= 1 { left } else { left.div_ceil(2).max(ROUND_MIN).min(left) };
+    if all.is_empty() {
+        return others(space, tried, left);
+    }
+    let mut ranked: Vec<(f64, Settings)> = all.into_iter().map(|one| (promise(&one, from, tried), one)).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ranked.into_iter().take(room).map(|(_, settings)| settings).collect()
+}
+
+/// The least delay (else the greatest throughput, as its inverse) that the one change of `candidate` had before.
+fn promise(candidate: &Settings, from: &Settings, tried: &[Tried]) -> f64 {
+    let changed: Vec<(&String, Option<&String>)> = candidate
+        .keys()
+        .chain(from.keys())
+        .map(|name| (name, candidate.get(name)))
+        .filter(|(name, value)| from.get(*name) != *value)
+        .collect();
+    let has = |one: &&Tried| changed.iter().all(|(name, value)| one.settings.get(*name) == *value);
+    let cost = |one: &Tried| one.delay.or(one.throughput.map(|rate| 1.0 / rate)).unwrap_or(f64::INFINITY);
+    tried.iter().filter(has).map(cost).fold(f64::INFINITY, f64::min)
+}
+
+/// Up to `count` settings that were not tried, spread over the space.
+fn others(space: &[(String, Vec<String>)], tried: &[Tried], count: usize) -> Vec<Settings> {
+    let size: usize = space.iter().map(|(_, values)| values.len() + 1).product();
+    let mut found = Vec::new();
+    // A stride that shares no factor with the size meets every place once.
+    let gcd = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let stride = (size * 5 / 8..).find(|stride| gcd(*stride, size) == 1).unwrap_or(1);
+    for nth in 0..size {
+        let mut place = nth.wrapping_mul(stride) % size;
+        let mut settings = Settings::new();
+        for (name, values) in space {
+            let count = values.len() + 1;
+            if let Some(value) = (place % count).checked_sub(1) {
+                settings.insert(name.clone(), values[value].clone());
+            }
+            place /= count;
+        }
+        if found.len() < count && tried.iter().all(|one| one.settings != settings) {
+            found.push(settings);
+        }
+    }
+    found
+}
+
+/// The best `count` of what was tried, best first: who meets again at full length.
+#[must_use]
+pub fn finalists(tried: &[Tried], throughput_best: Option<f64>, min_percent: f64, count: usize) -> Vec<Settings> {
+    let mut rest = tried.to_vec();
+    let mut found = Vec::new();
+    while found.len() < count
+        && let Some(place) = best(&rest, throughput_best, min_percent)
+    {
+        found.push(rest.remove(place).settings);
+    }
+    found
+}
+
+/// A round that tries fewer is not worth a boot.
+const ROUND_MIN: usize = 4;
+
 /// What has not been tried and differs from `from` in one setting.
 #[must_use]
 pub fn neighbours(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tried]) -> Vec<Settings> {
@@ -28,7 +103,10 @@ pub fn neighbours(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tri
                 Some(value) => drop(candidate.insert(name.clone(), value.clone())),
                 None => drop(candidate.remove(name)),
             }
-            if !found.contains(&candidate) && tried.iter().all(|tried| tried.settings != candidate) {
+            if candidate != *from
+                && !found.contains(&candidate)
+                && tried.iter().all(|tried| tried.settings != candidate)
+            {
                 found.push(candidate);
             }
         }
@@ -105,40 +183,56 @@ mod tests {
         assert_eq!(best(&[failed], None, 90.0), None);
     }
 
-    /// What the search would do with a machine behind it.
-    fn walk(objective: impl Fn(&Settings) -> f64) -> (Settings, usize) {
+    /// What the search would do with a machine behind it: the setting, and how many were tried.
+    fn walk(objective: impl Fn(&Settings) -> f64, budget: usize) -> (Settings, usize) {
         let mut all: Vec<Tried> = Vec::new();
-        let mut at = Settings::new();
-        all.push(Tried { settings: at.clone(), delay: Some(objective(&at)), throughput: None });
-        loop {
-            let new = neighbours(&space(), &at, &all);
-            if new.is_empty() {
-                return (at, all.len());
-            }
+        let mut new = vec![Settings::new()];
+        while !new.is_empty() {
             for settings in new {
+                assert!(all.iter().all(|one| one.settings != settings), "nothing is tried twice");
                 let delay = objective(&settings);
                 all.push(Tried { settings, delay: Some(delay), throughput: None });
             }
-            let now = all[best(&all, None, 90.0).expect("some")].settings.clone();
-            if now == at {
-                return (at, all.len());
-            }
-            at = now;
+            let at = &all[best(&all, None, 90.0).expect("some")].settings;
+            new = next(&space(), at, &all, budget);
         }
+        (all[best(&all, None, 90.0).expect("some")].settings.clone(), all.len())
+    }
+
+    #[test]
+    fn finalists_come_best_first_and_starve_nobody() {
+        let all = [tried(&[], 100.0, 1000.0), tried(&[("a", "1")], 10.0, 100.0), tried(&[("a", "2")], 40.0, 905.0)];
+        let found = finalists(&all, Some(1000.0), 90.0, 2);
+        assert_eq!(found, [all[2].settings.clone(), Settings::new()]);
+        assert_eq!(finalists(&all[..1], None, 90.0, 3).len(), 1);
     }
 
     proptest! {
         #[test]
-        fn the_search_ends_at_a_setting_that_no_single_change_improves(weights in prop::collection::vec(0.0f64..1.0, 12)) {
+        fn every_scheduler_tries_as_many_and_a_large_budget_finds_the_best(
+            weights in prop::collection::vec(0.0f64..1.0, 12),
+            budget in 1usize..20,
+        ) {
             let place = |settings: &Settings, name: &str| {
                 settings.get(name).map_or(0, |value| value.parse::<usize>().expect("a number"))
             };
             let objective = |settings: &Settings| weights[place(settings, "a") * 3 + place(settings, "b")];
-            let (found, count) = walk(objective);
-            prop_assert!(count <= 12, "nothing is tried twice");
-            for other in neighbours(&space(), &found, &[]) {
-                prop_assert!(objective(&found) <= objective(&other));
-            }
+            let (found, count) = walk(objective, budget);
+            prop_assert_eq!(count, budget.min(12));
+            prop_assert!(objective(&found) <= objective(&Settings::new()));
+            let best = weights.iter().copied().fold(f64::INFINITY, f64::min);
+            prop_assert!(count < 12 || objective(&found) == best);
+        }
+
+        #[test]
+        fn what_does_not_interact_is_found_with_few(a in 0usize..4, b in 0usize..3) {
+            let away = |settings: &Settings, name: &str, best: usize| {
+                let at = settings.get(name).map_or(0, |value| value.parse::<usize>().expect("a number"));
+                if at == best { 1.0 } else { 2.0 }
+            };
+            let (found, count) = walk(|settings| away(settings, "a", a) * away(settings, "b", b), 9);
+            prop_assert!(count <= 9);
+            prop_assert_eq!(away(&found, "a", a) * away(&found, "b", b), 1.0);
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::image::{Wanted, has_module};
 use crate::lab::Lab;
 use crate::plan::FUNCTIONS;
+use crate::qemu::Clock;
 use crate::sources::Source;
 
 /// Programs that tests may need, and the packages that have them.
@@ -93,6 +94,18 @@ impl GuestTest {
             }
         }
         Ok(test)
+    }
+
+    /// What its times count.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        Clock::of(self.cpus)
+    }
+
+    /// How many processors it has.
+    #[must_use]
+    pub fn cpus(&self) -> u32 {
+        self.cpus
     }
 
     /// All tests of a tree, by name.

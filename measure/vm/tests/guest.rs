@@ -51,7 +51,8 @@ fn schedulers_serve_a_load_in_the_guest_and_a_lacking_one_is_named() {
         seeds: vec![1],
         scale: 0.3,
         search_scale: 1.0,
-        search_rounds: 0,
+        search_budget: 1,
+        also: Vec::new(),
         write_min_percent: None,
         repeat_percent_max: brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX,
     };

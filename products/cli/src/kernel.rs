@@ -1,22 +1,24 @@
 //! `brisk kernel`: I/O schedulers on an emulated flash device in a virtual machine, with figures that repeat anywhere.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use brisk_results::{Document, Environment, Header, KernelReport, KernelScenario, SCHEMA_VERSION};
-use brisk_vm::compare::{self, Found, Options};
-use brisk_vm::lab::Lab;
+use anyhow::Context as _;
+use brisk_vm::bench::Bench;
+use brisk_vm::compare::Options;
 use brisk_vm::scenario::Scenario;
-use brisk_vm::schedulers::{Settings, settings};
+use brisk_vm::schedulers::settings;
 use brisk_vm::sources::Source;
-use brisk_vm::{Error, Watch};
 
-use crate::bench::output::{Outputs, replace};
-use crate::bench::session::Session;
+use self::measure::{Keep, Part};
+use crate::bench::output::Outputs;
 
+mod found;
+mod measure;
 mod test;
+
+/// Lengths of loads in the first part of a search.
+const SEARCH_SCALE: f64 = 0.25;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,10 +26,12 @@ Examples:
   brisk kernel run one-reader-four-writers --scheduler mq-deadline --set fifo_batch=1
   brisk kernel compare one-reader-four-writers --tuned --html schedulers.html
   brisk kernel compare slowdown-s5 --schedulers none,mq-deadline,bfq --seeds 5 --scale 8
+  brisk kernel bench --all --html kernel.html
   brisk kernel test --kernel 6.12,6.1
 
 It works from a source tree of brisk: kernels are fetched and modules built there the first time (about five minutes). \
 Nothing is installed, no root is needed, and nothing of this machine shows in the figures but its patience. \
+What was measured is kept in target/kernel/cases: a run that was stopped goes on where it was. \
 Exit codes: 0 measured or passed, 1 a test failed, 2 not possible or refused, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk kernel`.
@@ -49,6 +53,8 @@ enum What {
     Run(RunArgs),
     /// Set schedulers side by side, by default and at their best settings
     Compare(CompareArgs),
+    /// Compare everything in kernel/bench.toml, and hold it against the aims there
+    Bench(BenchArgs),
     /// Boot the tests of the kernel parts
     Test(test::Args),
 }
@@ -74,6 +80,9 @@ struct Common {
     /// Virtual machines at the same time; their number does not show in the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
+    /// Measure again what an earlier run with the same kernel, modules and load measured
+    #[arg(long)]
+    again: bool,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -107,11 +116,11 @@ struct CompareArgs {
     /// Search again, though the best settings were kept by an earlier --save
     #[arg(long, requires = "tuned")]
     search: bool,
-    /// Rounds of the search at most; each changes one setting of the best so far
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "tuned")]
-    search_rounds: u32,
-    /// Lengths of loads in the search over those in the comparison
-    #[arg(long, value_name = "FACTOR", default_value_t = 0.5, value_parser = factor, requires = "tuned")]
+    /// Settings that the search tries of each scheduler; the best three meet again in loads of full length
+    #[arg(long, value_name = "N", default_value_t = 24, requires = "tuned", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    search_budget: u16,
+    /// Lengths of loads when they are tried first, over those in the comparison
+    #[arg(long, value_name = "FACTOR", default_value_t = SEARCH_SCALE, value_parser = factor, requires = "tuned")]
     search_scale: f64,
     /// Write throughput that tuned settings have to leave, in percent of the best default [default: the scenario's, 90]
     #[arg(long, value_name = "PERCENT", requires = "tuned")]
@@ -119,6 +128,24 @@ struct CompareArgs {
     /// Keep the best settings that were found, for later runs with --tuned
     #[arg(long, requires = "tuned")]
     save: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+struct BenchArgs {
+    /// Parts of kernel/bench.toml by the names of their scenarios [default: the short ones]
+    #[arg(value_name = "PART")]
+    parts: Vec<String>,
+    /// All parts: about two hours on two quiet processors
+    #[arg(long, conflicts_with = "parts")]
+    all: bool,
+    /// Only the settings that schedulers come with
+    #[arg(long)]
+    defaults: bool,
+    /// Search again, though the best settings were kept by an earlier run
+    #[arg(long, conflicts_with = "defaults")]
+    search: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -137,21 +164,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::List => list(&source),
         What::Run(args) => {
             let options = Options { schedulers: vec![args.scheduler.clone()], ..options(&args.common, &args.set)? };
-            measure(&source, &args.scenarios, &args.common, &options, None)
+            let parts = scenarios(&source, &args.scenarios)?.into_iter();
+            let parts = parts.map(|scenario| Part { scenario, options: options.clone(), keep: None, aims: Vec::new() });
+            measure::measure(&source, parts.collect(), &args.common, None)
         }
         What::Compare(args) => {
             let options = Options {
                 schedulers: args.schedulers.clone(),
                 tuned: args.tuned,
                 search_scale: args.search_scale,
-                search_rounds: args.search_rounds,
+                search_budget: usize::from(args.search_budget),
                 write_min_percent: args.min_writes,
                 repeat_percent_max: brisk_vm::refuse::REPEAT_PERCENT_MAX,
                 ..options(&args.common, &[])?
             };
             let keep = Keep { save: args.save, anew: args.search };
-            measure(&source, &args.scenarios, &args.common, &options, Some(keep))
+            let parts = scenarios(&source, &args.scenarios)?.into_iter();
+            let parts =
+                parts.map(|scenario| Part { scenario, options: options.clone(), keep: Some(keep), aims: Vec::new() });
+            measure::measure(&source, parts.collect(), &args.common, None)
         }
+        What::Bench(args) => bench(&source, args),
         What::Test(args) => test::run(&source, args),
     }
 }
@@ -164,10 +197,39 @@ fn options(common: &Common, set: &[String]) -> anyhow::Result<Options> {
         seeds: (0..common.seeds).map(|n| u64::from(common.seed) + u64::from(n)).collect(),
         scale: common.scale,
         search_scale: 1.0,
-        search_rounds: 0,
+        search_budget: 1,
+        also: Vec::new(),
         write_min_percent: None,
         repeat_percent_max: brisk_vm::refuse::REPEAT_PERCENT_MAX,
     })
+}
+
+fn scenarios(source: &Source, names: &[String]) -> anyhow::Result<Vec<Scenario>> {
+    Ok(match names {
+        [all] if all == "all" => Scenario::all(&source.scenarios())?,
+        names => names.iter().map(|name| Scenario::find(&source.scenarios(), name)).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Everything in `kernel/bench.toml`, or some parts of it.
+fn bench(source: &Source, args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    let bench = Bench::read(&source.path("kernel/bench.toml"))?;
+    let mut parts = Vec::new();
+    for (part, scenario) in bench.parts(&args.parts, args.all, &source.scenarios())? {
+        let common = options(&args.common, &[])?;
+        let options = Options {
+            schedulers: part.schedulers.clone(),
+            also: part.also(),
+            tuned: part.search_budget.is_some() && !args.defaults,
+            search_budget: part.search_budget.unwrap_or(1),
+            search_scale: SEARCH_SCALE,
+            scale: common.scale * part.scale,
+            ..common
+        };
+        let keep = Some(Keep { save: true, anew: args.search });
+        parts.push(Part { scenario, options, keep, aims: part.aims.clone() });
+    }
+    measure::measure(source, parts, &args.common, Some(&bench.judged))
 }
 
 fn list(source: &Source) -> anyhow::Result<ExitCode> {
@@ -183,176 +245,4 @@ fn list(source: &Source) -> anyhow::Result<ExitCode> {
     }
     crate::print(&format!("{table}\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What becomes of settings that were found.
-#[derive(Clone, Copy)]
-struct Keep {
-    save: bool,
-    anew: bool,
-}
-
-fn measure(
-    source: &Source,
-    names: &[String],
-    common: &Common,
-    options: &Options,
-    keep: Option<Keep>,
-) -> anyhow::Result<ExitCode> {
-    common.outputs.check(&source.scenarios())?;
-    let scenarios = match names {
-        [all] if all == "all" => Scenario::all(&source.scenarios())?,
-        names => names.iter().map(|name| Scenario::find(&source.scenarios(), name)).collect::<Result<_, _>>()?,
-    };
-    let session = Session::begin()?;
-    let mut failed = Vec::new();
-    let outcome = measured(&session, source, &scenarios, common, options, keep, &mut failed);
-    session.clear();
-    match outcome {
-        Ok(report) => {
-            common.outputs.write(&Document::Kernel(Box::new(report)))?;
-            for error in &failed {
-                eprintln!("brisk: {error:#}");
-            }
-            Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
-        }
-        Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => Ok(session.was_stopped()),
-        Err(error) => Err(error),
-    }
-}
-
-fn measured(
-    session: &Session,
-    source: &Source,
-    scenarios: &[Scenario],
-    common: &Common,
-    options: &Options,
-    keep: Option<Keep>,
-    failed: &mut Vec<anyhow::Error>,
-) -> anyhow::Result<KernelReport> {
-    let started = jiff::Timestamp::now();
-    let begun = std::time::Instant::now();
-    let prepare = |_: f64, doing: &str| session.show(0.0, doing);
-    let mut lab = Lab::prepare(source, &common.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
-    lab.time_limit = common.time_limit.map(Duration::from_secs);
-    lab.jobs = common.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    let mut options = options.clone();
-    if options.schedulers.is_empty() {
-        options.schedulers = lab.schedulers.names().map(str::to_owned).collect();
-    }
-    let mut measured = Vec::new();
-    for (place, scenario) in scenarios.iter().enumerate() {
-        let progress = |done: f64, doing: &str| {
-            session.show((place as f64 + done) / scenarios.len() as f64, &format!("{}: {doing}", scenario.name));
-        };
-        let file = kept(source, &common.kernel, scenario, &options);
-        let anew = keep.is_none_or(|keep| keep.anew);
-        let mut found = if options.tuned && !anew { read(&file)? } else { Found::new() };
-        let watch = Watch { stop: session.stop_flag(), progress: &progress };
-        let one = match compare::compare(&mut lab, scenario, &options, &mut found, watch) {
-            Err(error @ (Error::Refused { .. } | Error::TimeLimit { .. } | Error::Failed { .. }))
-                if scenarios.len() > 1 =>
-            {
-                // Hours of others are not lost to it.
-                failed.push(anyhow::Error::from(error).context(format!("scenario {}", scenario.name)));
-                continue;
-            }
-            other => other.with_context(|| format!("scenario {}", scenario.name))?,
-        };
-        if keep.is_some_and(|keep| keep.save) {
-            save(&file, &found)?;
-        }
-        measured.push(one);
-    }
-    if measured.iter().all(|one| one.rows.is_empty()) {
-        let told: Vec<String> = measured.iter().map(refusals).collect();
-        bail!("nothing was measured: {}", failed.first().map_or_else(|| told.join("; "), |error| format!("{error:#}")));
-    }
-    Ok(KernelReport {
-        header: Header {
-            schema_version: SCHEMA_VERSION,
-            started: started.to_string(),
-            duration_s: begun.elapsed().as_secs_f64(),
-            environment: Environment {
-                brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
-                kernel: lab.kernel.release.clone(),
-                architecture: std::env::consts::ARCH.to_owned(),
-                cpus: 1,
-                path: "a virtual machine".to_owned(),
-                file_system: None,
-                mount_options: None,
-                device: None,
-            },
-            io_engine: None,
-            seed: options.seeds.first().copied().unwrap_or_default(),
-            written_bytes: 0,
-            warnings: Vec::new(),
-        },
-        series: common.kernel.clone(),
-        scenarios: measured,
-    })
-}
-
-fn refusals(scenario: &KernelScenario) -> String {
-    let told: Vec<String> = scenario.refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
-    told.join("; ")
-}
-
-/// Where the settings are kept that were found for a scenario, on a kernel, with this share of writes to leave.
-fn kept(source: &Source, series: &str, scenario: &Scenario, options: &Options) -> PathBuf {
-    let least = options.write_min_percent.unwrap_or(scenario.write_min_percent);
-    source.work().join("tuned").join(series).join(format!("{}-{least}.toml", scenario.name))
-}
-
-/// Settings that an earlier search found; none when there was none.
-fn read(file: &Path) -> anyhow::Result<Found> {
-    #[derive(serde::Deserialize)]
-    struct One {
-        tried: u32,
-        settings: Settings,
-    }
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::new()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
-    };
-    let all: std::collections::BTreeMap<String, One> = toml::from_str(&text)
-        .with_context(|| format!("{} is damaged: remove it, or search again with --search", file.display()))?;
-    Ok(all.into_iter().map(|(name, one)| (name, (one.settings, one.tried))).collect())
-}
-
-fn save(file: &Path, found: &Found) -> anyhow::Result<()> {
-    #[derive(serde::Serialize)]
-    struct One<'a> {
-        tried: u32,
-        settings: &'a Settings,
-    }
-    let all: std::collections::BTreeMap<&String, One<'_>> =
-        found.iter().map(|(name, (settings, tried))| (name, One { tried: *tried, settings })).collect();
-    let text = toml::to_string(&all).context("cannot write the settings as TOML")?;
-    if let Some(dir) = file.parent() {
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    }
-    replace(file, format!("# Found by `brisk kernel compare --tuned --save`.\n{text}").as_bytes())?;
-    eprintln!("kept in {}", file.display());
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_found_is_read_as_it_was_saved() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let file = dir.path().join("6.12/one.toml");
-        assert_eq!(read(&file).expect("nothing yet"), Found::new());
-        let settings: Settings = [("nr_requests".to_owned(), "4".to_owned())].into();
-        let found: Found =
-            [("bfq".to_owned(), (settings, 17)), ("mq-deadline".to_owned(), (Settings::new(), 3))].into();
-        save(&file, &found).expect("saved");
-        assert_eq!(read(&file).expect("read"), found);
-        std::fs::write(&file, "bfq = 7").expect("written");
-        assert!(format!("{:#}", read(&file).expect_err("damaged")).contains("--search"));
-    }
 }

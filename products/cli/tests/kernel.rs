@@ -39,6 +39,8 @@ fn what_cannot_be_run_is_refused_before_anything_is_fetched() {
     assert!(refusal(tree(), &["run", "smoke", "--kernel", "six"]).contains("series of kernels"));
     assert!(refusal(tree(), &["run", "smoke", "--scale", "0"]).contains("0.01"));
     assert!(refusal(tree(), &["compare", "smoke", "--save"]).contains("--tuned"));
+    assert!(refusal(tree(), &["bench", "smok"]).contains("no part 'smok'"));
+    assert!(refusal(tree(), &["bench", "sync", "--all"]).contains("--all"));
 }
 
 #[test]

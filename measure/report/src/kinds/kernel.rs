@@ -1,5 +1,7 @@
 //! The kernel lab: what schedulers make of reads beside writes in the virtual machine, scenario by scenario.
 
+mod aims;
+
 use brisk_core::units::format_bytes;
 use brisk_results::{KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide};
 
@@ -22,9 +24,32 @@ pub(crate) fn section(report: &KernelReport) -> Section {
             [one] => one.question.clone(),
             _ => "What do I/O schedulers make of reads beside writes on flash?".to_owned(),
         },
-        verdict: report.scenarios.iter().flat_map(verdict).collect(),
-        figures: report.scenarios.iter().flat_map(figures).collect(),
+        verdict: if report.aims.is_empty() {
+            report.scenarios.iter().flat_map(verdict).collect()
+        } else {
+            let refused = report.scenarios.iter().flat_map(refusals);
+            aims::verdict(&report.aims).into_iter().chain(refused).collect()
+        },
+        figures: if report.aims.is_empty() {
+            report.scenarios.iter().flat_map(figures).collect()
+        } else {
+            // On a terminal the aims tell enough of many scenarios.
+            let scenarios = report.scenarios.iter().flat_map(figures).map(|mut figure| {
+                figure.tables.iter_mut().for_each(|table| table.in_terminal = false);
+                figure.tables_open = false;
+                figure
+            });
+            std::iter::once(aims::figure(&report.aims)).chain(scenarios).collect()
+        },
     }
+}
+
+/// Schedulers without figures.
+fn refusals(scenario: &KernelScenario) -> Vec<String> {
+    let told = |(name, why): &(String, String)| {
+        format!("{name} has no figures in {}: {}.", scenario.name, why.trim_end_matches('.'))
+    };
+    scenario.refused.iter().map(told).collect()
 }
 
 /// The side that somebody waits for beside others, or the only one.
@@ -87,12 +112,7 @@ fn verdict(scenario: &KernelScenario) -> Vec<String> {
             ),
         });
     }
-    said.extend(
-        scenario
-            .refused
-            .iter()
-            .map(|(name, why)| format!("{name} has no figures in {}: {}.", scenario.name, why.trim_end_matches('.'))),
-    );
+    said.extend(refusals(scenario));
     said
 }
 
@@ -173,7 +193,7 @@ fn fidelity(scenario: &KernelScenario) -> String {
     let of = &scenario.fidelity;
     format!(
         "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \
-         requests ({} allowed) and by {} of those of equal jobs, in {} of {}.",
+         requests ({} allowed) and by {} of those of equal jobs, in {} of {}{}.",
         format::us(of.lateness_ns_mean / 1e3),
         format::us(of.lateness_ns_bound / 1e3),
         format::percent(of.repeat_percent),
@@ -181,6 +201,10 @@ fn fidelity(scenario: &KernelScenario) -> String {
         format::percent(of.repeat_percent_of_jobs),
         format::plural(of.boots.into(), "boot"),
         format::plural(of.cases.into(), "case"),
+        match of.kept {
+            0 => String::new(),
+            kept => format!(", {kept} of which an earlier run had measured"),
+        }
     )
 }
 

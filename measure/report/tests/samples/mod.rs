@@ -8,10 +8,11 @@ use brisk_core::stats::Summary;
 use brisk_results::{
     BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
     Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, FrontierLoad, FrontierMeasure,
-    FrontierPoint, FrontierReport, Header, JobResult, KernelDevice, KernelFidelity, KernelLoad, KernelMeasure,
-    KernelReport, KernelRow, KernelScenario, KernelSide, Latency, Pattern, ProfileCell, ProfileJudged, ProfileMeter,
-    ProfilePick, ProfileReport, ProfileSetting, ProfileWorkload, SCHEMA_VERSION, SchedulerPoint, SchedulersReport,
-    SlowdownReport, SlowdownRow, SyncResult, Warning,
+    FrontierPoint, FrontierReport, Header, JobResult, KernelAim, KernelAimed, KernelDevice, KernelFidelity,
+    KernelFigure, KernelLoad, KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide, KernelVerdict,
+    Latency, Pattern, ProfileCell, ProfileJudged, ProfileMeter, ProfilePick, ProfileReport, ProfileSetting,
+    ProfileWorkload, SCHEMA_VERSION, SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow, SyncResult,
+    Warning,
 };
 
 const LOADS: [(Pattern, Direction); 4] = [
@@ -469,6 +470,64 @@ fn kernel_side(side: &str, jobs: u32, delay_us: f64, bytes_per_s: f64, slowdown:
     }
 }
 
+/// The same, held against aims: one reached, one missed in one of two loads, one without figures.
+pub fn kernel_bench() -> KernelReport {
+    let aimed = |load: &str, found: f64, value: Option<f64>, peer: Option<&str>, at_most: f64| KernelAimed {
+        load: load.into(),
+        settings: String::new(),
+        found: value.map(|_| seven(found)),
+        peer: peer.map(str::to_owned),
+        peer_found: peer.map(|_| seven(found * 1.1)),
+        value,
+        value_worst: value.map(|value| value * 1.02),
+        verdict: match value {
+            Some(value) if value <= at_most => KernelVerdict::Reached,
+            Some(_) => KernelVerdict::Missed,
+            None => KernelVerdict::Unknown,
+        },
+        why: value.is_none().then(|| "no setting leaves the others enough".to_owned()),
+    };
+    let aim = |words: &str, side: &str, figure: KernelFigure, at_most: f64, loads: Vec<KernelAimed>| KernelAim {
+        words: words.into(),
+        scenario: "one-reader-four-writers".into(),
+        scheduler: "smartio".into(),
+        side: side.into(),
+        figure,
+        at_most,
+        loads,
+    };
+    let peer = Some("mq-deadline nr_requests=4");
+    let mut report = kernel();
+    report.scenarios[0].fidelity.kept = 40;
+    report.aims = vec![
+        aim(
+            "a read at most twice as long as alone",
+            "read",
+            KernelFigure::Slowdown,
+            2.0,
+            vec![aimed("1 reader beside 4 writers", 1.6, Some(1.6), None, 2.0)],
+        ),
+        aim(
+            "mixes at most 2 % behind the fastest",
+            "mixed",
+            KernelFigure::Requests,
+            1.02,
+            vec![
+                aimed("random, 10 % reads", 9_000.0, Some(0.97), peer, 1.02),
+                aimed("random, 90 % reads", 20_000.0, Some(1.043), peer, 1.02),
+            ],
+        ),
+        aim(
+            "no write waits",
+            "write",
+            KernelFigure::DelayMax,
+            1e5,
+            vec![aimed("random, 10 % reads", 0.0, None, None, 1e5)],
+        ),
+    ];
+    report
+}
+
 /// The kernel lab: readers beside writers, and mixes.
 pub fn kernel() -> KernelReport {
     let settings: &[(&str, &str)] = &[("nr_requests", "4"), ("writes_starved", "16")];
@@ -528,11 +587,12 @@ pub fn kernel() -> KernelReport {
             repeat_percent_of_jobs: 0.4,
             boots: 3,
             cases: 121,
+            kept: 0,
         },
     };
     let mut head = header(None);
     (head.environment.kernel, head.environment.cpus, head.io_engine) = ("6.12.1-cloud-amd64".into(), 1, None);
-    KernelReport { header: head, series: "6.12".into(), scenarios: vec![scenario] }
+    KernelReport { header: head, series: "6.12".into(), scenarios: vec![scenario], aims: Vec::new() }
 }
 
 /// One of each kind, as a good run writes them.
@@ -552,6 +612,7 @@ pub fn all() -> Vec<Document> {
         Document::Prove(Box::new(apps::prove())),
         Document::Profile(Box::new(profile())),
         Document::Kernel(Box::new(kernel())),
+        Document::Kernel(Box::new(kernel_bench())),
     ]
 }
 
@@ -641,6 +702,11 @@ pub fn ugly() -> Vec<Document> {
     lab.scenarios[0].rows[0].loads[0].sides.clear();
     lab.scenarios[0].refused[0].1 = hostile.into();
     lab.scenarios.push(KernelScenario { rows: Vec::new(), loads: Vec::new(), ..lab.scenarios[0].clone() });
+    let mut bench_lab = kernel_bench();
+    bench_lab.header = head.clone();
+    bench_lab.aims[0].words = hostile.into();
+    bench_lab.aims[0].loads[0].why = Some(hostile.into());
+    bench_lab.aims[1].loads.clear();
     let mut few = concurrency();
     few.header = head;
     few.points.truncate(1);
@@ -658,5 +724,6 @@ pub fn ugly() -> Vec<Document> {
         Document::WhatIf(Box::new(what_if)),
         Document::Profile(Box::new(odd)),
         Document::Kernel(Box::new(lab)),
+        Document::Kernel(Box::new(bench_lab)),
     ]
 }

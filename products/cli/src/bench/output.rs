@@ -46,30 +46,51 @@ impl Outputs {
     /// # Errors
     /// The first of all that failed; later ones are printed.
     pub(crate) fn write(&self, document: &Document) -> anyhow::Result<()> {
-        let json = || Ok(serde_json::to_string_pretty(document).context("cannot write the result as JSON")? + "\n");
-        let page = || brisk_report::html(std::slice::from_ref(document));
-        let mut first = Ok(());
-        let mut tried = |outcome: anyhow::Result<()>| match outcome {
-            Err(error) if first.is_err() => eprintln!("brisk: {error:#}"),
-            Err(error) => first = Err(error),
-            Ok(()) => {}
-        };
-        // JSON before all: everything else can be made of it.
-        if let Some(file) = file_of(self.json.as_ref()) {
-            tried(json().and_then(|json| replace(file, json.as_bytes())));
-        }
-        if let Some(file) = file_of(self.html.as_ref()) {
-            tried(replace(file, page().as_bytes()));
-        }
-        tried(if self.json.as_deref().is_some_and(is_standard) {
-            json().and_then(|json| print(&json))
+        let files = self.keep(document);
+        let printed = if self.json.as_deref().is_some_and(is_standard) {
+            json(document).and_then(|json| print(&json))
         } else if self.html.as_deref().is_some_and(is_standard) {
-            print(&page())
+            print(&page(document))
         } else {
             // comfy-table asks the terminal, and knows when there is none.
             print(&brisk_report::terminal(document, comfy_table::Table::new().width()))
-        });
-        first
+        };
+        first_of(files, printed)
+    }
+
+    /// Writes the files alone: what there is so far.
+    ///
+    /// # Errors
+    /// The first of all that failed; later ones are printed.
+    pub(crate) fn keep(&self, document: &Document) -> anyhow::Result<()> {
+        // JSON before all: everything else can be made of it.
+        let mut done = Ok(());
+        if let Some(file) = file_of(self.json.as_ref()) {
+            done = json(document).and_then(|json| replace(file, json.as_bytes()));
+        }
+        if let Some(file) = file_of(self.html.as_ref()) {
+            done = first_of(done, replace(file, page(document).as_bytes()));
+        }
+        done
+    }
+}
+
+fn json(document: &Document) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(document).context("cannot write the result as JSON")? + "\n")
+}
+
+fn page(document: &Document) -> String {
+    brisk_report::html(std::slice::from_ref(document))
+}
+
+/// The first of two that failed; the other is printed.
+fn first_of(before: anyhow::Result<()>, after: anyhow::Result<()>) -> anyhow::Result<()> {
+    match (before, after) {
+        (Err(before), Err(after)) => {
+            eprintln!("brisk: {after:#}");
+            Err(before)
+        }
+        (before, after) => before.and(after),
     }
 }
 

@@ -85,6 +85,11 @@ impl Session {
         self.bar.set_message(doing.to_owned());
     }
 
+    /// Says something above the bar, also where there is none.
+    pub(crate) fn say(&self, words: &str) {
+        self.bar.suspend(|| eprintln!("{words}"));
+    }
+
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

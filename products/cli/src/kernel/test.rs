@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use brisk_vm::compare::{self, Found, Options};
 use brisk_vm::lab::Lab;
+use brisk_vm::qemu::Clock;
 use brisk_vm::scenario::Scenario;
 use brisk_vm::schedulers::Settings;
 use brisk_vm::sources::Source;
@@ -75,7 +76,12 @@ fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> 
             tell(name, verdict);
         }
         for test in tests.iter().filter(|test| wanted(&test.name)) {
-            tell(&test.name, &test.run(&lab, watch)?);
+            let verdict = test.run(&lab, watch)?;
+            let name = match test.clock() {
+                Clock::Instructions => test.name.clone(),
+                Clock::Host => format!("{} ({} processors, the host's time)", test.name, test.cpus()),
+            };
+            tell(&name, &verdict);
         }
     }
     Ok(failed)
@@ -97,7 +103,8 @@ fn smoke(source: &Source, series: &str, args: &Args, watch: Watch<'_>) -> brisk_
         seeds: vec![1],
         scale: 1.0,
         search_scale: 1.0,
-        search_rounds: 0,
+        search_budget: 1,
+        also: Vec::new(),
         write_min_percent: None,
         repeat_percent_max: brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX,
     };

@@ -1,0 +1,189 @@
+//! Cases that were measured before: with virtual time a case is a pure function of what goes into it, so that a run that was
+//! stopped goes on where it was, and a repeat measures only what has changed.
+//!
+//! A record's key is the text of everything that goes in: the kernel, the emulator, the guest's functions, the case's own
+//! paragraph of the plan, and digests of the programs and modules that it uses. The name of its file is a digest of the key,
+//! and the key stands in the file, so that a digest that meets twice is no wrong answer. Only boots that held all bounds are
+//! kept, each record with what its boot was held against.
+//!
+//! Properties, each with a test: what was put is found; whatever changes in the key, nothing is found; a damaged record is
+//! no record.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::console::CaseOutput;
+use crate::error::{Error, Result};
+use crate::image;
+use crate::plan;
+use crate::refuse::Fidelity;
+use crate::scenario::Scenario;
+use crate::schedulers::Schedulers;
+use crate::sources::Kernel;
+
+/// A case with its boot's worth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    key: String,
+    /// What the case said.
+    pub output: CaseOutput,
+    /// How good its boot was.
+    pub fidelity: Fidelity,
+}
+
+/// Records of one kernel.
+#[derive(Debug, Clone)]
+pub struct Store {
+    folder: PathBuf,
+    /// What all cases of this kernel have in common.
+    common: String,
+    /// Digests of the schedulers' modules; none of those that the kernel holds itself.
+    modules: BTreeMap<String, String>,
+}
+
+impl Store {
+    /// The store in `folder` for cases of `schedulers` on `kernel`.
+    ///
+    /// # Errors
+    /// When a program or module that goes into the guest cannot be read, or there is no emulator.
+    pub fn of(folder: PathBuf, kernel: &Kernel, init: &Path, schedulers: &Schedulers) -> Result<Self> {
+        let version = Command::new("qemu-system-x86_64").arg("--version").output();
+        let version =
+            version.map_err(|_| Error::NoProgram { program: "qemu-system-x86_64", package: "qemu-system-x86" })?;
+        let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
+        let mut common = format!("{}\n{version}\n", kernel.release);
+        for path in [init, &kernel.built().join("probe"), &kernel.built().join("brisk_flash.ko")] {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            common.push_str(&format!("{name} {}\n", digest(&std::fs::read(path).map_err(Error::io("read", path))?)));
+        }
+        common.push_str(&format!("functions {}\n", digest(plan::FUNCTIONS.as_bytes())));
+        let mut modules = BTreeMap::new();
+        for scheduler in schedulers.iter() {
+            if let Some(name) = &scheduler.module
+                && let Some(content) = image::module(kernel, name)?
+            {
+                modules.insert(scheduler.name.clone(), digest(&content));
+            }
+        }
+        Ok(Self { folder, common, modules })
+    }
+
+    /// The key of a case.
+    #[must_use]
+    pub fn key(&self, scenario: &Scenario, case: &Case, scale: f64) -> String {
+        let module = self.modules.get(&case.setup.scheduler).map_or("built in", String::as_str);
+        // The number of a case in its boot is no part of it.
+        let paragraph = plan::paragraph(scenario, 0, case, scale);
+        format!("{}module {module}\nmemory {}\n{paragraph}", self.common, scenario.memory_bytes())
+    }
+
+    /// The record of this key, when there is one of a boot whose repeat differed by no more than `repeat_percent_max`.
+    #[must_use]
+    pub fn get(&self, key: &str, repeat_percent_max: f64) -> Option<Record> {
+        let text = std::fs::read_to_string(self.file(key)).ok()?;
+        let record: Record = serde_json::from_str(&text).ok()?;
+        (record.key == key && record.fidelity.repeat_percent <= repeat_percent_max).then_some(record)
+    }
+
+    /// Keeps a case.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn put(&self, key: String, output: &CaseOutput, fidelity: Fidelity) -> Result<()> {
+        let file = self.file(&key);
+        let record = Record { key, output: output.clone(), fidelity };
+        let text = serde_json::to_string(&record).expect("numbers and text are JSON");
+        std::fs::create_dir_all(&self.folder).map_err(Error::io("make", &self.folder))?;
+        // Whole or not at all, also when two put the same.
+        let new = file.with_extension(format!("{}.new", std::process::id()));
+        std::fs::write(&new, text).map_err(Error::io("write", &new))?;
+        std::fs::rename(&new, &file).map_err(Error::io("write", &file))
+    }
+
+    fn file(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{}.json", digest(key.as_bytes())))
+    }
+}
+
+/// FNV-1a of 64 bits, in hexadecimal digits: told from others, not proof against somebody who means to deceive.
+fn digest(bytes: &[u8]) -> String {
+    let hash = bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Setup, cases};
+
+    fn store(dir: &Path) -> Store {
+        Store { folder: dir.join("cases"), common: "6.12\n".to_owned(), modules: BTreeMap::new() }
+    }
+
+    fn fidelity(repeat_percent: f64) -> Fidelity {
+        Fidelity { repeat_percent, ..Fidelity::default() }
+    }
+
+    fn scenario() -> Scenario {
+        let text = "title = \"t\"\nquestion = \"q?\"\ndevice = { preset = \"ufs-3.1\", size = \"64MiB\" }\n\
+            [[load]]\nname = \"l\"\nseconds = 5\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \"op=read\"\n";
+        Scenario::parse("t", text, Path::new("/nowhere")).expect("valid")
+    }
+
+    #[test]
+    fn what_was_put_is_found_where_its_boot_was_good_enough() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = store(dir.path());
+        let output = CaseOutput { ended: true, ..CaseOutput::default() };
+        assert_eq!(store.get("key", 1.0), None);
+        store.put("key".to_owned(), &output, fidelity(0.5)).expect("kept");
+        assert_eq!(store.get("key", 1.0).expect("found").output, output);
+        assert_eq!(store.get("key", 0.4), None, "a stricter run measures again");
+        assert_eq!(store.get("other", 1.0), None);
+    }
+
+    #[test]
+    fn a_damaged_record_and_one_of_another_key_are_none() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = store(dir.path());
+        store.put("key".to_owned(), &CaseOutput::default(), fidelity(0.0)).expect("kept");
+        std::fs::copy(store.file("key"), store.file("other")).expect("copied");
+        assert_eq!(store.get("other", 1.0), None);
+        std::fs::write(store.file("key"), "{\"key\":\"key\"").expect("written");
+        assert_eq!(store.get("key", 1.0), None);
+    }
+
+    #[test]
+    fn whatever_goes_in_is_in_the_key() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = store(dir.path());
+        let scenario = scenario();
+        let setup = |scheduler: &str| Setup { scheduler: scheduler.to_owned(), settings: Default::default() };
+        let none = cases(&scenario, &setup("none"), &[1, 2]);
+        let other = cases(&scenario, &setup("bfq"), &[1]);
+        let newer = Store { common: "6.13\n".to_owned(), ..store.clone() };
+        let with = |digest: &str| {
+            let modules = [("none".to_owned(), digest.to_owned())].into();
+            Store { modules, ..store.clone() }.key(&scenario, &none[0], 1.0)
+        };
+        let keys = [
+            store.key(&scenario, &none[0], 1.0),
+            store.key(&scenario, &none[1], 1.0),
+            store.key(&scenario, &none[0], 2.0),
+            with("a module"),
+            with("another"),
+            store.key(&scenario, &other[0], 1.0),
+            newer.key(&scenario, &none[0], 1.0),
+        ];
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "key {i} is one of those before");
+        }
+        assert_eq!(keys[0], store.key(&scenario, &none[0], 1.0));
+    }
+}
