@@ -261,8 +261,9 @@ impl Model {
         farthest.clamp(REACH_MIN, REACH_MAX)
     }
 
-    /// The setting of least mean cost among those that were worse than the device's own for none of the workloads: neither dearer nor,
-    /// where energy counts at all, slower by more than the configuration allows. With its mean cost; `None` when there is none.
+    /// The setting of least mean cost among those that were worse than the device's own for none of the workloads: neither
+    /// dearer nor, where energy counts at all, slower by more than the configuration allows. With its mean cost; `None` when
+    /// there is none.
     #[must_use]
     pub fn safe(&self, config: &Config, delay_share: f64) -> Option<(&Setting, f64)> {
         let plain = self.workloads.first()?.cells.iter().map(|cell| &cell.setting).filter(|s| **s != self.own);
@@ -287,8 +288,9 @@ impl Model {
     /// What to do with `pattern`, seen under `in_force`, when delay counts for `delay_share` of the cost.
     ///
     /// The cost of a setting is the geometric mean of its energy and delay over those of the device's own setting, weighted
-    /// by `delay_share` (a saving that cannot be told from none counts as none), and over the nearest workloads, weighted by the inverse square of their distance. Where energy
-    /// counts at all, a setting that is slower than the device's own by more than the configuration allows is left out.
+    /// by `delay_share` (a saving that cannot be told from none counts as none), and over the nearest workloads, weighted by
+    /// the inverse square of their distance. Where energy counts at all, a setting that is slower than the device's own by
+    /// more than the configuration allows is left out.
     #[must_use]
     pub fn advise(&self, config: &Config, in_force: &Setting, pattern: &Pattern, delay_share: f64) -> Option<Advice> {
         let mut near: Vec<(f64, &Workload)> = self

@@ -6,8 +6,8 @@
 //!
 //! It is replayed as it was: each request when it is due, whether or not those before were answered. What is replayed in a
 //! cell is the stretch of the cell's length with the most requests, since a recording of minutes has much in it that asks
-//! nothing. Offsets are widened to blocks of 4 KiB, as the device would see them, and wrapped into the work file; each target has
-//! its own stretch of it.
+//! nothing. Offsets are widened to blocks of 4 KiB, as the device would see them, and wrapped into the work file; each
+//! target has its own stretch of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use brisk_smartstorage::Model;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Number, Value};
 
 use crate::error::{Error, Result};
 
@@ -17,6 +18,8 @@ use crate::error::{Error, Result};
 pub const PROFILES: &str = "/var/lib/brisk/profiles";
 /// The part of this engine.
 const ENGINE: &str = "smartstorage";
+/// Digits of a number that are kept.
+const DIGITS: usize = 6;
 /// A longer name is cut.
 const NAME_CHARACTERS_MAX: usize = 120;
 
@@ -58,14 +61,32 @@ fn checked(path: &Path, model: Model) -> Result<Model> {
     }
 }
 
-/// Keeps a profile. Gives its file.
+/// Keeps a profile, its numbers to six digits. Gives its file.
 ///
 /// # Errors
 /// When the file cannot be written.
 pub fn save(profiles: &Path, model: &Model) -> Result<PathBuf> {
     let path = file_of(profiles, &model.device);
-    write(&path, model)?;
+    let failed = |error: serde_json::Error| Error::File { doing: "write", path: path.clone(), source: error.into() };
+    let mut value = serde_json::to_value(model).map_err(failed)?;
+    shorten(&mut value);
+    write(&path, &value)?;
     Ok(path)
+}
+
+/// Rounds all that is not whole: rounds of a cell differ in the third digit at best, and whoever reads profiles has a limit.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let exact = number.as_f64().unwrap_or(0.0);
+            if let Some(short) = format!("{exact:.*e}", DIGITS - 1).parse().ok().and_then(Number::from_f64) {
+                *number = short;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(values) => values.values_mut().for_each(shorten),
+        _ => {}
+    }
 }
 
 /// Reads a file; `None` when it is not there.
@@ -147,6 +168,15 @@ mod tests {
         write(&file_of(dir.path(), "old"), &old).expect("written");
         let error = load(dir.path(), "old").expect_err("of another version").to_string();
         assert!(error.contains("old.json") && error.contains("version 0"), "{error}");
+    }
+
+    #[test]
+    fn numbers_are_kept_to_six_digits() {
+        let mut value =
+            serde_json::json!({"a": [1.0 / 3.0, 2e-9 / 3.0, 123_456.789, 0.0], "b": 7, "c": {"d": 1e12 / 7.0}});
+        shorten(&mut value);
+        let short = serde_json::json!({"a": [0.333333, 6.66667e-10, 123_457.0, 0.0], "b": 7, "c": {"d": 1.42857e11}});
+        assert_eq!(value, short);
     }
 
     #[test]

@@ -226,5 +226,13 @@ fn keep(known: Option<Model>, options: &Options, measured: Measured) -> brisk_pr
         return report::of_judgement(&known, measured, options, &file);
     }
     store::save(&options.profiles, &measured.model)?;
+    let limit_bytes = brisk_daemon::profiles::FILE_BYTES_MAX;
+    if std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > limit_bytes) {
+        eprintln!(
+            "brisk: warning: {} is larger than the {} KiB that briskd reads of a profile: measure fewer workloads or rounds",
+            file.display(),
+            limit_bytes >> 10
+        );
+    }
     Ok(report::of_profile(measured, options, Some(&file)))
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 /// Where they are.
 pub const DIR: &str = "/var/lib/brisk/profiles";
 
-/// Larger files are none of ours.
-const FILE_BYTES_MAX: u64 = 256 << 10;
+/// Larger files are none of ours, and left out.
+pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// A record holds all of them in one piece.
 const ALL_BYTES_MAX: usize = 512 << 10;
 
