@@ -290,8 +290,9 @@ fn the_device_shows_the_queue_depth_of_the_preset() {
         let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M", "--set", set]);
         let status = lab.json(&["ctl", &device]);
         assert_eq!(status["depth_requests"], depth);
+        // On a machine that is short of processors the depth shown is what they left of it, and another reason says so.
         let reasons = status["fidelity"]["reasons"].to_string();
-        assert!(!reasons.contains("queue depth"), "{reasons}");
+        assert!(!reasons.contains("queue depth") || reasons.contains("waited for a processor"), "{reasons}");
         lab.brisk(&["down", &device]);
     }
     lab.nothing_is_left();
