@@ -4,9 +4,9 @@
 //! show inside, and in it a block device that is the C core of `brisk-flash` behind a timer. A [`scenario`] is a file: the
 //! device, loads of jobs, bounds. A [`plan`] is a shell script for the guest, made of [`case`]s: one load under one setting
 //! of one scheduler with one seed. What the guest says on its console is read by [`console`], held against the bounds by
-//! [`refuse`], summed up by [`figures`] and, for settings, fed to [`search`]; [`bench`] says what is compared, [`aims`] what of it was
-//! aimed at. All of these are pure; what touches this
-//! machine is [`sources`] (scripts that fetch and build), [`image`] (the initramfs), [`store`] (cases measured before), [`qemu`] and, above them, [`lab`].
+//! [`refuse`], summed up by [`figures`] and, for settings, fed to [`search`]; [`mod@bench`] says what is compared, [`aims`] what
+//! of it was aimed at. All of these are pure; what touches this machine is [`sources`] (scripts that fetch and build), [`image`]
+//! (the initramfs), [`store`] (cases measured before), [`qemu`] and, above them, [`lab`].
 //!
 //! Terms: a *side* is what the jobs of a load have in common (`read`, `write`, ...). *Lateness* is how much later than asked
 //! the device's timer fired. A *boot* runs many cases, each on a fresh device, and its first one again at the end.
