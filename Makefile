@@ -30,7 +30,7 @@ bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minute
 kernel-test: ## the kernel parts in a virtual machine: every scheduler, every test of kernel/tests (6.12, 6.1; DEBUG=1: with checks)
 	@scripts/kernel-test $(if $(DEBUG),--kernel 6.12-debug)
 
-kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held against aims (about 15 minutes, a repeat 5)
+kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held against aims (minutes; a repeat is shorter)
 	@scripts/kernel-bench
 
 dist: build ## binaries, man pages and shell completions in target/dist
