@@ -151,6 +151,15 @@ impl Knob {
             Self::IoPriority { .. } | Self::Group { .. } => None,
         }
     }
+
+    /// The group that it belongs to.
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        match self {
+            Self::IoPriority { group } | Self::Group { group, .. } => Some(group),
+            Self::Queue { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Knob {

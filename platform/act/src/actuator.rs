@@ -20,7 +20,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockQueue, Error, Journal, Paths, Report};
+use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
 
 /// What became of a knob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +115,8 @@ pub struct Actuator {
     identities: BTreeMap<String, Identity>,
     /// Where groups were found the last time.
     groups: BTreeMap<String, Vec<PathBuf>>,
+    /// Knobs of groups that need no look, with what was wanted and what to say of it again.
+    settled_groups: BTreeMap<Knob, (String, Outcome)>,
     /// Devices that need no look, with what was wanted and what to say of it again.
     settled: BTreeMap<String, Settled>,
 }
@@ -140,6 +142,7 @@ impl Actuator {
             fresh: BTreeMap::new(),
             identities: BTreeMap::new(),
             groups: BTreeMap::new(),
+            settled_groups: BTreeMap::new(),
             settled: BTreeMap::new(),
         })
     }
@@ -157,14 +160,21 @@ impl Actuator {
         self.apply_changed(targets)
     }
 
-    /// Has [`Self::apply_changed`] look at every device again: somebody may have changed something.
+    /// Has [`Self::apply_changed`] look at every device and group again: somebody may have changed something.
     pub fn look_again(&mut self) {
         self.settled.clear();
+        self.look_at_groups_again();
+    }
+
+    /// Has [`Self::apply_changed`] look at every group again: for changes by others, of which nobody is told, and for threads
+    /// that came without having been made by one that has the group's priority.
+    pub fn look_at_groups_again(&mut self) {
+        self.settled_groups.clear();
     }
 
     /// As [`Self::apply`], for a caller who hears of what others change and then calls [`Self::look_again`]: a device of which
-    /// the same is wanted as the last time is not looked at, because reading all settings of many devices costs more than
-    /// everything else.
+    /// the same is wanted as the last time is not looked at, and neither is a group once all its threads had what is wanted,
+    /// because reading all settings of many devices and finding all processes of a group costs more than everything else.
     pub fn apply_changed(&mut self, targets: &[(Knob, String)]) -> Vec<Applied> {
         let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
         let mut priorities: BTreeMap<String, String> = BTreeMap::new();
@@ -206,7 +216,34 @@ impl Actuator {
         }
         outcomes.extend(self.apply_priorities(&priorities));
         outcomes.extend(self.apply_group_settings(&group_settings));
+        let is_named = |group: &str| {
+            priorities.contains_key(group) || group_settings.keys().any(|(named, _)| named.as_str() == group)
+        };
+        self.groups.retain(|group, _| is_named(group));
+        self.settled_groups.retain(|knob, _| knob.group().is_some_and(is_named));
         outcomes.into_iter().map(|(knob, outcome)| Applied { knob, outcome }).collect()
+    }
+
+    /// What is to be said of a knob of a group that needs no look.
+    fn settled_group(&self, knob: &Knob, value: &str) -> Option<Outcome> {
+        self.settled_groups.get(knob).filter(|(wanted, _)| wanted == value).map(|(_, outcome)| outcome.clone())
+    }
+
+    /// All that goes by the name of a group. Where control groups of that name are is remembered while they are there; the
+    /// processes of a session come and go without a word.
+    fn dirs_of(&mut self, group: &str) -> Result<Vec<PathBuf>, Error> {
+        let is_session = groups::session(group).is_some();
+        match self.groups.get(group) {
+            Some(dirs) if !is_session && dirs.iter().all(|dir| dir.is_dir()) => Ok(dirs.clone()),
+            _ => {
+                let dirs = groups::named(&self.paths, group)?;
+                self.groups.remove(group);
+                if !is_session && !dirs.is_empty() {
+                    self.groups.insert(group.to_owned(), dirs.clone());
+                }
+                Ok(dirs)
+            }
+        }
     }
 
     fn apply_and_settle(

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::SESSION;
@@ -19,6 +19,9 @@ use crate::{Error, Paths};
 
 /// What a thread shows that nobody gave a priority.
 pub(crate) const NONE: &str = "none";
+
+/// What is read of a process's `stat`: its name has 15 bytes or, that of a kernel thread, 63, and a number at most 10 digits.
+const STAT_BYTES: usize = 256;
 
 /// How often threads are looked for that were made meanwhile by one that had no priority yet.
 const PASSES_MAX: u32 = 4;
@@ -71,9 +74,12 @@ fn processes(paths: &Paths, session: u32) -> Vec<PathBuf> {
     dirs_in(&paths.proc).filter(is_process).filter(|dir| session_of(dir) == Some(session)).collect()
 }
 
-/// The session of a process: the fourth word behind its name, which may hold anything (proc_pid_stat(5)).
+/// The session of a process: the fourth word behind its name, which may hold anything (proc_pid_stat(5)). It is near the
+/// beginning, and all processes of the machine are asked: one read is enough.
 fn session_of(dir: &Path) -> Option<u32> {
-    let stat = fs::read(dir.join("stat")).ok()?;
+    let mut begin = [0; STAT_BYTES];
+    let length = fs::File::open(dir.join("stat")).ok()?.read(&mut begin).ok()?;
+    let stat = &begin[..length];
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace().nth(3)?.parse().ok()
 }
@@ -127,13 +133,22 @@ pub(crate) fn takers(groups: &[PathBuf]) -> usize {
     threads(groups).into_iter().filter(|thread| matches!(ioprio::get(*thread), Ok(None))).count()
 }
 
-/// Gives `value` to threads that have none, or one from us. Gives how many got it.
+/// What came of giving a priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// Threads that were there.
+    pub threads: usize,
+    /// Those of them that got it, and did not have it.
+    pub changed: usize,
+}
+
+/// Gives `value` to threads that have none, or one from us.
 ///
 /// # Errors
 /// When the kernel refuses one; those before it have it.
-pub(crate) fn give(entry: &PriorityEntry, groups: &[PathBuf], value: Option<IoPriority>) -> Result<usize, Error> {
+pub(crate) fn give(entry: &PriorityEntry, groups: &[PathBuf], value: Option<IoPriority>) -> Result<Given, Error> {
     let ours: Vec<IoPriority> = entry.values.iter().filter_map(|text| text.parse().ok()).collect();
-    let mut given = 0;
+    let mut changed = 0;
     let mut seen = BTreeSet::new();
     for _ in 0..PASSES_MAX {
         let fresh: Vec<u32> = threads(groups).into_iter().filter(|thread| seen.insert(*thread)).collect();
@@ -146,7 +161,7 @@ pub(crate) fn give(entry: &PriorityEntry, groups: &[PathBuf], value: Option<IoPr
                 _ => continue,
             }
             match ioprio::set(thread, value) {
-                Ok(()) => given += 1,
+                Ok(()) => changed += 1,
                 Err(error) if is_gone(&error) => {}
                 Err(source) => {
                     let value = value.map_or_else(|| NONE.to_owned(), |value| value.to_string());
@@ -155,7 +170,7 @@ pub(crate) fn give(entry: &PriorityEntry, groups: &[PathBuf], value: Option<IoPr
             }
         }
     }
-    Ok(given)
+    Ok(Given { threads: seen.len(), changed })
 }
 
 /// Takes away what an entry says was given. `false` when the group is gone.

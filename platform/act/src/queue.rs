@@ -4,7 +4,8 @@
 //! throttling; `nr_requests` resets `async_depth`, and `max_sectors_kb` the read-ahead; under the scheduler `none` a write
 //! to `nr_requests` resizes the *driver tags* themselves, which then stay that small through later changes of scheduler,
 //! although `nr_requests` shows something else. So who changes one journals every other that it may disturb
-//! ([`BlockQueue::disturbed_by`]), and puts it back ([`settle`]).
+//! ([`BlockQueue::disturbed_by`]), and puts it back ([`settle`]). The two requests that a scheduler has on a driver with one
+//! tag come back only with the scheduler, chosen anew.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -241,6 +242,9 @@ impl BlockQueue {
             Ok(now) if now == value => return Ok(()),
             _ => {}
         }
+        if *setting == QueueSetting::NrRequests && self.comes_only_with_the_scheduler(value) {
+            return self.choose_scheduler_anew();
+        }
         let path = self.path(setting);
         let write = || {
             let mut file = OpenOptions::new().write(true).truncate(true).open(&path)?;
@@ -261,6 +265,24 @@ impl BlockQueue {
             value: value.to_owned(),
             source,
         })
+    }
+
+    /// Whether a scheduler begins with so few requests, and cannot be given them again: it takes twice the driver's tags, and
+    /// a card reader has one, but the kernel takes none below [`TAGS_MIN`].
+    fn comes_only_with_the_scheduler(&self, requests: &str) -> bool {
+        let Ok(requests) = requests.parse::<u32>() else { return false };
+        requests < TAGS_MIN
+            && self.driver_tags_full().is_ok_and(|full| full * 2 == requests)
+            && self.scheduler().is_ok_and(|scheduler| scheduler != "none")
+    }
+
+    /// Chooses the scheduler in force once more, which sets all of its own to what it begins with; throttling stays as it is.
+    fn choose_scheduler_anew(&self) -> Result<(), Error> {
+        let scheduler = self.scheduler()?;
+        let throttling_us = self.get(&QueueSetting::WbtLatUsec).ok();
+        self.put(&QueueSetting::Scheduler, "none")?;
+        self.put(&QueueSetting::Scheduler, &scheduler)?;
+        throttling_us.map_or(Ok(()), |target_us| self.put(&QueueSetting::WbtLatUsec, &target_us))
     }
 
     /// Resizes the driver tags, and leaves the scheduler as it was or, if this works, `then`. The detour over a neighbour is

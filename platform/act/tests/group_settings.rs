@@ -137,6 +137,27 @@ fn what_somebody_else_writes_is_theirs() {
 }
 
 #[test]
+fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
+    let machine = Machine::new();
+    let mut actuator = machine.actuator(false);
+    let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
+    for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
+        assert_eq!(outcome(&actuator.apply_changed(&wanted), CLASS), is);
+    }
+    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("somebody");
+    assert_eq!(outcome(&actuator.apply_changed(&wanted), CLASS), Outcome::Unchanged);
+    // Another value is a reason to look, and that it is not wanted any more.
+    assert_eq!(
+        outcome(&actuator.apply_changed(&targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "20")])), WEIGHT),
+        written("10", "20")
+    );
+    actuator.look_at_groups_again();
+    assert_eq!(outcome(&actuator.apply_changed(&wanted), CLASS), Outcome::Left { found: Some("idle".to_owned()) });
+    assert_eq!(outcome(&actuator.apply_changed(&[]), WEIGHT), Outcome::PutBack { to: "50".to_owned() });
+    assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
+}
+
+#[test]
 fn a_later_group_of_the_same_name_is_another_one() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);

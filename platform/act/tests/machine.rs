@@ -590,6 +590,47 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
 }
 
 #[test]
+fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
+    if !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path()), "briskd", false).expect("a journal");
+    // The shell leads a session; it ends with its input, and so does what it makes (which would read nothing but for 3).
+    let mut leader = Command::new("setsid");
+    leader
+        .args(["sh", "-c", "exec 3<&0; echo here; read line; cat <&3 & echo made; wait"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut leader = leader.spawn().expect("a shell");
+    let mut to_it = leader.stdin.take().expect("piped");
+    let mut said = BufReader::new(leader.stdout.take().expect("piped"));
+    wait_for("here", &mut said);
+    let wanted = [(Knob::IoPriority { group: format!("session-{}", leader.id()) }, "idle".to_owned())];
+    let mut outcome = || actuator.apply_changed(&wanted).remove(0).outcome;
+    assert!(matches!(outcome(), Outcome::Written { .. }));
+    // Found complete.
+    assert_eq!(outcome(), Outcome::Unchanged);
+    assert_eq!(priorities(leader.id()), [3 << 13]);
+    // SAFETY: ioprio_set(2) takes three numbers and touches no memory of ours.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_ioprio_set, 1, leader.id(), 0) }, 0);
+    assert_eq!(outcome(), Outcome::Unchanged);
+    assert_eq!(priorities(leader.id()), [0]);
+    // Made by one that has none.
+    writeln!(to_it, "go").expect("it reads");
+    wait_for("made", &mut said);
+    actuator.look_at_groups_again();
+    assert_eq!(actuator.apply_changed(&wanted)[0].outcome, Outcome::Unchanged);
+    assert_eq!(priorities(leader.id()), [3 << 13]);
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", leader.id())).expect("its children");
+    let made: u32 = children.trim().parse().expect("one child");
+    assert_eq!(priorities(made), [3 << 13]);
+    drop(to_it);
+    assert!(leader.wait().expect("it ends").success());
+    actuator.restore().expect("nothing is left to undo");
+}
+
+#[test]
 fn settings_are_called_as_the_kernel_calls_them() {
     if !is_root() {
         return;

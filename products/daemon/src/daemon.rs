@@ -44,6 +44,9 @@ const ONCE_NS: u64 = 1_000_000_000;
 /// How long settings are taken for what they were unless somebody is heard to write one: what the kernel changes by itself is
 /// not told.
 const LOOK_AGAIN_NS: u64 = 60_000_000_000;
+/// How long groups are taken for what they were: threads that an app makes have its priority already, and only what enters a
+/// group from elsewhere has not.
+const LOOK_AT_GROUPS_NS: u64 = 1_000_000_000;
 /// Events that wait for a round at most; more than that say no more.
 const EVENTS_MAX: usize = 1000;
 
@@ -82,6 +85,8 @@ pub struct Daemon {
     look_for_others_ns: Option<u64>,
     /// When all settings were looked at.
     looked_ns: Option<u64>,
+    /// When the groups were.
+    looked_at_groups_ns: Option<u64>,
     /// Last, so that it outlives the journal.
     _lock: Lock,
 }
@@ -273,10 +278,16 @@ impl Daemon {
         } else {
             round.resolved.iter().map(|one| (one.knob.clone(), one.value.clone())).collect()
         };
-        let is_due = self.looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_AGAIN_NS);
-        if is_due || self.sources.queues.is_none() {
+        let is_due = |looked_ns: Option<u64>, after_ns| {
+            looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= after_ns)
+        };
+        if is_due(self.looked_ns, LOOK_AGAIN_NS) || self.sources.queues.is_none() {
             self.actuator.look_again();
             self.looked_ns = Some(now_ns);
+        }
+        if is_due(self.looked_at_groups_ns, LOOK_AT_GROUPS_NS) {
+            self.actuator.look_at_groups_again();
+            self.looked_at_groups_ns = Some(now_ns);
         }
         let applied = self.actuator.apply_changed(&targets);
         let change = self.settings.take_in(&round.resolved, &applied, wall_unix_ms);

@@ -8,7 +8,7 @@ use brisk_core::knob::{GroupSetting, Knob};
 use super::{Actuator, Outcome, Taken, refused};
 use crate::group_file::{self, PutBack};
 use crate::journal::GroupEntry;
-use crate::{Error, Journal, groups};
+use crate::{Error, Journal};
 
 impl Actuator {
     /// Writes the files of the `wanted` settings of groups, and puts those back that are not named any more.
@@ -30,11 +30,17 @@ impl Actuator {
         self.taken.retain(|knob, _| !matches!(knob, Knob::Group { .. }) || is_wanted(knob));
         for ((group, setting), value) in wanted {
             let knob = Knob::Group { group: group.clone(), setting: *setting };
-            let outcome = match groups::named(&self.paths, group) {
-                Ok(dirs) => self.set_group(&knob, &group_file::files(&dirs, *setting), value),
-                Err(error) => Err(error),
+            let outcome = match self.settled_group(&knob, value) {
+                Some(outcome) => outcome,
+                None => self
+                    .dirs_of(group)
+                    .and_then(|dirs| self.set_group(&knob, &group_file::files(&dirs, *setting), value))
+                    .unwrap_or_else(|error| refused(&error)),
             };
-            outcomes.insert(knob, outcome.unwrap_or_else(|error| refused(&error)));
+            if outcome == Outcome::Unchanged {
+                self.settled_groups.insert(knob.clone(), (value.clone(), outcome.clone()));
+            }
+            outcomes.insert(knob, outcome);
         }
         outcomes
     }

@@ -26,21 +26,12 @@ impl Actuator {
             outcomes.insert(knob(group), outcome);
         }
         for (group, value) in wanted {
-            let known = self.groups.get(group).filter(|dirs| !dirs.is_empty() && dirs.iter().all(|dir| dir.is_dir()));
-            // The processes of a session come and go without a word.
-            let known = known.filter(|_| groups::session(group).is_none());
-            let dirs = match known.map_or_else(|| groups::named(&self.paths, group), |dirs| Ok(dirs.clone())) {
-                Ok(dirs) => dirs,
-                Err(error) => {
-                    outcomes.insert(knob(group), refused(&error));
-                    continue;
-                }
-            };
-            let outcome = self.give_priority(group, &dirs, value).unwrap_or_else(|error| refused(&error));
-            outcomes.insert(knob(group), outcome);
-            self.groups.insert(group.clone(), dirs);
+            let knob = knob(group);
+            let settled = self.settled_group(&knob, value);
+            let outcome = settled
+                .map_or_else(|| self.dirs_of(group).and_then(|dirs| self.give_priority(group, &dirs, value)), Ok);
+            outcomes.insert(knob, outcome.unwrap_or_else(|error| refused(&error)));
         }
-        self.groups.retain(|group, dirs| wanted.contains_key(group) && !dirs.is_empty());
         outcomes
     }
 
@@ -68,7 +59,12 @@ impl Actuator {
             None => PriorityEntry { group: group.to_owned(), values: Vec::new(), not_ours: Vec::new() },
         };
         if entry.values == [value.clone()] {
-            groups::give(&entry, dirs, Some(priority))?;
+            let given = groups::give(&entry, dirs, Some(priority))?;
+            // A process that enters a group does so some time after the group was made.
+            if given.threads > 0 && given.changed == 0 {
+                let knob = Knob::IoPriority { group: group.to_owned() };
+                self.settled_groups.insert(knob, (value, Outcome::Unchanged));
+            }
             return Ok(Outcome::Unchanged);
         }
         let from = entry.values.last().cloned().unwrap_or_else(|| groups::NONE.to_owned());

@@ -231,7 +231,8 @@ mod tests {
                 Some(Loaded { record: found, lost }) => {
                     prop_assert_eq!((&found.name, &found.owner), (&record.name, &record.owner));
                     prop_assert_eq!(found.len() + lost, record.len());
-                    prop_assert!(cut || lost <= 1);
+                    // The byte may have parted two lines.
+                    prop_assert!(cut || lost <= 2);
                     prop_assert!(is_of(&found.entries, &record.entries) && is_of(&found.priorities, &record.priorities));
                     prop_assert!(is_of(&found.groups, &record.groups));
                 }

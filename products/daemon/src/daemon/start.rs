@@ -112,6 +112,7 @@ impl Daemon {
             look_at_devices_ns: None,
             look_for_others_ns: None,
             looked_ns: None,
+            looked_at_groups_ns: None,
             options,
             _lock: lock,
         })
