@@ -12,7 +12,7 @@ use crate::setup;
 use crate::wishes::Wishes;
 
 /// How soon to look again: while something is held; while there are writes beside which somebody may come to wait; else.
-const LOOK_HELD_NS: u64 = 250_000_000;
+const LOOK_HELD_NS: u64 = 500_000_000;
 const LOOK_WRITES_NS: u64 = 1_000_000_000;
 const LOOK_CALM_NS: u64 = 5_000_000_000;
 /// While a set-up is in force and works, stalls are small: this share of `stall_min_percent` then keeps it.

@@ -276,13 +276,18 @@ impl BlockQueue {
             && self.scheduler().is_ok_and(|scheduler| scheduler != "none")
     }
 
-    /// Chooses the scheduler in force once more, which sets all of its own to what it begins with; throttling stays as it is.
+    /// Chooses the scheduler in force once more, which gives it the number of requests that it begins with. All else that this
+    /// resets stays as it is, but for what the kernel derives from that number.
     fn choose_scheduler_anew(&self) -> Result<(), Error> {
         let scheduler = self.scheduler()?;
-        let throttling_us = self.get(&QueueSetting::WbtLatUsec).ok();
+        let reset = self.tunables().into_iter().chain([QueueSetting::WbtLatUsec]);
+        let kept: Vec<(QueueSetting, String)> = reset
+            .filter(|setting| !follows(setting, &QueueSetting::NrRequests))
+            .filter_map(|setting| Some((setting.clone(), self.get(&setting).ok()?)))
+            .collect();
         self.put(&QueueSetting::Scheduler, "none")?;
         self.put(&QueueSetting::Scheduler, &scheduler)?;
-        throttling_us.map_or(Ok(()), |target_us| self.put(&QueueSetting::WbtLatUsec, &target_us))
+        kept.iter().try_for_each(|(setting, value)| self.put(setting, value))
     }
 
     /// Resizes the driver tags, and leaves the scheduler as it was or, if this works, `then`. The detour over a neighbour is

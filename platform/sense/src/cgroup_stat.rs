@@ -166,14 +166,24 @@ impl Sense {
         self.parse_optional(dir.join("cgroup.procs"), parse_cgroup_processes)
     }
 
+    /// All memory that is charged to the group at `dir` alone, for those who ask often: the kernel sums up `memory.stat` anew
+    /// for each who reads it. `None` without the memory controller, and for the root.
+    ///
+    /// # Errors
+    /// When the file is there and not readable or not understood.
+    pub fn cgroup_memory_bytes(&self, dir: &Path) -> Result<Option<u64>> {
+        self.number_in_group(dir, "memory.current")
+    }
+
+    fn number_in_group(&self, dir: &Path, file: &'static str) -> Result<Option<u64>> {
+        self.parse_optional(dir.join(file), |bytes| crate::fields::only_number(file, bytes))
+    }
+
     /// The memory of the control group at `dir`; `None` without the memory controller, and for the root.
     fn cgroup_memory(&self, dir: &Path) -> Result<Option<CgroupMemory>> {
-        let number = |file: &'static str| {
-            self.parse_optional(dir.join(file), |bytes| crate::fields::only_number::<u64>(file, bytes))
-        };
-        let Some(current_bytes) = number("memory.current")? else { return Ok(None) };
+        let Some(current_bytes) = self.cgroup_memory_bytes(dir)? else { return Ok(None) };
         let memory = self.parse_optional(dir.join("memory.stat"), |bytes| parse_cgroup_memory(current_bytes, bytes))?;
-        let swap_bytes = number("memory.swap.current")?;
+        let swap_bytes = self.number_in_group(dir, "memory.swap.current")?;
         Ok(memory.map(|memory| CgroupMemory { swap_bytes, ..memory }))
     }
 }

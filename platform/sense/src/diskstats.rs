@@ -74,6 +74,19 @@ pub fn parse_disk_stats(bytes: &[u8]) -> std::result::Result<Vec<DiskStats>, Par
 fn disk(mut words: Words<'_>) -> std::result::Result<DiskStats, ParseError> {
     let device = DeviceNumber { major: words.number("major")?, minor: words.number("minor")? };
     let name = fields::text(words.word("name")?);
+    counted(device, name, words)
+}
+
+/// Reads the text of a device's own `stat` in /sys (Documentation/block/stat.rst): the same counters without number and name.
+pub(crate) fn parse_stat_of(
+    device: DeviceNumber,
+    name: &str,
+    bytes: &[u8],
+) -> std::result::Result<DiskStats, ParseError> {
+    counted(device, name.to_owned(), lines(bytes).next().ok_or(ParseError::MissingLine("stat"))?)
+}
+
+fn counted(device: DeviceNumber, name: String, mut words: Words<'_>) -> std::result::Result<DiskStats, ParseError> {
     let read = counters(&mut words)?;
     let write = counters(&mut words)?;
     let in_flight_requests = words.number("in_flight")?;
@@ -163,6 +176,15 @@ mod tests {
             sectors,
             time_ms,
         })
+    }
+
+    #[test]
+    fn a_device_itself_says_the_same() {
+        let of_all = parse_disk_stats(VDA.as_bytes()).expect("a line").remove(0);
+        let counters = VDA.split_once("vda").expect("the name").1;
+        assert_eq!(parse_stat_of(of_all.device, "vda", format!("{counters}\n").as_bytes()), Ok(of_all.clone()));
+        assert!(parse_stat_of(of_all.device, "vda", b"").is_err());
+        assert!(parse_stat_of(of_all.device, "vda", b"1 2 3\n").is_err());
     }
 
     fn render(disk: &DiskStats) -> String {

@@ -1,6 +1,8 @@
 //! Snapshots of this machine, one after the other, at little cost.
 //!
-//! Files that every sample needs stay open and are read from their start again. Groups of apps are looked for once in
+//! Files that every sample needs stay open and are read from their start again, a few devices are asked one by one, since the
+//! file of all has each partition and each idle loop device, and of the many counters only those are taken that a snapshot
+//! has. Groups of apps are looked for once in
 //! [`SEARCH_NS`], as walking through all control groups costs more than everything else; an app that has just started
 //! shows up by then, one that ended is gone at once.
 
@@ -14,20 +16,24 @@ use brisk_core::snapshot::{
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::Sense;
+use crate::block::DeviceNumber;
 use crate::cpu::{CpuStat, parse_cpu_stat};
-use crate::diskstats::{DiskStats, IoCounters, parse_disk_stats};
-use crate::error::{Error, Result};
+use crate::diskstats::{DiskStats, IoCounters, parse_disk_stats, parse_stat_of};
+use crate::error::{Error, ParseError, Result};
+use crate::fields::{lines, only_number};
 use crate::kept::Kept;
 use crate::meminfo::{MemInfo, parse_mem_info};
 use crate::net_dev::parse_net_devices;
 use crate::psi::{Pressure, Resource, parse_pressure};
-use crate::vmstat::{VmStat, parse_vm_stat};
 
 /// How often groups of apps are looked for.
 const SEARCH_NS: u64 = 10_000_000_000;
 
 /// Groups of apps lie less deep than this below the mount point.
 const DEPTH: usize = 10;
+
+/// So many devices are asked one by one; of more the file of all is read.
+const ASKED_ONE_BY_ONE: usize = 16;
 
 /// USER_HZ is 100 on every Linux.
 const TICK_US: u64 = 10_000;
@@ -50,6 +56,8 @@ pub struct Sampler {
     mem_info: Kept,
     vm_stat: Kept,
     disk_stats: Kept,
+    /// Those of the chosen devices, when they are few and there.
+    few: Option<Vec<StatFile>>,
     net_dev: Option<Kept>,
     pressure: [Option<Kept>; 3],
     /// Whether a name of /proc/diskstats is that of a whole disk.
@@ -60,6 +68,14 @@ pub struct Sampler {
     /// When groups are looked for again; `None` when somebody else knows them.
     search_at_ns: Option<u64>,
     with_resident: bool,
+}
+
+/// What one device says of itself.
+#[derive(Debug)]
+struct StatFile {
+    name: String,
+    device: DeviceNumber,
+    file: Kept,
 }
 
 /// The control group of an app.
@@ -83,6 +99,7 @@ impl Sampler {
             mem_info: Kept::open(&sense, "/proc/meminfo")?,
             vm_stat: Kept::open(&sense, "/proc/vmstat")?,
             disk_stats: Kept::open(&sense, "/proc/diskstats")?,
+            few: None,
             net_dev: optional(Kept::open(&sense, "/proc/net/dev"))?,
             pressure: [pressure(Resource::Cpu)?, pressure(Resource::Io)?, pressure(Resource::Memory)?],
             whole: BTreeMap::new(),
@@ -100,6 +117,7 @@ impl Sampler {
     /// summed up, which costs more than all else.
     pub fn look_at(&mut self, devices: Vec<String>, groups: impl Iterator<Item = (PathBuf, String)>) {
         self.choice.devices = devices;
+        self.few = None;
         self.groups = groups.map(|(dir, name)| Group { name, dir, members: Vec::new() }).collect();
         self.search_at_ns = None;
         self.with_resident = false;
@@ -118,7 +136,7 @@ impl Sampler {
             wall_unix_ms: clock_ns(ClockId::Realtime) / 1_000_000,
             cpu: cpu_totals(&self.stat.parse(parse_cpu_stat)?),
             memory: memory_levels(&self.mem_info.parse(parse_mem_info)?),
-            paging: paging_totals(&self.vm_stat.parse(parse_vm_stat)?),
+            paging: self.vm_stat.parse(parse_paging)?,
             pressure,
             disks: self.disks()?,
             nets: self.nets()?,
@@ -127,6 +145,11 @@ impl Sampler {
     }
 
     fn disks(&mut self) -> Result<Vec<DiskTotals>> {
+        if (1..=ASKED_ONE_BY_ONE).contains(&self.choice.devices.len())
+            && let Some(disks) = self.few_disks()?
+        {
+            return Ok(disks);
+        }
         let mut disks = self.disk_stats.parse(parse_disk_stats)?;
         if self.choice.devices.is_empty() && self.search_at_ns.is_some() {
             let (sense, whole) = (&self.sense, &mut self.whole);
@@ -141,6 +164,34 @@ impl Sampler {
             disks.retain(|disk| self.choice.devices.contains(&disk.name));
         }
         Ok(disks.into_iter().map(disk_totals).collect())
+    }
+
+    /// What the chosen devices say themselves; `None` when one of them says nothing: it is gone, or the name is another's by
+    /// now, which the next time finds out.
+    fn few_disks(&mut self) -> Result<Option<Vec<DiskTotals>>> {
+        let Some(mut files) = self.few.take().map_or_else(|| self.stat_files(), |files| Ok(Some(files)))? else {
+            return Ok(None);
+        };
+        let mut totals = Vec::with_capacity(files.len());
+        for StatFile { name, device, file } in &mut files {
+            let Some(disk) = optional(file.parse(|bytes| parse_stat_of(*device, name, bytes)))? else {
+                return Ok(None);
+            };
+            totals.push(disk_totals(disk));
+        }
+        self.few = Some(files);
+        Ok(Some(totals))
+    }
+
+    /// The `stat` files of the chosen devices; `None` when one has none.
+    fn stat_files(&self) -> Result<Option<Vec<StatFile>>> {
+        let of = |name: &String| {
+            let dir = Path::new("/sys/class/block").join(name.replace('/', "!"));
+            let Some(file) = optional(Kept::open(&self.sense, dir.join("stat")))? else { return Ok(None) };
+            let number = self.sense.parse(dir.join("dev"), |bytes| only_number("dev", bytes));
+            Ok(optional(number)?.map(|device| StatFile { name: name.clone(), device, file }))
+        };
+        self.choice.devices.iter().map(of).collect()
     }
 
     fn nets(&mut self) -> Result<Vec<NetTotals>> {
@@ -170,28 +221,34 @@ impl Sampler {
         }
         let mut apps = Vec::with_capacity(self.groups.len());
         for group in &self.groups {
-            let stat = match self.sense.cgroup_stat(&group.dir) {
-                Ok(stat) => stat,
-                Err(Error::Denied { .. }) => continue,
+            match self.app(group) {
+                Ok(app) => apps.extend(app),
+                Err(Error::Denied { .. }) => {}
                 Err(error) => return Err(error),
-            };
-            if stat.cpu.is_none() && stat.io_pressure.is_none() && stat.memory.is_none() {
-                continue;
             }
-            let memory_bytes = stat.memory.map(|memory| memory.current_bytes);
-            apps.push(AppTotals {
-                name: group.name.clone(),
-                cpu_us: stat.cpu.map(|cpu| cpu.usage_us),
-                memory_bytes,
-                rss_bytes: match memory_bytes {
-                    None if self.with_resident => self.resident_bytes(&group.members)?,
-                    _ => None,
-                },
-                io_pressure: stat.io_pressure.map(stall_totals),
-                memory_pressure: stat.memory_pressure.map(stall_totals),
-            });
         }
         Ok(apps)
+    }
+
+    /// What a group has used; `None` when it is gone.
+    fn app(&self, group: &Group) -> Result<Option<AppTotals>> {
+        let cpu = self.sense.cgroup_cpu(&group.dir)?;
+        let io_pressure = self.sense.cgroup_pressure(&group.dir, Resource::Io)?;
+        let memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
+        if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(AppTotals {
+            name: group.name.clone(),
+            cpu_us: cpu.map(|cpu| cpu.usage_us),
+            memory_bytes,
+            rss_bytes: match memory_bytes {
+                None if self.with_resident => self.resident_bytes(&group.members)?,
+                _ => None,
+            },
+            io_pressure: io_pressure.map(stall_totals),
+            memory_pressure: self.sense.cgroup_pressure(&group.dir, Resource::Memory)?.map(stall_totals),
+        }))
     }
 
     /// What the processes in `groups` have in memory; a process that ends meanwhile has nothing.
@@ -327,18 +384,30 @@ fn memory_levels(info: &MemInfo) -> MemoryLevels {
     }
 }
 
-fn paging_totals(stat: &VmStat) -> PagingTotals {
-    PagingTotals {
-        swap_in_pages: stat.get("pswpin").unwrap_or(0),
-        swap_out_pages: stat.get("pswpout").unwrap_or(0),
-        major_faults: stat.get("pgmajfault").unwrap_or(0),
-        refault_anon_pages: stat.get("workingset_refault_anon"),
-        refault_file_pages: stat.get("workingset_refault_file").or_else(|| stat.get("workingset_refault")),
-        scan_kswapd_pages: stat.get("pgscan_kswapd"),
-        scan_direct_pages: stat.get("pgscan_direct"),
-        steal_kswapd_pages: stat.get("pgsteal_kswapd"),
-        steal_direct_pages: stat.get("pgsteal_direct"),
+/// Takes the counters of a snapshot out of the text of /proc/vmstat. Those that it lacks are zero events, or unknown where
+/// kernels differ.
+fn parse_paging(bytes: &[u8]) -> std::result::Result<PagingTotals, ParseError> {
+    let mut paging = PagingTotals::default();
+    let mut refault_pages = None;
+    for mut words in lines(bytes) {
+        let name = words.word("name")?;
+        let mut value = || words.number("value");
+        match name {
+            b"pswpin" => paging.swap_in_pages = value()?,
+            b"pswpout" => paging.swap_out_pages = value()?,
+            b"pgmajfault" => paging.major_faults = value()?,
+            b"workingset_refault_anon" => paging.refault_anon_pages = Some(value()?),
+            b"workingset_refault_file" => paging.refault_file_pages = Some(value()?),
+            b"workingset_refault" => refault_pages = Some(value()?),
+            b"pgscan_kswapd" => paging.scan_kswapd_pages = Some(value()?),
+            b"pgscan_direct" => paging.scan_direct_pages = Some(value()?),
+            b"pgsteal_kswapd" => paging.steal_kswapd_pages = Some(value()?),
+            b"pgsteal_direct" => paging.steal_direct_pages = Some(value()?),
+            _ => {}
+        }
     }
+    paging.refault_file_pages = paging.refault_file_pages.or(refault_pages);
+    Ok(paging)
 }
 
 fn disk_totals(disk: DiskStats) -> DiskTotals {
@@ -375,6 +444,45 @@ mod tests {
         ] {
             assert_eq!(is_app(name), app, "{name}");
         }
+    }
+
+    #[test]
+    fn a_few_devices_say_what_the_file_of_all_says() {
+        let sense = Sense::default();
+        let all = sense.disk_stats().expect("Linux");
+        let Some(used) = all.iter().max_by_key(|disk| disk.read.requests).map(|disk| disk.name.clone()) else {
+            eprintln!("skipped: no block devices");
+            return;
+        };
+        let counted = || sense.disk_stats_of(&used).expect("Linux").map(disk_totals).expect("it stays");
+        let choice = SampleChoice { devices: vec![used.clone()], groups: Vec::new() };
+        let mut sampler = Sampler::new(sense.clone(), choice).expect("Linux");
+        for _ in 0..2 {
+            let before = counted();
+            let disks = sampler.snapshot().expect("understood").disks;
+            let after = counted();
+            assert!(sampler.few.is_some() && disks.len() == 1 && disks[0].name == used, "{disks:?}");
+            let grows = |of: fn(&DiskTotals) -> u64| of(&before) <= of(&disks[0]) && of(&disks[0]) <= of(&after);
+            assert!(grows(|disk| disk.read.requests) && grows(|disk| disk.write.bytes), "{disks:?} {after:?}");
+            assert!(grows(|disk| disk.flush.unwrap_or_default().requests), "{disks:?} {after:?}");
+        }
+        sampler.look_at(vec![used, "gone".to_owned()], std::iter::empty());
+        assert_eq!(sampler.snapshot().expect("understood").disks.len(), 1);
+        assert!(sampler.few.is_none());
+    }
+
+    #[test]
+    fn paging_is_what_the_kernel_says_of_it() {
+        let text = b"nr_free_pages 7\npswpin 1\npswpout 2\npgmajfault 3\nworkingset_refault_anon 4\n\
+            workingset_refault_file 5\npgscan_kswapd 6\npgscan_direct 8\npgsteal_kswapd 9\npgsteal_direct 10\n";
+        let paging = parse_paging(text).expect("understood");
+        assert_eq!((paging.swap_in_pages, paging.swap_out_pages, paging.major_faults), (1, 2, 3));
+        assert_eq!((paging.refault_anon_pages, paging.refault_file_pages), (Some(4), Some(5)));
+        assert_eq!((paging.scan_kswapd_pages, paging.scan_direct_pages), (Some(6), Some(8)));
+        assert_eq!((paging.steal_kswapd_pages, paging.steal_direct_pages), (Some(9), Some(10)));
+        let old = parse_paging(b"pswpin 1\nworkingset_refault 6\n").expect("4.14");
+        assert_eq!((old.refault_anon_pages, old.refault_file_pages, old.scan_direct_pages), (None, Some(6), None));
+        assert!(parse_paging(b"pswpin\n").is_err() && parse_paging(b"pswpin x\n").is_err());
     }
 
     #[test]
