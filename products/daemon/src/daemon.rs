@@ -39,6 +39,9 @@ pub use start::Options;
 const ROUND_NS_MIN: u64 = 50_000_000;
 /// How long devices are left to settle before they are looked at: who partitions or mounts makes many changes.
 const SETTLE_NS: u64 = 200_000_000;
+/// Devices that only changed are not looked at more often: the device manager tells so of each that a program has written to
+/// and closed.
+const CHANGED_NS: u64 = 2_000_000_000;
 /// The second round of `--once` comes after this.
 const ONCE_NS: u64 = 1_000_000_000;
 /// How long settings are taken for what they were unless somebody is heard to write one: what the kernel changes by itself is
@@ -82,6 +85,8 @@ pub struct Daemon {
     last_round_ns: Option<u64>,
     next_look_ns: Option<u64>,
     look_at_devices_ns: Option<u64>,
+    /// When they were, unless devices came or went since.
+    looked_at_devices_ns: Option<u64>,
     look_for_others_ns: Option<u64>,
     /// When all settings were looked at.
     looked_ns: Option<u64>,
@@ -184,9 +189,17 @@ impl Daemon {
         self.sampler.look_at(names, self.apps.groups());
     }
 
+    /// Has the devices looked at when they have settled.
+    fn look_at_devices_soon(&mut self) {
+        let paced_ns = self.looked_at_devices_ns.map_or(0, |looked_ns| looked_ns.saturating_add(CHANGED_NS));
+        let due_ns = self.now.monotonic_ns.saturating_add(SETTLE_NS).max(paced_ns);
+        self.look_at_devices_ns = Some(self.look_at_devices_ns.map_or(due_ns, |earlier_ns| earlier_ns.min(due_ns)));
+    }
+
     /// Finds out which devices are to be managed now.
     fn look_at_devices(&mut self) {
         self.look_at_devices_ns = None;
+        self.looked_at_devices_ns = Some(self.now.monotonic_ns);
         let found = match devices::managed(&self.sense, &self.config.daemon.devices) {
             Ok(found) => found,
             Err(error) => return self.lacks(format!("devices are not known: {}", in_one_line(&error))),
@@ -242,7 +255,7 @@ impl Daemon {
             self.happened(EventKind::TakenOver { knob, found });
         }
         // What others set beside brisk's own is the value from before brisk now.
-        self.look_at_devices_ns.get_or_insert(self.now.monotonic_ns.saturating_add(SETTLE_NS));
+        self.look_at_devices_soon();
     }
 
     /// Asks the engines, does what came of it, and writes it down.

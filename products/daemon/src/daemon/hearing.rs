@@ -7,7 +7,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_sense::{BlockChange, GroupChange, Resource, SessionChange, SessionWatch};
 
-use super::{Daemon, SETTLE_NS};
+use super::Daemon;
 use crate::apps;
 use crate::sources::Woken;
 
@@ -41,11 +41,12 @@ impl Daemon {
         for change in &changes {
             self.vacate(change);
         }
-        if !changes.is_empty() {
+        if changes.iter().any(|change| !matches!(change, BlockChange::Changed(_))) {
             self.actuator.look_again();
+            self.looked_at_devices_ns = None;
         }
         if !changes.is_empty() || woken.tables {
-            self.look_at_devices_ns.get_or_insert(now_ns.saturating_add(SETTLE_NS));
+            self.look_at_devices_soon();
         }
         if woken.queues {
             self.hear_queues();

@@ -110,6 +110,7 @@ impl Daemon {
             last_round_ns: None,
             next_look_ns: None,
             look_at_devices_ns: None,
+            looked_at_devices_ns: None,
             look_for_others_ns: None,
             looked_ns: None,
             looked_at_groups_ns: None,
