@@ -137,7 +137,7 @@ struct BenchArgs {
     /// Parts of kernel/bench.toml by the names of their scenarios [default: the short ones]
     #[arg(value_name = "PART")]
     parts: Vec<String>,
-    /// All parts: two hours on two quiet processors are expected
+    /// All parts, which takes hours; what was stopped goes on where it was
     #[arg(long, conflicts_with = "parts")]
     all: bool,
     /// Only the settings that schedulers come with
