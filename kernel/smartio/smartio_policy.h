@@ -236,12 +236,14 @@ static inline u32 smartio_cap_alone(u32 parallel, u32 depth)
 }
 
 /*
- * Device time that a discard takes from reads; none where it takes no longer than
- * a read does: holding it would gain reads little and cost discards most.
+ * Device time that a discard takes from reads; none where it takes about as long as
+ * a read does: holding it would gain reads little and cost discards most. Half of a
+ * read more is allowed, since both times are learned and vary: where they are equal,
+ * one or the other would win by chance.
  */
 static inline u64 smartio_trim_cost(u32 trim_ns, u32 read_ns)
 {
-	if (trim_ns && trim_ns <= read_ns)
+	if (trim_ns && trim_ns <= (u64)read_ns + read_ns / 2)
 		return 0;
 	return trim_ns ? trim_ns : SMARTIO_UNKNOWN_NS;
 }

@@ -225,8 +225,9 @@ proptest! {
     }
 
     #[test]
-    fn a_discard_that_takes_no_longer_than_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
-        prop_assert_eq!(trim_cost_ns(trim, read), if trim <= read { 0 } else { u64::from(trim) });
+    fn a_discard_that_takes_about_as_long_as_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
+        let much = u64::from(trim) > u64::from(read) + u64::from(read / 2);
+        prop_assert_eq!(trim_cost_ns(trim, read), if much { u64::from(trim) } else { 0 });
         prop_assert!(trim_cost_ns(0, read) > 0, "what is not known is not free");
     }
 
