@@ -221,6 +221,9 @@ pub struct KernelAim {
     pub figure: KernelFigure,
     /// The bound of [`KernelAimed::value`].
     pub at_most: f64,
+    /// Whether the bound is a ratio to a peer's figure, and not one in the figure's own unit.
+    #[serde(default)]
+    pub relative: bool,
     /// Load by load.
     pub loads: Vec<KernelAimed>,
 }

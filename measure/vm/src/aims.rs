@@ -62,6 +62,7 @@ pub fn judge(aim: &Aim, scheduler: &str, scenario: &KernelScenario) -> KernelAim
         side: aim.side.clone(),
         figure: aim.figure,
         at_most: aim.at_most,
+        relative: !aim.against.is_empty(),
         loads,
     }
 }

@@ -494,6 +494,8 @@ pub fn kernel_bench() -> KernelReport {
         side: side.into(),
         figure,
         at_most,
+        // Times of the sample are milliseconds and more.
+        relative: at_most < 10.0 && figure != KernelFigure::Slowdown,
         loads,
     };
     let peer = Some("mq-deadline nr_requests=4");

@@ -73,9 +73,11 @@ fn figure_of(aim: &KernelAim) -> fn(f64) -> String {
     }
 }
 
-/// The value in its unit: a ratio where there is a peer.
-fn value(aim: &KernelAim, value: f64, is_ratio: bool) -> String {
-    if is_ratio { ratio(value) } else { figure_of(aim)(value) }
+/// The value in its unit.
+fn value(aim: &KernelAim, value: f64) -> String {
+    // Results of before this was told apart know it by the peer.
+    let relative = aim.relative || aim.loads.iter().any(|load| load.peer.is_some());
+    if relative { ratio(value) } else { figure_of(aim)(value) }
 }
 
 fn worst(aim: &KernelAim) -> Option<&KernelAimed> {
@@ -97,7 +99,6 @@ fn short(aims: &[KernelAim]) -> Table {
     let mut table = Table::new("Aims", &columns).dispensable(&[7, 6, 3]);
     for aim in aims {
         let reached = aim.loads.iter().filter(|load| load.verdict == KernelVerdict::Reached).count();
-        let is_ratio = aim.loads.iter().any(|load| load.peer.is_some());
         let worst = worst(aim);
         let why = aim.loads.iter().find_map(|load| load.why.clone());
         table.rows.push(vec![
@@ -105,8 +106,8 @@ fn short(aims: &[KernelAim]) -> Table {
             aim.scenario.as_str().into(),
             word(state(aim)).into(),
             format!("{reached} of {}", aim.loads.len()).into(),
-            value(aim, aim.at_most, is_ratio).into(),
-            worst.and_then(|load| load.value).map_or(Cell::Empty, |of| value(aim, of, is_ratio).into()),
+            value(aim, aim.at_most).into(),
+            worst.and_then(|load| load.value).map_or(Cell::Empty, |of| value(aim, of).into()),
             worst.map_or_else(|| why.unwrap_or_default(), |load| load.load.clone()).into(),
             worst.and_then(|load| load.peer.clone()).unwrap_or_default().into(),
         ]);
@@ -132,8 +133,7 @@ fn all(aims: &[KernelAim]) -> Table {
     for aim in aims {
         let mut words = aim.words.as_str();
         for load in &aim.loads {
-            let is_ratio = load.peer.is_some();
-            let show = |of: Option<f64>| of.map_or(Cell::Empty, |of| value(aim, of, is_ratio).into());
+            let show = |of: Option<f64>| of.map_or(Cell::Empty, |of| value(aim, of).into());
             let measure = |of: &Option<brisk_core::stats::Summary>| {
                 of.as_ref().map_or(Cell::Empty, |of| Cell::measure(of, figure_of(aim)))
             };
@@ -148,7 +148,7 @@ fn all(aims: &[KernelAim]) -> Table {
                 measure(&load.peer_found),
                 show(load.value),
                 show(load.value_worst),
-                value(aim, aim.at_most, is_ratio).into(),
+                value(aim, aim.at_most).into(),
             ]);
         }
     }
