@@ -526,6 +526,13 @@ pub fn kernel_bench() -> KernelReport {
             1e5,
             vec![aimed("random, 10 % reads", 0.0, None, None, 1e5)],
         ),
+        aim(
+            "half the mean of the best tuned peer",
+            "read",
+            KernelFigure::DelayMean,
+            0.5,
+            vec![aimed("1 reader beside 4 writers", 0.0, None, None, 0.5)],
+        ),
     ];
     report
 }
