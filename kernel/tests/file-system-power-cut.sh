@@ -6,8 +6,9 @@
 # seconds: 150
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
-# A kernel that checks itself writes so slowly that the device has nothing at risk, unless it is slow as well.
-slow=
+# The device has a cache of a megabyte that it writes more slowly than the load comes, so that there is something at risk. A
+# kernel that checks itself writes so slowly that it has to be slower still.
+slow=,program_ns=1600000,buffer_pages=256
 timed || slow=,program_ns=4000000,buffer_pages=2048
 up() {
     create "name=flash0,pages=32768,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1$slow" ||

@@ -6,6 +6,7 @@
 //! can still be named, block device and mount while the server can still answer, the directory last.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,11 +28,9 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 pub(crate) fn take_down(lab: &Lab, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("look after the device"))? else { return Ok(words) };
-    let dead = dir.lock_if_free().map_err(failed("look after the lab server"))?;
-    let mut client = match &dead {
-        Some(_) => None,
-        // A server that does not answer must not be waited for by the kernel either.
-        None => Some(answering_server(dir)?),
+    let (dead, mut client) = match server(dir)? {
+        Server::Dead(lock) => (Some(lock), None),
+        Server::Answers(client) => (None, Some(client)),
     };
     let way = dir.way();
     match way {
@@ -135,6 +134,31 @@ fn unmounted_carrier(lab: &Lab, dir: &StateDir) -> Result<Option<String>> {
         return Ok(None);
     };
     Ok(loopdev::carries_unmounted(&lab.sense, &name, file_system)?.then_some(name))
+}
+
+/// The server of a device.
+enum Server {
+    /// It is dead; its lock is ours now.
+    Dead(File),
+    /// It lives.
+    Answers(Client),
+}
+
+/// Finds out whether the server lives. One that nobody can talk to although it has its lock has not begun to listen yet, or is
+/// about to end, as it does when its maker died: that shows soon. A server that does not answer is an error: the kernel must
+/// not be made to wait for it either.
+fn server(dir: &StateDir) -> Result<Server> {
+    let mut found = Err(Error::NoSuchDevice(dir.id.to_string()));
+    wait_until(|| {
+        found = match dir.lock_if_free().map_err(failed("look after the lab server")) {
+            Ok(Some(lock)) => Ok(Server::Dead(lock)),
+            Ok(None) => answering_server(dir).map(Server::Answers),
+            Err(error) => Err(error),
+        };
+        !matches!(&found, Err(Error::Io { source, .. })
+            if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused))
+    });
+    found
 }
 
 fn answering_server(dir: &StateDir) -> Result<Client> {
