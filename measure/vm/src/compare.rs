@@ -117,8 +117,7 @@ pub fn compare(
     // Rows with the same settings share their cases.
     let all: BTreeSet<Case> = setups.iter().flat_map(|(setup, ..)| cases(scenario, setup, &options.seeds)).collect();
     let all: Vec<Case> = all.into_iter().collect();
-    let repeat_percent_max = scenario.repeat_percent_max.unwrap_or(0.0).max(options.repeat_percent_max);
-    let length = Length { scale: options.scale, repeat_percent_max };
+    let length = Length { scale: options.scale, repeat_percent_max: options.repeat_percent_max };
     let after_search = |done: f64, doing: &str| (watch.progress)(share + done * (1.0 - share), doing);
     let outcomes = lab.run(scenario, &all, length, Watch { progress: &after_search, ..watch })?;
     let mut rows = Vec::new();
@@ -158,7 +157,7 @@ pub fn compare(
             lateness_ns_mean: seen.fidelity.lateness_ns_mean,
             lateness_ns_bound: LATENESS_NS_MEAN_MAX,
             repeat_percent: seen.fidelity.repeat_percent,
-            repeat_percent_bound: repeat_percent_max,
+            repeat_percent_bound: options.repeat_percent_max,
             repeat_percent_of_jobs: seen.fidelity.repeat_percent_of_jobs,
             boots: searched.boots + seen.boots,
             cases: searched.cases + seen.cases + searched.kept + seen.kept,
@@ -269,14 +268,6 @@ impl Search<'_> {
     fn try_all(&self, lab: &mut Lab, setups: &[Setup], scale: f64, watch: Watch<'_>) -> Result<Vec<Outcome>> {
         let all = setups.iter().flat_map(|setup| cases(self.scenario, setup, &[SEARCH_SEED]));
         let all: Vec<Case> = all.filter(|case| searches(self.scenario, case)).collect();
-        lab.run(
-            self.scenario,
-            &all,
-            Length {
-                scale,
-                repeat_percent_max: SEARCH_REPEAT_PERCENT_MAX.max(self.scenario.repeat_percent_max.unwrap_or(0.0)),
-            },
-            watch,
-        )
+        lab.run(self.scenario, &all, Length { scale, repeat_percent_max: SEARCH_REPEAT_PERCENT_MAX }, watch)
     }
 }

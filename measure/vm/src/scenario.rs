@@ -130,10 +130,6 @@ pub struct Scenario {
     /// Write throughput that tuned settings have to leave, in percent of the best of all defaults.
     #[serde(default = "write_min")]
     pub write_min_percent: f64,
-    /// By how much a case and its repeat may differ, where chance moves a load more than
-    /// [`REPEAT_PERCENT_MAX`](crate::refuse::REPEAT_PERCENT_MAX): its seeds then differ as well, which the figures show.
-    #[serde(default)]
-    pub repeat_percent_max: Option<f64>,
     /// What is run, in this order.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
@@ -279,9 +275,6 @@ impl Scenario {
         parse_bytes(&self.memory).map_err(|error| format!("memory: {error}"))?;
         if !(1.0..=100.0).contains(&self.write_min_percent) {
             return Err(format!("write_min_percent: {} is not from 1 to 100", self.write_min_percent));
-        }
-        if let Some(percent) = self.repeat_percent_max.filter(|percent| !(0.1..=25.0).contains(percent)) {
-            return Err(format!("repeat_percent_max: {percent} is not from 0.1 to 25"));
         }
         if self.loads.is_empty() {
             return Err("it has no [[load]]".to_owned());

@@ -56,7 +56,6 @@ fn what_is_wrong_in_a_scenario_is_named() {
         ("op=randread ", "", "'op' lacks"),
         ("[device]", "memory = \"much\"\n[device]", "memory"),
         ("[device]", "write_min_percent = 0\n[device]", "write_min_percent"),
-        ("[device]", "repeat_percent_max = 90\n[device]", "repeat_percent_max"),
     ] {
         assert!(TEXT.contains(from), "{from}");
         let error = parse(&TEXT.replacen(from, to, 1)).expect_err(to);
