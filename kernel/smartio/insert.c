@@ -13,6 +13,16 @@
 
 /* ---- requests ---- */
 
+/*
+ * Whether a synchronous write is the content of a file and no commit: whoever
+ * waits for it waits for many of its kind, and a commit of others must not.
+ */
+static bool smartio_content(struct request *rq)
+{
+	return blk_rq_bytes(rq) > SMARTIO_COMMIT_BYTES && req_op(rq) == REQ_OP_WRITE &&
+	       !(rq->cmd_flags & (REQ_META | REQ_PRIO | REQ_SWAP));
+}
+
 static u32 smartio_kind_of(blk_opf_t opf)
 {
 	switch (opf & REQ_OP_MASK) {
@@ -84,6 +94,32 @@ static bool smartio_reads_too(struct smartio_data *sd)
 	if (sd->pure == reader->pid)
 		sd->pure_seen = 0;
 	return true;
+}
+
+static struct smartio_filler *smartio_filler(struct smartio_data *sd)
+{
+	return &sd->fillers[hash_32(current->pid, SMARTIO_FILLER_BITS)];
+}
+
+static void smartio_note_filler(struct smartio_data *sd)
+{
+	struct smartio_filler *filler = smartio_filler(sd);
+
+	WRITE_ONCE(filler->pid, current->pid);
+	WRITE_ONCE(filler->seen, jiffies | 1);
+}
+
+/*
+ * Whether the thread has sent the content of files before; a guess, without the
+ * lock. Copies write one file after another, with pauses in which they fill memory.
+ */
+static bool smartio_fills(struct smartio_data *sd)
+{
+	struct smartio_filler *filler = smartio_filler(sd);
+	unsigned long seen = READ_ONCE(filler->seen);
+
+	return READ_ONCE(filler->pid) == current->pid && seen &&
+	       time_before(jiffies, seen + SMARTIO_FILLER_JIFFIES);
 }
 
 static void smartio_enqueue(struct smartio_data *sd, struct request *rq, u32 kind, u32 queue)
@@ -158,7 +194,7 @@ void smartio_request_merged(struct request_queue *q, struct request *rq, enum el
 		elv_rb_del(root, rq);
 		elv_rb_add(root, rq);
 	}
-	if (smartio_awaited(bio->bi_opf))
+	if (smartio_awaited(bio->bi_opf) && !smartio_content(rq))
 		smartio_promote(sd, rq);
 }
 
@@ -203,12 +239,15 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 
 /* ---- a request arrives ---- */
 
-/* Reads may take all tags, and so may writes that somebody waits for. */
+/*
+ * Reads may take all tags, and so may writes that somebody waits for. How large
+ * those will be is not known yet, but who has sent large ones sends more.
+ */
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct smartio_data *sd = data->q->elevator->elevator_data;
 
-	if (op_is_write(opf) && smartio_kind_of(opf) != SMARTIO_URGENT)
+	if (op_is_write(opf) && (smartio_kind_of(opf) != SMARTIO_URGENT || smartio_fills(sd)))
 		data->shallow_depth = sd->write_tags;
 }
 
@@ -231,6 +270,19 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 		if (sd->blocked && rq->start_time_ns < sd->hold_until_ns)
 			sd->counters.reads_held_for++;
 	}
+}
+
+/* A step of a commit has come. */
+static void smartio_awaited_arrives(struct smartio_data *sd, u64 now)
+{
+	u64 pause = smartio_since(sd->awaited_done_ns, now);
+
+	if (!sd->awaited_open)
+		return;
+	sd->awaited_open = false;
+	sd->awaited_hits = smartio_learn_hits(sd->awaited_hits, pause, SMARTIO_COMMIT_NS);
+	if (pause <= SMARTIO_COMMIT_NS)
+		sd->awaited_step_ns = smartio_learn_step(sd->awaited_step_ns, pause);
 }
 
 static bool smartio_writes_wait(struct smartio_data *sd)
@@ -261,6 +313,13 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	 * that the block layer does not let a scheduler manage (FUA).
 	 */
 	if (at_head || !smartio_managed(rq)) {
+		if (!smartio_managed(rq)) {
+			/* The last step of a commit, of which nothing more is heard. */
+			u64 now = ktime_get_ns();
+
+			smartio_awaited_arrives(sd, now);
+			smartio_await(sd, now);
+		}
 		trace_block_rq_insert(rq);
 		if (at_head)
 			list_add(&rq->queuelist, &sd->dispatch);
@@ -269,14 +328,20 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 		return;
 	}
 	kind = smartio_kind_of(rq->cmd_flags);
+	if (kind == SMARTIO_URGENT && smartio_content(rq)) {
+		smartio_note_filler(sd);
+		kind = SMARTIO_BULK;
+	}
 	if (kind == SMARTIO_READ)
 		smartio_read_arrives(sd, rq);
 	else if (kind != SMARTIO_TRIM)
 		smartio_write_arrives(sd, rq);
-	if (kind == SMARTIO_URGENT)
+	if (kind == SMARTIO_URGENT) {
 		sd->urgent_seen = jiffies | 1;
-	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
+		smartio_awaited_arrives(sd, rq->start_time_ns);
+	} else if (kind == SMARTIO_BULK && smartio_reads_too(sd)) {
 		kind = SMARTIO_OWN;
+	}
 	queue = smartio_queue_of(rq, kind);
 	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
 	if (blk_mq_sched_try_insert_merge(q, rq, free))

@@ -26,6 +26,7 @@
 #include <linux/sbitmap.h>
 #include <linux/slab.h>
 
+#include "blk-wbt.h"
 #include "smartio.h"
 
 /* Whether depths of limit_depth count per word of the bitmap; see smartio_probe_shallow(). */
@@ -53,6 +54,25 @@ static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 {
 	smartio_depth_updated(hctx);
 	return 0;
+}
+
+/* What functions of writeback throttling take: the queue once, the disk in later kernels. */
+#define smartio_wbt(function, q)						\
+	function(_Generic(&function, void (*)(struct request_queue *): (q), default: (q)->disk))
+
+/*
+ * Writeback throttling counts all buffered writes alike, so that a commit waits
+ * for a copy before it comes here, where they are told apart.
+ */
+static void smartio_throttling(struct request_queue *q, struct elevator_queue *eq, bool on)
+{
+#ifdef ELEVATOR_FLAG_DISABLE_WBT
+	assign_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags, !on);
+#endif
+	if (on)
+		smartio_wbt(wbt_enable_default, q);
+	else
+		smartio_wbt(wbt_disable_default, q);
 }
 
 static int smartio_init_sched(struct request_queue *q, struct elevator_type *type)
@@ -90,6 +110,7 @@ static int smartio_init_sched(struct request_queue *q, struct elevator_type *typ
 	/* One order for the device, whatever the number of its queues. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	q->elevator = eq;
+	smartio_throttling(q, eq, false);
 	return 0;
 }
 
@@ -103,6 +124,7 @@ static void smartio_exit_sched(struct elevator_queue *eq)
 		WARN_ON_ONCE(sd->waiting[kind]);
 	WARN_ON_ONCE(!list_empty(&sd->dispatch));
 	WARN_ON_ONCE(smartio_reads(sd, 2) || sd->writes_in_flight);
+	smartio_throttling(sd->q, eq, true);
 	kfree(sd);
 }
 

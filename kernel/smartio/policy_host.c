@@ -24,6 +24,11 @@ u64 host_burst_ns(bool cached, u32 pace_ns);
 u64 host_settle_ns(u64 debt_ns, u32 share_percent);
 u32 host_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns);
 u64 host_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns);
+u32 host_cap_awaited(u32 cap, u32 cap_alone, u32 service_ns);
+u32 host_learn_step(u32 old, u64 pause_ns);
+u64 host_await_ns(u32 step_ns, u32 hits);
+u64 host_patience(u64 patience_ns, u64 held_ns);
+u64 host_earn(u64 patience_ns, u64 cost_ns, u64 slice_ns);
 u32 host_judge(const struct smartio_view *view);
 u64 host_wake_ns(const struct smartio_view *view, u32 verdict);
 u32 host_view_bytes(void);
@@ -121,6 +126,31 @@ u32 host_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
 u64 host_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
 {
 	return smartio_hold_ns(pause_ns, hits, hold_max_ns);
+}
+
+u32 host_cap_awaited(u32 cap, u32 cap_alone, u32 service_ns)
+{
+	return smartio_cap_awaited(cap, cap_alone, service_ns);
+}
+
+u32 host_learn_step(u32 old, u64 pause_ns)
+{
+	return smartio_learn_step(old, pause_ns);
+}
+
+u64 host_await_ns(u32 step_ns, u32 hits)
+{
+	return smartio_await_ns(step_ns, hits);
+}
+
+u64 host_patience(u64 patience_ns, u64 held_ns)
+{
+	return smartio_patience(patience_ns, held_ns);
+}
+
+u64 host_earn(u64 patience_ns, u64 cost_ns, u64 slice_ns)
+{
+	return smartio_earn(patience_ns, cost_ns, slice_ns);
 }
 
 u32 host_judge(const struct smartio_view *view)

@@ -27,6 +27,13 @@ static u64 smartio_age(struct request *rq, u64 now)
 	return smartio_since(rq->start_time_ns, now);
 }
 
+/* How long the device needs for it alone, as far as that is known. */
+static u32 smartio_service(struct smartio_data *sd, struct request *rq)
+{
+	return smartio_known(sd->service_ns[smartio_table(smartio_rq_kind(rq))],
+			     smartio_size(blk_rq_bytes(rq)));
+}
+
 static void smartio_arm(struct smartio_data *sd, u64 at)
 {
 	if (sd->timer_armed && sd->timer_ns <= at)
@@ -34,6 +41,37 @@ static void smartio_arm(struct smartio_data *sd, u64 at)
 	sd->timer_armed = true;
 	sd->timer_ns = at;
 	hrtimer_start(&sd->timer, ns_to_ktime(at), HRTIMER_MODE_ABS);
+}
+
+/*
+ * Until when a write that nobody waits for is kept out of the way of those that
+ * somebody does: of one that is in the device, and of the next one of a commit.
+ * 0 where it is not; nor is it when it has waited for the slice, unless others of
+ * its kind went and it has waited for these.
+ */
+static u64 smartio_kept_until(struct smartio_data *sd, u64 age, u64 now)
+{
+	u64 until = sd->urgent_in_flight ? SMARTIO_NEVER : sd->awaited_until_ns;
+
+	if (now >= until || !sd->patience_ns || sd->write_share_percent >= 100)
+		return 0;
+	if (age >= sd->slice_ns && smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
+		return 0;
+	return min(until, now + sd->patience_ns);
+}
+
+static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *view)
+{
+	if (sd->kept_at_ns) {
+		u64 kept = smartio_since(sd->kept_at_ns, view->now_ns);
+
+		sd->patience_ns = smartio_patience(sd->patience_ns, kept);
+		sd->window_other_ns += kept;
+	}
+	view->awaited_until_ns = smartio_kept_until(sd, view->age_ns, view->now_ns);
+	/* While one of its kind is in the device, others wait for that. */
+	sd->kept_at_ns = view->awaited_until_ns && sd->writes_in_flight == sd->urgent_in_flight ?
+			 view->now_ns : 0;
 }
 
 /* What reads have to do with a write that is neither awaited nor its reader's own. */
@@ -80,21 +118,25 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		.writes_in_flight = sd->writes_in_flight,
 		.kind = kind,
 	};
+	u32 size = smartio_size(blk_rq_bytes(rq));
 	u64 wake;
 
-	smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &view.cap, &view.cap_alone);
+	smartio_caps(sd, size, &view.cap, &view.cap_alone);
 	if (sd->favour == SMARTIO_FAVOUR_READ) {
 		if (kind == SMARTIO_URGENT &&
 		    sd->nr_waiting[kind] + sd->urgent_in_flight > sd->quantum)
 			view.kind = SMARTIO_BULK;
-		/* The next one that is awaited is not to stand behind a crowd. */
-		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen))
-			view.cap_alone = min(view.cap_alone, view.cap + 1);
 		if (kind == SMARTIO_OWN) {
 			if (smartio_mixed(sd))
 				view.cap_alone = sd->depth;
 			else
 				view.kind = SMARTIO_BULK;
+		}
+		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
+			view.cap_alone = smartio_cap_awaited(view.cap, view.cap_alone,
+							     smartio_service(sd, rq));
+			if (kind != SMARTIO_URGENT)
+				smartio_view_awaited(sd, &view);
 		}
 		if (view.kind == SMARTIO_BULK || view.kind == SMARTIO_TRIM)
 			smartio_view_reads(sd, &view, rq);
@@ -204,10 +246,15 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 		return NULL;
 	}
 	if (smartio_rq_kind(oldest) != SMARTIO_READ) {
-		u32 cap, alone;
+		u32 size = smartio_size(blk_rq_bytes(oldest)), cap, alone;
+		u64 kept = 0;
 
-		smartio_caps(sd, smartio_size(blk_rq_bytes(oldest)), &cap, &alone);
-		if (sd->writes_in_flight >= alone) {
+		smartio_caps(sd, size, &cap, &alone);
+		if (smartio_rq_kind(oldest) != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
+			alone = smartio_cap_awaited(cap, alone, smartio_service(sd, oldest));
+			kept = smartio_kept_until(sd, smartio_age(oldest, now), now);
+		}
+		if (kept || sd->writes_in_flight >= alone) {
 			sd->scan_ns = now + SMARTIO_RECHECK_NS;
 			return NULL;
 		}
@@ -351,7 +398,15 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 			state |= SMARTIO_RQ_ALONE;
 		sd->writes_in_flight++;
 		sd->write_began_ns = now;
-		sd->urgent_in_flight += kind == SMARTIO_URGENT;
+		if (kind == SMARTIO_URGENT) {
+			sd->urgent_in_flight++;
+		} else {
+			sd->plain_at_ns = now;
+			sd->kept_at_ns = 0;
+			sd->patience_ns = smartio_earn(sd->patience_ns,
+						       smartio_write_cost(sd, kind, size),
+						       sd->slice_ns);
+		}
 		sd->owed = false;
 		if (kind != SMARTIO_OWN && (reads || sd->waiting[SMARTIO_READ] ||
 					    now < sd->hold_until_ns)) {
@@ -471,7 +526,8 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 		sd->writes_in_flight--;
 		/* The next one may have stood behind it. */
 		sd->write_began_ns = max(sd->write_began_ns, now);
-		sd->urgent_in_flight -= kind == SMARTIO_URGENT;
+		if (kind == SMARTIO_URGENT && !--sd->urgent_in_flight && now)
+			smartio_await(sd, now);
 	}
 	if (more) {
 		/* The block layer runs the queue once it has freed the request. */

@@ -46,6 +46,10 @@
 /* Threads that read lately, by a hash of their number; one at a place. */
 #define SMARTIO_READER_BITS	6
 
+/* Threads that fill files and wait for it, likewise. */
+#define SMARTIO_FILLER_BITS	4
+#define SMARTIO_FILLER_JIFFIES	(10 * HZ)
+
 /* Places where the last runs of requests ended. */
 #define SMARTIO_RUNS		4
 
@@ -72,6 +76,12 @@ struct smartio_reader {
 	pid_t pid;
 	unsigned long read;
 	unsigned long wrote;	/* as well; 0: not that is known */
+};
+
+/* A thread that has sent the content of a file and waits for all of it. */
+struct smartio_filler {
+	pid_t pid;
+	unsigned long seen;	/* jiffies */
 };
 
 struct smartio_counters {
@@ -143,8 +153,19 @@ struct smartio_data {
 	struct smartio_reader readers[1 << SMARTIO_READER_BITS];
 	unsigned long pure_seen;	/* jiffies of a read by one that does not write */
 	pid_t pure;			/* and its number */
+	struct smartio_filler fillers[1 << SMARTIO_FILLER_BITS];
 	u32 mixed_reads;		/* reads since the last batch of own writes */
 	u32 mixed_writes;		/* own writes left in this batch */
+
+	/* Awaited writes. */
+	u64 awaited_until_ns;	/* the next step of a commit is likely until then */
+	u64 awaited_done_ns;
+	u64 patience_ns;
+	u64 kept_at_ns;		/* others are kept waiting since; 0: they are not */
+	u64 plain_at_ns;	/* the last write that nobody waits for went */
+	u32 awaited_step_ns;	/* longest usual pause within a commit */
+	u32 awaited_hits;
+	bool awaited_open;	/* the last one is done and none has come since */
 
 	/* Learned. */
 	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
@@ -244,6 +265,14 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 	if (section > 1)
 		reads += sd->reads_in_flight[2];
 	return reads;
+}
+
+/* The next step of a commit may come from now on. */
+static inline void smartio_await(struct smartio_data *sd, u64 now)
+{
+	sd->awaited_open = true;
+	sd->awaited_done_ns = now;
+	sd->awaited_until_ns = now + smartio_await_ns(sd->awaited_step_ns, sd->awaited_hits);
 }
 
 /* Whether the moment, in jiffies, lies within the last slice. */

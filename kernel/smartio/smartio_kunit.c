@@ -56,6 +56,25 @@ static void a_write_is_held_for_the_next_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
 }
 
+static void a_write_is_kept_out_of_the_way_of_a_commit(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside_a_read();
+
+	view.reads_in_flight = 0;
+	view.age_ns = view.slice_ns;
+	view.awaited_until_ns = view.now_ns + 4000000;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_HOLD);
+	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_HOLD), view.awaited_until_ns);
+	view.now_ns = view.awaited_until_ns;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+	/* As much as it has had of the device, and half of the slice at most. */
+	KUNIT_EXPECT_EQ(test, smartio_earn(1000000, 24000000, view.slice_ns), 25000000);
+	KUNIT_EXPECT_EQ(test, smartio_earn(40000000, 24000000, view.slice_ns), 50000000);
+	KUNIT_EXPECT_EQ(test, smartio_patience(3000000, 4000000), 0);
+	KUNIT_EXPECT_EQ(test, smartio_cap_awaited(2, 6, 24000000), 2);
+	KUNIT_EXPECT_EQ(test, smartio_cap_awaited(2, 6, 400000), 3);
+}
+
 static void what_somebody_waits_for_is_not_held(struct kunit *test)
 {
 	struct smartio_view view = smartio_view_beside_a_read();
@@ -149,6 +168,7 @@ static struct kunit_case smartio_cases[] = {
 	KUNIT_CASE(a_write_within_its_share_goes_beside_a_read),
 	KUNIT_CASE(a_write_beyond_its_share_waits),
 	KUNIT_CASE(a_write_is_held_for_the_next_read),
+	KUNIT_CASE(a_write_is_kept_out_of_the_way_of_a_commit),
 	KUNIT_CASE(what_somebody_waits_for_is_not_held),
 	KUNIT_CASE(trims_go_one_at_a_time_beside_reads),
 	KUNIT_CASE(the_share_grows_from_half_of_the_slice_on),

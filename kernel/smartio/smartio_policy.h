@@ -17,6 +17,8 @@
  *  hold      time after a read in which the next read of its process is awaited
  *  slice     longest time that a request waits for others before it goes ahead
  *  turn      when the device is about to be through with the write before
+ *  awaited   a write that somebody waits for: fsync, a log, swap
+ *  patience  time that other writes still leave the device to what is awaited
  */
 #ifndef SMARTIO_POLICY_H
 #define SMARTIO_POLICY_H
@@ -73,6 +75,18 @@ static inline u64 div64_u64(u64 a, u64 b)
  */
 #define SMARTIO_BURST_NS 4000000
 
+/*
+ * A commit is a few writes in a row, each sent when the one before is done, with
+ * a flush between them. The next one is awaited for so long at most.
+ */
+#define SMARTIO_COMMIT_NS 8000000
+
+/* What is larger is the content of a file: its fsync waits for the last of many. */
+#define SMARTIO_COMMIT_BYTES 65536
+
+/* While the device is at a write of so much, no pause of the software matters. */
+#define SMARTIO_LONG_NS 2000000
+
 /* A share is judged anew at least so often while writes wait for it. */
 #define SMARTIO_RECHECK_NS 1000000
 
@@ -100,6 +114,7 @@ struct smartio_view {
 	u64 age_ns;		/* how long the write has waited */
 	u64 slice_ns;
 	u64 hold_until_ns;
+	u64 awaited_until_ns;	/* it is kept out of the way of what is awaited */
 	u64 turn_ns;		/* 0: any time */
 	bool spent;		/* the share is used up */
 	bool behind;		/* it has been, and no read has gone since */
@@ -349,14 +364,70 @@ static inline u64 smartio_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
 	return hold < hold_max_ns ? hold : hold_max_ns;
 }
 
+/*
+ * How many writes that nobody waits for may be in the device when one that
+ * somebody waits for is likely to come, since it has to stand behind them: what
+ * the device works on at once, and of short ones one more.
+ */
+static inline u32 smartio_cap_awaited(u32 cap, u32 cap_alone, u32 service_ns)
+{
+	u32 most = service_ns >= SMARTIO_LONG_NS ? cap : cap + 1;
+
+	return most < cap_alone ? most : cap_alone;
+}
+
+/*
+ * Longest usual pause between the steps of a commit: some have a flush between
+ * them and most do not, so that a mean would tell of neither.
+ */
+static inline u32 smartio_learn_step(u32 old, u64 pause_ns)
+{
+	if (pause_ns >= old)
+		return pause_ns > SMARTIO_COMMIT_NS ? SMARTIO_COMMIT_NS : (u32)pause_ns;
+	return old - (old - (u32)pause_ns) / 32;
+}
+
+/* How long to await the next step of a commit; 0 where that has not paid. */
+static inline u64 smartio_await_ns(u32 step_ns, u32 hits)
+{
+	u64 hold = 2 * (u64)step_ns + SMARTIO_HOLD_SLACK_NS;
+
+	if (hits < 128)
+		return 0;
+	return hold < SMARTIO_COMMIT_NS ? hold : SMARTIO_COMMIT_NS;
+}
+
+/* Patience that is left when others were kept waiting for so long. */
+static inline u64 smartio_patience(u64 patience_ns, u64 held_ns)
+{
+	return held_ns < patience_ns ? patience_ns - held_ns : 0;
+}
+
+/*
+ * Patience with a write that went: as much as it has had of the device, so that
+ * commits without end leave half of it to others; at most half of the slice, so
+ * that nobody waits for all of it.
+ */
+static inline u64 smartio_earn(u64 patience_ns, u64 cost_ns, u64 slice_ns)
+{
+	u64 most = slice_ns / 2;
+
+	if (patience_ns >= most || cost_ns >= most - patience_ns)
+		return most;
+	return patience_ns + cost_ns;
+}
+
 /* Whether a write may go now. */
 static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 {
 	bool reading = v->reads_waiting || v->reads_in_flight;
 	u32 cap = v->cap;
 
+	if (v->now_ns < v->awaited_until_ns)
+		return SMARTIO_WAIT_HOLD;
 	if (v->age_ns >= v->slice_ns || v->kind == SMARTIO_URGENT ||
-	    v->kind == SMARTIO_OWN || (!reading && v->now_ns >= v->hold_until_ns))
+	    v->kind == SMARTIO_OWN ||
+	    (!reading && v->now_ns >= v->hold_until_ns))
 		return v->writes_in_flight < v->cap_alone ? SMARTIO_GO :
 							    SMARTIO_WAIT_CAP;
 	if (v->kind == SMARTIO_TRIM)
@@ -381,7 +452,7 @@ static inline u64 smartio_wake_ns(const struct smartio_view *v,
 	u64 wait;
 
 	if (verdict == SMARTIO_WAIT_HOLD)
-		return v->hold_until_ns;
+		return v->now_ns < v->awaited_until_ns ? v->awaited_until_ns : v->hold_until_ns;
 	if (verdict == SMARTIO_WAIT_TURN)
 		return v->turn_ns;
 	if (verdict != SMARTIO_WAIT_SHARE)

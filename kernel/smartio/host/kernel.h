@@ -50,6 +50,7 @@ extern _Thread_local u64 host_now_ns;
 
 #define JIFFY_NS		4000000ull
 #define jiffies			((unsigned long)(host_now_ns / JIFFY_NS))
+#define HZ			(1000000000ull / JIFFY_NS)
 #define time_before(a, b)	((long)((a) - (b)) < 0)
 
 static inline unsigned long nsecs_to_jiffies(u64 ns)
@@ -247,6 +248,7 @@ extern _Thread_local struct task_struct host_task;
 
 #define current				(&host_task)
 #define op_is_write(opf)		((opf) & 1)
+#define req_op(rq)		((rq)->cmd_flags & REQ_OP_MASK)
 #define blk_rq_pos(rq)			((rq)->sector)
 #define blk_rq_bytes(rq)		((rq)->bytes)
 #define blk_rq_sectors(rq)		((rq)->bytes >> 9)

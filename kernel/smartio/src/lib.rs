@@ -19,6 +19,10 @@ pub const PARALLEL_ONE: u32 = 256;
 pub const PARALLEL_MAX: u32 = 256 * PARALLEL_ONE;
 /// Device time of a burst of writes beside reads.
 pub const BURST_NS: u64 = 4_000_000;
+/// Longest time that the next step of a commit is awaited.
+pub const COMMIT_NS: u64 = 8_000_000;
+/// A write that takes so long needs no other behind it in the device.
+pub const LONG_NS: u32 = 2_000_000;
 
 /// What a write is to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,8 @@ pub struct View {
     pub slice_ns: u64,
     /// Until when the next read is awaited.
     pub hold_until_ns: u64,
+    /// Until when it is kept out of the way of writes that somebody waits for.
+    pub awaited_until_ns: u64,
     /// When the device is about to be through with the write before; 0 for any time.
     pub turn_ns: u64,
     /// Whether the share is used up.
@@ -128,6 +134,16 @@ mod raw {
         pub safe fn host_learn_hits(hits: u32, pause_ns: u64, hold_max_ns: u64) -> u32;
         /// How long the next read is awaited.
         pub safe fn host_hold_ns(pause_ns: u32, hits: u32, hold_max_ns: u64) -> u64;
+        /// Writes in flight that nobody waits for while one that somebody waits for is likely to come.
+        pub safe fn host_cap_awaited(cap: u32, cap_alone: u32, service_ns: u32) -> u32;
+        /// Longest usual pause in nanoseconds between the steps of a commit, with one more.
+        pub safe fn host_learn_step(old: u32, pause_ns: u64) -> u32;
+        /// How long the next step of a commit is awaited.
+        pub safe fn host_await_ns(step_ns: u32, hits: u32) -> u64;
+        /// Patience that is left when other writes were kept waiting for so long.
+        pub safe fn host_patience(patience_ns: u64, held_ns: u64) -> u64;
+        /// Patience with a write that went.
+        pub safe fn host_earn(patience_ns: u64, cost_ns: u64, slice_ns: u64) -> u64;
         /// Whether a write may go now.
         pub safe fn host_judge(view: &View) -> Verdict;
         /// When a write that waits is judged anew at the latest.
@@ -138,12 +154,13 @@ mod raw {
 }
 
 pub use raw::{
-    host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone, host_cost as cost_ns,
-    host_debt as debt_ns, host_hold_ns as hold_ns, host_judge as judge, host_learn_hits as learn_hits,
-    host_learn_pace as learn_pace, host_learn_parallel as learn_parallel, host_learn_service as learn_service,
-    host_mean as mean, host_parallel as parallel, host_settle_ns as settle_ns, host_share as share_percent,
-    host_size as size, host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns,
-    host_view_bytes as view_bytes, host_wake_ns as wake_ns,
+    host_await_ns as await_ns, host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone,
+    host_cap_awaited as cap_awaited, host_cost as cost_ns, host_debt as debt_ns, host_earn as earn_ns,
+    host_hold_ns as hold_ns, host_judge as judge, host_learn_hits as learn_hits, host_learn_pace as learn_pace,
+    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_learn_step as learn_step_ns,
+    host_mean as mean, host_parallel as parallel, host_patience as patience_ns, host_settle_ns as settle_ns,
+    host_share as share_percent, host_size as size, host_spent as spent, host_trim_cost as trim_cost_ns,
+    host_turn_ns as turn_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

@@ -71,13 +71,19 @@ struct Sent {
 
 /// What `smartio_queue_of` gives.
 fn queue(thread: &Thread, op: Op) -> usize {
-    let awaited = thread.awaited && op == Op::Write;
+    // What is larger is the content of a file.
+    let awaited = thread.awaited && op == Op::Write && thread.bytes <= 65_536;
     match thread.priority {
         (Class::None, _) => 12,
         (Class::RealTime, level) => usize::from(level & 7),
         (Class::BestEffort, level) => 8 + usize::from(level & 7),
         (Class::Idle, _) => 16 - usize::from(awaited),
     }
+}
+
+/// Programs of 64 KiB.
+fn write_ns(device: Device, thread: &Thread) -> u64 {
+    device.write_ns * u64::from(thread.bytes.div_ceil(65_536))
 }
 
 /// Runs until all is done or the time is over; in all of it, the quantum is watched.
@@ -162,7 +168,7 @@ fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> O
                 assert!(own_in_flight < tunables.quantum as usize, "{own_in_flight} of a queue while another waits");
             }
             let unit = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
-            let service = if request.op == Op::Read { device.read_ns } else { device.write_ns };
+            let service = if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) };
             busy[unit] = busy[unit].max(now) + service;
             in_device.push((busy[unit], id));
         }
@@ -312,6 +318,31 @@ fn a_commit_is_not_held_behind_other_writes_and_reads() {
     // Its own program, what was in the device, and a read of each reader.
     let bound = 3 * SERIAL.write_ns + 2 * SERIAL.read_ns;
     assert!(percentile_ns(&outcome.threads[0], 99) <= bound, "{} us", percentile_ns(&outcome.threads[0], 99) / US);
+}
+
+#[test]
+fn a_commit_goes_step_by_step_beside_the_content_of_a_file_that_keeps_half_of_the_device() {
+    let device = Device { depth: 4, write_cache: true, ..SERIAL };
+    let file = (0..6).map(|_| Thread { awaited: true, bytes: 512 << 10, ..Thread::of(Op::Write, u32::MAX) });
+    let alone = run(Tunables::default(), device, &numbered(file.clone()), 2_000 * MS);
+    let content = |outcome: &Outcome| outcome.threads[..6].iter().map(|seen| seen.done).sum::<u32>();
+    for think_ns in [30 * US, 2 * MS] {
+        let commit = Thread { awaited: true, think_ns, ..Thread::of(Op::Write, u32::MAX) };
+        let outcome = run(Tunables::default(), device, &numbered(file.clone().chain([commit])), 2_000 * MS);
+        // Once it is known that they come, most steps meet an idle device, and none more than one write of the content.
+        let seen = Seen { latencies_ns: outcome.threads[6].latencies_ns[8..].to_vec(), ..Seen::default() };
+        let seen = &seen;
+        let (half, most) = (percentile_ns(seen, 50), percentile_ns(seen, 99));
+        assert!(half <= 2 * device.write_ns, "think {think_ns}: {} us", half / US);
+        assert!(most <= 10 * device.write_ns, "think {think_ns}: {} us", most / US);
+        let (got, of) = (content(&outcome), content(&alone));
+        assert!(2 * got + 4 >= of, "think {think_ns}: {got} of {of}");
+    }
+    // With all of the share nobody is held for anybody.
+    let commit = Thread { awaited: true, think_ns: 2 * MS, ..Thread::of(Op::Write, u32::MAX) };
+    let tunables = Tunables { write_share_percent: 100, ..Tunables::default() };
+    let outcome = run(tunables, device, &numbered(file.chain([commit])), 2_000 * MS);
+    assert!(10 * content(&outcome) >= 8 * content(&alone), "{} of {}", content(&outcome), content(&alone));
 }
 
 #[test]

@@ -27,6 +27,7 @@ prop_compose! {
             age_ns,
             slice_ns,
             hold_until_ns: if ahead { now_ns + hold_ns } else { now_ns.saturating_sub(hold_ns) },
+            awaited_until_ns: 0,
             turn_ns: if turn_ns == 0 { 0 } else { now_ns + turn_ns - 1_000_000_u64.min(now_ns) },
             spent,
             behind,
@@ -275,6 +276,49 @@ proptest! {
     fn what_somebody_waits_for_is_never_held(mut view in views(), own in any::<bool>()) {
         view.kind = if own { Kind::Own } else { Kind::Urgent };
         prop_assert!(matches!(judge(&view), Verdict::Go | Verdict::WaitCap));
+    }
+
+    #[test]
+    fn what_is_kept_out_of_the_way_is_held_until_then(mut view in views(), more in 1..10_000_000_u64) {
+        view.awaited_until_ns = view.now_ns + more;
+        let verdict = judge(&view);
+        prop_assert_eq!(verdict, Verdict::WaitHold);
+        prop_assert_eq!(wake_ns(&view, verdict), view.awaited_until_ns);
+    }
+
+    #[test]
+    fn before_a_commit_there_is_room_for_it(cap in 1..40_u32, more in 0..40_u32, service in any::<u32>()) {
+        let awaited = cap_awaited(cap, cap + more, service);
+        prop_assert!(awaited >= 1 && awaited <= cap + more);
+        prop_assert_eq!(awaited, if service >= LONG_NS { cap } else { cap + 1.min(more) });
+    }
+
+    #[test]
+    fn the_longest_usual_step_of_a_commit_is_awaited_twice(
+        flush in 10_000..3_900_000_u64, others in prop::collection::vec(1..10_000_u64, 0..4),
+    ) {
+        // A flush among shorter steps, again and again.
+        let step = (0..50).fold(0, |step, _| learn_step_ns(others.iter().fold(step, |s, o| learn_step_ns(s, *o)), flush));
+        prop_assert_eq!(u64::from(step), flush);
+        prop_assert_eq!(await_ns(step, 256), 2 * flush + 20_000);
+        prop_assert_eq!(await_ns(step, 127), 0, "it has not paid");
+        prop_assert!(await_ns(u32::MAX, 256) <= COMMIT_NS);
+        // Once without it, it is forgotten.
+        let forgotten = (0..400).fold(step, |step, _| learn_step_ns(step, 5_000));
+        prop_assert!(forgotten < 5_100, "{forgotten}");
+    }
+
+    #[test]
+    fn patience_is_what_others_had_of_the_device(
+        costs in prop::collection::vec(0..200_000_000_u64, 1..50), slice in 1_000_000..1_000_000_000_u64,
+    ) {
+        let mut patience = 0;
+        for cost in &costs {
+            let earned = earn_ns(patience, *cost, slice);
+            prop_assert_eq!(earned, (patience + cost).min(slice / 2));
+            patience = patience_ns(earned, cost / 3);
+            prop_assert_eq!(patience, earned.saturating_sub(cost / 3));
+        }
     }
 
     #[test]

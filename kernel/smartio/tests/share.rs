@@ -46,6 +46,7 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
             age_ns: now - oldest,
             slice_ns: SLICE_NS,
             hold_until_ns: hold_until,
+            awaited_until_ns: 0,
             turn_ns: 0,
             spent: is_spent,
             behind,

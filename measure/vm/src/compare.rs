@@ -14,7 +14,7 @@ use crate::figures::{Outcome, measures, tried};
 use crate::lab::{Lab, Length, case_s};
 use crate::refuse::{LATENESS_NS_MEAN_MAX, SEARCH_REPEAT_PERCENT_MAX};
 use crate::scenario::Scenario;
-use crate::schedulers::Settings;
+use crate::schedulers::{Settings, words};
 use crate::search::{Tried, best, finalists, next};
 
 /// Seed of the search.
@@ -130,7 +130,11 @@ pub fn compare(
                 tried,
                 loads,
             }),
-            Err(why) => refused.push((setup.scheduler, why)),
+            Err(why) => {
+                let with = words(&setup.settings);
+                let why = if with.is_empty() { why } else { format!("with {with}: {why}") };
+                refused.push((setup.scheduler, why));
+            }
         }
     }
     let seen = lab.take_seen();

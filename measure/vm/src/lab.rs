@@ -14,7 +14,7 @@ use crate::figures::{Outcome, outcome};
 use crate::image::{self, Wanted};
 use crate::plan;
 use crate::qemu::{self, Machine};
-use crate::refuse::{Fidelity, judge};
+use crate::refuse::{Fidelity, Judged, judge};
 use crate::scenario::{FileSystem, Scenario};
 use crate::schedulers::{Scheduler, Schedulers};
 use crate::sources::{Kernel, Source};
@@ -77,7 +77,8 @@ pub struct Length {
 struct Booted {
     /// By the place of the case.
     outcomes: Vec<(usize, Outcome)>,
-    fidelity: Fidelity,
+    /// Of nothing where its first case was not repeated.
+    fidelity: Option<Fidelity>,
 }
 
 /// A case that has to be measured, and its place among all.
@@ -95,7 +96,9 @@ impl Seen {
     fn add(&mut self, booted: &Booted) {
         self.boots += 1;
         self.cases += u32::try_from(booted.outcomes.len()).unwrap_or(u32::MAX);
-        self.held_against(&booted.fidelity);
+        if let Some(fidelity) = &booted.fidelity {
+            self.held_against(fidelity);
+        }
     }
 
     fn held_against(&mut self, fidelity: &Fidelity) {
@@ -165,10 +168,11 @@ impl Lab {
         self.source.work().join("consoles")
     }
 
-    /// Runs all cases, in as few boots as their length and the processors here allow.
+    /// Runs all cases, in as few boots as their length and the processors here allow. A setting that does not repeat has no
+    /// figures; what shared a boot with it is run again, in a boot that another one begins.
     ///
     /// # Errors
-    /// When a boot fails or is refused: no figure is given of any.
+    /// When a boot fails or is refused for more than that: no figure is given of any.
     pub fn run(
         &mut self,
         scenario: &Scenario,
@@ -185,8 +189,30 @@ impl Lab {
                 self.seen.held_against(&record.fidelity);
             }
         }
-        let open: Vec<Open<'_>> = cases.iter().enumerate().filter(|(place, _)| !outcomes.contains_key(place)).collect();
-        let portions = boots(scenario, &open, length.scale, self.jobs);
+        let mut booted = 0;
+        loop {
+            let open: Vec<Open<'_>> =
+                cases.iter().enumerate().filter(|(place, _)| !outcomes.contains_key(place)).collect();
+            if open.is_empty() {
+                return Ok(outcomes.into_values().collect());
+            }
+            // Each boot has an outcome of its first case at least, so that this ends.
+            booted += self.round(scenario, &open, length, booted, &mut outcomes, watch)?;
+        }
+    }
+
+    /// Boots what is open, the first of the boots with the number `from`; gives how many there were.
+    fn round(
+        &mut self,
+        scenario: &Scenario,
+        open: &[Open<'_>],
+        length: Length,
+        from: usize,
+        outcomes: &mut BTreeMap<usize, Outcome>,
+        watch: Watch<'_>,
+    ) -> Result<usize> {
+        let all = outcomes.len() + open.len();
+        let portions = boots(scenario, open, length.scale, self.jobs);
         let lab = &*self;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (tell, told) = channel();
@@ -196,7 +222,7 @@ impl Lab {
                 let Some(portion) = portions.get(place).filter(|_| !failed.load(Ordering::Relaxed)) else { break };
                 // Nobody listens any more only when this run has ended.
                 let progress = |index, doing| drop(tell.send((place, Progressed::At(index, doing))));
-                let booted = lab.boot(scenario, portion, place, length, watch.stop, &progress);
+                let booted = lab.boot(scenario, portion, from + place, length, watch.stop, &progress);
                 failed.fetch_or(booted.is_err(), Ordering::Relaxed);
                 let _ = tell.send((place, Progressed::Ended(booted)));
             }
@@ -213,7 +239,7 @@ impl Lab {
                 match event {
                     Progressed::At(index, doing) => {
                         done[place] = index;
-                        let of_all = (outcomes.len() + done.iter().sum::<usize>()) as f64 / cases.len().max(1) as f64;
+                        let of_all = (outcomes.len() + done.iter().sum::<usize>()) as f64 / all.max(1) as f64;
                         (watch.progress)(of_all.min(1.0), &doing);
                     }
                     Progressed::Ended(booted) => ended[place] = Some(booted),
@@ -227,7 +253,7 @@ impl Lab {
             outcomes.extend(booted.outcomes);
         }
         watch.check()?;
-        Ok(outcomes.into_values().collect())
+        Ok(portions.len())
     }
 
     fn boot(
@@ -259,8 +285,15 @@ impl Lab {
                 }
             })?;
         let console = console::parse(&console);
-        let fidelity =
-            judge(&console, planned.len(), length.repeat_percent_max).map_err(|why| Error::Refused { why, log })?;
+        let judged = judge(&console, planned.len(), length.repeat_percent_max);
+        let fidelity = match judged.map_err(|why| Error::Refused { why, log: log.clone() })? {
+            Judged::Good(fidelity) => fidelity,
+            Judged::NotRepeated(why) => {
+                let console = log.file_name().unwrap_or_default().to_string_lossy();
+                let why = format!("{why} (console {console})");
+                return Ok(Booted { outcomes: not_repeated(cases, &why), fidelity: None });
+            }
+        };
         let mut outcomes = Vec::new();
         for ((place, case), output) in cases.iter().zip(&console.cases) {
             // What failed may be mended outside of what the key holds.
@@ -269,7 +302,7 @@ impl Lab {
             }
             outcomes.push((*place, outcome(scenario, case, output)));
         }
-        Ok(Booted { outcomes, fidelity })
+        Ok(Booted { outcomes, fidelity: Some(fidelity) })
     }
 
     /// Boots a script; gives the console and where it is kept.
@@ -360,6 +393,14 @@ pub(crate) fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
     case.load(scenario).estimate_s(scale) + CASE_S + prepare_s
 }
 
+/// Outcomes of a boot whose first case was not repeated: of all with the same setting that it has no figures, of others none.
+fn not_repeated(cases: &[Open<'_>], why: &str) -> Vec<(usize, Outcome)> {
+    let Some((_, first)) = cases.first() else { return Vec::new() };
+    let same = cases.iter().filter(|(_, case)| case.setup == first.setup);
+    same.map(|(place, case)| (*place, Outcome { case: (*case).clone(), sides: Err(why.to_owned()), starved: None }))
+        .collect()
+}
+
 /// The cases in portions of a boot: of equal length for as many machines as there are, where they are worth a boot.
 fn boots<'a, 'b>(scenario: &Scenario, cases: &'a [Open<'b>], scale: f64, jobs: usize) -> Vec<&'a [Open<'b>]> {
     let all_s: f64 = cases.iter().map(|(_, case)| case_s(scenario, case, scale)).sum();
@@ -386,6 +427,21 @@ mod tests {
 
     use super::*;
     use crate::case::{Setup, cases};
+
+    #[test]
+    fn who_does_not_repeat_takes_no_other_along() {
+        let text = "title = \"t\"\nquestion = \"q?\"\ndevice = { preset = \"ufs-3.1\", size = \"64MiB\" }\n\
+            [[load]]\nname = \"l\"\nseconds = 1\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \"op=read\"\n";
+        let scenario = Scenario::parse("t", text, Path::new("/nowhere")).expect("valid");
+        let of = |scheduler: &str| Setup { scheduler: scheduler.to_owned(), settings: Default::default() };
+        let all = [cases(&scenario, &of("bfq"), &[1, 2]), cases(&scenario, &of("none"), &[1, 2])].concat();
+        let open: Vec<Open<'_>> = all.iter().enumerate().skip(1).collect();
+        let refused = not_repeated(&open, "why");
+        assert_eq!(refused.iter().map(|(place, outcome)| (*place, &outcome.case)).collect::<Vec<_>>(), [(1, &all[1])]);
+        assert_eq!(refused[0].1.sides, Err("why".to_owned()));
+        let measured = crate::figures::measures(&scenario, &of("bfq"), &[refused[0].1.clone()]);
+        assert_eq!(measured, Err("why".to_owned()), "one of its cases is enough");
+    }
 
     #[test]
     fn every_case_runs_once_and_no_boot_is_too_long() {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::image::Wanted;
 use crate::lab::Lab;
 use crate::plan::FUNCTIONS;
-use crate::refuse::{Fidelity, REPEAT_PERCENT_MAX, judge};
+use crate::refuse::{Fidelity, Judged, REPEAT_PERCENT_MAX, judge};
 use crate::{Watch, plan};
 
 /// Characters of a piece: the console's line stays below what terminals hold.
@@ -120,7 +120,10 @@ pub fn run(lab: &Lab, program: &Program, watch: Watch<'_>) -> Result<Ran> {
     )?;
     let console = console::parse(&text);
     let refused = |why: String| Error::Refused { why, log: log.clone() };
-    let fidelity = judge(&console, 1, REPEAT_PERCENT_MAX).map_err(refused)?;
+    let fidelity = match judge(&console, 1, REPEAT_PERCENT_MAX).map_err(refused)? {
+        Judged::Good(fidelity) => fidelity,
+        Judged::NotRepeated(why) => return Err(refused(why)),
+    };
     if let Some(why) = console.cases.first().and_then(|case| case.failed.clone()) {
         return Err(refused(why));
     }
