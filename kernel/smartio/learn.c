@@ -28,13 +28,17 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 }
 
 /* Device time that a write takes from reads. */
-u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size)
+u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 {
 	u32 table = smartio_table(kind), service = smartio_known(sd->service_ns[table], size);
+	u32 pace;
 
 	if (kind == SMARTIO_TRIM)
 		return smartio_trim_cost(service, smartio_known(sd->service_ns[0], 0));
-	return smartio_cost(smartio_known(sd->pace_ns, size), service);
+	pace = smartio_known(sd->pace_ns, size);
+	if (!pace && smartio_cached(sd))
+		return smartio_cost_hidden(smartio_since(sd->write_went_ns, now), service);
+	return smartio_cost(pace, service);
 }
 
 /* Writes of one size that follow each other show what the device can do. */

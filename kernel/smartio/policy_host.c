@@ -16,6 +16,7 @@ u32 host_cap(u32 parallel, u32 depth);
 u32 host_cap_alone(u32 parallel, u32 depth);
 u64 host_cost(u32 pace_ns, u32 service_ns);
 u64 host_trim_cost(u32 trim_ns, u32 read_ns);
+u64 host_cost_hidden(u64 since_ns, u32 service_ns);
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
 u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent);
 bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 burst_ns);
@@ -86,6 +87,11 @@ u64 host_cost(u32 pace_ns, u32 service_ns)
 u64 host_trim_cost(u32 trim_ns, u32 read_ns)
 {
 	return smartio_trim_cost(trim_ns, read_ns);
+}
+
+u64 host_cost_hidden(u64 since_ns, u32 service_ns)
+{
+	return smartio_cost_hidden(since_ns, service_ns);
 }
 
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns)

@@ -81,7 +81,7 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	u32 kind = smartio_rq_kind(rq), section = smartio_section(smartio_rq_queue(rq));
 	u32 size = smartio_size(blk_rq_bytes(rq)), i;
 	u32 pace = smartio_known(sd->pace_ns, size);
-	u64 cost = smartio_write_cost(sd, kind, size);
+	u64 cost = smartio_write_cost(sd, kind, size, view->now_ns);
 	bool cached = smartio_cached(sd);
 
 	for (i = 0; i <= section; i++)
@@ -394,23 +394,24 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 		sd->reads_in_flight[smartio_section(queue)]++;
 		sd->window_reads = true;
 	} else {
+		u64 cost = smartio_write_cost(sd, kind, size, now);
+
 		if (!sd->writes_in_flight)
 			state |= SMARTIO_RQ_ALONE;
 		sd->writes_in_flight++;
 		sd->write_began_ns = now;
+		sd->write_went_ns = now;
 		if (kind == SMARTIO_URGENT) {
 			sd->urgent_in_flight++;
 		} else {
 			sd->plain_at_ns = now;
 			sd->kept_at_ns = 0;
-			sd->patience_ns = smartio_earn(sd->patience_ns,
-						       smartio_write_cost(sd, kind, size),
-						       sd->slice_ns);
+			sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
 		}
 		sd->owed = false;
 		if (kind != SMARTIO_OWN && (reads || sd->waiting[SMARTIO_READ] ||
 					    now < sd->hold_until_ns)) {
-			sd->debt_ns += smartio_write_cost(sd, kind, size);
+			sd->debt_ns += cost;
 			if (sd->debt_ns > sd->slice_ns)
 				sd->debt_ns = sd->slice_ns;
 		}

@@ -139,6 +139,7 @@ struct smartio_data {
 	u64 debt_at_ns;
 	u64 refused_reads;	/* reads dispatched when it was last found used up */
 	u64 write_began_ns;	/* the device has been at the last write since */
+	u64 write_went_ns;	/* the last one was dispatched */
 	bool spent;
 
 	/* Readers. */
@@ -282,7 +283,7 @@ static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 }
 
 /* learn.c */
-u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size);
+u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 

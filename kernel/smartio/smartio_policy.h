@@ -271,6 +271,17 @@ static inline u64 smartio_cost(u32 pace_ns, u32 service_ns)
 	return service_ns ? service_ns : SMARTIO_UNKNOWN_NS;
 }
 
+/*
+ * Device time that a write takes while its pace is not known: a cache hides it, but
+ * it is no more than what has passed since the write before. A pause is not counted.
+ */
+static inline u64 smartio_cost_hidden(u64 since_ns, u32 service_ns)
+{
+	u64 most = since_ns < 2 * SMARTIO_UNKNOWN_NS ? since_ns : 2 * SMARTIO_UNKNOWN_NS;
+
+	return service_ns > most ? service_ns : most;
+}
+
 /* Share of a write that has waited so long: all from the slice on. */
 static inline u32 smartio_share(u32 share_percent, u64 age_ns, u64 slice_ns)
 {

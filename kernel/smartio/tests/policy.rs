@@ -226,6 +226,11 @@ proptest! {
     }
 
     #[test]
+    fn what_a_cache_hides_is_what_has_passed_but_no_pause(since in any::<u64>(), service in any::<u32>()) {
+        prop_assert_eq!(cost_hidden_ns(since, service), since.min(1_000_000).max(u64::from(service)));
+    }
+
+    #[test]
     fn a_discard_that_takes_about_as_long_as_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
         let much = u64::from(trim) > u64::from(read) + u64::from(read / 2);
         prop_assert_eq!(trim_cost_ns(trim, read), if much { u64::from(trim) } else { 0 });
