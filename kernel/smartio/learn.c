@@ -87,6 +87,25 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 			    sd->parallel[size], cap);
 }
 
+/* The share of writes is settled: what have reads lost to those that went before? */
+void smartio_settled(struct smartio_data *sd)
+{
+	u32 size = sd->lost_size;
+
+	if (sd->lost_writes)
+		sd->pace_ns[size] = smartio_learn_lost(sd->pace_ns[size],
+						       div_u64(sd->lost_ns, sd->lost_writes));
+	sd->lost_ns = 0;
+	sd->lost_writes = 0;
+}
+
+/* A read is done, and nothing was for some time while the device had it. */
+static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 silence)
+{
+	sd->read_base_ns[size] = smartio_learn_base(sd->read_base_ns[size], took);
+	sd->lost_ns += smartio_lost_ns(sd->read_base_ns[size], min(took, silence));
+}
+
 /* A request is done. */
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 {
@@ -99,6 +118,9 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 			smartio_learn_service(sd->service_ns[table][size],
 					      smartio_since_stamp(rq, now),
 					      state & SMARTIO_RQ_CLEAN);
+	if (kind == SMARTIO_READ)
+		smartio_lost(sd, size, smartio_since_stamp(rq, now), smartio_since(sd->done_ns, now));
+	sd->done_ns = now;
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)

@@ -17,6 +17,9 @@ u32 host_cap_alone(u32 parallel, u32 depth);
 u64 host_cost(u32 pace_ns, u32 service_ns);
 u64 host_trim_cost(u32 trim_ns, u32 read_ns);
 u64 host_cost_hidden(u64 since_ns, u32 service_ns);
+u32 host_learn_lost(u32 old, u64 lost_ns);
+u32 host_learn_base(u32 old, u64 sample);
+u64 host_lost_ns(u32 base_ns, u64 silence_ns);
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
 u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent);
 bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 burst_ns);
@@ -92,6 +95,21 @@ u64 host_trim_cost(u32 trim_ns, u32 read_ns)
 u64 host_cost_hidden(u64 since_ns, u32 service_ns)
 {
 	return smartio_cost_hidden(since_ns, service_ns);
+}
+
+u32 host_learn_lost(u32 old, u64 lost_ns)
+{
+	return smartio_learn_lost(old, lost_ns);
+}
+
+u32 host_learn_base(u32 old, u64 sample)
+{
+	return smartio_learn_base(old, sample);
+}
+
+u64 host_lost_ns(u32 base_ns, u64 silence_ns)
+{
+	return smartio_lost_ns(base_ns, silence_ns);
 }
 
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns)

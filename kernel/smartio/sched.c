@@ -74,6 +74,17 @@ static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *v
 			 view->now_ns : 0;
 }
 
+/* The share of a device with a cache is used up, or settled. */
+static void smartio_turned(struct smartio_data *sd, bool spent)
+{
+	if (!spent) {
+		smartio_settled(sd);
+	} else if (sd->long_holds < SMARTIO_LONG_HOLDS) {
+		sd->long_holds++;
+		sd->debt_ns = max(sd->debt_ns, div_u64(sd->slice_ns * sd->write_share_percent, 100));
+	}
+}
+
 /* What reads have to do with a write that is neither awaited nor its reader's own. */
 static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
 			       struct request *rq)
@@ -82,7 +93,7 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	u32 size = smartio_size(blk_rq_bytes(rq)), i;
 	u32 pace = smartio_known(sd->pace_ns, size);
 	u64 cost = smartio_write_cost(sd, kind, size, view->now_ns);
-	bool cached = smartio_cached(sd);
+	bool cached = smartio_cached(sd), spent;
 
 	for (i = 0; i <= section; i++)
 		if (sd->waiting[SMARTIO_READ] & smartio_section_mask[i])
@@ -95,8 +106,11 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, view->now_ns),
 				   view->share_percent);
 	sd->debt_at_ns = view->now_ns;
-	sd->spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent,
-				  cost, smartio_burst_ns(cached, pace));
+	spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent, cost,
+			      smartio_burst_ns(cached, pace));
+	if (cached && pace && spent != sd->spent)
+		smartio_turned(sd, spent);
+	sd->spent = spent;
 	view->debt_ns = sd->debt_ns;
 	view->spent = sd->spent && cost;
 	if (!cached && cost && view->share_percent < 100) {
@@ -414,6 +428,11 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 			sd->debt_ns += cost;
 			if (sd->debt_ns > sd->slice_ns)
 				sd->debt_ns = sd->slice_ns;
+			/* Sizes that are mixed tell nothing of one. */
+			if (!sd->lost_writes++)
+				sd->lost_size = size;
+			else if (sd->lost_size != size)
+				sd->lost_ns = 0;
 		}
 	}
 	sd->queues[queue].in_flight++;

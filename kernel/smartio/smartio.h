@@ -170,6 +170,12 @@ struct smartio_data {
 
 	/* Learned. */
 	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
+	u64 done_ns;		/* the last request was done */
+	u32 read_base_ns[SMARTIO_NR_SIZES];
+	u64 lost_ns;		/* of reads to writes since the share was settled */
+	u32 lost_writes;	/* that went since then */
+	u32 lost_size;
+	u32 long_holds;
 	u32 pace_ns[SMARTIO_NR_SIZES];
 	u32 parallel[SMARTIO_NR_SIZES];
 	bool parallel_known;	/* of any size */
@@ -285,6 +291,7 @@ static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 /* learn.c */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
+void smartio_settled(struct smartio_data *sd);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 
 /* insert.c */

@@ -87,6 +87,12 @@ static inline u64 div64_u64(u64 a, u64 b)
 /* While the device is at a write of so much, no pause of the software matters. */
 #define SMARTIO_LONG_NS 2000000
 
+/*
+ * So often at first, writes that have had their share wait for a whole slice: the
+ * device gets done with what its cache holds, and reads show what they take alone.
+ */
+#define SMARTIO_LONG_HOLDS 4
+
 /* A share is judged anew at least so often while writes wait for it. */
 #define SMARTIO_RECHECK_NS 1000000
 
@@ -175,6 +181,41 @@ static inline u32 smartio_learn_pace(u32 old, u64 least_ns, u64 most_ns)
 	if (!old || old > most_ns)
 		return smartio_mean(old, most_ns);
 	return old < least_ns ? smartio_mean(old, least_ns) : old;
+}
+
+/*
+ * Pace when reads have lost so much to each write at least. Windows that began
+ * with an empty cache have told too little: this is made up for at once.
+ */
+static inline u32 smartio_learn_lost(u32 old, u64 lost_ns)
+{
+	if (!old || lost_ns <= old)
+		return old;
+	if (lost_ns > 2 * (u64)old)
+		return lost_ns > 0xffffffffu ? 0xffffffffu : (u32)lost_ns;
+	return smartio_mean(old, lost_ns);
+}
+
+/* Shortest time of a read; it rises slowly, since devices change. 0 stands for not known. */
+static inline u32 smartio_learn_base(u32 old, u64 sample)
+{
+	if (sample > 0xffffffffu)
+		sample = 0xffffffffu;
+	if (!old || sample < old)
+		return sample ? (u32)sample : 1;
+	return old + (u32)((sample - old) / 1024);
+}
+
+/*
+ * What reads have lost to writes that the device had taken before, when for so
+ * long nothing was done. Reads differ among themselves, too, so that only what is
+ * long counts.
+ */
+static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
+{
+	u64 most = base_ns + 2 * SMARTIO_UNKNOWN_NS;
+
+	return silence_ns > most ? silence_ns - base_ns : 0;
 }
 
 /* Entry of a table by size: that of the nearest size with one, 0 without any. */

@@ -118,6 +118,12 @@ mod raw {
         pub safe fn host_cost(pace_ns: u32, service_ns: u32) -> u64;
         /// The same of a device with a cache while the pace is not known, with the time since the write before.
         pub safe fn host_cost_hidden(since_ns: u64, service_ns: u32) -> u64;
+        /// Pace in nanoseconds when reads have lost so much to each write at least.
+        pub safe fn host_learn_lost(old: u32, lost_ns: u64) -> u32;
+        /// Shortest time in nanoseconds of a read, with one more; it rises slowly.
+        pub safe fn host_learn_base(old: u32, sample: u64) -> u32;
+        /// What reads have lost to writes that the device had taken before, when for so long nothing was done.
+        pub safe fn host_lost_ns(base_ns: u32, silence_ns: u64) -> u64;
         /// Device time in nanoseconds that a discard takes from reads.
         pub safe fn host_trim_cost(trim_ns: u32, read_ns: u32) -> u64;
         /// Share in percent of a write that has waited so long.
@@ -158,9 +164,10 @@ mod raw {
 pub use raw::{
     host_await_ns as await_ns, host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone,
     host_cap_awaited as cap_awaited, host_cost as cost_ns, host_cost_hidden as cost_hidden_ns, host_debt as debt_ns,
-    host_earn as earn_ns, host_hold_ns as hold_ns, host_judge as judge, host_learn_hits as learn_hits,
-    host_learn_pace as learn_pace, host_learn_parallel as learn_parallel, host_learn_service as learn_service,
-    host_learn_step as learn_step_ns, host_mean as mean, host_parallel as parallel, host_patience as patience_ns,
+    host_earn as earn_ns, host_hold_ns as hold_ns, host_judge as judge, host_learn_base as learn_base_ns,
+    host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
+    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_learn_step as learn_step_ns,
+    host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel, host_patience as patience_ns,
     host_settle_ns as settle_ns, host_share as share_percent, host_size as size, host_spent as spent,
     host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
 };

@@ -231,6 +231,33 @@ proptest! {
     }
 
     #[test]
+    fn what_reads_lose_raises_a_pace_and_never_lowers_it(old in 1..u32::MAX, lost in any::<u64>()) {
+        let new = learn_lost_ns(old, lost);
+        prop_assert!(new >= old && u64::from(new) <= lost.max(u64::from(old)));
+        if lost > 2 * u64::from(old) {
+            prop_assert_eq!(u64::from(new), lost.min(u64::from(u32::MAX)));
+        }
+        prop_assert_eq!(learn_lost_ns(0, lost), 0, "what is not known is learned from writes");
+    }
+
+    #[test]
+    fn the_base_of_reads_falls_at_once_and_rises_slowly(old in 1..u32::MAX, sample in 1..u64::from(u32::MAX)) {
+        let new = learn_base_ns(old, sample);
+        if sample <= u64::from(old) {
+            prop_assert_eq!(u64::from(new), sample);
+        } else {
+            prop_assert!(new >= old && u64::from(new - old) <= (sample - u64::from(old)) / 1024);
+        }
+        prop_assert_eq!(u64::from(learn_base_ns(0, sample)), sample);
+    }
+
+    #[test]
+    fn reads_that_differ_a_little_have_lost_nothing(base in 1..10_000_000_u32, more in 0..100_000_000_u64) {
+        let took = u64::from(base) + more;
+        prop_assert_eq!(lost_ns(base, took), if more > 1_000_000 { more } else { 0 });
+    }
+
+    #[test]
     fn a_discard_that_takes_about_as_long_as_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
         let much = u64::from(trim) > u64::from(read) + u64::from(read / 2);
         prop_assert_eq!(trim_cost_ns(trim, read), if much { u64::from(trim) } else { 0 });
