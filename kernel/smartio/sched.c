@@ -53,7 +53,9 @@ static u64 smartio_kept_until(struct smartio_data *sd, u64 age, u64 now)
 {
 	u64 until = sd->urgent_in_flight ? SMARTIO_NEVER : sd->awaited_until_ns;
 
-	if (now >= until || !sd->patience_ns || sd->write_share_percent >= 100)
+	if (now >= until || !sd->patience_ns || !smartio_lately(sd, sd->urgent_seen))
+		return 0;
+	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
 		return 0;
 	if (age >= sd->slice_ns && smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
 		return 0;
@@ -251,6 +253,9 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 				due += (SMARTIO_IDLE_SLICES - 1) * sd->slice_ns;
 			if (due > now)
 				scan = min(scan, due);
+			else if (kind > SMARTIO_URGENT &&
+				 smartio_kept_until(sd, smartio_age(rq, now), now))
+				scan = min(scan, now + SMARTIO_RECHECK_NS);
 			else if (!oldest || rq->start_time_ns < oldest->start_time_ns)
 				oldest = rq;
 		}
@@ -261,14 +266,10 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 	}
 	if (smartio_rq_kind(oldest) != SMARTIO_READ) {
 		u32 size = smartio_size(blk_rq_bytes(oldest)), cap, alone;
-		u64 kept = 0;
-
 		smartio_caps(sd, size, &cap, &alone);
-		if (smartio_rq_kind(oldest) != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
+		if (smartio_rq_kind(oldest) != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen))
 			alone = smartio_cap_awaited(cap, alone, smartio_service(sd, oldest));
-			kept = smartio_kept_until(sd, smartio_age(oldest, now), now);
-		}
-		if (kept || sd->writes_in_flight >= alone) {
+		if (sd->writes_in_flight >= alone) {
 			sd->scan_ns = now + SMARTIO_RECHECK_NS;
 			return NULL;
 		}
