@@ -298,7 +298,7 @@ static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
 	if (sd->writes_in_flight || smartio_writes_wait(sd))
 		return;
 	sd->window_other_ns += gap;
-	if (gap > SMARTIO_GAP_NS)
+	if (gap > (smartio_reads(sd, 2) ? SMARTIO_GAP_READS_NS : SMARTIO_GAP_NS))
 		sd->window_count = 0;	/* it does not follow the last one */
 }
 

@@ -35,9 +35,12 @@ u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 
 	if (kind == SMARTIO_TRIM)
 		return smartio_trim_cost(service, smartio_known(sd->service_ns[0], 0));
-	pace = smartio_known(sd->pace_ns, size);
+	pace = smartio_scaled(sd->pace_ns, size);
 	if (!pace && smartio_cached(sd))
 		return smartio_cost_hidden(smartio_since(sd->write_went_ns, now), service);
+	/* What is known of another size is no less than what is seen of this one. */
+	if (pace && !sd->pace_ns[size])
+		pace = max(pace, sd->service_ns[table][size]);
 	return smartio_cost(pace, service);
 }
 
@@ -48,12 +51,15 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		      sd->waiting[SMARTIO_BULK];
 	u32 cap, alone, count, service = sd->service_ns[1][size];
 	u64 elapsed = smartio_since(sd->window_began_ns, now), least = 0;
+	u64 interval = smartio_interval_ns(smartio_since(sd->write_done_ns, now),
+					   smartio_since_stamp(rq, now));
 
 	sd->write_done_ns = now;
 	if (!sd->window_count || sd->window_size != size) {
 		sd->window_count = 1;
 		sd->window_size = size;
 		sd->window_began_ns = now;
+		sd->window_ns = 0;
 		sd->window_other_ns = 0;
 		sd->window_reads = smartio_reads(sd, 2);
 		sd->window_queued = queued;
@@ -63,17 +69,18 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		return;
 	}
 	sd->window_queued &= queued;
+	sd->window_ns += interval;
 	count = sd->window_count++;
 	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
 		return;
 	sd->window_count = 0;
 	/* One write at a time says nothing of others, but for those in a cache. */
 	if (sd->window_queued || smartio_cached(sd))
-		least = smartio_since(sd->window_other_ns, elapsed);
+		least = smartio_since(sd->window_other_ns, sd->window_ns);
 	/* Where reads took most of it, little is known of what is left. */
-	if (!sd->window_held || (sd->pace_ns[size] && sd->window_other_ns <= elapsed / 2))
+	if (!sd->window_held || (sd->pace_ns[size] && sd->window_other_ns <= sd->window_ns / 2))
 		sd->pace_ns[size] = smartio_learn_pace(sd->pace_ns[size], div_u64(least, count),
-						       div_u64(elapsed, count));
+						       div_u64(sd->window_ns, count));
 	/* Only while writes queue up does it matter how many the device works on. */
 	if (sd->window_queued && !sd->window_held && service) {
 		sd->parallel_known = true;

@@ -10,6 +10,7 @@ u32 host_mean(u32 old, u64 sample);
 u32 host_learn_service(u32 old, u64 sample, bool clean);
 u32 host_learn_pace(u32 old, u64 least_ns, u64 most_ns);
 u32 host_known(const u32 *table, u32 size);
+u32 host_scaled(const u32 *table, u32 size);
 u32 host_parallel(u64 work_ns, u64 elapsed_ns);
 u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool reads);
 u32 host_cap(u32 parallel, u32 depth);
@@ -17,6 +18,7 @@ u32 host_cap_alone(u32 parallel, u32 depth);
 u64 host_cost(u32 pace_ns, u32 service_ns);
 u64 host_trim_cost(u32 trim_ns, u32 read_ns);
 u64 host_cost_hidden(u64 since_ns, u32 service_ns);
+u64 host_interval_ns(u64 since_ns, u64 took_ns);
 u32 host_learn_lost(u32 old, u64 lost_ns);
 u32 host_learn_base(u32 old, u64 sample);
 u64 host_lost_ns(u32 base_ns, u64 silence_ns);
@@ -60,6 +62,11 @@ u32 host_learn_pace(u32 old, u64 least_ns, u64 most_ns)
 u32 host_known(const u32 *table, u32 size)
 {
 	return smartio_known(table, size);
+}
+
+u32 host_scaled(const u32 *table, u32 size)
+{
+	return smartio_scaled(table, size);
 }
 
 u32 host_parallel(u64 work_ns, u64 elapsed_ns)
@@ -110,6 +117,11 @@ u32 host_learn_base(u32 old, u64 sample)
 u64 host_lost_ns(u32 base_ns, u64 silence_ns)
 {
 	return smartio_lost_ns(base_ns, silence_ns);
+}
+
+u64 host_interval_ns(u64 since_ns, u64 took_ns)
+{
+	return smartio_interval_ns(since_ns, took_ns);
 }
 
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns)

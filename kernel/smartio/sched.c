@@ -93,7 +93,7 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 {
 	u32 kind = smartio_rq_kind(rq), section = smartio_section(smartio_rq_queue(rq));
 	u32 size = smartio_size(blk_rq_bytes(rq)), i;
-	u32 pace = smartio_known(sd->pace_ns, size);
+	u32 pace = smartio_scaled(sd->pace_ns, size);
 	u64 cost = smartio_write_cost(sd, kind, size, view->now_ns);
 	bool cached = smartio_cached(sd), spent;
 

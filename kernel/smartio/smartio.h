@@ -184,6 +184,7 @@ struct smartio_data {
 	u32 window_count;
 	u32 window_size;
 	u32 window_cap;
+	u64 window_ns;		/* what its writes took, pauses left out */
 	u64 window_other_ns;	/* time that reads and pauses have taken at most */
 	bool window_reads;
 	bool window_queued;

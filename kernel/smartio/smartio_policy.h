@@ -53,8 +53,12 @@ static inline u64 div64_u64(u64 a, u64 b)
 #define SMARTIO_WINDOW_WRITES 8
 #define SMARTIO_WINDOW_NS 20000000
 
-/* Writes follow each other when no more time lies between one's end and the next's arrival. */
+/*
+ * Writes follow each other when no more time lies between one's end and the next's
+ * arrival. While something is read that may be longer: writers wait for a tag.
+ */
 #define SMARTIO_GAP_NS 100000
+#define SMARTIO_GAP_READS_NS 5000000
 
 /* Parallelism in units of 1/256; no device of interest works on more writes. */
 #define SMARTIO_PARALLEL_ONE 256
@@ -232,6 +236,23 @@ static inline u32 smartio_known(const u32 *table, u32 size)
 	return 0;
 }
 
+/*
+ * Entry of a table of device times by size; where there is none, that of the
+ * nearest size with one: as it is of a smaller one, in proportion of a larger.
+ */
+static inline u32 smartio_scaled(const u32 *table, u32 size)
+{
+	u32 i;
+
+	for (i = 0; i < SMARTIO_NR_SIZES; i++) {
+		if (i <= size && table[size - i])
+			return table[size - i];
+		if (size + i < SMARTIO_NR_SIZES && table[size + i])
+			return table[size + i] >> i ? table[size + i] >> i : 1;
+	}
+	return 0;
+}
+
 /* Work of so much service time was done in the time elapsed. */
 static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
 {
@@ -321,6 +342,14 @@ static inline u64 smartio_cost_hidden(u64 since_ns, u32 service_ns)
 	u64 most = since_ns < 2 * SMARTIO_UNKNOWN_NS ? since_ns : 2 * SMARTIO_UNKNOWN_NS;
 
 	return service_ns > most ? service_ns : most;
+}
+
+/* What a write took of a window: the time since the one before, but for a pause. */
+static inline u64 smartio_interval_ns(u64 since_ns, u64 took_ns)
+{
+	u64 most = took_ns > 2 * SMARTIO_UNKNOWN_NS ? took_ns : 2 * SMARTIO_UNKNOWN_NS;
+
+	return since_ns < most ? since_ns : most;
 }
 
 /* Share of a write that has waited so long: all from the slice on. */

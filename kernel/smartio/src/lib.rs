@@ -106,6 +106,7 @@ mod raw {
         /// Pace in nanoseconds with a new window, in which a write took so much at least and at most.
         pub safe fn host_learn_pace(old: u32, least_ns: u64, most_ns: u64) -> u32;
         pub(crate) fn host_known(table: *const u32, size: u32) -> u32;
+        pub(crate) fn host_scaled(table: *const u32, size: u32) -> u32;
         /// Writes worked on at once, in 1/256: work of so much service time was done in the time elapsed.
         pub safe fn host_parallel(work_ns: u64, elapsed_ns: u64) -> u32;
         /// Parallelism with a new sample taken with up to `cap` writes in flight, beside reads or not.
@@ -118,6 +119,8 @@ mod raw {
         pub safe fn host_cost(pace_ns: u32, service_ns: u32) -> u64;
         /// The same of a device with a cache while the pace is not known, with the time since the write before.
         pub safe fn host_cost_hidden(since_ns: u64, service_ns: u32) -> u64;
+        /// What a write took of a window, with the time since the one before and its own.
+        pub safe fn host_interval_ns(since_ns: u64, took_ns: u64) -> u64;
         /// Pace in nanoseconds when reads have lost so much to each write at least.
         pub safe fn host_learn_lost(old: u32, lost_ns: u64) -> u32;
         /// Shortest time in nanoseconds of a read, with one more; it rises slowly.
@@ -164,12 +167,13 @@ mod raw {
 pub use raw::{
     host_await_ns as await_ns, host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone,
     host_cap_awaited as cap_awaited, host_cost as cost_ns, host_cost_hidden as cost_hidden_ns, host_debt as debt_ns,
-    host_earn as earn_ns, host_hold_ns as hold_ns, host_judge as judge, host_learn_base as learn_base_ns,
-    host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
-    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_learn_step as learn_step_ns,
-    host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel, host_patience as patience_ns,
-    host_settle_ns as settle_ns, host_share as share_percent, host_size as size, host_spent as spent,
-    host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
+    host_earn as earn_ns, host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge,
+    host_learn_base as learn_base_ns, host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns,
+    host_learn_pace as learn_pace, host_learn_parallel as learn_parallel, host_learn_service as learn_service,
+    host_learn_step as learn_step_ns, host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel,
+    host_patience as patience_ns, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
+    host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes,
+    host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.
@@ -178,4 +182,12 @@ pub fn known(table: &[u32; SIZES], size: u32) -> u32 {
     assert!((size as usize) < SIZES, "there are {SIZES} sizes");
     // SAFETY: the table has SIZES entries, which is what the header reads at most.
     unsafe { raw::host_known(table.as_ptr(), size) }
+}
+
+/// The same of device times, of a larger size in proportion.
+#[must_use]
+pub fn scaled(table: &[u32; SIZES], size: u32) -> u32 {
+    assert!((size as usize) < SIZES, "there are {SIZES} sizes");
+    // SAFETY: the table has SIZES entries, which is what the header reads at most.
+    unsafe { raw::host_scaled(table.as_ptr(), size) }
 }

@@ -321,22 +321,24 @@ fn a_commit_is_not_held_behind_other_writes_and_reads() {
 }
 
 #[test]
-fn a_commit_goes_step_by_step_beside_the_content_of_a_file_that_keeps_half_of_the_device() {
+fn a_commit_goes_step_by_step_beside_the_content_of_a_file_that_keeps_about_half_of_the_device() {
     let device = Device { depth: 4, write_cache: true, ..SERIAL };
     let file = (0..6).map(|_| Thread { awaited: true, bytes: 512 << 10, ..Thread::of(Op::Write, u32::MAX) });
     let alone = run(Tunables::default(), device, &numbered(file.clone()), 2_000 * MS);
     let content = |outcome: &Outcome| outcome.threads[..6].iter().map(|seen| seen.done).sum::<u32>();
-    for think_ns in [30 * US, 2 * MS] {
+    // While content has had the device for 3.2 ms, seven commits of the first kind fit, and one of the second.
+    for (think_ns, percent) in [(30 * US, 80), (2 * MS, 30)] {
         let commit = Thread { awaited: true, think_ns, ..Thread::of(Op::Write, u32::MAX) };
         let outcome = run(Tunables::default(), device, &numbered(file.clone().chain([commit])), 2_000 * MS);
-        // Once it is known that they come, most steps meet an idle device, and none more than one write of the content.
+        // Once it is known that they come, so many steps meet an idle device, and none more than one write of the content.
         let seen = Seen { latencies_ns: outcome.threads[6].latencies_ns[8..].to_vec(), ..Seen::default() };
         let seen = &seen;
-        let (half, most) = (percentile_ns(seen, 50), percentile_ns(seen, 99));
-        assert!(half <= 2 * device.write_ns, "think {think_ns}: {} us", half / US);
+        let (many, most) = (percentile_ns(seen, percent), percentile_ns(seen, 99));
+        assert!(many <= 2 * device.write_ns, "think {think_ns}: {} us", many / US);
         assert!(most <= 10 * device.write_ns, "think {think_ns}: {} us", most / US);
         let (got, of) = (content(&outcome), content(&alone));
-        assert!(2 * got + 4 >= of, "think {think_ns}: {got} of {of}");
+        // A commit that is in the device when patience ends is waited for.
+        assert!(20 * got >= 9 * of, "think {think_ns}: {got} of {of}");
     }
     // With all of the share nobody is held for anybody.
     let commit = Thread { awaited: true, think_ns: 2 * MS, ..Thread::of(Op::Write, u32::MAX) };

@@ -105,6 +105,15 @@ proptest! {
     }
 
     #[test]
+    fn device_times_of_larger_sizes_are_in_proportion(size in 0..8_u32, at in 0..8_u32, value in 1..u32::MAX) {
+        let mut table = [0; SIZES];
+        prop_assert_eq!(scaled(&table, size), 0);
+        table[at as usize] = value;
+        let expected = if at > size { (value >> (at - size)).max(1) } else { value };
+        prop_assert_eq!(scaled(&table, size), expected);
+    }
+
+    #[test]
     fn work_over_time_gives_the_parallelism_back(writes in 1..64_u64, service in 1000..10_000_000_u64) {
         let measured = parallel(writes * service * 100, service * 100);
         prop_assert_eq!(u64::from(measured), writes * u64::from(PARALLEL_ONE));
@@ -228,6 +237,11 @@ proptest! {
     #[test]
     fn what_a_cache_hides_is_what_has_passed_but_no_pause(since in any::<u64>(), service in any::<u32>()) {
         prop_assert_eq!(cost_hidden_ns(since, service), since.min(1_000_000).max(u64::from(service)));
+    }
+
+    #[test]
+    fn pauses_are_no_part_of_a_window(since in any::<u64>(), took in any::<u64>()) {
+        prop_assert_eq!(interval_ns(since, took), since.min(took.max(1_000_000)));
     }
 
     #[test]
