@@ -176,6 +176,10 @@ static void smartio_promote(struct smartio_data *sd, struct request *rq)
 
 	if (smartio_rq_kind(rq) != SMARTIO_BULK && smartio_rq_kind(rq) != SMARTIO_OWN)
 		return;
+	if (smartio_content(rq))
+		return;
+	sd->urgent_seen = jiffies | 1;
+	sd->kept_at_ns = 0;
 	smartio_unlink(sd, rq);
 	if (queue == SMARTIO_IDLE_QUEUE)
 		queue--;
@@ -194,7 +198,7 @@ void smartio_request_merged(struct request_queue *q, struct request *rq, enum el
 		elv_rb_del(root, rq);
 		elv_rb_add(root, rq);
 	}
-	if (smartio_awaited(bio->bi_opf) && !smartio_content(rq))
+	if (smartio_awaited(bio->bi_opf))
 		smartio_promote(sd, rq);
 }
 
@@ -227,13 +231,18 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 {
 	struct smartio_data *sd = q->elevator->elevator_data;
 	struct request *free = NULL;
-	bool merged;
+	bool merged, blocked;
 
 	spin_lock_irq(&sd->lock);
+	blocked = sd->blocked;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
+	blocked = blocked && !sd->blocked;
 	spin_unlock_irq(&sd->lock);
 	if (free)
 		blk_mq_free_request(free);
+	/* Nobody else looks for what a merge has made urgent. */
+	if (blocked)
+		blk_mq_run_hw_queues(q, true);
 	return merged;
 }
 
@@ -247,7 +256,9 @@ void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct smartio_data *sd = data->q->elevator->elevator_data;
 
-	if (op_is_write(opf) && (smartio_kind_of(opf) != SMARTIO_URGENT || smartio_fills(sd)))
+	if (op_is_write(opf) &&
+	    (smartio_kind_of(opf) != SMARTIO_URGENT ||
+	     (!(opf & (REQ_META | REQ_PRIO | REQ_SWAP)) && smartio_fills(sd))))
 		data->shallow_depth = sd->write_tags;
 }
 
@@ -302,6 +313,22 @@ static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
 		sd->window_count = 0;	/* it does not follow the last one */
 }
 
+/*
+ * The block layer flushes the device's cache by itself, and what is to be written
+ * behind that comes here for the first time, and is to go next: the last step of
+ * a commit. Earlier kernels do not let a scheduler see it.
+ */
+static void smartio_behind_flush(struct smartio_data *sd, struct request *rq)
+{
+	u32 kind = smartio_kind_of(rq->cmd_flags);
+
+	if (kind == SMARTIO_URGENT) {
+		sd->urgent_seen = jiffies | 1;
+		smartio_awaited_arrives(sd, ktime_get_ns());
+	}
+	smartio_set_state(rq, kind | smartio_queue_of(rq, kind) << SMARTIO_RQ_QUEUE_SHIFT);
+}
+
 static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_head,
 			   struct list_head *free)
 {
@@ -310,16 +337,11 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 
 	/*
 	 * Requeued requests were dispatched once and go next. So do requests
-	 * that the block layer does not let a scheduler manage (FUA).
+	 * that the block layer does not let a scheduler manage.
 	 */
 	if (at_head || !smartio_managed(rq)) {
-		if (!smartio_managed(rq)) {
-			/* The last step of a commit, of which nothing more is heard. */
-			u64 now = ktime_get_ns();
-
-			smartio_awaited_arrives(sd, now);
-			smartio_await(sd, now);
-		}
+		if (smartio_managed(rq) && !smartio_state(rq))
+			smartio_behind_flush(sd, rq);
 		trace_block_rq_insert(rq);
 		if (at_head)
 			list_add(&rq->queuelist, &sd->dispatch);
@@ -338,7 +360,7 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 		smartio_write_arrives(sd, rq);
 	if (kind == SMARTIO_URGENT) {
 		sd->urgent_seen = jiffies | 1;
-		smartio_awaited_arrives(sd, rq->start_time_ns);
+		smartio_awaited_arrives(sd, ktime_get_ns());
 	} else if (kind == SMARTIO_BULK && smartio_reads_too(sd)) {
 		kind = SMARTIO_OWN;
 	}

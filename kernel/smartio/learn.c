@@ -99,7 +99,7 @@ void smartio_settled(struct smartio_data *sd)
 {
 	u32 size = sd->lost_size;
 
-	if (sd->lost_writes)
+	if (sd->lost_writes && size < SMARTIO_NR_SIZES)
 		sd->pace_ns[size] = smartio_learn_lost(sd->pace_ns[size],
 						       div_u64(sd->lost_ns, sd->lost_writes));
 	sd->lost_ns = 0;
@@ -120,6 +120,11 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
 	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
 
+	/* What the cache does not take shows what it hides, but is no write like others. */
+	if (rq->cmd_flags & REQ_FUA) {
+		sd->done_ns = now;
+		return;
+	}
 	if (state & SMARTIO_RQ_ALONE)
 		sd->service_ns[table][size] =
 			smartio_learn_service(sd->service_ns[table][size],

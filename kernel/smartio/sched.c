@@ -62,14 +62,21 @@ static u64 smartio_kept_until(struct smartio_data *sd, u64 age, u64 now)
 	return min(until, now + sd->patience_ns);
 }
 
+/* Time in which somebody was kept waiting uses up patience. */
+static void smartio_charge_kept(struct smartio_data *sd, u64 now)
+{
+	u64 kept = smartio_since(sd->kept_at_ns, now);
+
+	if (!sd->kept_at_ns)
+		return;
+	sd->patience_ns = smartio_patience(sd->patience_ns, kept);
+	sd->window_other_ns += kept;
+	sd->kept_at_ns = now;
+}
+
 static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *view)
 {
-	if (sd->kept_at_ns) {
-		u64 kept = smartio_since(sd->kept_at_ns, view->now_ns);
-
-		sd->patience_ns = smartio_patience(sd->patience_ns, kept);
-		sd->window_other_ns += kept;
-	}
+	smartio_charge_kept(sd, view->now_ns);
 	view->awaited_until_ns = smartio_kept_until(sd, view->age_ns, view->now_ns);
 	/* While one of its kind is in the device, others wait for that. */
 	sd->kept_at_ns = view->awaited_until_ns && sd->writes_in_flight == sd->urgent_in_flight ?
@@ -110,7 +117,8 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	sd->debt_at_ns = view->now_ns;
 	spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent, cost,
 			      smartio_burst_ns(cached, pace));
-	if (cached && pace && spent != sd->spent)
+	/* One that has waited long has all of the share, which settles nothing. */
+	if (cached && pace && spent != sd->spent && view->share_percent < 100)
 		smartio_turned(sd, spent);
 	sd->spent = spent;
 	view->debt_ns = sd->debt_ns;
@@ -149,8 +157,11 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 				view.kind = SMARTIO_BULK;
 		}
 		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
-			view.cap_alone = smartio_cap_awaited(view.cap, view.cap_alone,
-							     smartio_service(sd, rq));
+			u32 most = smartio_cap_awaited(view.cap, view.cap_alone,
+						       smartio_service(sd, rq));
+
+			/* As many beside those that are awaited. */
+			view.cap_alone = min(view.cap_alone, most + sd->urgent_in_flight);
 			if (kind != SMARTIO_URGENT)
 				smartio_view_awaited(sd, &view);
 		}
@@ -234,6 +245,36 @@ static struct request *smartio_first(struct smartio_data *sd, u32 kind, u32 queu
 	return NULL;
 }
 
+/* Whether there is room in the device for a write that has waited long enough. */
+static bool smartio_room(struct smartio_data *sd, struct request *rq)
+{
+	u32 cap, alone, most;
+
+	smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &cap, &alone);
+	if (sd->writes_in_flight >= alone)
+		return false;
+	if (smartio_rq_kind(rq) == SMARTIO_URGENT || sd->favour != SMARTIO_FAVOUR_READ ||
+	    !smartio_lately(sd, sd->urgent_seen))
+		return true;
+	most = smartio_cap_awaited(cap, alone, smartio_service(sd, rq));
+	return sd->writes_in_flight - sd->urgent_in_flight < most;
+}
+
+/* When it may be looked for again, if it may not go though it is due; else 0. */
+static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
+{
+	u32 kind = smartio_rq_kind(rq);
+	u64 kept = 0;
+
+	if (kind == SMARTIO_READ)
+		return 0;
+	if (kind != SMARTIO_URGENT)
+		kept = smartio_kept_until(sd, smartio_age(rq, now), now);
+	if (!kept && smartio_room(sd, rq))
+		return 0;
+	return kept ? min(kept, now + SMARTIO_RECHECK_NS) : now + SMARTIO_RECHECK_NS;
+}
+
 /* What has waited longer than it has to, the oldest first. */
 static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 {
@@ -241,21 +282,20 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 	u64 scan = now + sd->slice_ns;
 	u32 kind, queue, mask;
 
+	smartio_charge_kept(sd, now);
 	for (kind = 0; kind < SMARTIO_NR_KINDS; kind++) {
 		for (mask = sd->waiting[kind]; mask; mask &= mask - 1) {
 			struct request *rq;
-			u64 due;
+			u64 due, later;
 
 			queue = __ffs(mask);
 			rq = smartio_head(sd, kind, queue);
 			due = rq->start_time_ns + sd->slice_ns;
 			if (queue == SMARTIO_IDLE_QUEUE)
 				due += (SMARTIO_IDLE_SLICES - 1) * sd->slice_ns;
-			if (due > now)
-				scan = min(scan, due);
-			else if (kind > SMARTIO_URGENT &&
-				 smartio_kept_until(sd, smartio_age(rq, now), now))
-				scan = min(scan, now + SMARTIO_RECHECK_NS);
+			later = due > now ? due : smartio_put_off(sd, rq, now);
+			if (later)
+				scan = min(scan, later);
 			else if (!oldest || rq->start_time_ns < oldest->start_time_ns)
 				oldest = rq;
 		}
@@ -263,16 +303,6 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 	if (!oldest) {
 		sd->scan_ns = scan;
 		return NULL;
-	}
-	if (smartio_rq_kind(oldest) != SMARTIO_READ) {
-		u32 size = smartio_size(blk_rq_bytes(oldest)), cap, alone;
-		smartio_caps(sd, size, &cap, &alone);
-		if (smartio_rq_kind(oldest) != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen))
-			alone = smartio_cap_awaited(cap, alone, smartio_service(sd, oldest));
-		if (sd->writes_in_flight >= alone) {
-			sd->scan_ns = now + SMARTIO_RECHECK_NS;
-			return NULL;
-		}
 	}
 	sd->counters.expired++;
 	return oldest;
@@ -424,16 +454,16 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 			sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
 		}
 		sd->owed = false;
+		/* Sizes that are mixed tell nothing of one. */
+		if (!sd->lost_writes++)
+			sd->lost_size = size;
+		if (sd->lost_size != size || kind == SMARTIO_TRIM)
+			sd->lost_size = SMARTIO_NR_SIZES;
 		if (kind != SMARTIO_OWN && (reads || sd->waiting[SMARTIO_READ] ||
 					    now < sd->hold_until_ns)) {
 			sd->debt_ns += cost;
 			if (sd->debt_ns > sd->slice_ns)
 				sd->debt_ns = sd->slice_ns;
-			/* Sizes that are mixed tell nothing of one. */
-			if (!sd->lost_writes++)
-				sd->lost_size = size;
-			else if (sd->lost_size != size)
-				sd->lost_ns = 0;
 		}
 	}
 	sd->queues[queue].in_flight++;

@@ -174,7 +174,7 @@ struct smartio_data {
 	u32 read_base_ns[SMARTIO_NR_SIZES];
 	u64 lost_ns;		/* of reads to writes since the share was settled */
 	u32 lost_writes;	/* that went since then */
-	u32 lost_size;
+	u32 lost_size;		/* SMARTIO_NR_SIZES: not all had the same */
 	u32 long_holds;
 	u32 pace_ns[SMARTIO_NR_SIZES];
 	u32 parallel[SMARTIO_NR_SIZES];
@@ -238,7 +238,8 @@ static inline u64 smartio_since_stamp(struct request *rq, u64 now)
 	unsigned long ticks = (unsigned long)(now >> SMARTIO_STAMP_SHIFT) -
 			      (unsigned long)rq->elv.priv[1];
 
-	return (u64)ticks << SMARTIO_STAMP_SHIFT;
+	/* Clocks of completions may be older than those of dispatches. */
+	return (long)ticks < 0 ? 0 : (u64)ticks << SMARTIO_STAMP_SHIFT;
 }
 
 /* Whether a write is done before it is on the cells. */

@@ -217,7 +217,7 @@ static inline u32 smartio_learn_base(u32 old, u64 sample)
  */
 static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
 {
-	u64 most = base_ns + 2 * SMARTIO_UNKNOWN_NS;
+	u64 most = (u64)base_ns + 2 * SMARTIO_UNKNOWN_NS;
 
 	return silence_ns > most ? silence_ns - base_ns : 0;
 }

@@ -170,6 +170,7 @@ enum {
 	REQ_META = 1 << 12,
 	REQ_PRIO = 1 << 13,
 	REQ_IDLE = 1 << 16,
+	REQ_FUA = 1 << 17,
 	REQ_SWAP = 1 << 23,
 };
 

@@ -348,6 +348,26 @@ fn a_commit_goes_step_by_step_beside_the_content_of_a_file_that_keeps_about_half
 }
 
 #[test]
+fn under_endless_commits_a_write_waits_for_its_slice_and_half_of_one() {
+    for (commits, write_ns, write_cache) in
+        [(1, 400 * US, true), (4, 400 * US, true), (4, 400 * US, false), (3, 3 * MS, true), (7, 3 * MS, false)]
+    {
+        let device = Device { depth: 8, write_ns, write_cache, ..SERIAL };
+        let commits = (0..commits).map(|_| Thread { awaited: true, think_ns: 0, ..Thread::of(Op::Write, u32::MAX) });
+        let plain = Thread::of(Op::Write, u32::MAX);
+        let discard = Thread { begins_ns: 10 * MS, ..Thread::of(Op::Discard, u32::MAX) };
+        let idle = Thread { priority: (Class::Idle, 0), ..plain };
+        let threads = numbered([plain, plain, discard, idle].into_iter().chain(commits));
+        let outcome = run(Tunables::default(), device, &threads, 4_000 * MS);
+        for (seen, slices) in outcome.threads.iter().zip([1, 1, 1, 10]) {
+            let bound = slices * 100 * MS + 50 * MS + 12 * device.write_ns;
+            assert!(seen.longest_wait_ns <= bound, "{} us, {threads:?}", seen.longest_wait_ns / US);
+            assert!(seen.done > 1, "{threads:?}");
+        }
+    }
+}
+
+#[test]
 fn a_writer_is_not_taken_for_a_reader_whose_place_it_shares() {
     let place = |pid: u32| pid.wrapping_mul(0x61c8_8647) >> 26;
     let same = (2000..).find(|pid| place(*pid) == place(1000)).expect("one in 64");
