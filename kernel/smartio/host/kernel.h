@@ -211,6 +211,8 @@ struct request_queue {
 	struct elevator_queue *elevator;
 	struct request *last_merge;
 	struct gendisk *disk;
+	struct request *merges;	/* what the next bio joins */
+	bool run;
 };
 
 struct blk_mq_hw_ctx {
@@ -263,14 +265,13 @@ static inline void blk_mq_sched_mark_restart_hctx(struct blk_mq_hw_ctx *hctx)
 	hctx->restart = true;
 }
 
-/* Tests run the queue after each event that could make a difference. */
 static inline void blk_mq_run_hw_queues(struct request_queue *q, bool async)
 {
-	(void)q;
 	(void)async;
+	q->run = true;
 }
 
-/* Nothing is merged here: the block layer does that, and the guest tests it. */
+/* A bio joins what a test tells it to; all else of merging is the block layer's, and the guest tests it. */
 #define rq_mergeable(rq)			false
 #define elv_rqhash_add(q, rq)			((void)(q), (void)(rq))
 #define elv_rqhash_del(q, rq)			((void)(q), (void)(rq))
@@ -278,8 +279,8 @@ static inline void blk_mq_run_hw_queues(struct request_queue *q, bool async)
 #define bio_end_sector(bio)			((void)(bio), (sector_t)0)
 #define blk_discard_mergable(rq)		((void)(rq), false)
 #define blk_mq_sched_try_insert_merge(q, rq, free) ((void)(q), (void)(rq), (void)(free), false)
-#define blk_mq_sched_try_merge(q, bio, segs, free) \
-	((void)(q), (void)(bio), (void)(segs), (void)(free), false)
+bool blk_mq_sched_try_merge(struct request_queue *q, struct bio *bio, unsigned int segs,
+			    struct request **free);
 #define blk_mq_free_request(rq)			((void)(rq))
 #define blk_mq_free_requests(list)		((void)(list))
 

@@ -52,6 +52,7 @@ void host_insert(struct host *host, u64 now, u32 id, const struct host_request *
 u32 host_dispatch(struct host *host, u64 now);
 bool host_complete(struct host *host, u64 now, u32 id);
 bool host_requeue(struct host *host, u64 now, u32 id);
+bool host_merge(struct host *host, u64 now, u32 id, u32 bytes, bool awaited);
 u64 host_timer_ns(const struct host *host);
 void host_fire(struct host *host, u64 now);
 
@@ -153,8 +154,8 @@ void host_insert(struct host *host, u64 now, u32 id, const struct host_request *
 
 	host_now_ns = now;
 	host_task.pid = request->pid;
-	/* What comes again is what it was. */
-	if (!request->at_head) {
+	/* What comes again is what it was; behind a flush it comes at the head at once. */
+	if (!request->at_head || !rq->q) {
 		*rq = (struct request) {
 			.q = &host->q,
 			.mq_hctx = &host->hctx,
@@ -208,6 +209,30 @@ bool host_requeue(struct host *host, u64 now, u32 id)
 	host_now_ns = now;
 	smartio_requeue_request(&host->requests[id]);
 	return host_restarts(host);
+}
+
+bool blk_mq_sched_try_merge(struct request_queue *q, struct bio *bio, unsigned int segs,
+			    struct request **free)
+{
+	struct request *rq = q->merges;
+
+	(void)free;
+	rq->biotail = bio;
+	rq->bytes += segs;
+	smartio_request_merged(q, rq, ELEVATOR_BACK_MERGE);
+	return true;
+}
+
+/* A bio joins a write that waits. Whether the block layer looks for more now. */
+bool host_merge(struct host *host, u64 now, u32 id, u32 bytes, bool awaited)
+{
+	struct bio bio = { .bi_opf = REQ_OP_WRITE | (awaited ? REQ_SYNC : 0) };
+
+	host_now_ns = now;
+	host->q.run = false;
+	host->q.merges = &host->requests[id];
+	smartio_bio_merge(&host->q, &bio, bytes);
+	return host->q.run;
 }
 
 u64 host_timer_ns(const struct host *host)

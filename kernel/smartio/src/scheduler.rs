@@ -86,7 +86,7 @@ pub struct Request {
     pub priority: (Class, u16),
     /// Whether somebody waits for a write.
     pub awaited: bool,
-    /// Whether it has been given back by the driver and goes next.
+    /// Whether it goes next: it has been given back by the driver, or comes for the first time, behind a flush.
     pub at_head: bool,
 }
 
@@ -113,6 +113,7 @@ unsafe extern "C" {
     fn host_dispatch(host: NonNull<Host>, now: u64) -> u32;
     fn host_complete(host: NonNull<Host>, now: u64, id: u32) -> bool;
     fn host_requeue(host: NonNull<Host>, now: u64, id: u32) -> bool;
+    fn host_merge(host: NonNull<Host>, now: u64, id: u32, bytes: u32, awaited: bool) -> bool;
     fn host_timer_ns(host: NonNull<Host>) -> u64;
     fn host_fire(host: NonNull<Host>, now: u64);
 }
@@ -187,6 +188,15 @@ impl Scheduler {
         self.moves(id, Place::InFlight, Place::Nowhere);
         // SAFETY: the request is one that was dispatched.
         unsafe { host_requeue(self.host, now_ns, id) }
+    }
+
+    /// More of a write joins one that waits, behind it. Whether the block layer is told to look for requests: it does not by
+    /// itself.
+    #[must_use]
+    pub fn merge(&mut self, now_ns: u64, id: u32, bytes: u32, awaited: bool) -> bool {
+        assert_eq!(self.places[id as usize], Place::Waits, "request {id} is elsewhere");
+        // SAFETY: the request waits, so that the scheduler has it.
+        unsafe { host_merge(self.host, now_ns, id, bytes, awaited) }
     }
 
     /// When its timer fires, if it is armed.

@@ -368,6 +368,57 @@ fn under_endless_commits_a_write_waits_for_its_slice_and_half_of_one() {
 }
 
 #[test]
+fn what_is_written_behind_a_flush_goes_next_and_is_a_write() {
+    let write = |sector, awaited, at_head| Request {
+        op: Op::Write,
+        sector,
+        bytes: 4096,
+        pid: 1000,
+        priority: (Class::None, 0),
+        awaited,
+        at_head,
+    };
+    for awaited in [false, true] {
+        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, true);
+        scheduler.insert(1, 0, &write(64, false, false));
+        scheduler.insert(2, 1, &write(0, awaited, true));
+        assert_eq!(scheduler.dispatch(2), Some(1));
+        assert_eq!(scheduler.dispatch(2), None, "one write at a time, and this is one");
+        assert!(scheduler.complete(3, 1));
+        assert_eq!(scheduler.dispatch(3), Some(0), "nothing was read, so that nothing is held for it");
+    }
+}
+
+#[test]
+fn what_a_merge_has_made_urgent_is_looked_for() {
+    let write = |sector, pid| Request {
+        op: Op::Write,
+        sector,
+        bytes: 4096,
+        pid,
+        priority: (Class::None, 0),
+        awaited: false,
+        at_head: false,
+    };
+    for (bytes, awaited) in [(4096, true), (4096, false), (1 << 20, true)] {
+        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
+        scheduler.insert(1, 0, &write(0, 1000));
+        assert_eq!(scheduler.dispatch(1), Some(0));
+        scheduler.insert(2, 1, &write(64, 1001));
+        assert_eq!(scheduler.dispatch(2), None, "one at a time");
+        // What has become urgent may go before others; a content of a file is nothing new.
+        let urgent = awaited && bytes <= 65_536;
+        assert_eq!(scheduler.merge(3, 1, bytes, awaited), urgent);
+        if urgent {
+            assert_eq!(scheduler.dispatch(3), None);
+        }
+        // Either way the next completion wakes it.
+        assert!(scheduler.complete(4, 0), "{bytes} {awaited}: nobody looks for it");
+        assert_eq!(scheduler.dispatch(4), Some(1));
+    }
+}
+
+#[test]
 fn a_writer_is_not_taken_for_a_reader_whose_place_it_shares() {
     let place = |pid: u32| pid.wrapping_mul(0x61c8_8647) >> 26;
     let same = (2000..).find(|pid| place(*pid) == place(1000)).expect("one in 64");
