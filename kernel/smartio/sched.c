@@ -46,18 +46,20 @@ static void smartio_arm(struct smartio_data *sd, u64 at)
 /*
  * Until when a write that nobody waits for is kept out of the way of those that
  * somebody does: of one that is in the device, and of the next one of a commit.
- * 0 where it is not; nor is it when it has waited for the slice, unless others of
- * its kind went and it has waited for these.
+ * 0 where it is not; nor is it when it has waited for the slice, unless it is a
+ * part of a large file and has waited for others of that.
  */
-static u64 smartio_kept_until(struct smartio_data *sd, u64 age, u64 now)
+static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 now)
 {
+	bool content = blk_rq_bytes(rq) > SMARTIO_COMMIT_BYTES;
 	u64 until = sd->urgent_in_flight ? SMARTIO_NEVER : sd->awaited_until_ns;
 
-	if (now >= until || !sd->patience_ns || !smartio_lately(sd, sd->urgent_seen))
+	if (now >= until || !sd->patience_ns || sd->turn_left || !smartio_lately(sd, sd->urgent_seen))
 		return 0;
 	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
 		return 0;
-	if (age >= sd->slice_ns && smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
+	if (smartio_age(rq, now) >= sd->slice_ns &&
+	    (!content || smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2))
 		return 0;
 	return min(until, now + sd->patience_ns);
 }
@@ -74,10 +76,11 @@ static void smartio_charge_kept(struct smartio_data *sd, u64 now)
 	sd->kept_at_ns = now;
 }
 
-static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *view)
+static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *view,
+				 struct request *rq)
 {
 	smartio_charge_kept(sd, view->now_ns);
-	view->awaited_until_ns = smartio_kept_until(sd, view->age_ns, view->now_ns);
+	view->awaited_until_ns = smartio_kept_until(sd, rq, view->now_ns);
 	/* While one of its kind is in the device, others wait for that. */
 	sd->kept_at_ns = view->awaited_until_ns && sd->writes_in_flight == sd->urgent_in_flight ?
 			 view->now_ns : 0;
@@ -163,7 +166,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 			/* As many beside those that are awaited. */
 			view.cap_alone = min(view.cap_alone, most + sd->urgent_in_flight);
 			if (kind != SMARTIO_URGENT)
-				smartio_view_awaited(sd, &view);
+				smartio_view_awaited(sd, &view, rq);
 		}
 		if (view.kind == SMARTIO_BULK || view.kind == SMARTIO_TRIM)
 			smartio_view_reads(sd, &view, rq);
@@ -253,8 +256,9 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &cap, &alone);
 	if (sd->writes_in_flight >= alone)
 		return false;
-	if (smartio_rq_kind(rq) == SMARTIO_URGENT || sd->favour != SMARTIO_FAVOUR_READ ||
-	    !smartio_lately(sd, sd->urgent_seen))
+	/* Only what is long is to leave room to others even then. */
+	if (smartio_rq_kind(rq) == SMARTIO_URGENT || blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES ||
+	    sd->favour != SMARTIO_FAVOUR_READ || !smartio_lately(sd, sd->urgent_seen))
 		return true;
 	most = smartio_cap_awaited(cap, alone, smartio_service(sd, rq));
 	return sd->writes_in_flight - sd->urgent_in_flight < most;
@@ -269,10 +273,11 @@ static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 	if (kind == SMARTIO_READ)
 		return 0;
 	if (kind != SMARTIO_URGENT)
-		kept = smartio_kept_until(sd, smartio_age(rq, now), now);
+		kept = smartio_kept_until(sd, rq, now);
 	if (!kept && smartio_room(sd, rq))
 		return 0;
-	return kept ? min(kept, now + SMARTIO_RECHECK_NS) : now + SMARTIO_RECHECK_NS;
+	/* The next place that is free is for it. */
+	return kept ? min(kept, now + SMARTIO_RECHECK_NS) : now;
 }
 
 /* What has waited longer than it has to, the oldest first. */
@@ -425,6 +430,23 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 	return writes ? smartio_pick_write(sd, mask, all, now) : NULL;
 }
 
+/*
+ * A write that nobody waits for goes. As many as the device works on at once have
+ * their turn together, and earn patience once.
+ */
+static void smartio_take_turn(struct smartio_data *sd, u32 size, u64 cost)
+{
+	u32 cap, alone;
+
+	if (sd->turn_left) {
+		sd->turn_left--;
+		return;
+	}
+	smartio_caps(sd, size, &cap, &alone);
+	sd->turn_left = sd->parallel_known ? cap - 1 : 0;
+	sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
+}
+
 /* The request leaves the scheduler. */
 static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 {
@@ -451,7 +473,7 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 		} else {
 			sd->plain_at_ns = now;
 			sd->kept_at_ns = 0;
-			sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
+			smartio_take_turn(sd, size, cost);
 		}
 		sd->owed = false;
 		/* Sizes that are mixed tell nothing of one. */

@@ -163,6 +163,7 @@ struct smartio_data {
 	u64 awaited_done_ns;
 	u64 patience_ns;
 	u64 kept_at_ns;		/* others are kept waiting since; 0: they are not */
+	u32 turn_left;		/* writes that still go with the last one that nobody waits for */
 	u64 plain_at_ns;	/* the last write that nobody waits for went */
 	u32 awaited_step_ns;	/* longest usual pause within a commit */
 	u32 awaited_hits;
