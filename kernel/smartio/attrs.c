@@ -65,40 +65,13 @@ SMARTIO_TUNABLE(slice_ms, slice_ns, NSEC_PER_MSEC, 1, 10000)
 SMARTIO_TUNABLE(hold_max_us, hold_max_ns, NSEC_PER_USEC, 0, 10000)
 SMARTIO_TUNABLE(quantum_requests, quantum, 1, 1, 1024)
 SMARTIO_TUNABLE(write_share_percent, write_share_percent, 1, 1, 100)
+SMARTIO_TUNABLE(read_reserve_percent, read_reserve_percent, 1, 0, 75)
 SMARTIO_TUNABLE(write_cap_requests, write_cap, 1, 0, 1024)
 SMARTIO_TUNABLE(read_random_depth_requests, run_depth[0][0], 1, 0, 1024)
 SMARTIO_TUNABLE(read_sequential_depth_requests, run_depth[0][1], 1, 0, 1024)
 SMARTIO_TUNABLE(write_random_depth_requests, run_depth[1][0], 1, 0, 1024)
 SMARTIO_TUNABLE(write_sequential_depth_requests, run_depth[1][1], 1, 0, 1024)
 #undef SMARTIO_TUNABLE
-
-static ssize_t smartio_read_reserve_percent_show(struct elevator_queue *eq, char *page)
-{
-	struct smartio_data *sd = eq->elevator_data;
-
-	return sysfs_emit(page, "%u\n", sd->read_reserve_percent);
-}
-
-static ssize_t smartio_read_reserve_percent_store(struct elevator_queue *eq, const char *page,
-						  size_t count)
-{
-	const struct smartio_range range = { 0, 75 };
-	struct smartio_data *sd = eq->elevator_data;
-	struct blk_mq_hw_ctx *hctx;
-	unsigned long i;
-	u32 value;
-	int error = smartio_parse(page, range, &value);
-
-	if (error)
-		return error;
-	spin_lock_irq(&sd->lock);
-	sd->read_reserve_percent = value;
-	spin_unlock_irq(&sd->lock);
-	queue_for_each_hw_ctx(sd->q, hctx, i)
-		smartio_depth_updated(hctx);
-	smartio_look_again(sd);
-	return count;
-}
 
 static ssize_t smartio_favour_show(struct elevator_queue *eq, char *page)
 {
@@ -199,7 +172,7 @@ static int smartio_state_show(void *data, struct seq_file *m)
 	seq_printf(m, "pause_ns %u\n", sd->pause_ns);
 	seq_printf(m, "hits %u/256\n", sd->hits);
 	seq_printf(m, "depth %u\n", sd->depth);
-	seq_printf(m, "write_tags %u\n", sd->write_tags);
+	seq_printf(m, "write_tags %u\n", smartio_write_tags(sd));
 	spin_unlock_irq(&sd->lock);
 	return 0;
 }

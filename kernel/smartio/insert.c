@@ -248,6 +248,14 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 
 /* ---- a request arrives ---- */
 
+/* Tags that writes may take, in the unit of limit_depth. */
+u32 smartio_write_tags(struct smartio_data *sd)
+{
+	u32 all = sd->word_tags ? sd->word_tags : sd->q->nr_requests;
+
+	return max(all - all * sd->read_reserve_percent / 100, 1u);
+}
+
 /*
  * Reads may take all tags, and so may writes that somebody waits for. How large
  * those will be is not known yet, but who has sent large ones sends more.
@@ -259,7 +267,7 @@ void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	if (op_is_write(opf) &&
 	    (smartio_kind_of(opf) != SMARTIO_URGENT ||
 	     (!(opf & (REQ_META | REQ_PRIO | REQ_SWAP)) && smartio_fills(sd))))
-		data->shallow_depth = sd->write_tags;
+		data->shallow_depth = smartio_write_tags(sd);
 }
 
 void smartio_prepare_request(struct request *rq)

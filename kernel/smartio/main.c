@@ -32,21 +32,18 @@
 /* Whether depths of limit_depth count per word of the bitmap; see smartio_probe_shallow(). */
 static bool smartio_shallow_per_word __read_mostly;
 
-/* Tags that writes may take, in the unit of limit_depth. */
-void smartio_depth_updated(struct blk_mq_hw_ctx *hctx)
+/* Called before the number of requests is changed, so that it has to be asked for later. */
+static void smartio_depth_updated(struct blk_mq_hw_ctx *hctx)
 {
 	struct request_queue *q = hctx->queue;
 	struct smartio_data *sd = q->elevator->elevator_data;
 	struct sbitmap_queue *tags = &hctx->sched_tags->bitmap_tags;
-	u32 writes = q->nr_requests - q->nr_requests * sd->read_reserve_percent / 100;
 	u32 depth = q->tag_set->queue_depth;
 
 	if (!blk_mq_is_shared_tags(q->tag_set->flags))
 		depth *= q->nr_hw_queues;
-	if (smartio_shallow_per_word)
-		writes = DIV_ROUND_UP(writes << tags->sb.shift, q->nr_requests);
 	sd->depth = max(depth, 1u);
-	sd->write_tags = max(writes, 1u);
+	sd->word_tags = smartio_shallow_per_word ? 1u << tags->sb.shift : 0;
 	sbitmap_queue_min_shallow_depth(tags, 1);
 }
 
@@ -96,7 +93,6 @@ static int smartio_init_sched(struct request_queue *q, struct elevator_type *typ
 	sd->write_share_percent = SMARTIO_WRITE_SHARE;
 	sd->read_reserve_percent = SMARTIO_READ_RESERVE;
 	sd->depth = 1;
-	sd->write_tags = 1;
 	spin_lock_init(&sd->lock);
 	INIT_LIST_HEAD(&sd->dispatch);
 	for (i = 0; i < SMARTIO_NR_QUEUES; i++)

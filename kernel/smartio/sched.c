@@ -46,8 +46,9 @@ static void smartio_arm(struct smartio_data *sd, u64 at)
 /*
  * Until when a write that nobody waits for is kept out of the way of those that
  * somebody does: of one that is in the device, and of the next one of a commit.
- * 0 where it is not; nor is it when it has waited for the slice, unless it is a
- * part of a large file and has waited for others of that.
+ * 0 where it is not. A small one is not beyond half of the slice, so that no crowd
+ * gets as old as the slice; nor is a part of a large file beyond the slice, unless
+ * it has waited for others of that.
  */
 static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 now)
 {
@@ -58,8 +59,10 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 		return 0;
 	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
 		return 0;
+	if (!content && smartio_age(rq, now) >= sd->slice_ns / 2)
+		return 0;
 	if (smartio_age(rq, now) >= sd->slice_ns &&
-	    (!content || smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2))
+	    smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
 		return 0;
 	return min(until, now + sd->patience_ns);
 }
@@ -67,12 +70,14 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 /* Time in which somebody was kept waiting uses up patience. */
 static void smartio_charge_kept(struct smartio_data *sd, u64 now)
 {
-	u64 kept = smartio_since(sd->kept_at_ns, now);
+	u64 kept;
 
 	if (!sd->kept_at_ns)
 		return;
+	kept = smartio_since(sd->kept_at_ns, now);
 	sd->patience_ns = smartio_patience(sd->patience_ns, kept);
 	sd->window_other_ns += kept;
+	sd->window_kept_ns += kept;
 	sd->kept_at_ns = now;
 }
 
@@ -145,10 +150,9 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		.writes_in_flight = sd->writes_in_flight,
 		.kind = kind,
 	};
-	u32 size = smartio_size(blk_rq_bytes(rq));
 	u64 wake;
 
-	smartio_caps(sd, size, &view.cap, &view.cap_alone);
+	smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &view.cap, &view.cap_alone);
 	if (sd->favour == SMARTIO_FAVOUR_READ) {
 		if (kind == SMARTIO_URGENT &&
 		    sd->nr_waiting[kind] + sd->urgent_in_flight > sd->quantum)
@@ -436,14 +440,15 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
  */
 static void smartio_take_turn(struct smartio_data *sd, u32 size, u64 cost)
 {
-	u32 cap, alone;
+	u32 cap = 1, alone;
 
 	if (sd->turn_left) {
 		sd->turn_left--;
 		return;
 	}
-	smartio_caps(sd, size, &cap, &alone);
-	sd->turn_left = sd->parallel_known ? cap - 1 : 0;
+	if (sd->parallel_known)
+		smartio_caps(sd, size, &cap, &alone);
+	sd->turn_left = cap - 1;
 	sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
 }
 

@@ -105,9 +105,8 @@ struct smartio_data {
 	u32 run_depth[2][2];	/* by direction and whether it continues a run; 0: none */
 	u32 favour;
 
-	/* Depth of the driver and of the scheduler, from depth_updated. */
-	u32 depth;
-	u32 write_tags;
+	u32 depth;		/* of the driver, from depth_updated */
+	u32 word_tags;		/* what limit_depth counts by, if not by the whole bitmap */
 
 	spinlock_t lock;	/* all below; taken in completions, too */
 
@@ -187,6 +186,7 @@ struct smartio_data {
 	u32 window_cap;
 	u64 window_ns;		/* what its writes took, pauses left out */
 	u64 window_other_ns;	/* time that reads and pauses have taken at most */
+	u64 window_kept_ns;	/* of that, when one awaited write had the device */
 	bool window_reads;
 	bool window_queued;
 	bool window_held;	/* writes had used up their share */
@@ -298,6 +298,7 @@ void smartio_settled(struct smartio_data *sd);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 
 /* insert.c */
+u32 smartio_write_tags(struct smartio_data *sd);
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
 void smartio_prepare_request(struct request *rq);
 bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
@@ -317,7 +318,6 @@ void smartio_finish_request(struct request *rq);
 void smartio_requeue_request(struct request *rq);
 
 /* main.c */
-void smartio_depth_updated(struct blk_mq_hw_ctx *hctx);
 
 /* attrs.c */
 extern struct elv_fs_entry smartio_attrs[];

@@ -222,35 +222,37 @@ static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
 	return silence_ns > most ? silence_ns - base_ns : 0;
 }
 
+/* The nearest size with an entry in a table; SMARTIO_NR_SIZES without any. */
+static inline u32 smartio_nearest(const u32 *table, u32 size)
+{
+	u32 i;
+
+	for (i = 0; i < SMARTIO_NR_SIZES; i++) {
+		if (i <= size && table[size - i])
+			return size - i;
+		if (size + i < SMARTIO_NR_SIZES && table[size + i])
+			return size + i;
+	}
+	return SMARTIO_NR_SIZES;
+}
+
 /* Entry of a table by size: that of the nearest size with one, 0 without any. */
 static inline u32 smartio_known(const u32 *table, u32 size)
 {
-	u32 i;
+	u32 at = smartio_nearest(table, size);
 
-	for (i = 0; i < SMARTIO_NR_SIZES; i++) {
-		if (i <= size && table[size - i])
-			return table[size - i];
-		if (size + i < SMARTIO_NR_SIZES && table[size + i])
-			return table[size + i];
-	}
-	return 0;
+	return at < SMARTIO_NR_SIZES ? table[at] : 0;
 }
 
-/*
- * Entry of a table of device times by size; where there is none, that of the
- * nearest size with one: as it is of a smaller one, in proportion of a larger.
- */
+/* The same of device times: of a larger size in proportion, of a smaller one as it is. */
 static inline u32 smartio_scaled(const u32 *table, u32 size)
 {
-	u32 i;
+	u32 at = smartio_nearest(table, size), less;
 
-	for (i = 0; i < SMARTIO_NR_SIZES; i++) {
-		if (i <= size && table[size - i])
-			return table[size - i];
-		if (size + i < SMARTIO_NR_SIZES && table[size + i])
-			return table[size + i] >> i ? table[size + i] >> i : 1;
-	}
-	return 0;
+	if (at == SMARTIO_NR_SIZES)
+		return 0;
+	less = at > size ? table[at] >> (at - size) : table[at];
+	return less ? less : 1;
 }
 
 /* Work of so much service time was done in the time elapsed. */
@@ -269,15 +271,18 @@ static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
 /*
  * Parallelism with a new sample that was taken with up to @cap writes in flight.
  * A sample that used up its cap may hide more, so it is taken for a quarter more.
- * Beside reads a device shows less than it has: such a sample never lowers.
+ * One of less than one write tells of time that went to others. Beside others a
+ * device shows less than it has: such a sample never lowers.
  */
-static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
+static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool beside)
 {
+	if (sample < SMARTIO_PARALLEL_ONE)
+		sample = SMARTIO_PARALLEL_ONE;
 	if ((u64)sample * 16 >= (u64)cap * SMARTIO_PARALLEL_ONE * 15)
 		sample += sample / 4;
 	if (sample > SMARTIO_PARALLEL_MAX)
 		sample = SMARTIO_PARALLEL_MAX;
-	if (old && reads && sample <= old)
+	if (old && beside && sample <= old)
 		return old;
 	return smartio_mean(old, sample);
 }

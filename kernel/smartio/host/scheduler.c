@@ -124,7 +124,7 @@ struct host *host_new(const struct host_tunables *tunables, u32 depth, bool writ
 	for (i = 0; i < 4; i++)
 		sd->run_depth[i / 2][i % 2] = tunables->run_depth[i / 2][i % 2];
 	sd->depth = depth;
-	sd->write_tags = depth;
+	host->q.nr_requests = depth;
 	INIT_LIST_HEAD(&sd->dispatch);
 	for (i = 0; i < SMARTIO_NR_QUEUES; i++)
 		for (kind = 0; kind < SMARTIO_NR_KINDS; kind++)
