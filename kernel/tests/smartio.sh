@@ -12,6 +12,7 @@ scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1: $(cat /tmp/re
 # of JOB FIELD: a number of a job's line in /tmp/said.
 of() { sed -n "s/.*\"job\":\"$1\".*\"$2\":\([0-9.]*\).*/\1/p" /tmp/said; }
 counter() { sed -n "s/^$1 //p" "$tunables/counters"; }
+state() { sed -n "s/^$1 //p" /sys/kernel/debug/block/flash0/sched/state; }
 # Every kind of request at once: readers of three classes, bulk, idle and awaited writes, a thread that mixes, discards.
 jobs() {
     probe /dev/flash0 name=read op=randread depth=4 size=67108864 stop="$1" -- \
@@ -106,6 +107,17 @@ for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
     down
     wait "$loading"
 done
+
+step 'writes may take as many tags as there are when their number is changed'
+up queue_depth=4,depth=4,write_cache=0,store=0
+scheduler smartio
+write "$queue/nr_requests" 128 || fail nr_requests
+probe /dev/flash0 name=bulk op=randwrite depth=90 size=67108864 stop=1000000000 >/tmp/said &
+loading=$!
+taken() { [ $(($(state waiting_writes_bulk) + $(state writes_in_flight))) -ge 80 ]; }
+eventually taken
+wait "$loading" || fail 'the load'
+down
 
 step 'a write waits for its slice at most, and the idle class for ten'
 up queue_depth=32,depth=32,write_cache=0,store=0
