@@ -251,8 +251,10 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 /* Tags that writes may take, in the unit of limit_depth. */
 u32 smartio_write_tags(struct smartio_data *sd)
 {
-	u32 all = sd->word_tags ? sd->word_tags : sd->q->nr_requests;
+	u32 all = sd->q->nr_requests;
 
+	if (sd->word_tags)
+		all = min(all, sd->word_tags);
 	return max(all - all * sd->read_reserve_percent / 100, 1u);
 }
 

@@ -61,7 +61,6 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		sd->window_began_ns = now;
 		sd->window_ns = 0;
 		sd->window_other_ns = 0;
-		sd->window_kept_ns = 0;
 		sd->window_reads = smartio_reads(sd, 2);
 		sd->window_queued = queued;
 		sd->window_held = false;
@@ -84,14 +83,11 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 						       div_u64(sd->window_ns, count));
 	/* Only while writes queue up does it matter how many the device works on. */
 	if (sd->window_queued && !sd->window_held && service) {
-		u64 kept = min(sd->window_kept_ns, elapsed);
-		u64 work = smartio_since(kept, (u64)service * count);
-
 		sd->parallel_known = true;
 		sd->parallel[size] =
 			smartio_learn_parallel(sd->parallel[size],
-					       smartio_parallel(work, elapsed - kept),
-					       sd->window_cap, sd->window_reads || kept);
+					       smartio_parallel((u64)service * count, elapsed),
+					       sd->window_cap, sd->window_reads);
 	}
 	smartio_caps(sd, size, &cap, &alone);
 	trace_smartio_learn(disk_devt(rq->q->disk), size, service, sd->pace_ns[size],

@@ -12,7 +12,7 @@ u32 host_learn_pace(u32 old, u64 least_ns, u64 most_ns);
 u32 host_known(const u32 *table, u32 size);
 u32 host_scaled(const u32 *table, u32 size);
 u32 host_parallel(u64 work_ns, u64 elapsed_ns);
-u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool beside);
+u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool reads);
 u32 host_cap(u32 parallel, u32 depth);
 u32 host_cap_alone(u32 parallel, u32 depth);
 u64 host_cost(u32 pace_ns, u32 service_ns);
@@ -74,9 +74,9 @@ u32 host_parallel(u64 work_ns, u64 elapsed_ns)
 	return smartio_parallel(work_ns, elapsed_ns);
 }
 
-u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool beside)
+u32 host_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
 {
-	return smartio_learn_parallel(old, sample, cap, beside);
+	return smartio_learn_parallel(old, sample, cap, reads);
 }
 
 u32 host_cap(u32 parallel, u32 depth)

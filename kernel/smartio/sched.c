@@ -55,11 +55,11 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 	bool content = blk_rq_bytes(rq) > SMARTIO_COMMIT_BYTES;
 	u64 until = sd->urgent_in_flight ? SMARTIO_NEVER : sd->awaited_until_ns;
 
+	if (!content)
+		until = min(until, rq->start_time_ns + sd->slice_ns / 2);
 	if (now >= until || !sd->patience_ns || sd->turn_left || !smartio_lately(sd, sd->urgent_seen))
 		return 0;
 	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
-		return 0;
-	if (!content && smartio_age(rq, now) >= sd->slice_ns / 2)
 		return 0;
 	if (smartio_age(rq, now) >= sd->slice_ns &&
 	    smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
@@ -77,7 +77,6 @@ static void smartio_charge_kept(struct smartio_data *sd, u64 now)
 	kept = smartio_since(sd->kept_at_ns, now);
 	sd->patience_ns = smartio_patience(sd->patience_ns, kept);
 	sd->window_other_ns += kept;
-	sd->window_kept_ns += kept;
 	sd->kept_at_ns = now;
 }
 

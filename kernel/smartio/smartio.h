@@ -186,7 +186,6 @@ struct smartio_data {
 	u32 window_cap;
 	u64 window_ns;		/* what its writes took, pauses left out */
 	u64 window_other_ns;	/* time that reads and pauses have taken at most */
-	u64 window_kept_ns;	/* of that, when one awaited write had the device */
 	bool window_reads;
 	bool window_queued;
 	bool window_held;	/* writes had used up their share */
@@ -316,8 +315,6 @@ bool smartio_has_work(struct blk_mq_hw_ctx *hctx);
 void smartio_completed_request(struct request *rq, u64 now);
 void smartio_finish_request(struct request *rq);
 void smartio_requeue_request(struct request *rq);
-
-/* main.c */
 
 /* attrs.c */
 extern struct elv_fs_entry smartio_attrs[];

@@ -271,18 +271,18 @@ static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
 /*
  * Parallelism with a new sample that was taken with up to @cap writes in flight.
  * A sample that used up its cap may hide more, so it is taken for a quarter more.
- * One of less than one write tells of time that went to others. Beside others a
+ * One of less than one write tells of time that went to others. Beside reads a
  * device shows less than it has: such a sample never lowers.
  */
-static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool beside)
+static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
 {
-	if (sample < SMARTIO_PARALLEL_ONE)
-		sample = SMARTIO_PARALLEL_ONE;
 	if ((u64)sample * 16 >= (u64)cap * SMARTIO_PARALLEL_ONE * 15)
 		sample += sample / 4;
+	if (sample < SMARTIO_PARALLEL_ONE)
+		sample = SMARTIO_PARALLEL_ONE;
 	if (sample > SMARTIO_PARALLEL_MAX)
 		sample = SMARTIO_PARALLEL_MAX;
-	if (old && beside && sample <= old)
+	if (old && reads && sample <= old)
 		return old;
 	return smartio_mean(old, sample);
 }

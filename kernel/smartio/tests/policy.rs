@@ -121,13 +121,13 @@ proptest! {
 
     #[test]
     fn parallelism_stays_in_its_range(work in any::<u64>(), elapsed in any::<u64>(), old in 0..=PARALLEL_MAX,
-                                      cap in 1..1024_u32, beside in any::<bool>()) {
+                                      cap in 1..1024_u32, reads in any::<bool>()) {
         let sample = parallel(work, elapsed);
         prop_assert!((1..=PARALLEL_MAX).contains(&sample));
-        let learned = learn_parallel(old, sample, cap, beside);
+        let learned = learn_parallel(old, sample, cap, reads);
         prop_assert!((1..=PARALLEL_MAX).contains(&learned));
-        if beside {
-            prop_assert!(learned >= old, "a sample beside others has lowered it");
+        if reads {
+            prop_assert!(learned >= old, "a sample beside reads has lowered it");
         }
         let least = if old == 0 { PARALLEL_ONE } else { old.min(PARALLEL_ONE) };
         prop_assert!(learned >= least, "less than one write at a time");
