@@ -9,10 +9,11 @@ schedulers='none mq-deadline kyber bfq smartio'
 up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 written() { [ "$(counted writes)" -gt 0 ]; }
-# A load has filled the device, this one or one before it.
+# A load has filled the device: one before, or the next one.
 filled() {
+    [ "$(counted in_flight_max)" -lt "$tags" ] || return 0
     probe /dev/flash0 name=fill op=write bytes=65536 offset=33554432 depth=64 stop_bytes=8388608 >/tmp/said || fail 'the load'
-    [ "$(counted in_flight_max)" = "$tags" ]
+    [ "$(counted in_flight_max)" -ge "$tags" ]
 }
 
 processors=$(grep -c '^processor' /proc/cpuinfo)
@@ -36,10 +37,10 @@ for tags in 1 2 3 4 32 128; do
             name=e op=write bytes=65536 offset=33554432 depth=64 stop_bytes=8388608 >/tmp/said 2>/tmp/complaints ||
             fail "wrong data: $(head -n 3 /tmp/complaints)"
         grep -q '"errors":[1-9]' /tmp/said && fail "errors: $(cat /tmp/said)"
-        [ "$(counted in_flight_max)" -le "$tags" ] || fail "$(counted in_flight_max) in flight with $tags tags"
         # bfq keeps a device idle at times, however deep its queue; and where the host's processors come and go, not each
         # load fills the device.
         [ "$tags" -gt 4 ] || ! timed || eventually filled
+        [ "$(counted in_flight_max)" -le "$tags" ] || fail "$(counted in_flight_max) in flight with $tags tags"
         write "$flash/remove" flash0 || fail 'the device stays'
     done
 done
