@@ -24,7 +24,9 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 		return;
 	}
 	*cap = smartio_cap(parallel, depth);
-	*alone = smartio_cap_alone(parallel, depth);
+	/* All kinds have the same room, else one would wait for what another fills. */
+	*alone = sd->favour == SMARTIO_FAVOUR_READ && smartio_mixed(sd) ?
+			 sd->depth : smartio_cap_alone(parallel, depth);
 }
 
 /* Device time that a write takes from reads. */

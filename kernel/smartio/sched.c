@@ -11,12 +11,6 @@ static const u32 smartio_section_mask[SMARTIO_NR_SECTIONS] = {
 	0x000ff, 0x0ff00, 0x10000,
 };
 
-/* Whether all who read lately write as well: then pace counts, not who is first. */
-static bool smartio_mixed(struct smartio_data *sd)
-{
-	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->pure_seen);
-}
-
 static inline struct request *smartio_head(struct smartio_data *sd, u32 kind, u32 queue)
 {
 	return list_first_entry(&sd->queues[queue].fifo[kind], struct request, queuelist);
@@ -156,12 +150,8 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 		if (kind == SMARTIO_URGENT &&
 		    sd->nr_waiting[kind] + sd->urgent_in_flight > sd->quantum)
 			view.kind = SMARTIO_BULK;
-		if (kind == SMARTIO_OWN) {
-			if (smartio_mixed(sd))
-				view.cap_alone = sd->depth;
-			else
-				view.kind = SMARTIO_BULK;
-		}
+		if (kind == SMARTIO_OWN && !smartio_mixed(sd))
+			view.kind = SMARTIO_BULK;
 		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
 			u32 most = smartio_cap_awaited(view.cap, view.cap_alone,
 						       smartio_service(sd, rq));

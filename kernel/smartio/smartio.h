@@ -290,6 +290,12 @@ static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 	return seen && time_before(jiffies, seen + nsecs_to_jiffies(sd->slice_ns) + 1);
 }
 
+/* Whether all who read lately write as well: then pace counts, not who is first. */
+static inline bool smartio_mixed(struct smartio_data *sd)
+{
+	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->pure_seen);
+}
+
 /* learn.c */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);

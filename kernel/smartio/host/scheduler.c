@@ -119,6 +119,7 @@ struct host *host_new(const struct host_tunables *tunables, u32 depth, bool writ
 	sd->hold_max_ns = tunables->hold_max_ns;
 	sd->quantum = tunables->quantum;
 	sd->write_share_percent = tunables->write_share_percent;
+	sd->read_reserve_percent = SMARTIO_READ_RESERVE;
 	sd->write_cap = tunables->write_cap;
 	sd->favour = tunables->favour;
 	for (i = 0; i < 4; i++)

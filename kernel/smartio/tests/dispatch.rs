@@ -390,6 +390,30 @@ fn under_endless_commits_a_write_waits_for_its_slice_and_half_of_one() {
 }
 
 #[test]
+fn beside_a_thread_that_reads_and_writes_nobody_starves() {
+    let begins_ns = 300 * MS;
+    let commit = Thread { awaited: true, begins_ns, ..Thread::of(Op::Write, u32::MAX) };
+    let writer = Thread { begins_ns, ..Thread::of(Op::Write, u32::MAX) };
+    for (write_cache, units) in [(false, 1), (true, 1), (false, 2)] {
+        let device = Device { depth: 4, units, write_cache, ..SERIAL };
+        // What it has on its way is served, and as long as commits come, others wait for half of the slice.
+        let full_ns = 5 * (device.write_ns + device.read_ns);
+        for (others, bound) in [(vec![writer; 8], 100 * MS + 3 * full_ns), (vec![commit], 2 * full_ns)] {
+            let mut threads = numbered(others.clone());
+            // Many writes, and a read now and then.
+            let own = Thread { pid: 99, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+            threads.push(Thread { pid: 99, think_ns: 60 * MS, ..Thread::of(Op::Read, u32::MAX) });
+            threads.extend([own; 8]);
+            let outcome = run(Tunables::default(), device, &threads, 3_000 * MS);
+            for seen in &outcome.threads[..others.len()] {
+                assert!(seen.longest_wait_ns <= bound, "{} us, {device:?}", seen.longest_wait_ns / US);
+                assert!(seen.done > 20, "{} done, {device:?}", seen.done);
+            }
+        }
+    }
+}
+
+#[test]
 fn beside_endless_commits_a_device_is_not_taken_for_one_of_many_places() {
     for units in [1, 4] {
         for commits in [1, 4] {
