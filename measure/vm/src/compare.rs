@@ -44,9 +44,9 @@ pub struct Options {
     pub search_budget: usize,
     /// Write throughput that tuned settings have to leave, instead of the scenario's.
     pub write_min_percent: Option<f64>,
-    /// By how much the first case and its repeat may differ: [`REPEAT_PERCENT_MAX`](crate::refuse::REPEAT_PERCENT_MAX) for figures; where only the way is
-    /// tried, [`SEARCH_REPEAT_PERCENT_MAX`].
-    pub repeat_percent_max: f64,
+    /// By how much the first case and its repeat may differ, instead of the scenario's bound: [`SEARCH_REPEAT_PERCENT_MAX`] where
+    /// only the way is tried.
+    pub repeat_percent_max: Option<f64>,
 }
 
 /// Settings that were found, by scheduler.
@@ -117,7 +117,8 @@ pub fn compare(
     // Rows with the same settings share their cases.
     let all: BTreeSet<Case> = setups.iter().flat_map(|(setup, ..)| cases(scenario, setup, &options.seeds)).collect();
     let all: Vec<Case> = all.into_iter().collect();
-    let length = Length { scale: options.scale, repeat_percent_max: options.repeat_percent_max };
+    let repeat_percent_max = options.repeat_percent_max.unwrap_or(scenario.repeat_percent_max);
+    let length = Length { scale: options.scale, repeat_percent_max };
     let after_search = |done: f64, doing: &str| (watch.progress)(share + done * (1.0 - share), doing);
     let outcomes = lab.run(scenario, &all, length, Watch { progress: &after_search, ..watch })?;
     let mut rows = Vec::new();
@@ -161,7 +162,7 @@ pub fn compare(
             lateness_ns_mean: seen.fidelity.lateness_ns_mean,
             lateness_ns_bound: LATENESS_NS_MEAN_MAX,
             repeat_percent: seen.fidelity.repeat_percent,
-            repeat_percent_bound: options.repeat_percent_max,
+            repeat_percent_bound: repeat_percent_max,
             repeat_percent_of_jobs: seen.fidelity.repeat_percent_of_jobs,
             boots: searched.boots + seen.boots,
             cases: searched.cases + seen.cases + searched.kept + seen.kept,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, DeviceSpec};
 use crate::error::{Error, Result};
+use crate::refuse::REPEAT_PERCENT_MAX;
 
 /// What the jobs of a load have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -130,6 +131,9 @@ pub struct Scenario {
     /// Write throughput that tuned settings have to leave, in percent of the best of all defaults.
     #[serde(default = "write_min")]
     pub write_min_percent: f64,
+    /// By how much the first case of a boot and its repeat may differ: more where loads depend on chance in the guest.
+    #[serde(default = "repeat_max")]
+    pub repeat_percent_max: f64,
     /// What is run, in this order.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
@@ -147,6 +151,10 @@ fn memory() -> String {
 
 fn write_min() -> f64 {
     90.0
+}
+
+fn repeat_max() -> f64 {
+    REPEAT_PERCENT_MAX
 }
 
 /// Arguments of a probe's job that a scenario may give, and whether they are sizes.
@@ -275,6 +283,9 @@ impl Scenario {
         parse_bytes(&self.memory).map_err(|error| format!("memory: {error}"))?;
         if !(1.0..=100.0).contains(&self.write_min_percent) {
             return Err(format!("write_min_percent: {} is not from 1 to 100", self.write_min_percent));
+        }
+        if !(0.1..=5.0).contains(&self.repeat_percent_max) {
+            return Err(format!("repeat_percent_max: {} is not from 0.1 to 5", self.repeat_percent_max));
         }
         if self.loads.is_empty() {
             return Err("it has no [[load]]".to_owned());

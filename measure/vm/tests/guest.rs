@@ -54,7 +54,7 @@ fn schedulers_serve_a_load_in_the_guest_and_a_lacking_one_is_named() {
         search_budget: 1,
         also: Vec::new(),
         write_min_percent: None,
-        repeat_percent_max: brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX,
+        repeat_percent_max: Some(brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX),
     };
     let measured = match compare(&mut lab, &scenario, &options, &mut Found::new(), watch) {
         Err(Error::NoProgram { program, .. }) => return eprintln!("skipped: there is no {program}"),

@@ -175,7 +175,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 search_scale: args.search_scale,
                 search_budget: usize::from(args.search_budget),
                 write_min_percent: args.min_writes,
-                repeat_percent_max: brisk_vm::refuse::REPEAT_PERCENT_MAX,
+                repeat_percent_max: None,
                 ..options(&args.common, &[])?
             };
             let keep = Keep { save: args.save, anew: args.search };
@@ -200,7 +200,7 @@ fn options(common: &Common, set: &[String]) -> anyhow::Result<Options> {
         search_budget: 1,
         also: Vec::new(),
         write_min_percent: None,
-        repeat_percent_max: brisk_vm::refuse::REPEAT_PERCENT_MAX,
+        repeat_percent_max: None,
     })
 }
 

@@ -55,6 +55,7 @@ fn what_is_wrong_in_a_scenario_is_named() {
         ("bytes=16384", "bytes=lots", "bytes: "),
         ("op=randread ", "", "'op' lacks"),
         ("[device]", "memory = \"much\"\n[device]", "memory"),
+        ("[device]", "repeat_percent_max = 50\n[device]", "repeat_percent_max"),
         ("[device]", "write_min_percent = 0\n[device]", "write_min_percent"),
     ] {
         assert!(TEXT.contains(from), "{from}");

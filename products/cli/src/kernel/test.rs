@@ -106,7 +106,7 @@ fn smoke(source: &Source, series: &str, args: &Args, watch: Watch<'_>) -> brisk_
         search_budget: 1,
         also: Vec::new(),
         write_min_percent: None,
-        repeat_percent_max: brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX,
+        repeat_percent_max: Some(brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX),
     };
     match compare::compare(&mut lab, &scenario, &options, &mut Found::new(), watch) {
         Ok(measured) => {
