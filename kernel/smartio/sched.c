@@ -351,10 +351,19 @@ static struct request *smartio_pick_mixed(struct smartio_data *sd, u32 mask, u32
 		sd->mixed_reads = 0;
 		sd->mixed_writes = 2 * sd->quantum;
 	}
+	/* Who only writes has one of so many writes. */
+	if (sd->mixed_own >= sd->quantum && (sd->waiting[SMARTIO_BULK] & mask)) {
+		rq = smartio_first(sd, SMARTIO_BULK, sd->waiting[SMARTIO_BULK] & mask, others);
+		if (rq && smartio_may_write(sd, rq, now)) {
+			sd->mixed_own = 0;
+			return rq;
+		}
+	}
 	if (sd->mixed_writes && (sd->waiting[SMARTIO_OWN] & mask)) {
 		rq = smartio_first(sd, SMARTIO_OWN, sd->waiting[SMARTIO_OWN] & mask, others);
 		if (rq && smartio_may_write(sd, rq, now)) {
 			sd->mixed_writes--;
+			sd->mixed_own++;
 			return rq;
 		}
 	}

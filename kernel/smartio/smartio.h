@@ -156,6 +156,7 @@ struct smartio_data {
 	struct smartio_filler fillers[1 << SMARTIO_FILLER_BITS];
 	u32 mixed_reads;		/* reads since the last batch of own writes */
 	u32 mixed_writes;		/* own writes left in this batch */
+	u32 mixed_own;			/* and since one of who only writes */
 
 	/* Awaited writes. */
 	u64 awaited_until_ns;	/* the next step of a commit is likely until then */

@@ -194,6 +194,12 @@ fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> O
             }
         }
     }
+    for (id, request) in sent.iter().enumerate().filter_map(|(id, sent)| Some((id, sent.as_ref()?))) {
+        if !in_device.iter().any(|(_, other)| *other == id) {
+            let seen = &mut outcome.threads[id];
+            seen.longest_wait_ns = seen.longest_wait_ns.max(now - request.at_ns);
+        }
+    }
     outcome.end_ns = now - begin;
     outcome
 }
@@ -274,6 +280,25 @@ proptest! {
         let outcome = run(tunables, device, &threads, u64::MAX / 4);
         for (thread, seen) in threads.iter().zip(&outcome.threads) {
             prop_assert_eq!(seen.done, thread.requests);
+        }
+    }
+
+    #[test]
+    fn whoever_sends_without_end_nobody_waits_longer_than_was_promised(
+        of in tunables(), device in device(), mut threads in prop::collection::vec(thread(), 1..24),
+    ) {
+        let tunables = Tunables { run_depth: [0; 4], ..of };
+        for thread in &mut threads {
+            (thread.requests, thread.bytes) = (u32::MAX, thread.bytes.min(65_536));
+        }
+        let outcome = run(tunables, device, &threads, 60 * tunables.slice_ns);
+        let service_ns = device.read_ns + device.write_ns + device.write_spread_ns;
+        let full_ns = (threads.len() as u64 + u64::from(device.depth)) * service_ns;
+        for (thread, seen) in threads.iter().zip(&outcome.threads) {
+            let slices = if thread.priority.0 == Class::Idle { 10 } else { 1 };
+            // Beside commits half a slice more, and all that is due and in the device.
+            let bound = slices * tunables.slice_ns + tunables.slice_ns / 2 + 2 * full_ns;
+            prop_assert!(seen.longest_wait_ns <= bound, "{} of {} us: {thread:?}", seen.longest_wait_ns / US, bound / US);
         }
     }
 
@@ -396,9 +421,9 @@ fn beside_a_thread_that_reads_and_writes_nobody_starves() {
     let writer = Thread { begins_ns, ..Thread::of(Op::Write, u32::MAX) };
     for (write_cache, units) in [(false, 1), (true, 1), (false, 2)] {
         let device = Device { depth: 4, units, write_cache, ..SERIAL };
-        // What it has on its way is served, and as long as commits come, others wait for half of the slice.
-        let full_ns = 5 * (device.write_ns + device.read_ns);
-        for (others, bound) in [(vec![writer; 8], 100 * MS + 3 * full_ns), (vec![commit], 2 * full_ns)] {
+        let both_ns = device.write_ns + device.read_ns;
+        // One write of nine is for the writers; a commit goes next.
+        for (others, bound) in [(vec![writer; 8], 9 * 8 * both_ns), (vec![commit], 10 * both_ns)] {
             let mut threads = numbered(others.clone());
             // Many writes, and a read now and then.
             let own = Thread { pid: 99, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
