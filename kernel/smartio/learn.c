@@ -8,10 +8,8 @@
 #define CREATE_TRACE_POINTS
 #include "smartio_trace.h"
 
-/* Caps on writes in flight for a size, beside reads and without. */
-void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
+static void smartio_caps_of(struct smartio_data *sd, u32 parallel, u32 *cap, u32 *alone)
 {
-	u32 parallel = sd->parallel_known ? smartio_known(sd->parallel, size) : 0;
 	u32 depth = sd->depth;
 
 	if (smartio_lately(sd, sd->read_seen))
@@ -27,6 +25,27 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 	/* All kinds have the same room, else one would wait for what another fills. */
 	*alone = sd->favour == SMARTIO_FAVOUR_READ && smartio_mixed(sd) ?
 			 sd->depth : smartio_cap_alone(parallel, depth);
+}
+
+/* Caps on writes in flight for a size, beside reads and without. */
+void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
+{
+	u32 parallel = sd->parallel_known ? smartio_known(sd->parallel, size) : 0;
+
+	smartio_caps_of(sd, parallel, cap, alone);
+}
+
+/*
+ * The same for the size that may have most: what has to go may have as much, else it
+ * would wait for a room that smaller ones fill again and again.
+ */
+void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone)
+{
+	u32 parallel = 0, size;
+
+	for (size = 0; sd->parallel_known && size < SMARTIO_NR_SIZES; size++)
+		parallel = max(parallel, sd->parallel[size]);
+	smartio_caps_of(sd, parallel, cap, alone);
 }
 
 /* Device time that a write takes from reads. */

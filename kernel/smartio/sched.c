@@ -51,7 +51,9 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 
 	if (!content)
 		until = min(until, rq->start_time_ns + sd->slice_ns / 2);
-	if (now >= until || !sd->patience_ns || sd->turn_left || !smartio_lately(sd, sd->urgent_seen))
+	if (now >= until || !sd->patience_ns || sd->turn_left)
+		return 0;
+	if (!smartio_lately(sd, sd->urgent_seen))
 		return 0;
 	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
 		return 0;
@@ -90,9 +92,17 @@ static void smartio_turned(struct smartio_data *sd, bool spent)
 	if (!spent) {
 		smartio_settled(sd);
 	} else if (sd->long_holds < SMARTIO_LONG_HOLDS) {
+		u64 share_ns = div_u64(sd->slice_ns * sd->write_share_percent, 100);
+
 		sd->long_holds++;
-		sd->debt_ns = max(sd->debt_ns, div_u64(sd->slice_ns * sd->write_share_percent, 100));
+		sd->debt_ns = max(sd->debt_ns, share_ns);
 	}
+}
+
+/* So many awaited writes at once are the end of a large fsync, and no commit. */
+static bool smartio_crowd(struct smartio_data *sd)
+{
+	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
 }
 
 /* What reads have to do with a write that is neither awaited nor its reader's own. */
@@ -131,26 +141,31 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	}
 }
 
-/* Judges a write; when it has to wait, sees to it that it is judged again. */
-static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 now)
+/*
+ * Judges a write, by the rules for a kind; when it has to wait, sees to it that it is
+ * judged again.
+ */
+static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 as, u64 now)
 {
-	u32 kind = smartio_rq_kind(rq);
+	u32 kind = smartio_rq_kind(rq), size = smartio_size(blk_rq_bytes(rq));
 	enum smartio_verdict verdict;
 	struct smartio_view view = {
 		.now_ns = now,
 		.age_ns = smartio_age(rq, now),
 		.slice_ns = sd->slice_ns,
 		.writes_in_flight = sd->writes_in_flight,
-		.kind = kind,
+		.kind = as,
 	};
 	u64 wake;
 
-	smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &view.cap, &view.cap_alone);
+	if (as == SMARTIO_URGENT)
+		smartio_caps_widest(sd, &view.cap, &view.cap_alone);
+	else
+		smartio_caps(sd, size, &view.cap, &view.cap_alone);
 	if (sd->favour == SMARTIO_FAVOUR_READ) {
-		if (kind == SMARTIO_URGENT &&
-		    sd->nr_waiting[kind] + sd->urgent_in_flight > sd->quantum)
+		if (as == SMARTIO_URGENT && smartio_crowd(sd))
 			view.kind = SMARTIO_BULK;
-		if (kind == SMARTIO_OWN && !smartio_mixed(sd))
+		if (as == SMARTIO_OWN && !smartio_mixed(sd))
 			view.kind = SMARTIO_BULK;
 		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
 			u32 most = smartio_cap_awaited(view.cap, view.cap_alone,
@@ -246,14 +261,14 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 {
 	u32 cap, alone, most;
 
-	smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &cap, &alone);
+	smartio_caps_widest(sd, &cap, &alone);
 	if (sd->writes_in_flight >= alone)
 		return false;
 	/* Only what is long is to leave room to others even then. */
 	if (smartio_rq_kind(rq) == SMARTIO_URGENT || blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES ||
 	    sd->favour != SMARTIO_FAVOUR_READ || !smartio_lately(sd, sd->urgent_seen))
 		return true;
-	most = smartio_cap_awaited(cap, alone, smartio_service(sd, rq));
+	most = smartio_cap_awaited(cap, alone, 0);
 	return sd->writes_in_flight - sd->urgent_in_flight < most;
 }
 
@@ -316,7 +331,7 @@ static struct request *smartio_pick_write(struct smartio_data *sd, u32 mask, u32
 		if (!(sd->waiting[kind] & mask))
 			continue;
 		rq = smartio_first(sd, kind, sd->waiting[kind] & mask, others);
-		if (rq && smartio_may_write(sd, rq, now))
+		if (rq && smartio_may_write(sd, rq, kind, now))
 			return rq;
 	}
 	return NULL;
@@ -337,10 +352,26 @@ static struct request *smartio_pick_fair(struct smartio_data *sd, u32 mask, u32 
 	return read->start_time_ns <= write->start_time_ns ? read : write;
 }
 
+/* The oldest of the writes that are next, but for those of threads that read as well. */
+static struct request *smartio_oldest_other(struct smartio_data *sd, u32 mask, u32 others)
+{
+	struct request *oldest = NULL, *rq;
+	u32 kind;
+
+	for (kind = SMARTIO_URGENT; kind < SMARTIO_NR_KINDS; kind++) {
+		if (kind == SMARTIO_OWN)
+			continue;
+		rq = smartio_first(sd, kind, sd->waiting[kind] & mask, others);
+		if (rq && (!oldest || rq->start_time_ns < oldest->start_time_ns))
+			oldest = rq;
+	}
+	return oldest;
+}
+
 /*
  * Threads that both read and write get batches of either in turn: the device
  * works best on many of a kind, and a read that went first would but wait for
- * the writes of its thread.
+ * the writes of its thread. Behind a quantum of their writes one of others goes.
  */
 static struct request *smartio_pick_mixed(struct smartio_data *sd, u32 mask, u32 others, u64 now)
 {
@@ -351,17 +382,16 @@ static struct request *smartio_pick_mixed(struct smartio_data *sd, u32 mask, u32
 		sd->mixed_reads = 0;
 		sd->mixed_writes = 2 * sd->quantum;
 	}
-	/* Who only writes has one of so many writes. */
-	if (sd->mixed_own >= sd->quantum && (sd->waiting[SMARTIO_BULK] & mask)) {
-		rq = smartio_first(sd, SMARTIO_BULK, sd->waiting[SMARTIO_BULK] & mask, others);
-		if (rq && smartio_may_write(sd, rq, now)) {
+	if (sd->mixed_own >= sd->quantum) {
+		rq = smartio_oldest_other(sd, mask, others);
+		if (rq && smartio_may_write(sd, rq, SMARTIO_OWN, now)) {
 			sd->mixed_own = 0;
 			return rq;
 		}
 	}
 	if (sd->mixed_writes && (sd->waiting[SMARTIO_OWN] & mask)) {
 		rq = smartio_first(sd, SMARTIO_OWN, sd->waiting[SMARTIO_OWN] & mask, others);
-		if (rq && smartio_may_write(sd, rq, now)) {
+		if (rq && smartio_may_write(sd, rq, SMARTIO_OWN, now)) {
 			sd->mixed_writes--;
 			sd->mixed_own++;
 			return rq;
@@ -403,10 +433,9 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 	if (sd->favour != SMARTIO_FAVOUR_READ)
 		return smartio_pick_fair(sd, mask, all, now);
 
-	if ((sd->waiting[SMARTIO_URGENT] & mask) &&
-	    sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight <= sd->quantum) {
+	if ((sd->waiting[SMARTIO_URGENT] & mask) && !smartio_crowd(sd)) {
 		rq = smartio_first(sd, SMARTIO_URGENT, sd->waiting[SMARTIO_URGENT] & mask, all);
-		if (rq && smartio_may_write(sd, rq, now))
+		if (rq && smartio_may_write(sd, rq, SMARTIO_URGENT, now))
 			return rq;
 	}
 	if (smartio_mixed(sd)) {
@@ -585,8 +614,13 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 	smartio_set_state(rq, state & ~SMARTIO_RQ_IN_FLIGHT);
 	sd->queues[queue].in_flight--;
 	if (kind == SMARTIO_READ) {
+		u32 waiting = sd->waiting[SMARTIO_READ];
+
+		/* Those of the idle class keep no other reader from being awaited. */
+		if (section < 2)
+			waiting &= ~smartio_section_mask[2];
 		sd->reads_in_flight[section]--;
-		if (smartio_reads(sd, 2) || sd->waiting[SMARTIO_READ]) {
+		if (smartio_reads(sd, max(section, 1u)) || waiting) {
 			more = more && sd->waiting[SMARTIO_READ];
 		} else if (section < 2 && now) {
 			u64 hold = smartio_hold_ns(sd->pause_ns, sd->hits, sd->hold_max_ns);

@@ -156,7 +156,7 @@ struct smartio_data {
 	struct smartio_filler fillers[1 << SMARTIO_FILLER_BITS];
 	u32 mixed_reads;		/* reads since the last batch of own writes */
 	u32 mixed_writes;		/* own writes left in this batch */
-	u32 mixed_own;			/* and since one of who only writes */
+	u32 mixed_own;			/* and since a write of others */
 
 	/* Awaited writes. */
 	u64 awaited_until_ns;	/* the next step of a commit is likely until then */
@@ -300,6 +300,7 @@ static inline bool smartio_mixed(struct smartio_data *sd)
 /* learn.c */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
+void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone);
 void smartio_settled(struct smartio_data *sd);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 
