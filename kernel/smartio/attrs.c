@@ -126,7 +126,8 @@ static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
 			  c.dispatched[SMARTIO_OWN], c.dispatched[SMARTIO_BULK],
 			  c.dispatched[SMARTIO_TRIM], c.merged, c.waits[SMARTIO_WAIT_CAP],
 			  c.waits[SMARTIO_WAIT_HOLD], c.waits[SMARTIO_WAIT_SHARE],
-			  c.waits[SMARTIO_WAIT_TURN], c.reads_held_for, c.expired, c.requeued, c.timer);
+			  c.waits[SMARTIO_WAIT_TURN], c.reads_held_for, c.expired, c.requeued,
+			  c.timer);
 }
 
 #define SMARTIO_ATTR(name) __ATTR(name, 0644, smartio_##name##_show, smartio_##name##_store)

@@ -152,7 +152,8 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 					      smartio_since_stamp(rq, now),
 					      state & SMARTIO_RQ_CLEAN);
 	if (kind == SMARTIO_READ)
-		smartio_lost(sd, size, smartio_since_stamp(rq, now), smartio_since(sd->done_ns, now));
+		smartio_lost(sd, size, smartio_since_stamp(rq, now),
+			     smartio_since(sd->done_ns, now));
 	sd->done_ns = now;
 	if (table == 1)
 		smartio_window(sd, rq, size, now);

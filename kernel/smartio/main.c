@@ -55,7 +55,7 @@ static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 
 /* What functions of writeback throttling take: the queue once, the disk in later kernels. */
 #define smartio_wbt(function, q)						\
-	function(_Generic(&function, void (*)(struct request_queue *): (q), default: (q)->disk))
+	function(_Generic(&function, void (*)(struct request_queue *) : (q), default : (q)->disk))
 
 /*
  * Writeback throttling counts all buffered writes alike, so that a commit waits
