@@ -8,6 +8,7 @@
 #define CREATE_TRACE_POINTS
 #include "smartio_trace.h"
 
+/* Caps on writes in flight where so many are worked on at once, in 1/256. */
 static void smartio_caps_of(struct smartio_data *sd, u32 parallel, u32 *cap, u32 *alone)
 {
 	u32 depth = sd->depth;

@@ -268,6 +268,7 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	if (smartio_rq_kind(rq) == SMARTIO_URGENT || blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES ||
 	    sd->favour != SMARTIO_FAVOUR_READ || !smartio_lately(sd, sd->urgent_seen))
 		return true;
+	/* As many as short ones have. */
 	most = smartio_cap_awaited(cap, alone, 0);
 	return sd->writes_in_flight - sd->urgent_in_flight < most;
 }
