@@ -191,15 +191,12 @@ void smartio_request_merged(struct request_queue *q, struct request *rq, enum el
 {
 	struct smartio_data *sd = q->elevator->elevator_data;
 	struct rb_root *root = &sd->sorted[smartio_table(smartio_rq_kind(rq))];
-	struct bio *bio = type == ELEVATOR_FRONT_MERGE ? rq->bio : rq->biotail;
 
 	sd->counters.merged++;
 	if (type == ELEVATOR_FRONT_MERGE) {
 		elv_rb_del(root, rq);
 		elv_rb_add(root, rq);
 	}
-	if (smartio_awaited(bio->bi_opf))
-		smartio_promote(sd, rq);
 }
 
 /* @next has become a part of @rq. */
@@ -231,11 +228,15 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 {
 	struct smartio_data *sd = q->elevator->elevator_data;
 	struct request *free = NULL;
+	blk_opf_t opf = bio->bi_opf;
 	bool merged, blocked;
 
 	spin_lock_irq(&sd->lock);
 	blocked = sd->blocked;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
+	/* The block layer notes what the bio is a part of now, also where it has joined two. */
+	if (merged && q->last_merge && smartio_kind_of(opf) == SMARTIO_URGENT)
+		smartio_promote(sd, q->last_merge);
 	blocked = blocked && !sd->blocked;
 	spin_unlock_irq(&sd->lock);
 	if (free)
@@ -376,7 +377,8 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	}
 	queue = smartio_queue_of(rq, kind);
 	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
-	if (blk_mq_sched_try_insert_merge(q, rq, free))
+	/* Of discards that merge twice, the block layer forgets that one waits here. */
+	if (!blk_discard_mergable(rq) && blk_mq_sched_try_insert_merge(q, rq, free))
 		return;
 	trace_block_rq_insert(rq);
 	/* More of what is held already changes nothing. */

@@ -66,13 +66,23 @@ u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 	return smartio_cost(pace, service);
 }
 
+/* What may raise the pace of a size, with what it was the time before. */
+static u64 smartio_raises(u32 *before, u32 pace, u32 size, u64 sample)
+{
+	u64 last = before[size];
+
+	before[size] = min(sample, 0xffffffffull);
+	return smartio_confirmed(pace, sample, last);
+}
+
 /* Writes of one size that follow each other show what the device can do. */
 static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size, u64 now)
 {
 	bool queued = sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
 		      sd->waiting[SMARTIO_BULK];
-	u32 cap, alone, count, service = sd->service_ns[1][size];
+	u32 cap, alone, count, service = sd->service_ns[1][size], pace = sd->pace_ns[size];
 	u64 elapsed = smartio_since(sd->window_began_ns, now), least = 0;
+	bool rough;
 	u64 interval = smartio_interval_ns(smartio_since(sd->write_done_ns, now),
 					   smartio_since_stamp(rq, now));
 
@@ -99,9 +109,14 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 	/* One write at a time says nothing of others, but for those in a cache. */
 	if (sd->window_queued || smartio_cached(sd))
 		least = smartio_since(sd->window_other_ns, sd->window_ns);
-	/* Where reads took most of it, little is known of what is left. */
-	if (!sd->window_held || (sd->pace_ns[size] && sd->window_other_ns <= sd->window_ns / 2))
-		sd->pace_ns[size] = smartio_learn_pace(sd->pace_ns[size], div_u64(least, count),
+	least = smartio_raises(sd->least_before, pace, size, div_u64(least, count));
+	/*
+	 * Where reads took most of it, little is known of what is left; but without a
+	 * cache a write that is done has taken no longer than it took.
+	 */
+	rough = sd->window_held && (!pace || sd->window_other_ns > sd->window_ns / 2);
+	if (!rough || (pace && !smartio_cached(sd)))
+		sd->pace_ns[size] = smartio_learn_pace(pace, rough ? 0 : least,
 						       div_u64(sd->window_ns, count));
 	/* Only while writes queue up does it matter how many the device works on. */
 	if (sd->window_queued && !sd->window_held && service) {
@@ -120,10 +135,13 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 void smartio_settled(struct smartio_data *sd)
 {
 	u32 size = sd->lost_size;
+	u64 lost;
 
-	if (sd->lost_writes && size < SMARTIO_NR_SIZES)
-		sd->pace_ns[size] = smartio_learn_lost(sd->pace_ns[size],
-						       div_u64(sd->lost_ns, sd->lost_writes));
+	if (sd->lost_writes && size < SMARTIO_NR_SIZES) {
+		lost = smartio_raises(sd->lost_before, sd->pace_ns[size], size,
+				      div_u64(sd->lost_ns, sd->lost_writes));
+		sd->pace_ns[size] = smartio_learn_lost(sd->pace_ns[size], lost);
+	}
 	sd->lost_ns = 0;
 	sd->lost_writes = 0;
 }
@@ -145,6 +163,13 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	/* What the cache does not take shows what it hides, but is no write like others. */
 	if (rq->cmd_flags & REQ_FUA) {
 		sd->done_ns = now;
+		return;
+	}
+	/* Nor is one that stood behind an error; but many that were queued tell by their number. */
+	if (smartio_since_stamp(rq, now) >= SMARTIO_LOST_NS &&
+	    (state & SMARTIO_RQ_ALONE || table != 1)) {
+		sd->done_ns = now;
+		sd->window_count = 0;
 		return;
 	}
 	if (state & SMARTIO_RQ_ALONE)

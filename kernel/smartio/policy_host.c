@@ -20,9 +20,11 @@ u64 host_trim_cost(u32 trim_ns, u32 read_ns);
 u64 host_cost_hidden(u64 since_ns, u32 service_ns);
 u64 host_interval_ns(u64 since_ns, u64 took_ns);
 u32 host_learn_lost(u32 old, u64 lost_ns);
+u64 host_confirmed(u32 old, u64 sample_ns, u64 before_ns);
 u32 host_learn_base(u32 old, u64 sample);
 u64 host_lost_ns(u32 base_ns, u64 silence_ns);
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
+u64 host_due(u64 cost_ns, u32 share_percent, u64 slice_ns);
 u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent);
 bool host_spent(bool spent, u64 debt_ns, u32 share_percent, u64 cost_ns, u64 burst_ns);
 u64 host_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns);
@@ -104,6 +106,11 @@ u64 host_cost_hidden(u64 since_ns, u32 service_ns)
 	return smartio_cost_hidden(since_ns, service_ns);
 }
 
+u64 host_confirmed(u32 old, u64 sample_ns, u64 before_ns)
+{
+	return smartio_confirmed(old, sample_ns, before_ns);
+}
+
 u32 host_learn_lost(u32 old, u64 lost_ns)
 {
 	return smartio_learn_lost(old, lost_ns);
@@ -127,6 +134,11 @@ u64 host_interval_ns(u64 since_ns, u64 took_ns)
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns)
 {
 	return smartio_share(share_percent, age_ns, slice_ns);
+}
+
+u64 host_due(u64 cost_ns, u32 share_percent, u64 slice_ns)
+{
+	return smartio_due_ns(cost_ns, share_percent, slice_ns);
 }
 
 u64 host_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)

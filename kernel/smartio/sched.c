@@ -105,6 +105,31 @@ static bool smartio_crowd(struct smartio_data *sd)
 	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
 }
 
+/* Whether something of the section, or of one before it, is read or about to be. */
+static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
+{
+	u32 i;
+
+	for (i = 0; i <= section; i++)
+		if (sd->waiting[SMARTIO_READ] & smartio_section_mask[i])
+			return true;
+	return smartio_reads(sd, section) ||
+	       (sd->hold_section <= section && now < sd->hold_until_ns);
+}
+
+/*
+ * Whether a write that has waited for its slice leaves reads their part all the same.
+ * Where all who read write as well, none has to.
+ */
+static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
+{
+	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
+		return false;
+	if (smartio_mixed(sd) || (smartio_rq_kind(rq) == SMARTIO_URGENT && !smartio_crowd(sd)))
+		return false;
+	return smartio_beside_reads(sd, smartio_section(smartio_rq_queue(rq)), now);
+}
+
 /* What reads have to do with a write that is neither awaited nor its reader's own. */
 static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
 			       struct request *rq)
@@ -128,7 +153,7 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	sd->debt_at_ns = view->now_ns;
 	spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent, cost,
 			      smartio_burst_ns(cached, pace));
-	/* One that has waited long has all of the share, which settles nothing. */
+	/* One that may have all settles nothing. */
 	if (cached && pace && spent != sd->spent && view->share_percent < 100)
 		smartio_turned(sd, spent);
 	sd->spent = spent;
@@ -162,6 +187,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 a
 		smartio_caps_widest(sd, &view.cap, &view.cap_alone);
 	else
 		smartio_caps(sd, size, &view.cap, &view.cap_alone);
+	view.due_at_ns = smartio_yields(sd, rq, now) ? sd->due_at_ns : 0;
 	if (sd->favour == SMARTIO_FAVOUR_READ) {
 		if (as == SMARTIO_URGENT && smartio_crowd(sd))
 			view.kind = SMARTIO_BULK;
@@ -283,6 +309,8 @@ static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 		return 0;
 	if (kind != SMARTIO_URGENT)
 		kept = smartio_kept_until(sd, rq, now);
+	if (now < sd->due_at_ns && smartio_yields(sd, rq, now))
+		kept = max(kept, sd->due_at_ns);
 	if (!kept && smartio_room(sd, rq))
 		return 0;
 	/* The next place that is free is for it. */
@@ -498,6 +526,11 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 
 		if (!sd->writes_in_flight)
 			state |= SMARTIO_RQ_ALONE;
+		/* One that goes before its turn does not put off the oldest. */
+		if (now >= sd->due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
+		    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
+			sd->due_at_ns = now + smartio_due_ns(cost, sd->write_share_percent,
+							     sd->slice_ns);
 		sd->writes_in_flight++;
 		sd->write_began_ns = now;
 		sd->write_went_ns = now;
@@ -536,6 +569,11 @@ static void smartio_block(struct smartio_data *sd, u64 now)
 	WRITE_ONCE(sd->blocked, true);
 	if (!sd->writes_in_flight)
 		smartio_arm(sd, now + SMARTIO_RECHECK_NS);
+	else if (sd->waiting[SMARTIO_READ] && !smartio_reads(sd, 2))
+		/* Reads behind a section or a quantum of writes have a slice, too. */
+		smartio_arm(sd, max(now + SMARTIO_RECHECK_NS, sd->scan_ns));
+	if (sd->due_at_ns > now)
+		smartio_arm(sd, sd->due_at_ns);
 }
 
 struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx)

@@ -139,6 +139,7 @@ struct smartio_data {
 	u64 refused_reads;	/* reads dispatched when it was last found used up */
 	u64 write_began_ns;	/* the device has been at the last write since */
 	u64 write_went_ns;	/* the last one was dispatched */
+	u64 due_at_ns;		/* beside reads, what is due goes from then on */
 	bool spent;
 
 	/* Readers. */
@@ -176,8 +177,10 @@ struct smartio_data {
 	u64 lost_ns;		/* of reads to writes since the share was settled */
 	u32 lost_writes;	/* that went since then */
 	u32 lost_size;		/* SMARTIO_NR_SIZES: not all had the same */
+	u32 lost_before[SMARTIO_NR_SIZES];	/* for each of them, the last time */
 	u32 long_holds;
 	u32 pace_ns[SMARTIO_NR_SIZES];
+	u32 least_before[SMARTIO_NR_SIZES];	/* least of it in the last window */
 	u32 parallel[SMARTIO_NR_SIZES];
 	bool parallel_known;	/* of any size */
 	u64 write_done_ns;
@@ -202,7 +205,8 @@ static inline bool smartio_managed(struct request *rq)
 #ifdef RQF_USE_SCHED
 	return rq->rq_flags & RQF_USE_SCHED;
 #else
-	return rq->rq_flags & RQF_ELVPRIV;
+	/* Commands of users come here as well, from a plug. */
+	return rq->rq_flags & RQF_ELVPRIV && !blk_rq_is_passthrough(rq);
 #endif
 }
 

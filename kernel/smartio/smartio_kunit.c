@@ -106,9 +106,14 @@ static void the_share_grows_from_half_of_the_slice_on(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, smartio_share(10, 0, 100000000), 10);
 	KUNIT_EXPECT_EQ(test, smartio_share(10, 50000000, 100000000), 10);
-	KUNIT_EXPECT_EQ(test, smartio_share(10, 75000000, 100000000), 55);
-	KUNIT_EXPECT_EQ(test, smartio_share(10, 100000000, 100000000), 100);
+	KUNIT_EXPECT_EQ(test, smartio_share(10, 75000000, 100000000), 30);
+	KUNIT_EXPECT_EQ(test, smartio_share(10, 100000000, 100000000), 50);
+	KUNIT_EXPECT_EQ(test, smartio_share(70, 100000000, 100000000), 70);
 	KUNIT_EXPECT_EQ(test, smartio_share(100, 0, 100000000), 100);
+	KUNIT_EXPECT_EQ(test, smartio_due_ns(400000, 10, 100000000), 800000);
+	KUNIT_EXPECT_EQ(test, smartio_due_ns(400000, 80, 100000000), 500000);
+	KUNIT_EXPECT_EQ(test, smartio_due_ns(SMARTIO_NEVER, 10, 100000000), 400000000);
+	KUNIT_EXPECT_EQ(test, smartio_due_ns(400000, 100, 100000000), 0);
 }
 
 static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)

@@ -100,6 +100,19 @@ static inline u64 div64_u64(u64 a, u64 b)
 /* A share is judged anew at least so often while writes wait for it. */
 #define SMARTIO_RECHECK_NS 1000000
 
+/*
+ * Percent of the device's time that writes which have waited for their slice get
+ * while something is read. With more of them than the device can do in a slice all
+ * are due all the time, and reads would have no preference left.
+ */
+#define SMARTIO_DUE_PERCENT 50
+
+/* No write counts as more than so many slices there, whatever was learned. */
+#define SMARTIO_DUE_SLICES 2
+
+/* What took longer was no work of the device: an error, or its recovery. */
+#define SMARTIO_LOST_NS 1000000000
+
 enum smartio_kind {
 	SMARTIO_READ = 0,
 	SMARTIO_URGENT = 1,	/* a write that somebody waits for: fsync, log, swap */
@@ -126,6 +139,7 @@ struct smartio_view {
 	u64 hold_until_ns;
 	u64 awaited_until_ns;	/* it is kept out of the way of what is awaited */
 	u64 turn_ns;		/* 0: any time */
+	u64 due_at_ns;		/* what has waited for its slice goes from then on */
 	bool spent;		/* the share is used up */
 	bool behind;		/* it has been, and no read has gone since */
 	u64 debt_ns;
@@ -174,6 +188,19 @@ static inline u32 smartio_learn_service(u32 old, u64 sample, bool clean)
 	if (old && !clean && sample >= old)
 		return old;
 	return smartio_mean(old, sample);
+}
+
+/*
+ * What is to raise a pace to more than twice: only as much as the time before it said,
+ * since once it may have been a pause of the device's own. 0 tells nothing.
+ */
+static inline u64 smartio_confirmed(u32 old, u64 sample_ns, u64 before_ns)
+{
+	u64 twice = 2 * (u64)old;
+
+	if (!old || sample_ns <= twice || before_ns >= sample_ns)
+		return sample_ns;
+	return before_ns > twice ? before_ns : 0;
 }
 
 /*
@@ -357,17 +384,34 @@ static inline u64 smartio_interval_ns(u64 since_ns, u64 took_ns)
 	return since_ns < most ? since_ns : most;
 }
 
-/* Share of a write that has waited so long: all from the slice on. */
+/* Share of writes that are due. */
+static inline u32 smartio_share_due(u32 share_percent)
+{
+	return share_percent > SMARTIO_DUE_PERCENT ? share_percent : SMARTIO_DUE_PERCENT;
+}
+
+/* Share of a write that has waited so long: it grows from half of the slice on. */
 static inline u32 smartio_share(u32 share_percent, u64 age_ns, u64 slice_ns)
 {
+	u32 due = smartio_share_due(share_percent);
 	u64 half = slice_ns / 2;
 
-	if (share_percent >= 100 || age_ns >= slice_ns)
-		return 100;
+	if (age_ns >= slice_ns)
+		return due;
 	if (age_ns <= half)
 		return share_percent;
-	return share_percent + (u32)div64_u64((100 - share_percent) *
+	return share_percent + (u32)div64_u64((due - share_percent) *
 					      (age_ns - half), slice_ns - half);
+}
+
+/* How long after one write that was due the next may go, if something is read. */
+static inline u64 smartio_due_ns(u64 cost_ns, u32 share_percent, u64 slice_ns)
+{
+	if (share_percent >= 100)
+		return 0;
+	if (cost_ns > SMARTIO_DUE_SLICES * slice_ns)
+		cost_ns = SMARTIO_DUE_SLICES * slice_ns;
+	return div_u64(cost_ns * 100, smartio_share_due(share_percent));
 }
 
 /* What is left of a debt after some time. */
@@ -507,11 +551,12 @@ static inline u64 smartio_earn(u64 patience_ns, u64 cost_ns, u64 slice_ns)
 static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 {
 	bool reading = v->reads_waiting || v->reads_in_flight;
+	bool due = v->age_ns >= v->slice_ns && v->now_ns >= v->due_at_ns;
 	u32 cap = v->cap;
 
 	if (v->now_ns < v->awaited_until_ns)
 		return SMARTIO_WAIT_HOLD;
-	if (v->age_ns >= v->slice_ns || v->kind == SMARTIO_URGENT ||
+	if (due || v->kind == SMARTIO_URGENT ||
 	    v->kind == SMARTIO_OWN ||
 	    (!reading && v->now_ns >= v->hold_until_ns))
 		return v->writes_in_flight < v->cap_alone ? SMARTIO_GO :

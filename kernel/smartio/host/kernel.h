@@ -212,6 +212,7 @@ struct request_queue {
 	struct request *last_merge;
 	struct gendisk *disk;
 	struct request *merges;	/* what the next bio joins */
+	struct request *joins;	/* and what follows both, or nothing */
 	unsigned long nr_requests;
 	bool run;
 };

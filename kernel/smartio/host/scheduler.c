@@ -52,7 +52,7 @@ void host_insert(struct host *host, u64 now, u32 id, const struct host_request *
 u32 host_dispatch(struct host *host, u64 now);
 bool host_complete(struct host *host, u64 now, u32 id);
 bool host_requeue(struct host *host, u64 now, u32 id);
-bool host_merge(struct host *host, u64 now, u32 id, u32 bytes, bool awaited);
+bool host_merge(struct host *host, u64 now, u32 id, u32 next, u32 bytes, bool awaited);
 u64 host_timer_ns(const struct host *host);
 void host_fire(struct host *host, u64 now);
 
@@ -215,23 +215,32 @@ bool host_requeue(struct host *host, u64 now, u32 id)
 bool blk_mq_sched_try_merge(struct request_queue *q, struct bio *bio, unsigned int segs,
 			    struct request **free)
 {
-	struct request *rq = q->merges;
+	struct request *rq = q->merges, *next = q->joins;
 
-	(void)free;
-	rq->biotail = bio;
 	rq->bytes += segs;
-	smartio_request_merged(q, rq, ELEVATOR_BACK_MERGE);
+	if (next) {
+		rq->bytes += next->bytes;
+		smartio_requests_merged(q, rq, next);
+		*free = next;
+	} else {
+		smartio_request_merged(q, rq, ELEVATOR_BACK_MERGE);
+	}
+	q->last_merge = rq;
 	return true;
 }
 
-/* A bio joins a write that waits. Whether the block layer looks for more now. */
-bool host_merge(struct host *host, u64 now, u32 id, u32 bytes, bool awaited)
+/*
+ * A bio joins a write that waits, and with it the next one, unless that is HOST_NONE.
+ * Whether the block layer looks for more now.
+ */
+bool host_merge(struct host *host, u64 now, u32 id, u32 next, u32 bytes, bool awaited)
 {
 	struct bio bio = { .bi_opf = REQ_OP_WRITE | (awaited ? REQ_SYNC : 0) };
 
 	host_now_ns = now;
 	host->q.run = false;
 	host->q.merges = &host->requests[id];
+	host->q.joins = next == HOST_NONE ? NULL : &host->requests[next];
 	smartio_bio_merge(&host->q, &bio, bytes);
 	return host->q.run;
 }

@@ -70,6 +70,8 @@ pub struct View {
     pub awaited_until_ns: u64,
     /// When the device is about to be through with the write before; 0 for any time.
     pub turn_ns: u64,
+    /// From when on what has waited for its slice goes; 0 for any time.
+    pub due_at_ns: u64,
     /// Whether the share is used up.
     pub spent: bool,
     /// Whether it has been, and no read has gone since.
@@ -123,6 +125,8 @@ mod raw {
         pub safe fn host_interval_ns(since_ns: u64, took_ns: u64) -> u64;
         /// Pace in nanoseconds when reads have lost so much to each write at least.
         pub safe fn host_learn_lost(old: u32, lost_ns: u64) -> u32;
+        /// What may raise a pace, in nanoseconds, with what it was the time before; 0 tells nothing.
+        pub safe fn host_confirmed(old: u32, sample_ns: u64, before_ns: u64) -> u64;
         /// Shortest time in nanoseconds of a read, with one more; it rises slowly.
         pub safe fn host_learn_base(old: u32, sample: u64) -> u32;
         /// What reads have lost to writes that the device had taken before, when for so long nothing was done.
@@ -131,6 +135,8 @@ mod raw {
         pub safe fn host_trim_cost(trim_ns: u32, read_ns: u32) -> u64;
         /// Share in percent of a write that has waited so long.
         pub safe fn host_share(share_percent: u32, age_ns: u64, slice_ns: u64) -> u32;
+        /// Time in nanoseconds from one write that was due to the next, beside reads.
+        pub safe fn host_due(cost_ns: u64, share_percent: u32, slice_ns: u64) -> u64;
         /// What is left in nanoseconds of a debt after some time.
         pub safe fn host_debt(debt_ns: u64, elapsed_ns: u64, share_percent: u32) -> u64;
         /// Whether the share is used up; `burst_ns` is 0 for a device without a cache.
@@ -166,14 +172,14 @@ mod raw {
 
 pub use raw::{
     host_await_ns as await_ns, host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone,
-    host_cap_awaited as cap_awaited, host_cost as cost_ns, host_cost_hidden as cost_hidden_ns, host_debt as debt_ns,
-    host_earn as earn_ns, host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge,
-    host_learn_base as learn_base_ns, host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns,
-    host_learn_pace as learn_pace, host_learn_parallel as learn_parallel, host_learn_service as learn_service,
-    host_learn_step as learn_step_ns, host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel,
-    host_patience as patience_ns, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
-    host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes,
-    host_wake_ns as wake_ns,
+    host_cap_awaited as cap_awaited, host_confirmed as confirmed_ns, host_cost as cost_ns,
+    host_cost_hidden as cost_hidden_ns, host_debt as debt_ns, host_due as due_ns, host_earn as earn_ns,
+    host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge, host_learn_base as learn_base_ns,
+    host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
+    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_learn_step as learn_step_ns,
+    host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel, host_patience as patience_ns,
+    host_settle_ns as settle_ns, host_share as share_percent, host_size as size, host_spent as spent,
+    host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

@@ -113,7 +113,7 @@ unsafe extern "C" {
     fn host_dispatch(host: NonNull<Host>, now: u64) -> u32;
     fn host_complete(host: NonNull<Host>, now: u64, id: u32) -> bool;
     fn host_requeue(host: NonNull<Host>, now: u64, id: u32) -> bool;
-    fn host_merge(host: NonNull<Host>, now: u64, id: u32, bytes: u32, awaited: bool) -> bool;
+    fn host_merge(host: NonNull<Host>, now: u64, id: u32, next: u32, bytes: u32, awaited: bool) -> bool;
     fn host_timer_ns(host: NonNull<Host>) -> u64;
     fn host_fire(host: NonNull<Host>, now: u64);
 }
@@ -196,7 +196,16 @@ impl Scheduler {
     pub fn merge(&mut self, now_ns: u64, id: u32, bytes: u32, awaited: bool) -> bool {
         assert_eq!(self.places[id as usize], Place::Waits, "request {id} is elsewhere");
         // SAFETY: the request waits, so that the scheduler has it.
-        unsafe { host_merge(self.host, now_ns, id, bytes, awaited) }
+        unsafe { host_merge(self.host, now_ns, id, NONE, bytes, awaited) }
+    }
+
+    /// The same where it closes the gap to a `next` one that waits: that is gone then.
+    #[must_use]
+    pub fn join(&mut self, now_ns: u64, id: u32, next: u32, bytes: u32, awaited: bool) -> bool {
+        assert!([id, next].iter().all(|id| self.places[*id as usize] == Place::Waits), "one of them is elsewhere");
+        self.places[next as usize] = Place::Nowhere;
+        // SAFETY: both wait, so that the scheduler has them.
+        unsafe { host_merge(self.host, now_ns, id, next, bytes, awaited) }
     }
 
     /// When its timer fires, if it is armed.

@@ -48,6 +48,8 @@ struct Device {
     wide: bool,
     /// Each so many-th request is given back once; 0: none.
     requeue_every: u64,
+    /// The first read after so long takes so much longer.
+    hangs: Option<(u64, u64)>,
 }
 
 const SERIAL: Device = Device {
@@ -59,6 +61,7 @@ const SERIAL: Device = Device {
     write_cache: false,
     wide: false,
     requeue_every: 0,
+    hangs: None,
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -115,6 +118,7 @@ fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> O
     let mut in_device: Vec<(u64, usize)> = Vec::new();
     let mut busy = vec![0_u64; device.units];
     let (mut count, mut full) = (0_u64, false);
+    let mut hangs = device.hangs;
     let mut outcome = Outcome { threads: vec![Seen::default(); threads.len()], ..Outcome::default() };
     loop {
         let left = |id: &usize| outcome.threads[*id].done < threads[*id].requests;
@@ -188,7 +192,12 @@ fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> O
             }
             let unit = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
             let spread = spread(outcome.dispatched.len() as u64, device.write_spread_ns);
-            let service = if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) + spread };
+            let mut service =
+                if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) + spread };
+            if let Some((_, longer_ns)) = hangs.filter(|(at_ns, _)| request.op == Op::Read && now >= begin + at_ns) {
+                service += longer_ns;
+                hangs = None;
+            }
             let wide = device.wide && request.op == Op::Write && threads[id].bytes > 65_536;
             let free = if wide { busy.iter().copied().max().expect("one at least") } else { busy[unit] };
             let end = free.max(now) + service;
@@ -263,7 +272,7 @@ prop_compose! {
         wide in any::<bool>(),
         requeue_every in prop_oneof![Just(0), 2..9_u64],
     ) -> Device {
-        Device { depth, units, read_ns, write_ns, write_spread_ns, write_cache, wide, requeue_every }
+        Device { depth, units, read_ns, write_ns, write_spread_ns, write_cache, wide, requeue_every, hangs: None }
     }
 }
 
@@ -348,6 +357,102 @@ fn under_endless_reads_a_write_waits_for_its_slice_and_what_is_in_the_device() {
             assert!(writer.longest_wait_ns <= bound, "{} us, slice {slice_ms} ms", writer.longest_wait_ns / US);
             assert!(u64::from(writer.done) > 3_000 / (slice_ms + 3), "{} writes", writer.done);
         }
+    }
+}
+
+#[test]
+fn more_writes_than_the_device_does_in_a_slice_leave_half_of_it_to_a_reader() {
+    for write_cache in [false, true] {
+        // What a copy has queued: up to two seconds of work.
+        for (writers, bytes, write_ns) in [(96, 4096, 2 * MS), (48, 512 << 10, 3 * MS), (96, 512 << 10, 3 * MS)] {
+            let device = Device { depth: 128, read_ns: 200 * US, write_ns, write_cache, ..SERIAL };
+            let begins_ns = 4_000 * MS;
+            let reader = Thread { begins_ns, think_ns: 100 * US, ..Thread::of(Op::Read, u32::MAX) };
+            let writer = Thread { bytes, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+            let threads = numbered([reader].into_iter().chain([writer; 96][..writers].iter().copied()));
+            // Before, the device is done with what it was sent when nothing was known of it.
+            let (before, after) = [8_000, 14_000].map(|ms| run(Tunables::default(), device, &threads, ms * MS)).into();
+            let wrote = |outcome: &Outcome| outcome.threads[1..].iter().map(|seen| u64::from(seen.done)).sum::<u64>();
+            let percent = 100 * (wrote(&after) - wrote(&before)) * self::write_ns(device, &writer) / (6_000 * MS);
+            let read = after.threads[0].latencies_ns[before.threads[0].latencies_ns.len()..].to_vec();
+            let mean = mean_ns(&Seen { latencies_ns: read, ..Seen::default() });
+            let what = format!("{writers} writers of {bytes}, cache {write_cache}");
+            assert!((45..=55).contains(&percent), "{what}: writes got {percent} percent");
+            // In half of the time it reads each 300 us, and one of those stands behind a write: 500 us.
+            assert!(mean < 600.0 * US as f64, "{what}: {mean} ns");
+        }
+    }
+}
+
+#[test]
+fn a_write_that_is_due_beside_reads_does_not_wait_for_writes_of_a_higher_class() {
+    let be = (Class::BestEffort, 4);
+    for (write_cache, higher, lower, slices) in [
+        (false, (Class::RealTime, 4), be, 1),
+        (true, (Class::RealTime, 4), be, 1),
+        (false, be, (Class::Idle, 0), 10),
+        (true, be, (Class::Idle, 0), 10),
+    ] {
+        let device = Device { depth: 64, write_ns: 2 * MS, write_cache, ..SERIAL };
+        let writer = Thread { priority: higher, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+        let reader = Thread { priority: lower, ..Thread::of(Op::Read, u32::MAX) };
+        let last = Thread { priority: lower, begins_ns: 1_000 * MS, ..Thread::of(Op::Write, u32::MAX) };
+        let threads = numbered([last, reader].into_iter().chain([writer; 40]));
+        let seen = run(Tunables::default(), device, &threads, 8_000 * MS).threads[0].clone();
+        assert!(seen.done > 2, "{} done, {lower:?}, cache {write_cache}", seen.done);
+        let bound = slices * 100 * MS + 20 * device.write_ns;
+        assert!(seen.longest_wait_ns <= bound, "{} us, {lower:?}, cache {write_cache}", seen.longest_wait_ns / US);
+    }
+}
+
+#[test]
+fn one_pause_of_the_device_is_not_taken_for_what_writes_cost() {
+    for write_cache in [false, true] {
+        for pause_ms in [300, 900, 2_000] {
+            let device = Device {
+                depth: 64,
+                read_ns: 200 * US,
+                write_ns: 2 * MS,
+                write_cache,
+                hangs: Some((6_000 * MS, pause_ms * MS)),
+                ..SERIAL
+            };
+            let reader = Thread { think_ns: 100 * US, begins_ns: 1_000 * MS, ..Thread::of(Op::Read, u32::MAX) };
+            let writer = Thread { bytes: 16_384, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+            let threads = numbered([reader].into_iter().chain([writer; 60]));
+            let wrote = |ms| -> u64 {
+                let outcome = run(Tunables::default(), device, &threads, ms * MS);
+                outcome.threads[1..].iter().map(|seen| u64::from(seen.done)).sum()
+            };
+            let (before, after) = (wrote(6_000) - wrote(4_000), wrote(14_000) - wrote(12_000));
+            assert!(10 * after >= 9 * before, "{after} writes after {before}, cache {write_cache}, {pause_ms} ms");
+        }
+    }
+}
+
+#[test]
+fn a_read_waits_no_longer_than_its_slice_for_a_write_of_a_higher_class() {
+    let write = |class, op| Request {
+        op,
+        sector: 0,
+        bytes: 4096,
+        pid: 1000,
+        priority: (class, 4),
+        awaited: false,
+        at_head: false,
+    };
+    let tunables = Tunables { write_cap: 1, ..Tunables::default() };
+    let mut scheduler = Scheduler::new(&tunables, 8, false);
+    scheduler.insert(0, 0, &write(Class::BestEffort, Op::Write));
+    assert_eq!(scheduler.dispatch(0), Some(0));
+    scheduler.insert(1, 1, &write(Class::RealTime, Op::Write));
+    scheduler.insert(2, 2, &write(Class::BestEffort, Op::Read));
+    // The first write hangs.
+    let mut now = 2;
+    while scheduler.dispatch(now) != Some(2) {
+        now = scheduler.timer_ns().expect("the read is looked for again");
+        assert!(now <= tunables.slice_ns + 3 * MS, "it still waits after {} ms", now / MS);
+        scheduler.fire(now);
     }
 }
 
@@ -581,6 +686,35 @@ fn what_a_merge_has_made_urgent_is_looked_for() {
         // Either way the next completion wakes it.
         assert!(scheduler.complete(4, 0), "{bytes} {awaited}: nobody looks for it");
         assert_eq!(scheduler.dispatch(4), Some(1));
+    }
+}
+
+#[test]
+fn what_closes_a_gap_makes_all_of_it_urgent() {
+    let request = |op, sector| Request {
+        op,
+        sector,
+        bytes: 4096,
+        pid: 1000 + sector as u32,
+        priority: (Class::None, 0),
+        awaited: false,
+        at_head: false,
+    };
+    for awaited in [true, false] {
+        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
+        for (id, sector) in [(0, 0), (1, 64), (2, 80), (3, 512)] {
+            scheduler.insert(1, id, &request(Op::Write, sector));
+            if id == 0 {
+                assert_eq!(scheduler.dispatch(1), Some(0));
+            }
+        }
+        assert_eq!(scheduler.dispatch(1), None, "one write at a time");
+        // What lies between two of them has come.
+        assert_eq!(scheduler.join(2, 1, 2, 4096, awaited), awaited);
+        assert_eq!(scheduler.dispatch(2), None, "still one at a time");
+        assert!(scheduler.complete(3, 0));
+        scheduler.insert(3, 4, &request(Op::Read, 4096));
+        assert_eq!(scheduler.dispatch(3), Some(if awaited { 1 } else { 4 }));
     }
 }
 

@@ -13,6 +13,7 @@ prop_compose! {
         hold_ns in 0..3_000_000_u64,
         ahead in any::<bool>(),
         turn_ns in prop_oneof![Just(0), 0..2_000_000_u64],
+        due_ns in prop_oneof![Just(0), 0..2_000_000_u64],
         spent in any::<bool>(),
         behind in any::<bool>(),
         debt_ns in 0..1_000_000_000_u64,
@@ -29,6 +30,7 @@ prop_compose! {
             hold_until_ns: if ahead { now_ns + hold_ns } else { now_ns.saturating_sub(hold_ns) },
             awaited_until_ns: 0,
             turn_ns: if turn_ns == 0 { 0 } else { now_ns + turn_ns - 1_000_000_u64.min(now_ns) },
+            due_at_ns: if due_ns == 0 { 0 } else { now_ns + due_ns - 1_000_000_u64.min(now_ns) },
             spent,
             behind,
             debt_ns,
@@ -152,16 +154,30 @@ proptest! {
     }
 
     #[test]
-    fn the_share_grows_with_age_up_to_all(share in 1..=100_u32, age in 0..400_000_000_u64, more in 0..100_000_000_u64) {
+    fn the_share_grows_with_age_up_to_half(share in 1..=100_u32, age in 0..400_000_000_u64, more in 0..100_000_000_u64) {
         let slice = 100_000_000;
         let (young, old) = (share_percent(share, age, slice), share_percent(share, age + more, slice));
-        prop_assert!(share <= young && young <= old && old <= 100);
+        prop_assert!(share <= young && young <= old && old <= share.max(50));
         if age <= slice / 2 {
             prop_assert_eq!(young, share);
         }
         if age >= slice {
-            prop_assert_eq!(young, 100);
+            prop_assert_eq!(young, share.max(50));
         }
+    }
+
+    #[test]
+    fn what_is_due_has_half_of_the_device_and_more_only_with_a_larger_share(
+        cost in 0..50_000_000_u64, share in 1..=100_u32,
+    ) {
+        let apart = due_ns(cost, share, 100_000_000);
+        let got = 100 * cost / apart.max(1);
+        match share {
+            100 => prop_assert_eq!(apart, 0),
+            _ if cost < 10_000 => prop_assert!(apart <= 2 * cost),
+            _ => prop_assert!(got.abs_diff(u64::from(share.max(50))) <= 1, "{} percent", got),
+        }
+        prop_assert!(due_ns(u64::MAX, share, 100_000_000) <= 400_000_000, "nothing is put off without end");
     }
 
     #[test]
@@ -247,6 +263,20 @@ proptest! {
     }
 
     #[test]
+    fn a_pace_is_raised_to_more_than_twice_by_what_is_seen_twice(
+        old in 1..1_000_000_u32, sample in 0..10_000_000_u64, before in 0..10_000_000_u64,
+    ) {
+        let (told, twice) = (confirmed_ns(old, sample, before), 2 * u64::from(old));
+        prop_assert!(told <= sample);
+        if sample <= twice {
+            prop_assert_eq!(told, sample);
+        } else {
+            prop_assert_eq!(told, if before > twice { sample.min(before) } else { 0 });
+        }
+        prop_assert_eq!(confirmed_ns(0, sample, before), sample, "the first time it is all that is known");
+    }
+
+    #[test]
     fn what_reads_lose_raises_a_pace_and_never_lowers_it(old in 1..u32::MAX, lost in any::<u64>()) {
         let new = learn_lost_ns(old, lost);
         prop_assert!(new >= old && u64::from(new) <= lost.max(u64::from(old)));
@@ -305,10 +335,16 @@ proptest! {
     }
 
     #[test]
-    fn a_write_that_has_waited_for_its_slice_waits_for_room_alone(mut view in views()) {
+    fn a_write_that_has_waited_for_its_slice_waits_for_room_alone_when_it_is_its_turn(mut view in views()) {
         view.age_ns = view.age_ns.max(view.slice_ns);
         let free = view.writes_in_flight < view.cap_alone;
-        prop_assert_eq!(judge(&view), if free { Verdict::Go } else { Verdict::WaitCap });
+        let verdict = judge(&view);
+        if view.now_ns < view.due_at_ns {
+            // Those before it have had their part of the device: it is judged as a younger one.
+            prop_assert_eq!(verdict, judge(&View { age_ns: 0, ..view }));
+        } else {
+            prop_assert_eq!(verdict, if free { Verdict::Go } else { Verdict::WaitCap });
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
     };
     let (mut now, end) = (1_000_000_000_u64, 1_000_000_000 + seconds * 1_000_000_000);
     let mut queued = vec![now; waiting];
-    let (mut debt, mut at, mut is_spent) = (0, now, false);
+    let (mut debt, mut at, mut is_spent, mut due_at) = (0, now, false, 0);
     let mut behind = false;
     let (mut hold_until, mut hits, mut pause, mut next_read) = (0, 0, 0, now);
     let mut outcome = Outcome { reads: 0, writes: 0, longest_wait_ns: 0, seconds: seconds as f64 };
@@ -48,6 +48,7 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
             hold_until_ns: hold_until,
             awaited_until_ns: 0,
             turn_ns: 0,
+            due_at_ns: if reading || hold_until > now { due_at } else { 0 },
             spent: is_spent,
             behind,
             debt_ns: debt,
@@ -75,6 +76,9 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
         if verdict == Verdict::Go {
             if reader {
                 debt += WRITE_NS;
+            }
+            if now >= due_at && now - oldest >= SLICE_NS {
+                due_at = now + due_ns(WRITE_NS, share, SLICE_NS);
             }
             now += WRITE_NS;
             outcome.longest_wait_ns = outcome.longest_wait_ns.max(now - oldest);
@@ -108,6 +112,15 @@ fn no_write_waits_longer_than_its_slice_and_what_is_before_it() {
         let bound = SLICE_NS + (waiting as u64 + 1) * (WRITE_NS + READ_NS);
         assert!(outcome.longest_wait_ns <= bound, "{waiting} waiting: {} ms", outcome.longest_wait_ns / 1_000_000);
         assert!(outcome.writes > 0);
+    }
+}
+
+#[test]
+fn more_writes_than_the_device_does_in_a_slice_leave_half_of_it_to_reads() {
+    for (cache, waiting) in [Cache::None, Cache::Volatile].into_iter().flat_map(|c| [300, 1000].map(|w| (c, w))) {
+        let outcome = run(cache, 10, waiting, true, 20);
+        let got = outcome.writes as f64 * WRITE_NS as f64 / 1e9 / outcome.seconds * 100.0;
+        assert!((45.0..55.0).contains(&got), "{waiting} waiting: writes got {got:.1} percent");
     }
 }
 
