@@ -82,9 +82,9 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		      sd->waiting[SMARTIO_BULK];
 	u32 cap, alone, count, service = sd->service_ns[1][size], pace = sd->pace_ns[size];
 	u64 elapsed = smartio_since(sd->window_began_ns, now), least = 0;
-	bool rough;
 	u64 interval = smartio_interval_ns(smartio_since(sd->write_done_ns, now),
 					   smartio_since_stamp(rq, now));
+	bool rough;
 
 	sd->write_done_ns = now;
 	if (!sd->window_count || sd->window_size != size) {

@@ -105,15 +105,21 @@ static bool smartio_crowd(struct smartio_data *sd)
 	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
 }
 
-/* Whether something of the section, or of one before it, is read or about to be. */
-static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
+/* Whether reads of the section, or of one before it, wait. */
+static bool smartio_reads_wait(struct smartio_data *sd, u32 section)
 {
 	u32 i;
 
 	for (i = 0; i <= section; i++)
 		if (sd->waiting[SMARTIO_READ] & smartio_section_mask[i])
 			return true;
-	return smartio_reads(sd, section) ||
+	return false;
+}
+
+/* Whether something of the section, or of one before it, is read or about to be. */
+static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
+{
+	return smartio_reads_wait(sd, section) || smartio_reads(sd, section) ||
 	       (sd->hold_section <= section && now < sd->hold_until_ns);
 }
 
@@ -135,14 +141,12 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 			       struct request *rq)
 {
 	u32 kind = smartio_rq_kind(rq), section = smartio_section(smartio_rq_queue(rq));
-	u32 size = smartio_size(blk_rq_bytes(rq)), i;
+	u32 size = smartio_size(blk_rq_bytes(rq));
 	u32 pace = smartio_scaled(sd->pace_ns, size);
 	u64 cost = smartio_write_cost(sd, kind, size, view->now_ns);
 	bool cached = smartio_cached(sd), spent;
 
-	for (i = 0; i <= section; i++)
-		if (sd->waiting[SMARTIO_READ] & smartio_section_mask[i])
-			view->reads_waiting = 1;
+	view->reads_waiting = smartio_reads_wait(sd, section);
 	view->reads_in_flight = smartio_reads(sd, section);
 	if (sd->hold_section <= section)
 		view->hold_until_ns = sd->hold_until_ns;
@@ -217,7 +221,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 a
 	if (wake != SMARTIO_NEVER)
 		smartio_arm(sd, wake);
 	trace_smartio_wait(disk_devt(rq->q->disk), kind, verdict, view.debt_ns,
-			   wake > now ? wake - now : 0);
+			   wake != SMARTIO_NEVER ? smartio_since(now, wake) : 0);
 	return false;
 }
 
