@@ -316,11 +316,12 @@ static bool smartio_writes_wait(struct smartio_data *sd)
 static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
 {
 	u64 gap = smartio_since(sd->write_done_ns, rq->start_time_ns);
+	bool reading = smartio_reads(sd, 2) || rq->start_time_ns < sd->hold_until_ns;
 
 	if (sd->writes_in_flight || smartio_writes_wait(sd))
 		return;
 	sd->window_other_ns += gap;
-	if (gap > (smartio_reads(sd, 2) ? SMARTIO_GAP_READS_NS : SMARTIO_GAP_NS))
+	if (gap > (reading ? SMARTIO_GAP_READS_NS : SMARTIO_GAP_NS))
 		sd->window_count = 0;	/* it does not follow the last one */
 }
 

@@ -138,8 +138,12 @@ void smartio_settled(struct smartio_data *sd)
 	u64 lost;
 
 	if (sd->lost_writes && size < SMARTIO_NR_SIZES) {
-		lost = smartio_raises(sd->lost_before, sd->pace_ns[size], size,
-				      div_u64(sd->lost_ns, sd->lost_writes));
+		u64 seen = div_u64(sd->lost_ns, sd->lost_writes);
+
+		lost = smartio_raises(sd->lost_before, sd->pace_ns[size], size, seen);
+		/* At first the cache is empty, and what it hides shows all at once. */
+		if (sd->long_holds < SMARTIO_LONG_HOLDS)
+			lost = max(lost, min(seen, (u64)SMARTIO_BURST_NS));
 		sd->pace_ns[size] = smartio_learn_lost(sd->pace_ns[size], lost);
 	}
 	sd->lost_ns = 0;
@@ -147,10 +151,17 @@ void smartio_settled(struct smartio_data *sd)
 }
 
 /* A read is done, and nothing was for some time while the device had it. */
-static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 silence)
+static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 silence, u64 now)
 {
+	silence = min(took, silence);
 	sd->read_base_ns[size] = smartio_learn_base(sd->read_base_ns[size], took);
-	sd->lost_ns += smartio_lost_ns(sd->read_base_ns[size], min(took, silence));
+	sd->lost_ns += smartio_lost_ns(sd->read_base_ns[size], silence);
+	if (now >= sd->drained_at_ns)
+		return;
+	sd->drain_longest_ns = max(sd->drain_longest_ns, silence);
+	sd->drain_quick = smartio_quick(silence, sd->drain_longest_ns) ? sd->drain_quick + 1 : 0;
+	if (sd->drain_quick >= SMARTIO_DRAIN_READS)
+		sd->drained_at_ns = now;
 }
 
 /* A request is done. */
@@ -179,7 +190,7 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 					      state & SMARTIO_RQ_CLEAN);
 	if (kind == SMARTIO_READ)
 		smartio_lost(sd, size, smartio_since_stamp(rq, now),
-			     smartio_since(sd->done_ns, now));
+			     smartio_since(sd->done_ns, now), now);
 	sd->done_ns = now;
 	if (table == 1)
 		smartio_window(sd, rq, size, now);

@@ -86,6 +86,12 @@ static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *v
 			 view->now_ns : 0;
 }
 
+/* Whether the first reads beside writes are given time to see the cache empty. */
+static bool smartio_drains(struct smartio_data *sd, u64 now)
+{
+	return now < sd->drained_at_ns;
+}
+
 /* The share of a device with a cache is used up, or settled. */
 static void smartio_turned(struct smartio_data *sd, bool spent)
 {
@@ -155,11 +161,18 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, view->now_ns),
 				   view->share_percent);
 	sd->debt_at_ns = view->now_ns;
+	if (cached && pace && !sd->drained_at_ns && (view->reads_waiting || view->reads_in_flight))
+		sd->drained_at_ns = view->now_ns + SMARTIO_DRAIN_NS;
+	if (smartio_drains(sd, view->now_ns))
+		sd->debt_ns = max(sd->debt_ns, (u64)SMARTIO_BURST_NS);
 	spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent, cost,
 			      smartio_burst_ns(cached, pace));
 	/* One that may have all settles nothing. */
 	if (cached && pace && spent != sd->spent && view->share_percent < 100)
 		smartio_turned(sd, spent);
+	/* What is not known yet shows in a burst, but not in a part of one. */
+	if (cached && !pace && sd->spent && !spent)
+		sd->window_count = 0;
 	sd->spent = spent;
 	view->debt_ns = sd->debt_ns;
 	view->spent = sd->spent && cost;
@@ -526,14 +539,17 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 		sd->reads_in_flight[smartio_section(queue)]++;
 		sd->window_reads = true;
 	} else {
-		u64 cost = smartio_write_cost(sd, kind, size, now);
+		u64 cost = smartio_write_cost(sd, kind, size, now), due_cost = cost;
 
 		if (!sd->writes_in_flight)
 			state |= SMARTIO_RQ_ALONE;
+		/* What it really costs is not known yet. */
+		if (smartio_drains(sd, now))
+			due_cost = max(cost, sd->slice_ns / 8);
 		/* One that goes before its turn does not put off the oldest. */
 		if (now >= sd->due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
 		    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
-			sd->due_at_ns = now + smartio_due_ns(cost, sd->write_share_percent,
+			sd->due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
 							     sd->slice_ns);
 		sd->writes_in_flight++;
 		sd->write_began_ns = now;

@@ -179,6 +179,9 @@ struct smartio_data {
 	u32 lost_size;		/* SMARTIO_NR_SIZES: not all had the same */
 	u32 lost_before[SMARTIO_NR_SIZES];	/* for each of them, the last time */
 	u32 long_holds;
+	u64 drained_at_ns;	/* until then it gets empty for the first reads; 0: none yet */
+	u64 drain_longest_ns;	/* silence of a read until then */
+	u32 drain_quick;	/* reads in a row */
 	u32 pace_ns[SMARTIO_NR_SIZES];
 	u32 least_before[SMARTIO_NR_SIZES];	/* least of it in the last window */
 	u32 parallel[SMARTIO_NR_SIZES];

@@ -128,6 +128,9 @@ static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smartio_spent(false, burst, 10, 400000, burst));
 	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10, 400000, burst));
 	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10, 400000, burst));
+	KUNIT_EXPECT_TRUE(test, smartio_quick(999999, 0));
+	KUNIT_EXPECT_FALSE(test, smartio_quick(8000000, 8000000));
+	KUNIT_EXPECT_TRUE(test, smartio_quick(3999999, 8000000));
 }
 
 static void caps_follow_the_parallelism(struct kunit *test)

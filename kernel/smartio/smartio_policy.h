@@ -92,6 +92,15 @@ static inline u64 div64_u64(u64 a, u64 b)
 #define SMARTIO_LONG_NS 2000000
 
 /*
+ * Once, when reads come beside writes for the first time, writes go as slowly as the
+ * slice allows: a cache that is full by then gets empty, and reads show what they
+ * take alone. Some cards take 8 ms for each of 32 small writes. That is over when so
+ * many reads in a row were quick, and in any case after so long.
+ */
+#define SMARTIO_DRAIN_READS 16
+#define SMARTIO_DRAIN_NS 1000000000
+
+/*
  * So often at first, writes that have had their share wait for a whole slice: the
  * device gets done with what its cache holds, and reads show what they take alone.
  */
@@ -247,6 +256,15 @@ static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
 	u64 most = (u64)base_ns + 2 * SMARTIO_UNKNOWN_NS;
 
 	return silence_ns > most ? silence_ns - base_ns : 0;
+}
+
+/*
+ * Whether a read that was done after so long a silence was quick: no program of what
+ * the cache holds stood before it, or the longest silence has been another one.
+ */
+static inline bool smartio_quick(u64 silence_ns, u64 longest_ns)
+{
+	return silence_ns < 2 * SMARTIO_UNKNOWN_NS || silence_ns < longest_ns / 2;
 }
 
 /* The nearest size with an entry in a table; SMARTIO_NR_SIZES without any. */
@@ -454,13 +472,13 @@ static inline u64 smartio_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
 
 /*
  * Device time of a burst; none without a cache. While a cache hides what writes
- * cost, a burst is long enough to see it.
+ * cost, a burst is long enough to see it, also when it does not begin with a window.
  */
 static inline u64 smartio_burst_ns(bool cached, u32 pace_ns)
 {
 	if (!cached)
 		return 0;
-	return pace_ns ? SMARTIO_BURST_NS : SMARTIO_WINDOW_NS;
+	return pace_ns ? SMARTIO_BURST_NS : 2 * SMARTIO_WINDOW_NS;
 }
 
 /* How long a debt takes to settle. */

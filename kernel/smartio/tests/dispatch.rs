@@ -44,6 +44,8 @@ struct Device {
     /// A write takes up to so much longer.
     write_spread_ns: u64,
     write_cache: bool,
+    /// What the cache takes of writes before it is full, if it takes any: it programs one between two reads.
+    places: u64,
     /// A write of more than 64 KiB takes all units.
     wide: bool,
     /// Each so many-th request is given back once; 0: none.
@@ -59,6 +61,7 @@ const SERIAL: Device = Device {
     write_ns: 400 * US,
     write_spread_ns: 0,
     write_cache: false,
+    places: 0,
     wide: false,
     requeue_every: 0,
     hangs: None,
@@ -78,6 +81,35 @@ struct Outcome {
     end_ns: u64,
     /// Most writes that nobody waits for that were in the device at once when half of the time was over.
     most_plain: usize,
+}
+
+/// Cells behind a cache.
+#[derive(Debug, Default)]
+struct Cells {
+    busy_until_ns: u64,
+    /// Programs that wait.
+    waiting: u64,
+}
+
+impl Cells {
+    /// When a request that comes now is done.
+    fn done_ns(&mut self, device: Device, op: Op, now: u64) -> u64 {
+        while self.waiting > 0 && self.busy_until_ns <= now {
+            self.waiting -= 1;
+            self.busy_until_ns += device.write_ns;
+        }
+        self.busy_until_ns = self.busy_until_ns.max(now);
+        if op == Op::Read {
+            self.busy_until_ns += device.read_ns;
+            return self.busy_until_ns;
+        }
+        self.waiting += 1;
+        let taken_ns = now + 20 * US;
+        match self.waiting.checked_sub(device.places + 1) {
+            Some(more) => taken_ns.max(self.busy_until_ns + more * device.write_ns),
+            None => taken_ns,
+        }
+    }
 }
 
 struct Sent {
@@ -117,6 +149,7 @@ fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> O
     let mut sent: Vec<Option<Sent>> = threads.iter().map(|_| None).collect();
     let mut in_device: Vec<(u64, usize)> = Vec::new();
     let mut busy = vec![0_u64; device.units];
+    let mut cells = Cells::default();
     let (mut count, mut full) = (0_u64, false);
     let mut hangs = device.hangs;
     let mut outcome = Outcome { threads: vec![Seen::default(); threads.len()], ..Outcome::default() };
@@ -206,6 +239,7 @@ fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> O
             } else {
                 busy[unit] = end;
             }
+            let end = if device.places > 0 { cells.done_ns(device, request.op, now) } else { end };
             in_device.push((end, id));
             if now - begin > end_ns / 2 {
                 let plain = |id: usize| threads[id].ops[0] == Op::Write && !threads[id].awaited;
@@ -243,6 +277,17 @@ fn percentile_ns(seen: &Seen, percent: usize) -> u64 {
     all[all.len() * percent / 100]
 }
 
+/// A reader beside writers, each with a pause after a request and a begin: the part of its time that it has in the end, and
+/// what is due by then: each writer may have one write in a slice, and all of them half of the device.
+fn beside_a_cache(device: Device, pauses_ns: [u64; 2], begins_ns: [u64; 2], writers: usize) -> (f64, f64) {
+    let thread =
+        |op, at: usize| Thread { think_ns: pauses_ns[at], begins_ns: begins_ns[at], ..Thread::of(op, u32::MAX) };
+    let threads = numbered([thread(Op::Read, 0)].into_iter().chain(vec![thread(Op::Write, 1); writers]));
+    let reads = |ms| f64::from(run(Tunables::default(), device, &threads, ms * MS).threads[0].done);
+    let part = (reads(3_500) - reads(2_000)) * (device.read_ns + pauses_ns[0]) as f64 / (1_500 * MS) as f64;
+    (part, (writers as f64 * device.write_ns as f64 / (100 * MS) as f64).clamp(0.1, 0.5))
+}
+
 prop_compose! {
     fn thread()(
         ops in prop::sample::select(vec![
@@ -272,7 +317,7 @@ prop_compose! {
         wide in any::<bool>(),
         requeue_every in prop_oneof![Just(0), 2..9_u64],
     ) -> Device {
-        Device { depth, units, read_ns, write_ns, write_spread_ns, write_cache, wide, requeue_every, hangs: None }
+        Device { depth, units, read_ns, write_ns, write_spread_ns, write_cache, wide, requeue_every, ..SERIAL }
     }
 }
 
@@ -320,6 +365,20 @@ proptest! {
             let bound = slices * tunables.slice_ns + tunables.slice_ns / 2 + 2 * full_ns;
             prop_assert!(seen.longest_wait_ns <= bound, "{} of {} us: {thread:?}", seen.longest_wait_ns / US, bound / US);
         }
+    }
+
+    #[test]
+    fn what_a_cache_hides_is_found_out_whoever_comes_first(
+        write_ns in prop_oneof![50 * US..MS, MS..10 * MS],
+        read_ns in 20 * US..600 * US,
+        full_ns in 0..250 * MS,
+        pauses_ns in [5 * US..200 * US, 20 * US..MS],
+        begins_ns in [0..500 * MS, 0..50 * MS],
+        writers in 1..5_usize,
+    ) {
+        let device = Device { read_ns, write_ns, write_cache: true, places: (full_ns / write_ns).clamp(1, 64), ..SERIAL };
+        let (part, due) = beside_a_cache(device, pauses_ns, begins_ns, writers);
+        prop_assert!(part >= 0.5 * (1.0 - due), "reads have {part:.2} of the time, and {due:.2} is due");
     }
 
     #[test]
@@ -427,6 +486,22 @@ fn one_pause_of_the_device_is_not_taken_for_what_writes_cost() {
             let (before, after) = (wrote(6_000) - wrote(4_000), wrote(14_000) - wrote(12_000));
             assert!(10 * after >= 9 * before, "{after} writes after {before}, cache {write_cache}, {pause_ms} ms");
         }
+    }
+}
+
+#[test]
+fn a_cache_that_is_full_when_the_first_read_comes_gets_empty_once() {
+    for (write_ns, read_ns, places, pauses_us, begins_ms, writers) in [
+        (8 * MS, 590 * US, 32, [12, 65], [0, 0], 1),
+        (8 * MS, 590 * US, 32, [12, 65], [24, 0], 1),
+        (8_817 * US, 141 * US, 8, [187, 171], [498, 42], 1),
+        (9_926 * US, 409 * US, 24, [88, 755], [40, 40], 5),
+        (8 * MS, 590 * US, 8, [12, 65], [0, 0], 12),
+        (8 * MS, 590 * US, 16, [12, 65], [0, 0], 12),
+    ] {
+        let device = Device { depth: 4, read_ns, write_ns, write_cache: true, places, ..SERIAL };
+        let (part, due) = beside_a_cache(device, pauses_us.map(|us| us * US), begins_ms.map(|ms| ms * MS), writers);
+        assert!(part >= 0.7 * (1.0 - due), "reads have {part:.2} of the time beside {writers}, and {due:.2} is due");
     }
 }
 

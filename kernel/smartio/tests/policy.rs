@@ -304,6 +304,12 @@ proptest! {
     }
 
     #[test]
+    fn a_read_is_quick_for_itself_or_beside_the_slowest(silence in 0..100_000_000_u64, longest in 0..100_000_000_u64) {
+        prop_assert_eq!(quick(silence, longest), silence < 1_000_000 || 2 * silence < longest - longest % 2);
+        prop_assert!(quick(silence, longest.max(2 * silence + 2)) && (silence < 1_000_000 || !quick(silence, silence)));
+    }
+
+    #[test]
     fn a_discard_that_takes_about_as_long_as_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
         let much = u64::from(trim) > u64::from(read) + u64::from(read / 2);
         prop_assert_eq!(trim_cost_ns(trim, read), if much { u64::from(trim) } else { 0 });
