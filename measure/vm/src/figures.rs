@@ -5,6 +5,7 @@ use brisk_results::{KernelMeasure, KernelSide};
 
 use crate::case::{Case, Setup};
 use crate::console::{CaseOutput, JobLine};
+use crate::refuse::late;
 use crate::scenario::{JobSpec, Load, Scenario, Side};
 use crate::search::Tried;
 
@@ -46,8 +47,8 @@ pub struct SideFigures {
 /// The sides of a case, from its console.
 #[must_use]
 pub fn outcome(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Outcome {
-    let sides = match &output.failed {
-        Some(why) => Err(why.clone()),
+    let sides = match output.failed.clone().or_else(|| late(output)) {
+        Some(why) => Err(why),
         None => sides(scenario, case, output),
     };
     let starved = output.jobs.iter().find(|job| job.requests == 0);
@@ -274,6 +275,20 @@ probe = "op=write stop_bytes=1MiB"
         assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' told their figures".to_owned()));
         assert_eq!(tried(&setup(), std::slice::from_ref(&outcome)).delay, None);
         assert!(measures(&scenario, &setup(), &[outcome]).is_err());
+    }
+
+    #[test]
+    fn a_case_whose_device_was_late_leaves_no_figures() {
+        let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
+        let case = &cases(&scenario, &setup(), &[1])[0];
+        let of = |lateness_ns: f64| {
+            let jobs = ["reader.0", "reader.1", "writer.0"].map(|name| job(name, 10, 1.0, 4e5)).to_vec();
+            let counters = [("lateness_mean_ns".to_owned(), lateness_ns)].into();
+            outcome(&scenario, case, &CaseOutput { jobs, counters, ..CaseOutput::default() })
+        };
+        assert!(of(1_900.0).sides.is_ok());
+        let why = measures(&scenario, &setup(), &[of(2_100.0)]).expect_err("late");
+        assert!(why.contains("2.10 us late"), "{why}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::image::Wanted;
 use crate::lab::Lab;
 use crate::plan::FUNCTIONS;
-use crate::refuse::{Fidelity, Judged, REPEAT_PERCENT_MAX, judge};
+use crate::refuse::{Fidelity, Judged, REPEAT_PERCENT_MAX, judge, late};
 use crate::{Watch, plan};
 
 /// Characters of a piece: the console's line stays below what terminals hold.
@@ -124,7 +124,7 @@ pub fn run(lab: &Lab, program: &Program, watch: Watch<'_>) -> Result<Ran> {
         Judged::Good(fidelity) => fidelity,
         Judged::NotRepeated(why) => return Err(refused(why)),
     };
-    if let Some(why) = console.cases.first().and_then(|case| case.failed.clone()) {
+    if let Some(why) = console.cases.first().and_then(|case| case.failed.clone().or_else(|| late(case))) {
         return Err(refused(why));
     }
     Ok(Ran { outcome: outcome_of(&text), fidelity, log })

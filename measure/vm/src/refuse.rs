@@ -1,4 +1,5 @@
-//! When a boot has no figures: late timers, cases that differ from their repeat, a kernel that complains, requests that fail.
+//! When a boot has no figures: cases that differ from their repeat, a kernel that complains, requests that fail; and when one
+//! case has none: late timers.
 
 use std::collections::BTreeMap;
 
@@ -64,18 +65,12 @@ pub fn judge(console: &Console, cases: usize, repeat_percent_max: f64) -> Result
         if let Some(job) = case.jobs.iter().find(|job| job.errors > 0) {
             return Err(format!("case {place}: {} requests of {} failed", job.errors, job.job));
         }
-        let late = *case
-            .counters
-            .get(LATENESS)
+        let lateness_ns = lateness_ns(case)
             .ok_or_else(|| format!("case {place}: the device does not tell its lateness ({LATENESS})"))?;
-        if late > LATENESS_NS_MEAN_MAX || late.is_nan() {
-            return Err(format!(
-                "case {place}: the device's timer was {:.2} us late on average, {:.0} us are allowed",
-                late / 1e3,
-                LATENESS_NS_MEAN_MAX / 1e3
-            ));
+        // That one has no figures; others may have been in time.
+        if late(case).is_none() {
+            fidelity.lateness_ns_mean = fidelity.lateness_ns_mean.max(lateness_ns);
         }
-        fidelity.lateness_ns_mean = fidelity.lateness_ns_mean.max(late);
     }
     if let [first, .., last] = console.cases.as_slice() {
         (fidelity.repeat_percent, fidelity.repeat_percent_of_jobs) = differences_percent(first, last)?;
@@ -87,6 +82,19 @@ pub fn judge(console: &Console, cases: usize, repeat_percent_max: f64) -> Result
         }
     }
     Ok(Judged::Good(fidelity))
+}
+
+fn lateness_ns(case: &CaseOutput) -> Option<f64> {
+    case.counters.get(LATENESS).copied()
+}
+
+/// Why a case has no figures whose times are not those of the model, if they are not: where the processor is what all wait
+/// for, a scheduler that keeps interrupts off for longer than others makes the device's timer late.
+#[must_use]
+pub fn late(case: &CaseOutput) -> Option<String> {
+    let lateness_ns = lateness_ns(case).filter(|ns| *ns > LATENESS_NS_MEAN_MAX || ns.is_nan())?;
+    let (us, most_us) = (lateness_ns / 1e3, LATENESS_NS_MEAN_MAX / 1e3);
+    Some(format!("the device's timer was {us:.2} us late on average, {most_us:.0} us are allowed"))
 }
 
 /// How much two cases of the same kind differ in their rates: all jobs together, and the kind of jobs that differs most.
@@ -162,13 +170,21 @@ mod tests {
     }
 
     #[test]
+    fn a_case_that_was_late_has_no_figures_and_takes_none_from_others() {
+        let mut console = boot(",\"lateness_mean_ns\":600", [1000, 1005], "");
+        assert_eq!(late(&console.cases[0]), None);
+        console.cases[1].counters.insert(LATENESS.to_owned(), 2_100.0);
+        assert_eq!(good(&console).lateness_ns_mean, 600.0);
+        assert!(late(&console.cases[1]).is_some_and(|why| why.contains("2.10 us late")));
+    }
+
+    #[test]
     fn every_bound_refuses() {
         let good = ",\"lateness_mean_ns\":600";
         let refuse = |console: &Console, cases: usize, word: &str| {
             let why = judge(console, cases, REPEAT_PERCENT_MAX).expect_err(word);
             assert!(why.contains(word), "{why} does not tell of {word}");
         };
-        refuse(&boot(",\"lateness_mean_ns\":2100", [1000, 1000], ""), 2, "2.10 us late");
         refuse(&boot("", [1000, 1000], ""), 2, "does not tell its lateness");
         let judged = |bound: f64| judge(&boot(good, [1000, 1012], ""), 2, bound).expect("no other bound");
         let words = "the first case differs from its repeat by 1.19 %, 1 % are allowed";
