@@ -26,8 +26,9 @@
 #include <linux/sbitmap.h>
 #include <linux/slab.h>
 
-#include "blk-wbt.h"
 #include "smartio.h"
+/* Behind blkdev.h, which it does not include where there is no throttling. */
+#include "blk-wbt.h"
 
 /* Whether depths of limit_depth count per word of the bitmap; see smartio_probe_shallow(). */
 static bool smartio_shallow_per_word __read_mostly;
