@@ -109,7 +109,10 @@ for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
 done
 
 step 'writes may take as many tags as there are when their number is changed'
-up queue_depth=4,depth=4,write_cache=0,store=0
+# Slow, so that they queue up also where the kernel checks itself.
+slow=$(echo "$model" | sed s/program_ns=400000/program_ns=20000000/)
+write "$flash/create" "name=flash0,pages=65536,$slow,queue_depth=4,depth=4,write_cache=0,store=0" ||
+    fail "no device: $(dmesg | tail -n 1)"
 scheduler smartio
 write "$queue/nr_requests" 128 || fail nr_requests
 probe /dev/flash0 name=bulk op=randwrite depth=90 size=67108864 stop=1000000000 >/tmp/said &
