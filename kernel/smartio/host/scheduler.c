@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A scheduler outside of the kernel, for tests/dispatch.rs: the module's own
+ * A scheduler outside of the kernel, for tests of dispatch: the module's own
  * insert.c, sched.c and learn.c between a test that is the block layer, the
  * device and the clock.
  */

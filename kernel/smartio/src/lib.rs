@@ -4,8 +4,8 @@
 //! calls them under its lock; this crate compiles the same header with the system's compiler and gives each function a safe
 //! name, so that properties can be tested with random inputs (`tests/policy.rs`) and whole loads with a simple device
 //! (`tests/share.rs`). The scheduler around it is compiled as well, with `host/kernel.h` for what it takes from the kernel:
-//! [`scheduler`] makes it callable (`tests/dispatch.rs`). Nothing links the crate but tests. Units and meanings are those of
-//! the header.
+//! [`scheduler`] makes it callable (`tests/dispatch.rs` with loads, `tests/requests.rs` with single requests). Nothing links
+//! the crate but tests. Units and meanings are those of the header.
 
 pub mod scheduler;
 

@@ -506,32 +506,6 @@ fn a_cache_that_is_full_when_the_first_read_comes_gets_empty_once() {
 }
 
 #[test]
-fn a_read_waits_no_longer_than_its_slice_for_a_write_of_a_higher_class() {
-    let write = |class, op| Request {
-        op,
-        sector: 0,
-        bytes: 4096,
-        pid: 1000,
-        priority: (class, 4),
-        awaited: false,
-        at_head: false,
-    };
-    let tunables = Tunables { write_cap: 1, ..Tunables::default() };
-    let mut scheduler = Scheduler::new(&tunables, 8, false);
-    scheduler.insert(0, 0, &write(Class::BestEffort, Op::Write));
-    assert_eq!(scheduler.dispatch(0), Some(0));
-    scheduler.insert(1, 1, &write(Class::RealTime, Op::Write));
-    scheduler.insert(2, 2, &write(Class::BestEffort, Op::Read));
-    // The first write hangs.
-    let mut now = 2;
-    while scheduler.dispatch(now) != Some(2) {
-        now = scheduler.timer_ns().expect("the read is looked for again");
-        assert!(now <= tunables.slice_ns + 3 * MS, "it still waits after {} ms", now / MS);
-        scheduler.fire(now);
-    }
-}
-
-#[test]
 fn without_a_cache_a_read_stands_behind_one_write_and_the_share_is_kept() {
     for share in [10, 25, 50] {
         let writers = (0..16).map(|_| Thread { bytes: 16_384, ..Thread::of(Op::Write, u32::MAX) });
@@ -710,86 +684,6 @@ fn beside_endless_commits_a_device_is_not_taken_for_one_of_many_places() {
                 assert!(outcome.most_plain <= 2 * units + 2, "{} at once, {device:?}", outcome.most_plain);
             }
         }
-    }
-}
-
-#[test]
-fn what_is_written_behind_a_flush_goes_next_and_is_a_write() {
-    let write = |sector, awaited, at_head| Request {
-        op: Op::Write,
-        sector,
-        bytes: 4096,
-        pid: 1000,
-        priority: (Class::None, 0),
-        awaited,
-        at_head,
-    };
-    for awaited in [false, true] {
-        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, true);
-        scheduler.insert(1, 0, &write(64, false, false));
-        scheduler.insert(2, 1, &write(0, awaited, true));
-        assert_eq!(scheduler.dispatch(2), Some(1));
-        assert_eq!(scheduler.dispatch(2), None, "one write at a time, and this is one");
-        assert!(scheduler.complete(3, 1));
-        assert_eq!(scheduler.dispatch(3), Some(0), "nothing was read, so that nothing is held for it");
-    }
-}
-
-#[test]
-fn what_a_merge_has_made_urgent_is_looked_for() {
-    let write = |sector, pid| Request {
-        op: Op::Write,
-        sector,
-        bytes: 4096,
-        pid,
-        priority: (Class::None, 0),
-        awaited: false,
-        at_head: false,
-    };
-    for (bytes, awaited) in [(4096, true), (4096, false), (1 << 20, true)] {
-        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
-        scheduler.insert(1, 0, &write(0, 1000));
-        assert_eq!(scheduler.dispatch(1), Some(0));
-        scheduler.insert(2, 1, &write(64, 1001));
-        assert_eq!(scheduler.dispatch(2), None, "one at a time");
-        // What has become urgent may go before others; a content of a file is nothing new.
-        let urgent = awaited && bytes <= 65_536;
-        assert_eq!(scheduler.merge(3, 1, bytes, awaited), urgent);
-        if urgent {
-            assert_eq!(scheduler.dispatch(3), None);
-        }
-        // Either way the next completion wakes it.
-        assert!(scheduler.complete(4, 0), "{bytes} {awaited}: nobody looks for it");
-        assert_eq!(scheduler.dispatch(4), Some(1));
-    }
-}
-
-#[test]
-fn what_closes_a_gap_makes_all_of_it_urgent() {
-    let request = |op, sector| Request {
-        op,
-        sector,
-        bytes: 4096,
-        pid: 1000 + sector as u32,
-        priority: (Class::None, 0),
-        awaited: false,
-        at_head: false,
-    };
-    for awaited in [true, false] {
-        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
-        for (id, sector) in [(0, 0), (1, 64), (2, 80), (3, 512)] {
-            scheduler.insert(1, id, &request(Op::Write, sector));
-            if id == 0 {
-                assert_eq!(scheduler.dispatch(1), Some(0));
-            }
-        }
-        assert_eq!(scheduler.dispatch(1), None, "one write at a time");
-        // What lies between two of them has come.
-        assert_eq!(scheduler.join(2, 1, 2, 4096, awaited), awaited);
-        assert_eq!(scheduler.dispatch(2), None, "still one at a time");
-        assert!(scheduler.complete(3, 0));
-        scheduler.insert(3, 4, &request(Op::Read, 4096));
-        assert_eq!(scheduler.dispatch(3), Some(if awaited { 1 } else { 4 }));
     }
 }
 

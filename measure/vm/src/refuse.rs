@@ -89,7 +89,7 @@ fn lateness_ns(case: &CaseOutput) -> Option<f64> {
 }
 
 /// Why a case has no figures whose times are not those of the model, if they are not: where the processor is what all wait
-/// for, a scheduler that keeps interrupts off for longer than others makes the device's timer late.
+/// for, the device's timer has to wait, too.
 #[must_use]
 pub fn late(case: &CaseOutput) -> Option<String> {
     let lateness_ns = lateness_ns(case).filter(|ns| *ns > LATENESS_NS_MEAN_MAX || ns.is_nan())?;

@@ -1,0 +1,84 @@
+//! The scheduler with a few requests, one by one: what it does when one is behind a flush, joins another or hangs.
+
+use brisk_smartio_kernel::scheduler::{Class, Op, Request, Scheduler, Tunables};
+
+const MS: u64 = 1_000_000;
+
+/// Of 4 KiB, that nobody waits for.
+fn request(op: Op, sector: u64) -> Request {
+    Request { op, sector, bytes: 4096, pid: 1000, priority: (Class::None, 0), awaited: false, at_head: false }
+}
+
+#[test]
+fn a_read_waits_no_longer_than_its_slice_for_a_write_of_a_higher_class() {
+    let of = |class, op| Request { priority: (class, 4), ..request(op, 0) };
+    let tunables = Tunables { write_cap: 1, ..Tunables::default() };
+    let mut scheduler = Scheduler::new(&tunables, 8, false);
+    scheduler.insert(0, 0, &of(Class::BestEffort, Op::Write));
+    assert_eq!(scheduler.dispatch(0), Some(0));
+    scheduler.insert(1, 1, &of(Class::RealTime, Op::Write));
+    scheduler.insert(2, 2, &of(Class::BestEffort, Op::Read));
+    // The first write hangs.
+    let mut now = 2;
+    while scheduler.dispatch(now) != Some(2) {
+        now = scheduler.timer_ns().expect("the read is looked for again");
+        assert!(now <= tunables.slice_ns + 3 * MS, "it still waits after {} ms", now / MS);
+        scheduler.fire(now);
+    }
+}
+
+#[test]
+fn what_is_written_behind_a_flush_goes_next_and_is_a_write() {
+    let write = |sector, awaited, at_head| Request { awaited, at_head, ..request(Op::Write, sector) };
+    for awaited in [false, true] {
+        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, true);
+        scheduler.insert(1, 0, &write(64, false, false));
+        scheduler.insert(2, 1, &write(0, awaited, true));
+        assert_eq!(scheduler.dispatch(2), Some(1));
+        assert_eq!(scheduler.dispatch(2), None, "one write at a time, and this is one");
+        assert!(scheduler.complete(3, 1));
+        assert_eq!(scheduler.dispatch(3), Some(0), "nothing was read, so that nothing is held for it");
+    }
+}
+
+#[test]
+fn what_a_merge_has_made_urgent_is_looked_for() {
+    let write = |sector, pid| Request { pid, ..request(Op::Write, sector) };
+    for (bytes, awaited) in [(4096, true), (4096, false), (1 << 20, true)] {
+        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
+        scheduler.insert(1, 0, &write(0, 1000));
+        assert_eq!(scheduler.dispatch(1), Some(0));
+        scheduler.insert(2, 1, &write(64, 1001));
+        assert_eq!(scheduler.dispatch(2), None, "one at a time");
+        // What has become urgent may go before others; a content of a file is nothing new.
+        let urgent = awaited && bytes <= 65_536;
+        assert_eq!(scheduler.merge(3, 1, bytes, awaited), urgent);
+        if urgent {
+            assert_eq!(scheduler.dispatch(3), None);
+        }
+        // Either way the next completion wakes it.
+        assert!(scheduler.complete(4, 0), "{bytes} {awaited}: nobody looks for it");
+        assert_eq!(scheduler.dispatch(4), Some(1));
+    }
+}
+
+#[test]
+fn what_closes_a_gap_makes_all_of_it_urgent() {
+    let request = |op, sector| Request { pid: 1000 + sector as u32, ..request(op, sector) };
+    for awaited in [true, false] {
+        let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
+        for (id, sector) in [(0, 0), (1, 64), (2, 80), (3, 512)] {
+            scheduler.insert(1, id, &request(Op::Write, sector));
+            if id == 0 {
+                assert_eq!(scheduler.dispatch(1), Some(0));
+            }
+        }
+        assert_eq!(scheduler.dispatch(1), None, "one write at a time");
+        // What lies between two of them has come.
+        assert_eq!(scheduler.join(2, 1, 2, 4096, awaited), awaited);
+        assert_eq!(scheduler.dispatch(2), None, "still one at a time");
+        assert!(scheduler.complete(3, 0));
+        scheduler.insert(3, 4, &request(Op::Read, 4096));
+        assert_eq!(scheduler.dispatch(3), Some(if awaited { 1 } else { 4 }));
+    }
+}
