@@ -131,29 +131,34 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 			    sd->parallel[size], cap);
 }
 
-/* The share of writes is settled: what have reads lost to those that went before? */
-void smartio_settled(struct smartio_data *sd)
+/*
+ * What have reads lost to the writes that went since this was asked last? Where reads
+ * never stopped (@steady), it is what a write costs, and no more.
+ */
+void smartio_settled(struct smartio_data *sd, bool steady)
 {
 	u32 size = sd->lost_size;
-	u64 lost;
 
 	if (sd->lost_writes && size < SMARTIO_NR_SIZES) {
-		u64 seen = div_u64(sd->lost_ns, sd->lost_writes);
+		u64 seen = div_u64(sd->lost_ns, sd->lost_writes), lost;
+		u32 pace = sd->pace_ns[size];
 
-		lost = smartio_raises(sd->lost_before, sd->pace_ns[size], size, seen);
+		lost = smartio_raises(sd->lost_before, pace, size, seen);
 		/* At first the cache is empty, and what it hides shows all at once. */
 		if (sd->long_holds < SMARTIO_LONG_HOLDS)
 			lost = max(lost, min(seen, (u64)SMARTIO_BURST_NS));
-		sd->pace_ns[size] = smartio_learn_lost(sd->pace_ns[size], lost);
+		sd->pace_ns[size] = smartio_learn_lost(pace, lost, steady);
 	}
 	sd->lost_ns = 0;
 	sd->lost_writes = 0;
 }
 
-/* A read is done, and nothing was for some time while the device had it. */
-static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 silence, u64 now)
+/* A read is done, and no other was for some time while the device had it. */
+static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 now)
 {
-	silence = min(took, silence);
+	u64 silence = min(took, smartio_since(sd->silent_ns, now));
+
+	sd->silent_ns = now;
 	sd->read_base_ns[size] = smartio_learn_base(sd->read_base_ns[size], took);
 	sd->lost_ns += smartio_lost_ns(sd->read_base_ns[size], silence);
 	if (now >= sd->drained_at_ns)
@@ -172,14 +177,12 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
 
 	/* What the cache does not take shows what it hides, but is no write like others. */
-	if (rq->cmd_flags & REQ_FUA) {
-		sd->done_ns = now;
+	if (rq->cmd_flags & REQ_FUA)
 		return;
-	}
 	/* Nor is one that stood behind an error; but many that were queued tell by their number. */
 	if (smartio_since_stamp(rq, now) >= SMARTIO_LOST_NS &&
 	    (state & SMARTIO_RQ_ALONE || table != 1)) {
-		sd->done_ns = now;
+		sd->silent_ns = now;
 		sd->window_count = 0;
 		return;
 	}
@@ -189,9 +192,7 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 					      smartio_since_stamp(rq, now),
 					      state & SMARTIO_RQ_CLEAN);
 	if (kind == SMARTIO_READ)
-		smartio_lost(sd, size, smartio_since_stamp(rq, now),
-			     smartio_since(sd->done_ns, now), now);
-	sd->done_ns = now;
+		smartio_lost(sd, size, smartio_since_stamp(rq, now), now);
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)

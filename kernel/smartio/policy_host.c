@@ -19,7 +19,7 @@ u64 host_cost(u32 pace_ns, u32 service_ns);
 u64 host_trim_cost(u32 trim_ns, u32 read_ns);
 u64 host_cost_hidden(u64 since_ns, u32 service_ns);
 u64 host_interval_ns(u64 since_ns, u64 took_ns);
-u32 host_learn_lost(u32 old, u64 lost_ns);
+u32 host_learn_lost(u32 old, u64 lost_ns, bool steady);
 u64 host_confirmed(u32 old, u64 sample_ns, u64 before_ns);
 u32 host_learn_base(u32 old, u64 sample);
 u64 host_lost_ns(u32 base_ns, u64 silence_ns);
@@ -112,9 +112,9 @@ u64 host_confirmed(u32 old, u64 sample_ns, u64 before_ns)
 	return smartio_confirmed(old, sample_ns, before_ns);
 }
 
-u32 host_learn_lost(u32 old, u64 lost_ns)
+u32 host_learn_lost(u32 old, u64 lost_ns, bool steady)
 {
-	return smartio_learn_lost(old, lost_ns);
+	return smartio_learn_lost(old, lost_ns, steady);
 }
 
 u32 host_learn_base(u32 old, u64 sample)

@@ -96,7 +96,7 @@ static bool smartio_drains(struct smartio_data *sd, u64 now)
 static void smartio_turned(struct smartio_data *sd, bool spent)
 {
 	if (!spent) {
-		smartio_settled(sd);
+		smartio_settled(sd, false);
 	} else if (sd->long_holds < SMARTIO_LONG_HOLDS) {
 		u64 share_ns = div_u64(sd->slice_ns * sd->write_share_percent, 100);
 
@@ -170,6 +170,8 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	/* One that may have all settles nothing. */
 	if (cached && pace && spent != sd->spent && view->share_percent < 100)
 		smartio_turned(sd, spent);
+	else if (cached && pace && spent && sd->lost_writes >= SMARTIO_LOST_WRITES)
+		smartio_settled(sd, true);
 	/* What is not known yet shows in a burst, but not in a part of one. */
 	if (cached && !pace && sd->spent && !spent)
 		sd->window_count = 0;

@@ -172,7 +172,7 @@ struct smartio_data {
 
 	/* Learned. */
 	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
-	u64 done_ns;		/* the last request was done */
+	u64 silent_ns;		/* the last read was done */
 	u32 read_base_ns[SMARTIO_NR_SIZES];
 	u64 lost_ns;		/* of reads to writes since the share was settled */
 	u32 lost_writes;	/* that went since then */
@@ -308,7 +308,7 @@ static inline bool smartio_mixed(struct smartio_data *sd)
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
 void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone);
-void smartio_settled(struct smartio_data *sd);
+void smartio_settled(struct smartio_data *sd, bool steady);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
 
 /* insert.c */

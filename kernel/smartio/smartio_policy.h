@@ -106,6 +106,9 @@ static inline u64 div64_u64(u64 a, u64 b)
  */
 #define SMARTIO_LONG_HOLDS 4
 
+/* What reads have lost is looked at after so many writes, also while the share is used up. */
+#define SMARTIO_LOST_WRITES 32
+
 /* A share is judged anew at least so often while writes wait for it. */
 #define SMARTIO_RECHECK_NS 1000000
 
@@ -224,12 +227,13 @@ static inline u32 smartio_learn_pace(u32 old, u64 least_ns, u64 most_ns)
 }
 
 /*
- * Pace when reads have lost so much to each write at least. Windows that began
- * with an empty cache have told too little: this is made up for at once.
+ * Pace when reads have lost so much to each write at least, or just so much (@steady).
+ * Windows that began with an empty cache have told too little: this is made up for at
+ * once. 0 tells nothing.
  */
-static inline u32 smartio_learn_lost(u32 old, u64 lost_ns)
+static inline u32 smartio_learn_lost(u32 old, u64 lost_ns, bool steady)
 {
-	if (!old || lost_ns <= old)
+	if (!old || !lost_ns || (lost_ns <= old && !steady))
 		return old;
 	if (lost_ns > 2 * (u64)old)
 		return lost_ns > 0xffffffffu ? 0xffffffffu : (u32)lost_ns;
@@ -248,7 +252,7 @@ static inline u32 smartio_learn_base(u32 old, u64 sample)
 
 /*
  * What reads have lost to writes that the device had taken before, when for so
- * long nothing was done. Reads differ among themselves, too, so that only what is
+ * long none was done. Reads differ among themselves, too, so that only what is
  * long counts.
  */
 static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)

@@ -124,7 +124,7 @@ mod raw {
         /// What a write took of a window, with the time since the one before and its own.
         pub safe fn host_interval_ns(since_ns: u64, took_ns: u64) -> u64;
         /// Pace in nanoseconds when reads have lost so much to each write at least.
-        pub safe fn host_learn_lost(old: u32, lost_ns: u64) -> u32;
+        pub safe fn host_learn_lost(old: u32, lost_ns: u64, steady: bool) -> u32;
         /// What may raise a pace, in nanoseconds, with what it was the time before; 0 tells nothing.
         pub safe fn host_confirmed(old: u32, sample_ns: u64, before_ns: u64) -> u64;
         /// Shortest time in nanoseconds of a read, with one more; it rises slowly.

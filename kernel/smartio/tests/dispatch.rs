@@ -506,6 +506,20 @@ fn a_cache_that_is_full_when_the_first_read_comes_gets_empty_once() {
 }
 
 #[test]
+fn beside_more_writes_than_the_device_does_in_a_slice_reads_and_writes_have_half_of_it_each() {
+    let cases = [2, 4, 6].into_iter().flat_map(|ms| [(ms, 8, 24), (ms, 32, 24), (ms, 8, 60), (ms, 32, 60)]);
+    for (write_ms, places, writers) in cases {
+        let write_ns = write_ms * MS;
+        let device = Device { depth: 64, read_ns: 300 * US, write_ns, write_cache: true, places, ..SERIAL };
+        let (part, _) = beside_a_cache(device, [30 * US, 20 * US], [0, 0], writers);
+        assert!(
+            (0.35..=0.6).contains(&part),
+            "reads have {part:.2} of the time beside {writers} of {write_ms} ms, cache of {places}"
+        );
+    }
+}
+
+#[test]
 fn without_a_cache_a_read_stands_behind_one_write_and_the_share_is_kept() {
     for share in [10, 25, 50] {
         let writers = (0..16).map(|_| Thread { bytes: 16_384, ..Thread::of(Op::Write, u32::MAX) });

@@ -277,13 +277,19 @@ proptest! {
     }
 
     #[test]
-    fn what_reads_lose_raises_a_pace_and_never_lowers_it(old in 1..u32::MAX, lost in any::<u64>()) {
-        let new = learn_lost_ns(old, lost);
-        prop_assert!(new >= old && u64::from(new) <= lost.max(u64::from(old)));
+    fn what_reads_lose_raises_a_pace_and_lowers_it_only_where_they_never_stop(
+        old in 1..u32::MAX,
+        lost in any::<u64>(),
+        steady in any::<bool>(),
+    ) {
+        let new = learn_lost_ns(old, lost, steady);
+        let (least, most) = if steady && lost > 0 { (lost.min(u64::from(old)), lost) } else { (u64::from(old), lost) };
+        prop_assert!(u64::from(new) >= least && u64::from(new) <= most.max(u64::from(old)));
         if lost > 2 * u64::from(old) {
             prop_assert_eq!(u64::from(new), lost.min(u64::from(u32::MAX)));
         }
-        prop_assert_eq!(learn_lost_ns(0, lost), 0, "what is not known is learned from writes");
+        prop_assert_eq!(learn_lost_ns(old, 0, steady), old, "nothing lost tells nothing");
+        prop_assert_eq!(learn_lost_ns(0, lost, steady), 0, "what is not known is learned from writes");
     }
 
     #[test]
