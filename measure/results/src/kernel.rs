@@ -101,7 +101,7 @@ pub struct KernelFidelity {
     pub lateness_ns_bound: f64,
     /// Largest difference between the requests of a case and of its repeat within a boot.
     pub repeat_percent: f64,
-    /// Beyond this a run is refused.
+    /// Beyond this a run is refused: more where the same case differs more with another seed.
     pub repeat_percent_bound: f64,
     /// The same for equal jobs alone: where they finish few requests, this is what chance makes of them, and not bounded.
     pub repeat_percent_of_jobs: f64,

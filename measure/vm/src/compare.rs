@@ -162,7 +162,7 @@ pub fn compare(
             lateness_ns_mean: seen.fidelity.lateness_ns_mean,
             lateness_ns_bound: LATENESS_NS_MEAN_MAX,
             repeat_percent: seen.fidelity.repeat_percent,
-            repeat_percent_bound: repeat_percent_max,
+            repeat_percent_bound: seen.fidelity.repeat_percent_allowed(repeat_percent_max),
             repeat_percent_of_jobs: seen.fidelity.repeat_percent_of_jobs,
             boots: searched.boots + seen.boots,
             cases: searched.cases + seen.cases + searched.kept + seen.kept,

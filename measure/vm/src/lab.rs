@@ -104,7 +104,9 @@ impl Seen {
     fn held_against(&mut self, fidelity: &Fidelity) {
         let worst = &mut self.fidelity;
         worst.lateness_ns_mean = worst.lateness_ns_mean.max(fidelity.lateness_ns_mean);
-        worst.repeat_percent = worst.repeat_percent.max(fidelity.repeat_percent);
+        if fidelity.repeat_percent > worst.repeat_percent {
+            (worst.repeat_percent, worst.seeds_percent) = (fidelity.repeat_percent, fidelity.seeds_percent);
+        }
         worst.repeat_percent_of_jobs = worst.repeat_percent_of_jobs.max(fidelity.repeat_percent_of_jobs);
     }
 }
@@ -285,7 +287,7 @@ impl Lab {
                 }
             })?;
         let console = console::parse(&console);
-        let judged = judge(&console, planned.len(), length.repeat_percent_max);
+        let judged = judge(&console, planned.len(), &seeds_of_first(cases), length.repeat_percent_max);
         let fidelity = match judged.map_err(|why| Error::Refused { why, log: log.clone() })? {
             Judged::Good(fidelity) => fidelity,
             Judged::NotRepeated(why) => {
@@ -393,6 +395,13 @@ pub(crate) fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
     case.load(scenario).estimate_s(scale) + CASE_S + prepare_s
 }
 
+/// The first case of a boot with whatever seed: the places of these.
+fn seeds_of_first(cases: &[Open<'_>]) -> Vec<usize> {
+    let Some((_, first)) = cases.first() else { return Vec::new() };
+    let same = |case: &Case| (&case.setup, case.load, case.alone) == (&first.setup, first.load, first.alone);
+    (0..cases.len()).filter(|place| same(cases[*place].1)).collect()
+}
+
 /// Outcomes of a boot whose first case was not repeated: of all with the same setting that it has no figures, of others none.
 fn not_repeated(cases: &[Open<'_>], why: &str) -> Vec<(usize, Outcome)> {
     let Some((_, first)) = cases.first() else { return Vec::new() };
@@ -436,6 +445,7 @@ mod tests {
         let of = |scheduler: &str| Setup { scheduler: scheduler.to_owned(), settings: Default::default() };
         let all = [cases(&scenario, &of("bfq"), &[1, 2]), cases(&scenario, &of("none"), &[1, 2])].concat();
         let open: Vec<Open<'_>> = all.iter().enumerate().skip(1).collect();
+        assert_eq!(seeds_of_first(&all.iter().enumerate().collect::<Vec<_>>()), [0, 1], "of one setting");
         let refused = not_repeated(&open, "why");
         assert_eq!(refused.iter().map(|(place, outcome)| (*place, &outcome.case)).collect::<Vec<_>>(), [(1, &all[1])]);
         assert_eq!(refused[0].1.sides, Err("why".to_owned()));

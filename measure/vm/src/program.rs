@@ -120,7 +120,7 @@ pub fn run(lab: &Lab, program: &Program, watch: Watch<'_>) -> Result<Ran> {
     )?;
     let console = console::parse(&text);
     let refused = |why: String| Error::Refused { why, log: log.clone() };
-    let fidelity = match judge(&console, 1, REPEAT_PERCENT_MAX).map_err(refused)? {
+    let fidelity = match judge(&console, 1, &[0], REPEAT_PERCENT_MAX).map_err(refused)? {
         Judged::Good(fidelity) => fidelity,
         Judged::NotRepeated(why) => return Err(refused(why)),
     };

@@ -13,6 +13,11 @@ pub const LATENESS_NS_MEAN_MAX: f64 = 2_000.0;
 pub const REPEAT_PERCENT_MAX: f64 = 1.0;
 /// The same for the short cases of a search, which chance moves more, and which only rank settings: no figure comes of them.
 pub const SEARCH_REPEAT_PERCENT_MAX: f64 = 10.0;
+/// Where seeds of the same case differ by more than a repeat may, chance moves it: then a repeat may differ as much as they do,
+/// and no more than this. The spread that figures are given with holds that, too.
+pub const SEEDS_PERCENT_MAX: f64 = 10.0;
+/// So many seeds tell how much they differ.
+const SEEDS_MIN: usize = 3;
 /// The counter of lateness.
 const LATENESS: &str = "lateness_mean_ns";
 
@@ -25,6 +30,23 @@ pub struct Fidelity {
     pub repeat_percent: f64,
     /// Largest difference between those of equal jobs: a reader that finishes 600 requests has 6 more or fewer by chance.
     pub repeat_percent_of_jobs: f64,
+    /// Difference between the first case's seeds, 0 where the boot had too few of them.
+    #[serde(default)]
+    pub seeds_percent: f64,
+}
+
+impl Fidelity {
+    /// How much a repeat may differ, in percent: `repeat_percent_max`, or as the first case's seeds do.
+    #[must_use]
+    pub fn repeat_percent_allowed(&self, repeat_percent_max: f64) -> f64 {
+        repeat_percent_max.max(self.seeds_percent.min(SEEDS_PERCENT_MAX))
+    }
+
+    /// Whether the first case was repeated.
+    #[must_use]
+    pub fn repeated(&self, repeat_percent_max: f64) -> bool {
+        self.repeat_percent <= self.repeat_percent_allowed(repeat_percent_max)
+    }
 }
 
 /// What a boot that broke no other bound is worth.
@@ -38,11 +60,11 @@ pub enum Judged {
 }
 
 /// Holds a boot against the bounds. `cases` were planned, of which the last repeats the first and may differ from it by
-/// `repeat_percent_max`.
+/// `repeat_percent_max`, or as those of `seeds` do among each other: the first case with whatever seed, by their places.
 ///
 /// # Errors
 /// The first bound that it breaks, in words.
-pub fn judge(console: &Console, cases: usize, repeat_percent_max: f64) -> Result<Judged, String> {
+pub fn judge(console: &Console, cases: usize, seeds: &[usize], repeat_percent_max: f64) -> Result<Judged, String> {
     if let Some(words) = console.complaints.first() {
         return Err(format!("the kernel complains: {words}"));
     }
@@ -74,10 +96,13 @@ pub fn judge(console: &Console, cases: usize, repeat_percent_max: f64) -> Result
     }
     if let [first, .., last] = console.cases.as_slice() {
         (fidelity.repeat_percent, fidelity.repeat_percent_of_jobs) = differences_percent(first, last)?;
-        if fidelity.repeat_percent > repeat_percent_max || fidelity.repeat_percent.is_nan() {
+        fidelity.seeds_percent = seeds_percent(seeds.iter().filter_map(|place| console.cases.get(*place)));
+        if !fidelity.repeated(repeat_percent_max) {
+            let allowed = fidelity.repeat_percent_allowed(repeat_percent_max);
             return Ok(Judged::NotRepeated(format!(
-                "the first case differs from its repeat by {:.2} %, {repeat_percent_max} % are allowed",
-                fidelity.repeat_percent
+                "the first case differs from its repeat by {:.2} %, {} % are allowed",
+                fidelity.repeat_percent,
+                (allowed * 100.0).round() / 100.0
             )));
         }
     }
@@ -111,6 +136,16 @@ fn differences_percent(first: &CaseOutput, repeat: &CaseOutput) -> Result<(f64, 
     Ok((all, most))
 }
 
+/// How much the rates of all jobs together differ among cases; 0 of too few.
+fn seeds_percent<'a>(cases: impl Iterator<Item = &'a CaseOutput>) -> f64 {
+    let all: Vec<f64> = cases.filter(|case| case.failed.is_none()).map(|case| rates(case).values().sum()).collect();
+    if all.len() < SEEDS_MIN {
+        return 0.0;
+    }
+    let (least, most) = all.iter().fold((f64::MAX, 0.0_f64), |(least, most), of| (least.min(*of), most.max(*of)));
+    (most - least) / most.max(f64::MIN_POSITIVE) * 100.0
+}
+
 /// Requests a second by the name of equal jobs.
 fn rates(case: &CaseOutput) -> BTreeMap<&str, f64> {
     let mut rates = BTreeMap::new();
@@ -126,7 +161,7 @@ mod tests {
     use super::*;
     use crate::console::parse;
 
-    fn boot(late: &str, requests: [u64; 2], more: &str) -> Console {
+    fn boot<const N: usize>(late: &str, requests: [u64; N], more: &str) -> Console {
         let mut text = String::new();
         for (i, requests) in requests.iter().enumerate() {
             text.push_str(&format!(
@@ -139,7 +174,7 @@ mod tests {
     }
 
     fn good(console: &Console) -> Fidelity {
-        match judge(console, console.cases.len(), REPEAT_PERCENT_MAX) {
+        match judge(console, console.cases.len(), &[0], REPEAT_PERCENT_MAX) {
             Ok(Judged::Good(fidelity)) => fidelity,
             other => panic!("{other:?}"),
         }
@@ -179,14 +214,29 @@ mod tests {
     }
 
     #[test]
+    fn a_repeat_may_differ_as_much_as_seeds_do_and_no_more() {
+        let judged = |requests: [u64; 5], seeds: &[usize]| {
+            judge(&boot(",\"lateness_mean_ns\":600", requests, ""), 5, seeds, REPEAT_PERCENT_MAX).expect("whole")
+        };
+        let repeated = |judged: &Judged| matches!(judged, Judged::Good(_));
+        assert!(repeated(&judged([1000, 960, 970, 5, 970], &[0, 1, 2])), "3 %, and seeds differ by 4 %");
+        assert!(!repeated(&judged([1000, 960, 970, 5, 950], &[0, 1, 2])), "5 %, and seeds differ by 4 %");
+        assert!(!repeated(&judged([1000, 960, 970, 5, 970], &[0, 1])), "two tell nothing");
+        assert!(!repeated(&judged([1000, 700, 800, 5, 850], &[0, 1, 2])), "15 % are too much whatever seeds do");
+        assert!(repeated(&judged([1000, 1000, 1000, 5, 995], &[0, 1, 2])), "0.5 %, and seeds do not differ");
+        let Judged::NotRepeated(why) = judged([1000, 960, 970, 5, 950], &[0, 1, 2]) else { panic!("it is refused") };
+        assert!(why.contains("by 5.00 %, 4 % are allowed"), "{why}");
+    }
+
+    #[test]
     fn every_bound_refuses() {
         let good = ",\"lateness_mean_ns\":600";
         let refuse = |console: &Console, cases: usize, word: &str| {
-            let why = judge(console, cases, REPEAT_PERCENT_MAX).expect_err(word);
+            let why = judge(console, cases, &[0], REPEAT_PERCENT_MAX).expect_err(word);
             assert!(why.contains(word), "{why} does not tell of {word}");
         };
         refuse(&boot("", [1000, 1000], ""), 2, "does not tell its lateness");
-        let judged = |bound: f64| judge(&boot(good, [1000, 1012], ""), 2, bound).expect("no other bound");
+        let judged = |bound: f64| judge(&boot(good, [1000, 1012], ""), 2, &[0], bound).expect("no other bound");
         let words = "the first case differs from its repeat by 1.19 %, 1 % are allowed";
         assert_eq!(judged(REPEAT_PERCENT_MAX), Judged::NotRepeated(words.to_owned()));
         assert!(matches!(judged(SEARCH_REPEAT_PERCENT_MAX), Judged::Good(_)), "good enough for a search");

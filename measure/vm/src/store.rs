@@ -81,12 +81,12 @@ impl Store {
         format!("{}module {module}\nmemory {}\n{paragraph}", self.common, scenario.memory_bytes())
     }
 
-    /// The record of this key, when there is one of a boot whose repeat differed by no more than `repeat_percent_max`.
+    /// The record of this key, when there is one of a boot that was repeated; see [`Fidelity::repeated`].
     #[must_use]
     pub fn get(&self, key: &str, repeat_percent_max: f64) -> Option<Record> {
         let text = std::fs::read_to_string(self.file(key)).ok()?;
         let record: Record = serde_json::from_str(&text).ok()?;
-        (record.key == key && record.fidelity.repeat_percent <= repeat_percent_max).then_some(record)
+        (record.key == key && record.fidelity.repeated(repeat_percent_max)).then_some(record)
     }
 
     /// Keeps a case.
