@@ -27,14 +27,13 @@ whole() {
     f2fs) fsck.f2fs --dry-run /dev/flash0 >/tmp/fsck 2>&1 && ! grep -q 'Fail' /tmp/fsck ;;
     esac
 }
-# Files that come, grow, are renamed and synced, until it is ended or nothing can be written any more. Every other one goes
-# past the page cache: so there is always something in the device's.
+# Files that come, grow, are renamed and synced, until it is ended or nothing can be written any more. Every other one is large
+# and goes past the page cache: so there is always something in the device's.
 churn() {
     i=0
-    past=
-    while dd if=/dev/urandom of=/mnt/loose.$((i % 7)) bs=16k count=5 $past && mv /mnt/loose.$((i % 7)) /mnt/moved.$((i % 3)); do
+    while [ $((i % 2)) -eq 0 ] && how='bs=16k count=5' || how='bs=256k count=4 oflag=direct'
+        dd if=/dev/urandom of=/mnt/loose.$((i % 7)) $how && mv /mnt/loose.$((i % 7)) /mnt/moved.$((i % 3)); do
         i=$((i + 1))
-        [ $((i % 2)) -eq 0 ] && past= || past=oflag=direct
         [ $((i % 5)) -ne 0 ] || sync
     done
 }
