@@ -123,7 +123,7 @@ mod raw {
         pub safe fn host_cost_hidden(since_ns: u64, service_ns: u32) -> u64;
         /// What a write took of a window, with the time since the one before and its own.
         pub safe fn host_interval_ns(since_ns: u64, took_ns: u64) -> u64;
-        /// Pace in nanoseconds when reads have lost so much to each write at least.
+        /// Pace in nanoseconds when reads have lost so much to each write at least, or just so much where they never stopped.
         pub safe fn host_learn_lost(old: u32, lost_ns: u64, steady: bool) -> u32;
         /// What may raise a pace, in nanoseconds, with what it was the time before; 0 tells nothing.
         pub safe fn host_confirmed(old: u32, sample_ns: u64, before_ns: u64) -> u64;
