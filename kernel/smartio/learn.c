@@ -196,7 +196,5 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)
-		sd->window_other_ns += smartio_read_ns(sd->read_base_ns[size],
-						       smartio_known(sd->service_ns[0], size)) +
-				       sd->pause_ns;
+		sd->window_other_ns += smartio_known(sd->service_ns[0], size) + sd->pause_ns;
 }

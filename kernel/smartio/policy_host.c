@@ -23,7 +23,6 @@ u32 host_learn_lost(u32 old, u64 lost_ns, bool steady);
 u64 host_confirmed(u32 old, u64 sample_ns, u64 before_ns);
 u32 host_learn_base(u32 old, u64 sample);
 u64 host_lost_ns(u32 base_ns, u64 silence_ns);
-u64 host_read_ns(u32 base_ns, u32 service_ns);
 bool host_quick(u64 silence_ns, u64 longest_ns);
 u32 host_share(u32 share_percent, u64 age_ns, u64 slice_ns);
 u64 host_due(u64 cost_ns, u32 share_percent, u64 slice_ns);
@@ -126,11 +125,6 @@ u32 host_learn_base(u32 old, u64 sample)
 u64 host_lost_ns(u32 base_ns, u64 silence_ns)
 {
 	return smartio_lost_ns(base_ns, silence_ns);
-}
-
-u64 host_read_ns(u32 base_ns, u32 service_ns)
-{
-	return smartio_read_ns(base_ns, service_ns);
 }
 
 bool host_quick(u64 silence_ns, u64 longest_ns)

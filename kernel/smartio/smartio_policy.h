@@ -250,30 +250,14 @@ static inline u32 smartio_learn_base(u32 old, u64 sample)
 	return old + (u32)((sample - old) / 1024);
 }
 
-/* Longest time of a read that stood behind nothing: reads differ among themselves, too. */
-static inline u64 smartio_read_most_ns(u32 base_ns)
-{
-	return (u64)base_ns + 2 * SMARTIO_UNKNOWN_NS;
-}
-
-/*
- * Device time of a read: what it takes when the scheduler sends it alone, as far as
- * that was no program of what a cache held.
- */
-static inline u64 smartio_read_ns(u32 base_ns, u32 service_ns)
-{
-	u64 most = smartio_read_most_ns(base_ns);
-
-	return base_ns && service_ns > most ? most : service_ns;
-}
-
 /*
  * What reads have lost to writes that the device had taken before, when for so
- * long none was done; only what is long counts.
+ * long none was done. Reads differ among themselves, too, so that only what is
+ * long counts.
  */
 static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
 {
-	u64 most = smartio_read_most_ns(base_ns);
+	u64 most = (u64)base_ns + 2 * SMARTIO_UNKNOWN_NS;
 
 	return silence_ns > most ? silence_ns - base_ns : 0;
 }

@@ -129,10 +129,8 @@ mod raw {
         pub safe fn host_confirmed(old: u32, sample_ns: u64, before_ns: u64) -> u64;
         /// Shortest time in nanoseconds of a read, with one more; it rises slowly.
         pub safe fn host_learn_base(old: u32, sample: u64) -> u32;
-        /// What reads have lost to writes that the device had taken before, when for so long none was done.
+        /// What reads have lost to writes that the device had taken before, when for so long nothing was done.
         pub safe fn host_lost_ns(base_ns: u32, silence_ns: u64) -> u64;
-        /// Device time of a read in nanoseconds: its service time, as far as that was no program of what a cache held.
-        pub safe fn host_read_ns(base_ns: u32, service_ns: u32) -> u64;
         /// Whether nothing of the cache stood before a read that was done after a silence, with the longest one seen, in
         /// nanoseconds.
         pub safe fn host_quick(silence_ns: u64, longest_ns: u64) -> bool;
@@ -183,9 +181,9 @@ pub use raw::{
     host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
     host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_learn_step as learn_step_ns,
     host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel, host_patience as patience_ns,
-    host_quick as quick, host_read_ns as read_ns, host_settle_ns as settle_ns, host_share as share_percent,
-    host_size as size, host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns,
-    host_view_bytes as view_bytes, host_wake_ns as wake_ns,
+    host_quick as quick, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
+    host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes,
+    host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

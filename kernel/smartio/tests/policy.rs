@@ -310,17 +310,6 @@ proptest! {
     }
 
     #[test]
-    fn what_reads_took_behind_programs_is_no_time_of_theirs(base in 0..u32::MAX, service in any::<u32>()) {
-        let took = read_ns(base, service);
-        prop_assert!(took <= u64::from(service));
-        if base == 0 || u64::from(service) <= u64::from(base) + 1_000_000 {
-            prop_assert_eq!(took, u64::from(service), "reads differ among themselves");
-        } else {
-            prop_assert_eq!((took, lost_ns(base, took)), (u64::from(base) + 1_000_000, 0), "the rest is what was lost");
-        }
-    }
-
-    #[test]
     fn a_read_is_quick_for_itself_or_beside_the_slowest(silence in 0..100_000_000_u64, longest in 0..100_000_000_u64) {
         prop_assert_eq!(quick(silence, longest), silence < 1_000_000 || 2 * silence < longest - longest % 2);
         prop_assert!(quick(silence, longest.max(2 * silence + 2)) && (silence < 1_000_000 || !quick(silence, silence)));
