@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::Watch;
 use crate::case::Case;
 use crate::console::{self, Progress};
+use crate::crew;
 use crate::error::{Error, Result};
 use crate::figures::{Outcome, outcome};
 use crate::image::{self, Wanted};
@@ -83,14 +83,6 @@ struct Booted {
 
 /// A case that has to be measured, and its place among all.
 type Open<'a> = (usize, &'a Case);
-
-/// What a boot tells while it runs.
-enum Progressed {
-    /// A case begins.
-    At(usize, String),
-    /// It has come to its end.
-    Ended(Result<Booted>),
-}
 
 impl Seen {
     fn add(&mut self, booted: &Booted) {
@@ -215,42 +207,22 @@ impl Lab {
     ) -> Result<usize> {
         let all = outcomes.len() + open.len();
         let portions = boots(scenario, open, length.scale, self.jobs);
-        let lab = &*self;
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (tell, told) = channel();
-        let worker = |tell: Sender<(usize, Progressed)>| {
-            loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some(portion) = portions.get(place).filter(|_| !failed.load(Ordering::Relaxed)) else { break };
-                // Nobody listens any more only when this run has ended.
-                let progress = |index, doing| drop(tell.send((place, Progressed::At(index, doing))));
-                let booted = lab.boot(scenario, portion, from + place, length, watch.stop, &progress);
-                failed.fetch_or(booted.is_err(), Ordering::Relaxed);
-                let _ = tell.send((place, Progressed::Ended(booted)));
-            }
-        };
         let mut done = vec![0; portions.len()];
-        let mut ended: Vec<Option<Result<Booted>>> = portions.iter().map(|_| None).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.min(portions.len()) {
-                let (tell, worker) = (tell.clone(), &worker);
-                scope.spawn(move || worker(tell));
-            }
-            drop(tell);
-            for (place, event) in told {
-                match event {
-                    Progressed::At(index, doing) => {
-                        done[place] = index;
-                        let of_all = (outcomes.len() + done.iter().sum::<usize>()) as f64 / all.max(1) as f64;
-                        (watch.progress)(of_all.min(1.0), &doing);
-                    }
-                    Progressed::Ended(booted) => ended[place] = Some(booted),
-                }
-            }
-        });
-        // What went wrong first is told; later portions may not have been begun for it.
-        for booted in ended.into_iter().flatten() {
-            let booted = booted?;
+        let lab = &*self;
+        let booted = crew::each(
+            &portions,
+            self.jobs,
+            |place, portion, tell: &dyn Fn((usize, String))| {
+                let progress = |index, doing| tell((index, doing));
+                lab.boot(scenario, portion, from + place, length, watch.stop, &progress)
+            },
+            |place, (index, doing)| {
+                done[place] = index;
+                let of_all = (outcomes.len() + done.iter().sum::<usize>()) as f64 / all.max(1) as f64;
+                (watch.progress)(of_all.min(1.0), &doing);
+            },
+        )?;
+        for booted in booted {
             self.seen.add(&booted);
             outcomes.extend(booted.outcomes);
         }

@@ -19,6 +19,7 @@ pub mod bench;
 pub mod case;
 pub mod compare;
 pub mod console;
+mod crew;
 pub mod device;
 pub mod error;
 pub mod figures;

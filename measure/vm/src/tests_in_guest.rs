@@ -5,12 +5,15 @@
 //! what it needs, in comments: `# needs: PROGRAM ...`, `# modules: NAME ...`, `# modules-if-there: NAME ...`,
 //! `# config: OPTION ...` (of the kernel), `# memory: SIZE`, `# cpus: N`, `# seconds: N` (its length in the guest's time).
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use brisk_core::units::parse_bytes;
 
 use crate::Watch;
 use crate::console;
+use crate::crew;
 use crate::error::{Error, Result};
 use crate::image::{Wanted, has_module};
 use crate::lab::Lab;
@@ -131,7 +134,7 @@ impl GuestTest {
     ///
     /// # Errors
     /// When the virtual machine does not run; a test that fails is a verdict.
-    pub fn run(&self, lab: &Lab, watch: Watch<'_>) -> Result<Verdict> {
+    fn run(&self, lab: &Lab, stop: &AtomicBool, doing: &dyn Fn(&str)) -> Result<Verdict> {
         let mut wanted = Wanted { modules: vec!["brisk_flash".to_owned()], ..Wanted::default() };
         for option in &self.config {
             if !lab.kernel.has_option(option)? {
@@ -149,11 +152,10 @@ impl GuestTest {
         wanted.programs.clone_from(&self.needs);
         let script = format!("{FUNCTIONS}\n# ---- {}\n{}\nfinish\n", self.name, self.script);
         let name = format!("{}-test-{}", lab.kernel.series, self.name);
-        let mut steps = 0;
+        let watch = Watch { stop, progress: &|_, _| {} };
         let outcome = lab.console(&name, &script, &wanted, self.memory_bytes, self.cpus, self.seconds, watch, |line| {
             if let Some(step) = line.strip_prefix("== ") {
-                steps += 1;
-                (watch.progress)(1.0 - 1.0 / f64::from(steps + 1), &format!("{}: {step}", self.name));
+                doing(step);
             }
         });
         let (text, log) = match outcome {
@@ -165,6 +167,55 @@ impl GuestTest {
         };
         Ok(judge(&text, log))
     }
+}
+
+/// What a test tells while it runs.
+enum Told {
+    Step(String),
+    Verdict(Verdict),
+}
+
+/// Runs tests, as many at a time as the lab has `jobs`, the long ones first; `tell` has each verdict when it is there. Tests
+/// that have the host's time come after all others, one by one, so that nothing of ours is what makes them late.
+///
+/// # Errors
+/// When a virtual machine does not run; a test that fails is a verdict.
+pub fn run_all(
+    lab: &Lab,
+    tests: &[&GuestTest],
+    watch: Watch<'_>,
+    mut tell: impl FnMut(&GuestTest, &Verdict),
+) -> Result<()> {
+    let mut ended = 0;
+    let (mut together, alone) = of_clocks(tests);
+    together.sort_by_key(|test| Reverse((test.seconds * 1e3) as u64));
+    for (tests_now, jobs) in [(together, lab.jobs), (alone, 1)] {
+        crew::each(
+            &tests_now,
+            jobs,
+            |_, test, told: &dyn Fn(Told)| {
+                let verdict = test.run(lab, watch.stop, &|step| told(Told::Step(step.to_owned())))?;
+                told(Told::Verdict(verdict));
+                Ok(())
+            },
+            |place, told| match told {
+                Told::Step(step) => {
+                    let done = f64::from(ended) / tests.len().max(1) as f64;
+                    (watch.progress)(done, &format!("{}: {step}", tests_now[place].name));
+                }
+                Told::Verdict(verdict) => {
+                    ended += 1;
+                    tell(tests_now[place], &verdict);
+                }
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Those whose times do not show how busy the host is, and those whose do.
+fn of_clocks<'a>(tests: &[&'a GuestTest]) -> (Vec<&'a GuestTest>, Vec<&'a GuestTest>) {
+    tests.iter().partition(|test| test.clock() == Clock::Instructions)
 }
 
 fn judge(text: &str, log: PathBuf) -> Verdict {
@@ -191,6 +242,14 @@ mod tests {
         assert_eq!((test.modules.len(), test.memory_bytes, test.cpus, test.seconds), (2, 1 << 30, 4, 20.0));
         assert!(GuestTest::parse("t", "# needs: emacs\n").is_err());
         assert!(GuestTest::parse("t", "# memory: much\n").is_err());
+    }
+
+    #[test]
+    fn tests_with_more_than_one_processor_run_apart() {
+        let test = |name: &str, cpus: u32| GuestTest::parse(name, &format!("# cpus: {cpus}\n")).expect("valid");
+        let all = [test("a", 1), test("b", 4), test("c", 1)];
+        let (together, alone) = of_clocks(&all.iter().collect::<Vec<_>>());
+        assert_eq!((together, alone), (vec![&all[0], &all[2]], vec![&all[1]]));
     }
 
     #[test]

@@ -189,6 +189,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Virtual machines at the same time: as asked for, or one for each processor.
+fn machines(jobs: Option<u16>) -> usize {
+    jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
 fn options(common: &Common, set: &[String]) -> anyhow::Result<Options> {
     Ok(Options {
         schedulers: Vec::new(),

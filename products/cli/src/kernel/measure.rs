@@ -72,7 +72,7 @@ fn measured(
     let prepare = |_: f64, doing: &str| session.show(0.0, doing);
     let mut lab = Lab::prepare(source, &common.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
     lab.time_limit = common.time_limit.map(Duration::from_secs);
-    lab.jobs = common.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    lab.jobs = super::machines(common.jobs);
     lab.remember(common.again)?;
     for part in &mut parts {
         if part.options.schedulers.is_empty() {

@@ -9,7 +9,7 @@ use brisk_vm::qemu::Clock;
 use brisk_vm::scenario::Scenario;
 use brisk_vm::schedulers::Settings;
 use brisk_vm::sources::Source;
-use brisk_vm::tests_in_guest::{GuestTest, Verdict};
+use brisk_vm::tests_in_guest::{self, GuestTest, Verdict};
 use brisk_vm::{Error, Watch};
 
 use crate::bench::session::Session;
@@ -29,6 +29,19 @@ pub(super) struct Args {
     /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
+    /// Virtual machines at the same time; tests with more than one processor run alone [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
+}
+
+impl Args {
+    /// A series made ready, with what was asked for.
+    fn lab(&self, source: &Source, series: &str, watch: Watch<'_>) -> brisk_vm::Result<Lab> {
+        let mut lab = Lab::prepare(source, series, watch)?;
+        lab.time_limit = self.time_limit.map(Duration::from_secs);
+        lab.jobs = super::machines(self.jobs);
+        Ok(lab)
+    }
 }
 
 pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
@@ -54,8 +67,7 @@ fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> 
     for series in &args.kernel {
         let progress = |done: f64, doing: &str| session.show(done, &format!("{series}: {doing}"));
         let watch = Watch { stop: session.stop_flag(), progress: &progress };
-        let mut lab = Lab::prepare(source, series, watch)?;
-        lab.time_limit = args.time_limit.map(Duration::from_secs);
+        let lab = args.lab(source, series, watch)?;
         let mut tell = |name: &str, verdict: &Verdict| {
             session.clear();
             let words = match verdict {
@@ -75,22 +87,21 @@ fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> 
         for (name, verdict) in &verdicts {
             tell(name, verdict);
         }
-        for test in tests.iter().filter(|test| wanted(&test.name)) {
-            let verdict = test.run(&lab, watch)?;
+        let chosen: Vec<&GuestTest> = tests.iter().filter(|test| wanted(&test.name)).collect();
+        tests_in_guest::run_all(&lab, &chosen, watch, |test, verdict| {
             let name = match test.clock() {
                 Clock::Instructions => test.name.clone(),
                 Clock::Host => format!("{} ({} processors, the host's time)", test.name, test.cpus()),
             };
-            tell(&name, &verdict);
-        }
+            tell(&name, verdict);
+        })?;
     }
     Ok(failed)
 }
 
 /// Every scheduler that the kernel has under a second of everything, with a kernel that does not complain.
 fn smoke(source: &Source, series: &str, args: &Args, watch: Watch<'_>) -> brisk_vm::Result<Vec<(String, Verdict)>> {
-    let mut lab = Lab::prepare(source, series, watch)?;
-    lab.time_limit = args.time_limit.map(Duration::from_secs);
+    let mut lab = args.lab(source, series, watch)?;
     if lab.kernel.is_debug() {
         let why = "response times would be those of the kernel's own checks".to_owned();
         return Ok(vec![(SMOKE.to_owned(), Verdict::Skipped(why))]);

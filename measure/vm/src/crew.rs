@@ -1,0 +1,101 @@
+//! Work for several virtual machines: so many at a time, each on a thread of its own, heard on the thread of who asked.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use crate::error::Result;
+
+/// Does `work` for each of `items`, `jobs` at a time and begun in their order; gives what came of them, in that order too.
+/// While it runs, `work` tells what it wants through its last argument, and `hear` is called here with it and the place of
+/// the item.
+///
+/// # Errors
+/// The first in the order of items. After one has failed no other is begun; those that run come to their end.
+pub(crate) fn each<T: Sync, Told: Send, Done: Send>(
+    items: &[T],
+    jobs: usize,
+    work: impl Fn(usize, &T, &dyn Fn(Told)) -> Result<Done> + Sync,
+    mut hear: impl FnMut(usize, Told),
+) -> Result<Vec<Done>> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (tell, told) = channel();
+    let worker = |tell: Sender<(usize, Told)>| {
+        let mut done = Vec::new();
+        while !failed.load(Ordering::Relaxed) {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { break };
+            // Nobody listens any more only when this run has ended.
+            let outcome = work(place, item, &|words| drop(tell.send((place, words))));
+            failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+            done.push((place, outcome));
+        }
+        done
+    };
+    let mut ended: Vec<(usize, Result<Done>)> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..jobs.clamp(1, items.len().max(1)))
+            .map(|_| {
+                let (tell, worker) = (tell.clone(), &worker);
+                scope.spawn(move || worker(tell))
+            })
+            .collect();
+        drop(tell);
+        told.into_iter().for_each(|(place, words)| hear(place, words));
+        let joined = started.into_iter().map(|thread| thread.join());
+        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    ended.sort_by_key(|(place, _)| *place);
+    ended.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Barrier, Mutex};
+
+    use super::*;
+    use crate::Error;
+
+    #[test]
+    fn what_came_is_in_the_order_of_the_items_and_all_that_was_told_is_heard() {
+        let mut heard = vec![0; 20];
+        let items: Vec<usize> = (0..20).collect();
+        let work = |_: usize, item: &usize, tell: &dyn Fn(usize)| {
+            (0..*item).for_each(tell);
+            Ok(item * 2)
+        };
+        let done = each(&items, 3, work, |place, _| heard[place] += 1).expect("nothing fails");
+        assert_eq!(done, (0..20).map(|item| item * 2).collect::<Vec<_>>());
+        assert_eq!(heard, items);
+        assert!(each(&[], 3, work, |_, _| {}).expect("nothing to do").is_empty());
+    }
+
+    #[test]
+    fn as_many_run_at_a_time_as_there_are_jobs_and_no_more() {
+        // Three that wait for each other come through only when they run together; a fourth would be seen.
+        let (barrier, running) = (Barrier::new(3), Mutex::new((0, 0)));
+        let work = |_: usize, _: &usize, _: &dyn Fn(())| {
+            {
+                let mut running = running.lock().expect("no panic");
+                running.0 += 1;
+                running.1 = running.1.max(running.0);
+            }
+            barrier.wait();
+            running.lock().expect("no panic").0 -= 1;
+            Ok(())
+        };
+        each(&[0; 9], 3, work, |_, ()| {}).expect("nothing fails");
+        assert_eq!(running.lock().expect("no panic").1, 3);
+    }
+
+    #[test]
+    fn the_first_error_is_told_and_nothing_is_begun_after_one() {
+        let begun = AtomicUsize::new(0);
+        let work = |place: usize, _: &usize, _: &dyn Fn(())| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            let what = place.to_string();
+            if place < 2 { Ok(()) } else { Err(Error::Failed { what, words: String::new() }) }
+        };
+        let error = each(&[0; 9], 1, work, |_, ()| {}).expect_err("the third fails");
+        assert!(matches!(error, Error::Failed { what, .. } if what == "2"));
+        assert_eq!(begun.into_inner(), 3);
+    }
+}
