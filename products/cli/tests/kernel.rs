@@ -40,6 +40,10 @@ fn what_cannot_be_run_is_refused_before_anything_is_fetched() {
     assert!(refusal(tree(), &["run", "smoke", "--scale", "0"]).contains("0.01"));
     assert!(refusal(tree(), &["compare", "smoke", "--save"]).contains("--tuned"));
     assert!(refusal(tree(), &["bench", "smok"]).contains("no part 'smok'"));
+    assert!(
+        refusal(tree(), &["test", "--only", "smok2"]).contains("no test has 'smok2' in its name; there are smoke, ")
+    );
+    assert!(refusal(tree(), &["test", "--jobs", "0"]).contains("1..=64"));
     assert!(refusal(tree(), &["bench", "sync", "--all"]).contains("--all"));
 }
 

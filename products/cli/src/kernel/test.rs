@@ -46,6 +46,12 @@ impl Args {
 
 pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
     let tests = GuestTest::all(source)?;
+    if let Some(word) = &args.only {
+        let names: Vec<&str> = std::iter::once(SMOKE).chain(tests.iter().map(|test| test.name.as_str())).collect();
+        if !names.iter().any(|name| name.contains(word.as_str())) {
+            anyhow::bail!("no test has '{word}' in its name; there are {}", names.join(", "));
+        }
+    }
     let session = Session::begin()?;
     let outcome = all(&session, source, &tests, args);
     session.clear();
