@@ -38,6 +38,12 @@ impl Case {
         self.load(scenario).jobs.iter().filter(move |job| alone.is_none_or(|side| job.side == side))
     }
 
+    /// Whether no more than the seed differs.
+    #[must_use]
+    pub fn same_but_seed(&self, other: &Self) -> bool {
+        (&self.setup, self.load, self.alone) == (&other.setup, other.load, other.alone)
+    }
+
     /// In a few words, for progress.
     #[must_use]
     pub fn words(&self, scenario: &Scenario) -> String {

@@ -370,8 +370,7 @@ pub(crate) fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
 /// The first case of a boot with whatever seed: the places of these.
 fn seeds_of_first(cases: &[Open<'_>]) -> Vec<usize> {
     let Some((_, first)) = cases.first() else { return Vec::new() };
-    let same = |case: &Case| (&case.setup, case.load, case.alone) == (&first.setup, first.load, first.alone);
-    (0..cases.len()).filter(|place| same(cases[*place].1)).collect()
+    (0..cases.len()).filter(|place| cases[*place].1.same_but_seed(first)).collect()
 }
 
 /// Outcomes of a boot whose first case was not repeated: of all with the same setting that it has no figures, of others none.
@@ -382,22 +381,26 @@ fn not_repeated(cases: &[Open<'_>], why: &str) -> Vec<(usize, Outcome)> {
         .collect()
 }
 
-/// The cases in portions of a boot: of equal length for as many machines as there are, where they are worth a boot.
+/// The cases in portions of a boot: of equal length for as many machines as there are, where they are worth a boot. Seeds of
+/// the same load stay together where they fit, since they tell how far a repeat of the first may differ.
 fn boots<'a, 'b>(scenario: &Scenario, cases: &'a [Open<'b>], scale: f64, jobs: usize) -> Vec<&'a [Open<'b>]> {
-    let all_s: f64 = cases.iter().map(|(_, case)| case_s(scenario, case, scale)).sum();
-    let longest_s = (all_s / jobs.max(1) as f64).clamp(BOOT_S_MIN, BOOT_S_MAX);
+    let length_s = |cases: &[Open<'_>]| cases.iter().map(|(_, case)| case_s(scenario, case, scale)).sum::<f64>();
+    let longest_s = (length_s(cases) / jobs.max(1) as f64).clamp(BOOT_S_MIN, BOOT_S_MAX) * 1.001;
+    let fits = |portion: &[Open<'_>]| portion.len() <= CASES_MAX && length_s(portion) <= longest_s;
     let mut portions = Vec::new();
-    let (mut from, mut length_s) = (0, 0.0);
-    for (at, (_, case)) in cases.iter().enumerate() {
-        let this_s = case_s(scenario, case, scale);
-        if at > from && (at - from >= CASES_MAX || length_s + this_s > longest_s * 1.001) {
-            portions.push(&cases[from..at]);
-            (from, length_s) = (at, 0.0);
+    let (mut from, mut to) = (0, 0);
+    for seeds in cases.chunk_by(|(_, a), (_, b)| a.same_but_seed(b)) {
+        let step = if fits(seeds) { seeds.len() } else { 1 };
+        for case in seeds.chunks(step) {
+            if to > from && !fits(&cases[from..to + case.len()]) {
+                portions.push(&cases[from..to]);
+                from = to;
+            }
+            to += case.len();
         }
-        length_s += this_s;
     }
-    if from < cases.len() {
-        portions.push(&cases[from..]);
+    if from < to {
+        portions.push(&cases[from..to]);
     }
     portions
 }
@@ -440,6 +443,10 @@ mod tests {
         // Two machines share what one would do alone, unless it is not worth it.
         assert_eq!(lengths(boots(&scenario, &all[..4], 1.0, 2)), [2, 2]);
         assert_eq!(lengths(boots(&scenario, &all[..4], 0.01, 2)), [4]);
+        // Seeds of a load share a boot that holds them, though another load would still have room for some.
+        let two = cases(&scenario, &Setup { scheduler: "bfq".to_owned(), settings: Default::default() }, &[1, 2]);
+        let mixed: Vec<Open<'_>> = two.iter().enumerate().chain(all[..2].iter().copied()).collect();
+        assert_eq!(lengths(boots(&scenario, &mixed, 1.0, 1)), [2, 2]);
         // One that is longer than a boot should be still runs.
         assert_eq!(boots(&scenario, &all, 100.0, 1).len(), 11);
         assert_eq!(boots(&scenario, &all, 0.001, 1).len(), 1);
