@@ -19,6 +19,8 @@
 
 #include "probe.h"
 
+/* How long a device may be away at least. */
+#define AWAY_NS		1000000000ull
 #define PAGES_MAX	16
 #define WORDS		(PROBE_PAGE / sizeof(uint64_t))
 #define COMPLAINTS_MAX	10
@@ -173,15 +175,17 @@ static bool is_over(const struct job *job)
 	return job->options.stop_ns && now_ns() - job->begin_ns >= job->options.stop_ns;
 }
 
-/* False when the device did not come back in time. */
+/* False when the device did not come back in time: the job's, and a second at least, since a job may end while power is off. */
 static bool recover(struct verify *v)
 {
+	uint64_t since = now_ns();
+
 	do {
 		if (pread(v->job->fd, v->buffer, PROBE_PAGE, place(v, 0)) == PROBE_PAGE &&
 		    hold_to_promises(v))
 			return true;
 		think(1000000);
-	} while (!is_over(v->job));
+	} while (!is_over(v->job) || now_ns() - since < AWAY_NS);
 	return false;
 }
 
@@ -223,6 +227,8 @@ void job_run_verify(struct job *job)
 		die("get memory for", job->options.name);
 	if (!begin(&v))
 		die("write", job->options.path);
+	/* What looking at all of it took is not the job's time. */
+	job->begin_ns = now_ns();
 	while (!is_over(job) &&
 	       !(job->options.stop_bytes && job->issued_bytes >= job->options.stop_bytes)) {
 		uint64_t began = now_ns();
