@@ -60,10 +60,12 @@ down
 
 step "without power the pages at risk are lost: $lost so far; without flushes most writes are"
 up depth=32
-probe /dev/flash0 op=randwrite depth=32 stop=100000000 >/dev/null
-probe /dev/flash0 op=randwrite depth=32 stop=$((slower * 50000000)) >/dev/null &
+probe /dev/flash0 op=randwrite bytes=65536 depth=32 stop=100000000 >/dev/null
+before=$(counted writes)
+more() { [ "$(counted writes)" -gt $((before + 8)) ]; }
+probe /dev/flash0 op=randwrite bytes=65536 depth=32 stop=$((slower * 50000000)) >/dev/null &
 load=$!
-usleep $((slower * 20000))
+eventually more
 control power_cut 5
 wait $load
 [ "$(wc -l <"$device/lost")" -gt 5 ] || fail "lost: $(wc -l <"$device/lost")"
