@@ -175,7 +175,10 @@ static bool is_over(const struct job *job)
 	return job->options.stop_ns && now_ns() - job->begin_ns >= job->options.stop_ns;
 }
 
-/* False when the device did not come back in time: the job's, and a second at least, since a job may end while power is off. */
+/*
+ * False when the device did not come back in time: the job's, and a second at least, since a
+ * job may end while power is off.
+ */
 static bool recover(struct verify *v)
 {
 	uint64_t since = now_ns();

@@ -18,6 +18,7 @@ down() { write "$flash/remove" flash0 || fail 'the device stays'; }
 control() { write "$device/control" "$*" || fail "control $*"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 writing() { [ "$(counted writes)" -gt 100 ]; }
+
 lost=0
 for each in $schedulers; do
     up depth=16

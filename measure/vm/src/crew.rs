@@ -49,7 +49,8 @@ pub(crate) fn each<T: Sync, Told: Send, Done: Send>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Barrier, Mutex};
+    use std::sync::{Condvar, Mutex};
+    use std::time::Duration;
 
     use super::*;
     use crate::Error;
@@ -70,16 +71,16 @@ mod tests {
 
     #[test]
     fn as_many_run_at_a_time_as_there_are_jobs_and_no_more() {
-        // Three that wait for each other come through only when they run together; a fourth would be seen.
-        let (barrier, running) = (Barrier::new(3), Mutex::new((0, 0)));
+        // Those that wait for three to run go on only when they do; a fourth would be seen. (now, most)
+        let (running, changed) = (Mutex::new((0, 0)), Condvar::new());
         let work = |_: usize, _: &usize, _: &dyn Fn(())| {
-            {
-                let mut running = running.lock().expect("no panic");
-                running.0 += 1;
-                running.1 = running.1.max(running.0);
-            }
-            barrier.wait();
-            running.lock().expect("no panic").0 -= 1;
+            let mut counts = running.lock().expect("no panic");
+            counts.0 += 1;
+            counts.1 = counts.1.max(counts.0);
+            changed.notify_all();
+            let long = Duration::from_secs(5);
+            let (mut counts, _) = changed.wait_timeout_while(counts, long, |counts| counts.1 < 3).expect("no panic");
+            counts.0 -= 1;
             Ok(())
         };
         each(&[0; 9], 3, work, |_, ()| {}).expect("nothing fails");
