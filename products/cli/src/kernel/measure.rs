@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use brisk_results::{Document, Environment, Header, KernelReport, KernelScenario, SCHEMA_VERSION};
+use brisk_results::{Document, Environment, Header, KernelFidelity, KernelReport, KernelScenario, SCHEMA_VERSION};
 use brisk_vm::aims::{self, Aim};
 use brisk_vm::compare::{self, Found, Options};
 use brisk_vm::lab::Lab;
@@ -121,6 +121,7 @@ fn measured(
                 let scenario = other.with_context(|| format!("scenario {name}"))?;
                 let judged = judged.into_iter().flat_map(|judged| part.aims.iter().map(move |aim| (aim, judged)));
                 report.aims.extend(judged.map(|(aim, judged)| aims::judge(aim, judged, &scenario)));
+                way.took_no_time(place, kept(&scenario.fidelity));
                 report.scenarios.push(scenario);
             }
         }
@@ -174,12 +175,19 @@ fn refusals(scenario: &KernelScenario) -> String {
     told.join("; ")
 }
 
+/// Which part of the cases had been measured before.
+fn kept(fidelity: &KernelFidelity) -> f64 {
+    f64::from(fidelity.kept) / f64::from(fidelity.cases.max(1))
+}
+
 /// How far it is, by the guest's time.
 struct Way {
     begun: Instant,
     /// Length of each part, over that of all.
     shares: Vec<f64>,
     done: Cell<f64>,
+    /// What of it was there already: it says nothing of how fast the rest will go.
+    kept: Cell<f64>,
 }
 
 impl Way {
@@ -191,7 +199,7 @@ impl Way {
         };
         let all: f64 = parts.iter().map(length).sum();
         let shares = parts.iter().map(|part| length(part) / all.max(f64::MIN_POSITIVE)).collect();
-        Self { begun: Instant::now(), shares, done: Cell::new(0.0) }
+        Self { begun: Instant::now(), shares, done: Cell::new(0.0), kept: Cell::new(0.0) }
     }
 
     /// Of all, when `done` of a part are done.
@@ -200,13 +208,24 @@ impl Way {
         self.done.get()
     }
 
+    /// Of a part, so much was there before.
+    fn took_no_time(&self, place: usize, kept: f64) {
+        self.kept.set(self.kept.get() + kept * self.shares[place]);
+    }
+
     /// How long the rest will take, if it goes on like this; empty while nobody can know.
     fn left(&self) -> String {
-        let (done, took_s) = (self.done.get(), self.begun.elapsed().as_secs_f64());
-        if done < 0.02 || took_s < 10.0 || done >= 1.0 {
+        self.left_after(self.begun.elapsed())
+    }
+
+    /// The same, when it began so long ago.
+    fn left_after(&self, took: Duration) -> String {
+        let done = self.done.get();
+        let measured = done - self.kept.get();
+        if measured < 0.02 || took.as_secs() < 10 || done >= 1.0 {
             return String::new();
         }
-        format!("about {:.0} min left: ", (took_s * (1.0 - done) / done / 60.0).ceil())
+        format!("about {:.0} min left: ", (took.as_secs_f64() * (1.0 - done) / measured / 60.0).ceil())
     }
 }
 
@@ -216,8 +235,23 @@ mod tests {
 
     #[test]
     fn the_way_is_that_of_its_parts() {
-        let way = Way { begun: Instant::now(), shares: vec![0.25, 0.75], done: Cell::new(0.0) };
+        let way = way();
         assert_eq!((way.done(0, 0.5), way.done(0, 1.0), way.done(1, 1.0)), (0.125, 0.25, 1.0));
-        assert_eq!(way.left(), "", "nothing is left");
+        assert_eq!(way.left_after(Duration::from_secs(600)), "", "nothing is left");
+    }
+
+    #[test]
+    fn what_is_left_takes_as_long_as_what_was_measured_did() {
+        let way = way();
+        way.done(0, 1.0);
+        assert_eq!(way.left_after(Duration::from_secs(600)), "about 30 min left: ");
+        way.took_no_time(0, 0.5);
+        assert_eq!(way.left_after(Duration::from_secs(600)), "about 60 min left: ");
+        way.took_no_time(0, 0.5);
+        assert_eq!(way.left_after(Duration::from_secs(600)), "", "nothing was measured that would tell");
+    }
+
+    fn way() -> Way {
+        Way { begun: Instant::now(), shares: vec![0.25, 0.75], done: Cell::new(0.0), kept: Cell::new(0.0) }
     }
 }
