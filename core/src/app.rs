@@ -1,37 +1,54 @@
 //! Apps, and how much delay each tolerates.
 //!
-//! An app is the control group that its processes are in. What it tolerates decides who waits for whom: a person waits
-//! for an interactive app at every read; a stream has a buffer; nobody looks at work in the background; a batch only has
-//! to be done at some time. (Dissertation, chapter 6: applications are classified by their tolerance of delay.) A service
-//! is none of these: apps wait for its answers, so whoever delays it delays them.
+//! An app is the control group that its processes are in. Its tolerance decides about priority: each read of an interactive
+//! app delays its user; a stream has a buffer; background work is not visible; a batch has no deadline. (Dissertation, chapter
+//! 6: applications are classified by their tolerance of delay.) A service is none of these: apps wait for its answers, so its
+//! priority is not changed.
 //!
-//! Properties, each with a test: `the_first_rule_that_holds_gives_the_class`; `no_service_is_put_behind_unless_it_is_named`.
+//! Properties, each with a test: `the_first_rule_that_holds_gives_the_class`; `no_service_gets_a_lower_class_unless_it_is_named`.
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::Reason;
 use crate::knob::GroupSetting;
+use crate::reason::Reason;
 
-/// How the group is called of an app that is no control group but a session of processes: this, and the session's number.
+/// Prefix of the group name of an app that is a session of processes and no control group; the session number follows.
 pub const SESSION: &str = "session-";
 
 /// How much delay an app tolerates, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
-    /// Apps wait for what it does: its priority is nobody's to change.
+    /// A service: apps wait for its answers, so its priority is not changed.
     System,
-    /// A person waits for it.
+    /// The user waits for it.
     Interactive,
-    /// It reads or writes steadily, ahead of when that is needed.
+    /// It reads or writes steadily into a buffer.
     Streaming,
-    /// Nobody waits for it now.
+    /// Its work is not visible now.
     Background,
-    /// It is to be done at some time: installs, backups, indexing.
+    /// Work without a deadline: installs, backups, indexing.
     Batch,
 }
 
-/// What a group is to the system.
+impl Tolerance {
+    /// All classes, with their names as in records.
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::System, "system"),
+        (Self::Interactive, "interactive"),
+        (Self::Streaming, "streaming"),
+        (Self::Background, "background"),
+        (Self::Batch, "batch"),
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// Role of a group in the system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -44,20 +61,20 @@ pub enum Role {
     Other,
 }
 
-/// What is known of an app before it is classified.
+/// Facts about an app by which it is classified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppFacts {
     /// Name of its control group.
     pub group: String,
     /// Its id, such as `org.gnome.Evince`, as far as the group's name tells.
     pub id: String,
-    /// It was launched and has not come to rest.
+    /// It is being launched.
     pub launching: bool,
-    /// It has the focus; `None` where nobody says.
+    /// It is in the foreground; `None` where the system does not tell.
     pub focused: Option<bool>,
     /// It runs under a user's session rather than the system's.
     pub of_user: bool,
-    /// What it is to the system.
+    /// Its role.
     pub role: Role,
     /// Its service manager has put it where background work goes (`background.slice`, systemd.special(7)).
     pub in_background: bool,
@@ -78,7 +95,7 @@ pub struct App {
     pub group: String,
     /// Its id.
     pub id: String,
-    /// It was launched and has not come to rest.
+    /// It is being launched.
     pub launching: bool,
     /// What it tolerates.
     pub tolerance: Tolerance,
@@ -172,6 +189,13 @@ mod tests {
     }
 
     #[test]
+    fn every_class_has_its_name() {
+        for (tolerance, name) in Tolerance::ALL {
+            assert_eq!((tolerance.name(), serde_json::to_value(tolerance).expect("JSON").as_str()), (name, Some(name)));
+        }
+    }
+
+    #[test]
     fn a_pattern_names_what_it_says() {
         for (pattern, name, named) in [
             ("dbus", "dbus", true),
@@ -192,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_service_is_put_behind_unless_it_is_named(
+        fn no_service_gets_a_lower_class_unless_it_is_named(
             group in "[a-z]{1,8}(\\.service|\\.scope)?",
             of_user in any::<bool>(),
             focused in prop::option::of(any::<bool>()),

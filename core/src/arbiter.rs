@@ -1,217 +1,302 @@
-//! Who gets a knob when several want it.
+//! Resolves what engines request into one value for each knob and a list of actions that do not contradict each other.
 //!
-//! Rules, first before last; the one that decided is part of the outcome:
+//! Levels. The first rule that holds decides, and is part of the outcome:
 //!
-//! 1. `fixed_choice`: what the person fixed in the configuration stands.
-//! 2. `delay_before_energy`: somebody who waits goes before a battery.
-//! 3. `order_of_engines`: among equals the engine that is named first in the configuration.
-//! 4. `only_wish`: nobody else wants it.
+//! 1. `fixed_choice`: a value that the configuration fixes.
+//! 2. `delay_before_energy`: a request for the latency of the foreground before one for energy.
+//! 3. `order_of_engines`: the engine that the configuration names first.
+//! 4. `only_request`: no other engine requests the knob.
 //!
-//! A tunable of a scheduler is dropped unless that scheduler is the one that won (`tunable_without_scheduler`), or stays in
-//! force because nobody wants another.
+//! A tunable of a scheduler is dropped when another scheduler is in force (`tunable_without_scheduler`).
 //!
-//! Properties: each knob has one value; the outcome does not depend on the order of wishes; every value was wished for or
-//! fixed.
+//! Edges. All that are requested happen, except:
+//!
+//! 1. `protected`: what takes from an app that the person protects (class `system` in the configuration) is dropped.
+//! 2. `delay_before_energy`, `order_of_engines`: of two actions on one group, one of which favours the app and the other
+//!    takes from it, the one that these rules put first happens; of one engine, what favours the app.
+//! 3. `app_ends`: whatever else takes from an app that is to be ended is dropped.
+//!
+//! Properties: `each_knob_has_one_value_whatever_the_order`; `every_outcome_was_requested_or_fixed`;
+//! `no_app_is_favoured_and_taken_from_at_once`; `nothing_is_taken_from_a_protected_app`; `actions_do_not_depend_on_the_order`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Device, Objective, Reason, Wish};
+use crate::action::{Action, Once, Setting};
+use crate::decision::{Objective, Request};
+use crate::device::Device;
 use crate::knob::{Knob, QueueSetting};
+use crate::reason::Reason;
 
-/// A wish with the engine that has it.
+/// Requester of a value that the configuration fixes.
+pub const CONFIG: &str = "config";
+
+/// A request with the engine that made it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Name of the engine.
     pub engine: String,
-    /// What it wishes.
-    pub wish: Wish,
+    /// What it requests.
+    pub request: Request,
 }
 
-/// The value that a knob is to have.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Resolved {
-    /// The knob.
-    pub knob: Knob,
-    /// Its value.
+/// The rule that decided; see the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The configuration fixes the value.
+    FixedChoice,
+    /// Latency of the foreground goes before energy.
+    DelayBeforeEnergy,
+    /// The engine that the configuration names first.
+    OrderOfEngines,
+    /// No other engine requests it.
+    #[serde(alias = "only_wish")]
+    OnlyRequest,
+    /// Dropped: another scheduler is in force than the one that has the tunable.
+    TunableWithoutScheduler,
+    /// Dropped: the person protects the app.
+    Protected,
+    /// Dropped: the app is to be ended anyway.
+    AppEnds,
+    /// A rule of another version of brisk, in a record.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Rule {
+    /// Its name, as in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FixedChoice => "fixed_choice",
+            Self::DelayBeforeEnergy => "delay_before_energy",
+            Self::OrderOfEngines => "order_of_engines",
+            Self::OnlyRequest => "only_request",
+            Self::TunableWithoutScheduler => "tunable_without_scheduler",
+            Self::Protected => "protected",
+            Self::AppEnds => "app_ends",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A request that another one went before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "RecordedLoser")]
+pub struct Overruled {
+    /// The engine.
+    pub engine: String,
+    /// The value that it requested, or the name of the action.
     pub value: String,
-    /// Whose it is: an engine, or `config`.
+}
+
+/// Both forms in which records have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RecordedLoser {
+    Pair(String, String),
+    Named { engine: String, value: String },
+}
+
+impl From<RecordedLoser> for Overruled {
+    fn from(recorded: RecordedLoser) -> Self {
+        match recorded {
+            RecordedLoser::Pair(engine, value) | RecordedLoser::Named { engine, value } => Self { engine, value },
+        }
+    }
+}
+
+/// A level ([`Setting`]) or an edge ([`Once`]) with what decided about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resolved<T> {
+    /// The level or edge.
+    #[serde(flatten)]
+    pub what: T,
+    /// Requester: an engine, or [`CONFIG`].
     pub engine: String,
     /// The rule that decided.
-    pub rule: String,
-    /// Why that engine wants it.
+    pub rule: Rule,
+    /// Why it is requested.
     pub reason: Reason,
-    /// Who wanted something else: engine and value.
-    pub over: Vec<(String, String)>,
+    /// Requests that it went before; of a dropped one, the request that went before it.
+    #[serde(default)]
+    pub over: Vec<Overruled>,
 }
 
-/// Decides. `fixed` is the person's choice; `engines` is their order; `devices` says which scheduler is in force where nobody
-/// wants one. The outcome is in the order in which knobs are to be written.
+/// The outcome.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resolution {
+    /// The value of each knob that is to have one, in the order in which knobs are to be written.
+    pub settings: Vec<Resolved<Setting>>,
+    /// Levels that are not to be written, with the rule that dropped them.
+    pub dropped_settings: Vec<Resolved<Setting>>,
+    /// What is to happen, in the order of execution.
+    pub actions: Vec<Resolved<Once>>,
+    /// What is not to happen, with the rule that dropped it.
+    pub dropped_actions: Vec<Resolved<Once>>,
+}
+
+/// What the person decided.
+#[derive(Debug, Clone, Copy)]
+pub struct Person<'a> {
+    /// Values that the configuration fixes.
+    pub fixed: &'a BTreeMap<Knob, String>,
+    /// Groups of apps from which nothing may be taken.
+    pub protected: &'a BTreeSet<String>,
+}
+
+/// Decides. `engines` is their order; `devices` says which scheduler is in force where no engine requests one.
 #[must_use]
-pub fn resolve(
-    fixed: &BTreeMap<Knob, String>,
-    engines: &[&str],
-    claims: &[Claim],
-    devices: &[Device],
-) -> Vec<Resolved> {
-    let mut by_knob: BTreeMap<&Knob, Vec<&Claim>> = BTreeMap::new();
+pub fn resolve(person: Person<'_>, engines: &[&str], claims: &[Claim], devices: &[Device]) -> Resolution {
+    let (mut levels, mut edges) = (Vec::new(), Vec::new());
     for claim in claims {
-        by_knob.entry(&claim.wish.knob).or_default().push(claim);
-    }
-    let place = |claim: &Claim| engines.iter().position(|engine| *engine == claim.engine).unwrap_or(engines.len());
-    let mut resolved: Vec<Resolved> = Vec::new();
-    for (knob, value) in fixed {
-        let over = by_knob.remove(knob).unwrap_or_default();
-        let reason = Reason::rule("fixed_choice");
-        let over = over.into_iter().filter(|claim| claim.wish.value != *value).map(other).collect();
-        resolved.push(Resolved {
-            knob: knob.clone(),
-            value: value.clone(),
-            engine: "config".to_owned(),
-            rule: "fixed_choice".to_owned(),
-            reason,
-            over,
-        });
-    }
-    for (knob, mut claims) in by_knob {
-        claims.sort_by(|a, b| {
-            let key = |claim: &Claim| (claim.wish.objective, place(claim));
-            key(a).cmp(&key(b)).then_with(|| (&a.engine, &a.wish.value).cmp(&(&b.engine, &b.wish.value)))
-        });
-        let Some((won, others)) = claims.split_first() else { continue };
-        let rule = match others.first() {
-            None => "only_wish",
-            Some(next) if won.wish.objective == Objective::Delay && next.wish.objective != Objective::Delay => {
-                "delay_before_energy"
-            }
-            Some(_) => "order_of_engines",
+        let by = By {
+            objective: claim.request.objective,
+            place: engines.iter().position(|engine| *engine == claim.engine).unwrap_or(engines.len()),
+            claim,
         };
+        match &claim.request.action {
+            Action::Set(setting) => levels.push((setting, by)),
+            Action::Once(once) => edges.push((once, by)),
+        }
+    }
+    let (settings, dropped_settings) = resolve_levels(person.fixed, levels, devices);
+    let (actions, dropped_actions) = resolve_edges(person.protected, edges);
+    Resolution { settings, dropped_settings, actions, dropped_actions }
+}
+
+/// Who requests something, in the order of precedence.
+#[derive(Clone, Copy)]
+struct By<'a> {
+    objective: Objective,
+    place: usize,
+    claim: &'a Claim,
+}
+
+impl By<'_> {
+    fn precedence(&self) -> (Objective, usize, &str) {
+        (self.objective, self.place, &self.claim.engine)
+    }
+
+    /// The rule by which this one goes before `next`.
+    fn rule_over(&self, next: &Self) -> Rule {
+        if self.objective < next.objective { Rule::DelayBeforeEnergy } else { Rule::OrderOfEngines }
+    }
+
+    fn resolved<T>(&self, what: T, rule: Rule, over: Vec<Overruled>) -> Resolved<T> {
+        Resolved { what, engine: self.claim.engine.clone(), rule, reason: self.claim.request.reason.clone(), over }
+    }
+
+    fn overruled(&self, value: &str) -> Overruled {
+        Overruled { engine: self.claim.engine.clone(), value: value.to_owned() }
+    }
+}
+
+type Kept<T> = (Vec<Resolved<T>>, Vec<Resolved<T>>);
+
+fn resolve_levels(
+    fixed: &BTreeMap<Knob, String>,
+    levels: Vec<(&Setting, By<'_>)>,
+    devices: &[Device],
+) -> Kept<Setting> {
+    let mut by_knob: BTreeMap<&Knob, Vec<(&Setting, By<'_>)>> = BTreeMap::new();
+    for level in levels {
+        by_knob.entry(&level.0.knob).or_default().push(level);
+    }
+    let losers = |claims: &[(&Setting, By<'_>)], value: &str| {
+        let others = claims.iter().filter(|(setting, _)| setting.value != value);
+        others.map(|(setting, by)| by.overruled(&setting.value)).collect()
+    };
+    let mut resolved: Vec<Resolved<Setting>> = Vec::new();
+    for (knob, value) in fixed {
+        let claims = by_knob.remove(knob).unwrap_or_default();
         resolved.push(Resolved {
-            knob: knob.clone(),
-            value: won.wish.value.clone(),
-            engine: won.engine.clone(),
-            rule: rule.to_owned(),
-            reason: won.wish.reason.clone(),
-            over: others.iter().filter(|claim| claim.wish.value != won.wish.value).map(|claim| other(claim)).collect(),
+            what: Setting { knob: knob.clone(), value: value.clone() },
+            engine: CONFIG.to_owned(),
+            rule: Rule::FixedChoice,
+            reason: Reason::rule("fixed_choice"),
+            over: losers(&claims, value),
         });
+    }
+    for mut claims in by_knob.into_values() {
+        claims.sort_by(|(a, a_by), (b, b_by)| (a_by.precedence(), &a.value).cmp(&(b_by.precedence(), &b.value)));
+        let Some((&(won, by), others)) = claims.split_first() else { continue };
+        let rule = others.first().map_or(Rule::OnlyRequest, |(_, next)| by.rule_over(next));
+        resolved.push(by.resolved(won.clone(), rule, losers(others, &won.value)));
     }
     let schedulers: BTreeMap<String, String> = devices
         .iter()
         .filter_map(|device| Some((device.name.clone(), device.original(&QueueSetting::Scheduler)?.to_owned())))
-        .chain(resolved.iter().filter_map(|found| match &found.knob {
-            Knob::Queue { device, setting: QueueSetting::Scheduler } => Some((device.clone(), found.value.clone())),
+        .chain(resolved.iter().filter_map(|found| match &found.what.knob {
+            Knob::Queue { device, setting: QueueSetting::Scheduler } => {
+                Some((device.clone(), found.what.value.clone()))
+            }
             _ => None,
         }))
         .collect();
-    resolved.retain(|found| match &found.knob {
+    let is_in_force = |found: &Resolved<Setting>| match &found.what.knob {
         Knob::Queue { device, setting: QueueSetting::Tunable { scheduler, .. } } => {
             schedulers.get(device) == Some(scheduler)
         }
         _ => true,
-    });
-    resolved.sort_by(|a, b| a.knob.cmp(&b.knob));
-    resolved
+    };
+    resolved.sort_by(|a, b| a.what.knob.cmp(&b.what.knob));
+    let (kept, mut dropped): Kept<Setting> = resolved.into_iter().partition(is_in_force);
+    dropped.iter_mut().for_each(|found| found.rule = Rule::TunableWithoutScheduler);
+    (kept, dropped)
 }
 
-fn other(claim: &Claim) -> (String, String) {
-    (claim.engine.clone(), claim.wish.value.clone())
+fn resolve_edges(protected: &BTreeSet<String>, edges: Vec<(&Once, By<'_>)>) -> Kept<Once> {
+    let (mut kept, mut dropped): Kept<Once> = (Vec::new(), Vec::new());
+    let mut by_group: BTreeMap<&str, Vec<(&Once, By<'_>)>> = BTreeMap::new();
+    for edge in edges {
+        by_group.entry(edge.0.group()).or_default().push(edge);
+    }
+    for (group, mut claims) in by_group {
+        let is_protected = protected.contains(group);
+        // Within one engine what favours the app comes first.
+        claims.sort_by(|(a, a_by), (b, b_by)| {
+            let key = |once: &Once, by: &By<'_>| (by.objective, by.place, !once.favours_the_app());
+            key(a, a_by).cmp(&key(b, b_by)).then_with(|| (&a_by.claim.engine, a).cmp(&(&b_by.claim.engine, b)))
+        });
+        let first = claims.iter().find(|(once, _)| once.favours_the_app() || !is_protected).copied();
+        let ends = first.is_some_and(|(once, _)| !once.favours_the_app())
+            && claims.iter().any(|(once, _)| matches!(once, Once::EndApp { .. }));
+        let mut of_group: Vec<(Resolved<Once>, By<'_>)> = Vec::new();
+        for (once, by) in claims {
+            let lost = match first {
+                _ if is_protected && !once.favours_the_app() => Some((Rule::Protected, None)),
+                Some((won, won_by)) if won.favours_the_app() != once.favours_the_app() => {
+                    Some((won_by.rule_over(&by), Some((won, won_by))))
+                }
+                _ if ends && !matches!(once, Once::EndApp { .. }) => Some((Rule::AppEnds, None)),
+                _ => None,
+            };
+            if let Some((rule, winner)) = lost {
+                let over = winner.map(|(won, won_by)| won_by.overruled(won.name())).into_iter().collect();
+                dropped.push(by.resolved(once.clone(), rule, over));
+            } else if let Some((known, known_by)) =
+                of_group.iter_mut().find(|(known, _)| known.what.name() == once.name())
+            {
+                // Of two of a kind the first happens; the ranges and sizes of the others are no more than that.
+                known.rule = if known.rule == Rule::OnlyRequest { known_by.rule_over(&by) } else { known.rule };
+                if known.what != *once {
+                    known.over.push(by.overruled(once.name()));
+                }
+            } else {
+                of_group.push((by.resolved(once.clone(), Rule::OnlyRequest, Vec::new()), by));
+            }
+        }
+        kept.extend(of_group.into_iter().map(|(resolved, _)| resolved));
+    }
+    let order =
+        |resolved: &mut Vec<Resolved<Once>>| resolved.sort_by(|a, b| (&a.what, &a.engine).cmp(&(&b.what, &b.engine)));
+    order(&mut kept);
+    order(&mut dropped);
+    (kept, dropped)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const ENGINES: [&str; 2] = ["smartio", "smartstorage"];
-
-    fn claim(engine: &str, setting: QueueSetting, value: &str, objective: Objective) -> Claim {
-        let knob = Knob::queue("mmcblk0", setting);
-        let reason = Reason::rule("test");
-        Claim { engine: engine.to_owned(), wish: Wish { knob, value: value.to_owned(), objective, reason } }
-    }
-
-    fn outcome(fixed: &[(&str, &str)], claims: &[Claim]) -> Vec<(String, String, String, String)> {
-        let fixed = fixed.iter().map(|(knob, value)| (knob.parse().expect("a knob"), (*value).to_owned())).collect();
-        let device = Device {
-            name: "mmcblk0".to_owned(),
-            originals: vec![("scheduler".to_owned(), "mq-deadline".to_owned())],
-            ..Device::default()
-        };
-        let resolved = resolve(&fixed, &ENGINES, claims, &[device]);
-        resolved.into_iter().map(|r| (r.knob.to_string(), r.value, r.engine, r.rule)).collect()
-    }
-
-    #[test]
-    fn each_rule_decides_where_those_before_it_do_not() {
-        use Objective::{Delay, Energy};
-        let scheduler = QueueSetting::Scheduler;
-        let delay = claim("smartstorage", scheduler.clone(), "bfq", Delay);
-        let energy = claim("smartio", scheduler.clone(), "none", Energy);
-        let same = claim("smartio", scheduler.clone(), "kyber", Delay);
-        let chosen = [("queue/mmcblk0/scheduler", "mq-deadline")];
-        let cases = [
-            (&chosen[..], vec![delay.clone()], "mq-deadline", "fixed_choice"),
-            (&[], vec![energy.clone(), delay.clone()], "bfq", "delay_before_energy"),
-            (&[], vec![delay.clone(), same], "kyber", "order_of_engines"),
-            (&[], vec![energy], "none", "only_wish"),
-        ];
-        for (fixed, claims, value, rule) in cases {
-            let found = outcome(fixed, &claims);
-            assert_eq!((found.len(), found[0].1.as_str(), found[0].3.as_str()), (1, value, rule));
-        }
-    }
-
-    #[test]
-    fn a_tunable_goes_with_its_scheduler() {
-        let tunable = claim("smartio", QueueSetting::tunable("mq-deadline", "fifo_batch"), "1", Objective::Delay);
-        assert_eq!(outcome(&[], std::slice::from_ref(&tunable)).len(), 1);
-        let other = claim("smartstorage", QueueSetting::Scheduler, "bfq", Objective::Energy);
-        let found = outcome(&[], &[tunable, other]);
-        assert_eq!(found.iter().map(|f| f.1.as_str()).collect::<Vec<_>>(), ["bfq"]);
-    }
-
-    #[test]
-    fn who_lost_is_named() {
-        let claims = [
-            claim("smartstorage", QueueSetting::ReadAheadKb, "128", Objective::Energy),
-            claim("smartio", QueueSetting::ReadAheadKb, "512", Objective::Delay),
-        ];
-        let resolved = resolve(&BTreeMap::new(), &ENGINES, &claims, &[]);
-        assert_eq!(resolved[0].over, [("smartstorage".to_owned(), "128".to_owned())]);
-    }
-
-    fn claims() -> impl Strategy<Value = Vec<Claim>> {
-        let setting = prop_oneof![
-            Just(QueueSetting::Scheduler),
-            Just(QueueSetting::NrRequests),
-            Just(QueueSetting::tunable("bfq", "low_latency")),
-        ];
-        let objective = prop_oneof![Just(Objective::Delay), Just(Objective::Energy)];
-        let one = (0..3usize, setting, "[a-c]", objective).prop_map(|(engine, setting, value, objective)| {
-            claim(["smartio", "smartstorage", "mars"][engine], setting, &value, objective)
-        });
-        prop::collection::vec(one, 0..8)
-    }
-
-    proptest! {
-        #[test]
-        fn each_knob_has_one_value_whatever_the_order(claims in claims(), seed in any::<u64>()) {
-            let first = resolve(&BTreeMap::new(), &ENGINES, &claims, &[]);
-            let mut turned = claims.clone();
-            if !turned.is_empty() {
-                let by = (seed as usize) % turned.len();
-                turned.rotate_left(by);
-            }
-            let second = resolve(&BTreeMap::new(), &ENGINES, &turned, &[]);
-            let what = |found: &[Resolved]| found.iter().map(|f| (f.knob.clone(), f.value.clone(), f.engine.clone())).collect::<Vec<_>>();
-            prop_assert_eq!(what(&first), what(&second));
-            let mut knobs: Vec<_> = first.iter().map(|f| &f.knob).collect();
-            knobs.dedup();
-            prop_assert_eq!(knobs.len(), first.len());
-            for found in &first {
-                prop_assert!(claims.iter().any(|c| c.wish.knob == found.knob && c.wish.value == found.value));
-            }
-        }
-    }
-}
+mod tests;

@@ -1,17 +1,21 @@
-//! What happened on the machine, told by the kernel or by a person.
+//! What happened on the machine, by the kernel, by a person or by brisk itself.
+
+use crate::action::Once;
+use crate::knob::Knob;
+use crate::outcome::Outcome;
 
 use serde::{Deserialize, Serialize};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When, CLOCK_MONOTONIC.
+    /// Time, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// What.
+    /// Kind.
     pub kind: EventKind,
 }
 
-/// What can happen.
+/// Kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -21,55 +25,63 @@ pub enum EventKind {
         /// Name of its control group.
         group: String,
     },
-    /// It came to rest, or took too long to be called a launch.
+    /// The launch ended: the app came to rest, or took too long.
     LaunchEnded {
         /// Name of its control group.
         group: String,
     },
-    /// It is gone.
+    /// The app ended.
     AppGone {
         /// Name of its control group.
         group: String,
     },
-    /// Another app has the focus.
+    /// An app came to the foreground.
     Focused {
         /// Name of its control group.
         group: String,
     },
-    /// A device came.
+    /// A device appeared.
     DeviceCame {
         /// Kernel name.
         device: String,
     },
-    /// A device went.
+    /// A device disappeared.
     DeviceGone {
         /// Kernel name.
         device: String,
     },
-    /// Somebody else changed a knob that brisk had set: it is theirs now.
-    TakenOver {
-        /// The knob's text.
-        knob: String,
-        /// What stands there.
+    /// A knob that brisk had set was changed externally: brisk leaves it alone from now on.
+    #[serde(alias = "taken_over")]
+    ChangedExternally {
+        /// The knob.
+        knob: Knob,
+        /// Its value now.
         found: String,
     },
-    /// A value that was written is not what the kernel shows, or was refused.
+    /// A value was refused by the kernel, or is not what the kernel shows after the write.
     Refused {
-        /// The knob's text.
-        knob: String,
-        /// Why.
+        /// The knob.
+        knob: Knob,
+        /// Reason.
         why: String,
     },
-    /// Tasks stood still for want of storage or memory for longer than the trigger allows.
+    /// An edge that an engine had requested was dealt with.
+    Performed {
+        /// The edge.
+        once: Once,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// Tasks stalled on storage or memory for longer than the trigger allows.
     Pressure {
         /// `io` or `memory`.
         resource: String,
     },
-    /// The machine was suspended, or stood still: what was measured across is void.
+    /// The machine was suspended or stopped, or its clock was set: rates across the gap are void.
     Resumed {
-        /// For how long, by the clock on the wall.
+        /// Length of the gap, by the wall clock.
         gap_ms: u64,
     },
-    /// The configuration is another one.
+    /// The configuration was read again.
     Configured,
 }

@@ -1,25 +1,33 @@
-//! The words that all parts of brisk share.
+//! The vocabulary that all parts of brisk share.
 //!
-//! Nothing here reads a file, a clock or the environment: what enters is a value, what leaves is a value.
+//! Nothing here reads a file, a clock or the environment: values in, values out.
 //!
+//! - [`action`]: what brisk can do to a machine: levels and edges.
 //! - [`app`]: apps, and how much delay each tolerates.
-//! - [`arbiter`]: who gets a knob when several want it.
-//! - [`causes`]: an error with what led to it.
-//! - [`decision`]: what engines see, what they wish for, and why.
-//! - [`energy`]: what is assumed of energy where nothing measures it.
+//! - [`arbiter`]: resolves what several engines request.
+//! - [`causes`]: an error with its sources, in one line.
+//! - [`decision`]: what engines see and what they request.
+//! - [`device`]: block devices as engines see them.
+//! - [`energy`]: assumptions about energy where nothing measures it.
 //! - [`event`]: what happened on the machine.
-//! - [`knob`]: what can be set, under one name each.
+//! - [`knob`]: settings of the machine, under one name each.
+//! - [`outcome`]: what became of a requested action.
+//! - [`reason`]: why something was decided.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
 //! - [`units`]: sizes, durations and rates as people write and read them.
-//! - [`stats`]: the few statistics that brisk reports, each with its interval.
+//! - [`stats`]: the statistics that brisk reports, each with its interval.
 
+pub mod action;
 pub mod app;
 pub mod arbiter;
 pub mod causes;
 pub mod decision;
+pub mod device;
 pub mod energy;
 pub mod event;
 pub mod knob;
+pub mod outcome;
+pub mod reason;
 pub mod snapshot;
 pub mod stats;
 pub mod units;

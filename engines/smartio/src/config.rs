@@ -1,10 +1,10 @@
-//! What can be chosen about this engine.
+//! Configuration of this engine.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::setup::Profile;
+use crate::profile::Profile;
 
 /// How the engine works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,30 +23,30 @@ pub enum Mode {
 pub struct Config {
     /// How it works.
     pub mode: Mode,
-    /// Reads that take less than this on average need no help. A launch always gets it.
+    /// Reads with a mean latency below this need no settings. A launch always gets them.
     pub read_delay_aim_ms: f64,
-    /// How long a write may be held back by reads of higher priority (the paper's time slice: 100 ms).
+    /// How long a write may be deferred by reads of higher priority (the paper's time slice: 100 ms).
     pub writes_wait_max_ms: u32,
     /// Whether apps that are launched get the I/O class `launching_priority`.
     pub boost_launches: bool,
-    /// Write throughput that a set-up has to leave, in percent of the default's, for `brisk study frontier` to choose it.
+    /// Minimum write throughput of a profile, in percent of the default's, for `brisk study frontier` to choose it.
     pub write_throughput_min_percent: f64,
-    /// Writes below this rate disturb nobody.
+    /// Writes below this rate are ignored.
     pub writes_min_per_s: f64,
-    /// Reads below this rate are not waited for.
+    /// Reads below this rate are ignored.
     pub reads_min_per_s: f64,
-    /// An app waits for storage when it stood still for it for this share of the time.
+    /// An app waits for storage when it stalled on it for this share of the time.
     pub stall_min_percent: f64,
-    /// Least time between two changes of a knob.
+    /// Minimum dwell time between two changes of a knob.
     pub dwell_ms: u64,
-    /// How long the set-up stays after nobody waits any more.
+    /// Hold-off: how long settings stay after the last need.
     pub hold_ms: u64,
-    /// How long a device is left alone after a set-up did not help; doubled each time, up to a day.
+    /// Back-off after settings did not help; doubled each time, up to a day.
     pub retry_after_s: u64,
     /// I/O class and level of apps that are launched, and of apps in front that wait, as ionice(1) takes them.
     pub launching_priority: String,
-    /// The same for apps in the background while somebody waits. Not `idle` by default: what waits for a journal commit
-    /// waits for the data that all apps wrote before it.
+    /// The same for background apps while the foreground waits. Not `idle` by default: a journal commit waits for the data that
+    /// all apps wrote before it.
     pub background_priority: String,
     /// The same for batches.
     pub batch_priority: String,
@@ -55,7 +55,7 @@ pub struct Config {
     pub launching_weight: u32,
     /// The same for apps in the background and batches.
     pub background_weight: u32,
-    /// What was measured, by model of device.
+    /// Measured profiles, by model of device.
     pub profiles: BTreeMap<String, Profile>,
 }
 

@@ -1,41 +1,41 @@
-//! Whether a set-up helps: reads with it and without, at about the same rate of writes.
+//! Whether settings help: read latency and throughput with them and without, at about the same rate of writes.
 //!
-//! A sample is one interval in which both reads and writes went to the device and nothing was switched. Samples are kept
-//! apart by the octave of the write rate, with the set-up and without; so like is compared with like. The kernel's read time
-//! begins when a request has got its tag, and what waits for a tag does not show in it: therefore more reads a second count as
-//! help, too.
+//! A sample is one interval in which both reads and writes went to the device and no setting changed. Samples are grouped by
+//! the octave of the write rate, with the settings and without, so that only similar loads are compared. The kernel's read
+//! time begins when a request has got its tag, and does not include the wait for a tag: therefore more reads a second count
+//! as help too.
 
 use std::collections::BTreeMap;
 
-use brisk_core::decision::Reason;
+use brisk_core::reason::Reason;
 use brisk_core::snapshot::DiskRates;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 
-/// Samples without the set-up, and with it, before anything is said.
+/// Minimum number of samples without the settings, and with them, for a verdict.
 const SAMPLES_WITHOUT: u32 = 4;
 const SAMPLES_WITH: u32 = 8;
-/// What counts as a difference.
+/// Smallest difference that counts.
 const HELP_SHARE: f64 = 0.05;
 /// Weight of the newest sample in a running mean.
 const NEWEST: f64 = 0.25;
-/// The longest time for which a device is left alone.
+/// Longest back-off.
 const LEFT_ALONE_MAX_S: u64 = 86_400;
 
-/// What a set-up did on one device.
+/// Effect of the settings on one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Effect {
     /// By octave of the write rate in bytes a second.
     pub octaves: BTreeMap<u8, Pair>,
-    /// Until when the device is left alone, CLOCK_MONOTONIC.
+    /// End of the back-off, CLOCK_MONOTONIC.
     pub left_alone_until_ns: Option<u64>,
-    /// How often it was.
+    /// Number of back-offs.
     pub times: u32,
 }
 
-/// Reads without and with the set-up.
+/// Reads without and with the settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// Without.
@@ -65,13 +65,12 @@ impl Tally {
 }
 
 impl Effect {
-    /// Whether the device is left alone now.
+    /// Whether the device is in back-off.
     pub(crate) fn is_left_alone(&self, now_ns: u64) -> bool {
         self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
     }
 
-    /// Counts what happened in an interval with the set-up, or without. Gives a reason when that shows that it does not
-    /// help: then the device is left alone from now on.
+    /// Adds an interval with the settings, or without. Gives a reason when they turn out not to help: then a back-off begins.
     pub(crate) fn learn(&mut self, config: &Config, rates: &DiskRates, with: bool, now_ns: u64) -> Option<Reason> {
         let read_ms = rates.read.latency_ms_mean.filter(|ms| ms.is_finite())?;
         let reads_per_s = rates.read.requests_per_s;

@@ -15,11 +15,12 @@
 //! What no stock scheduler can do is a note in the decision: the eight levels within a class, one queue for each process,
 //! and a concurrency parameter for each of the four kinds of load.
 
-use brisk_core::decision::{Decision, Objective, Observed, Reason};
+use brisk_core::decision::{Decision, Objective, Observed};
+use brisk_core::reason::Reason;
 
 use crate::State;
-use crate::setup::Setup;
-use crate::wishes::Wishes;
+use crate::profile::QueueSettings;
+use crate::requests::Requests;
 
 /// The paper's time slice.
 pub(crate) const SLICE_MS: u32 = 100;
@@ -31,30 +32,30 @@ const QUANTUM: u32 = 8;
 const SEQUENTIAL_READS: u32 = 2;
 
 /// The paper's parameters, in mq-deadline's terms.
-pub(crate) fn setup() -> Setup {
+pub(crate) fn setup() -> QueueSettings {
     let tunables = [
         ("async_depth", QUANTUM),
         ("fifo_batch", SEQUENTIAL_READS),
         ("prio_aging_expire", SLICE_MS),
         ("writes_starved", READS_PER_SLICE),
     ];
-    Setup {
+    QueueSettings {
         scheduler: Some("mq-deadline".to_owned()),
         priorities: true,
         tunables: tunables.map(|(name, value)| (name.to_owned(), value.to_string())).into(),
-        ..Setup::default()
+        ..QueueSettings::default()
     }
 }
 
 pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> {
-    let mut wishes = Wishes::new(&state.refused);
+    let mut requests = Requests::new(&state.refused);
     let mut notes = Vec::new();
     let reason = Reason::rule("reads_before_writes").word("source", "dissertation 4.4.1");
     for device in observed.devices {
-        if wishes.kernel_scheduler(device, None, SLICE_MS, Objective::Delay, &reason) {
+        if requests.kernel_scheduler(device, None, SLICE_MS, Objective::Delay, &reason) {
             continue;
         }
-        wishes.setup(device, &setup(), SLICE_MS, Objective::Delay, &reason);
+        requests.setup(device, &setup(), SLICE_MS, Objective::Delay, &reason);
         let lacks = if device.has_scheduler("mq-deadline") {
             "levels within a class, a queue for each process, a concurrency parameter for each kind of load"
         } else {
@@ -62,7 +63,7 @@ pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> 
         };
         notes.push(Reason::rule("not_in_this_kernel").word("device", &device.name).word("lacks", lacks));
     }
-    let all = wishes.all;
+    let all = requests.all;
     let state = State { at_ns: observed.now.at_ns, look_ns: None, refused: state.refused.clone(), ..State::default() };
-    Decision { state, wishes: all, notes }
+    Decision { state, requests: all, notes }
 }

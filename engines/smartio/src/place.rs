@@ -6,15 +6,16 @@
 //! go to threads.
 
 use brisk_core::app::App;
-use brisk_core::decision::{Objective, Reason};
+use brisk_core::decision::Objective;
 use brisk_core::knob::{GroupSetting, Knob};
+use brisk_core::reason::Reason;
 
-use crate::wishes::Wishes;
+use crate::requests::Requests;
 
 /// The largest weight under bfq.
 const BFQ_WEIGHT_MAX: u32 = 1_000;
 
-impl Wishes<'_> {
+impl Requests<'_> {
     /// Puts an app where `priority` (as ionice(1) takes it) and `weight` say; no weight is 0.
     pub(crate) fn place(&mut self, app: &App, priority: &str, weight: u32, reason: &Reason) {
         let of_group = |setting| Knob::Group { group: app.group.clone(), setting };

@@ -1,7 +1,9 @@
 use brisk_core::app::{App, Tolerance};
-use brisk_core::decision::{Decision, Device, Objective, Observed, Reason};
+use brisk_core::decision::{Decision, Objective, Observed};
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
+use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot, StallTotals};
 use proptest::prelude::*;
 
@@ -87,7 +89,7 @@ impl Machine {
 
     /// Runs all steps; the decision after the last.
     fn run(&mut self, config: &Config, steps: &[Step]) -> Decision<State> {
-        let first = Decision { state: State::default(), wishes: vec![], notes: vec![] };
+        let first = Decision { state: State::default(), requests: vec![], notes: vec![] };
         steps.iter().fold(first, |last, step| self.step(config, &last.state, *step, &[]))
     }
 }
@@ -96,17 +98,17 @@ const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// Knobs and values as text.
 fn texts(decision: &Decision<State>) -> Vec<(String, String)> {
-    decision.wishes.iter().map(|wish| (wish.knob.to_string(), wish.value.clone())).collect()
+    decision.settings().map(|setting| (setting.knob.to_string(), setting.value.clone())).collect()
 }
 
 fn rules(decision: &Decision<State>) -> Vec<&str> {
-    let mut rules: Vec<&str> = decision.wishes.iter().map(|wish| wish.reason.rule.as_ref()).collect();
+    let mut rules: Vec<&str> = decision.requests.iter().map(|request| request.reason.rule.as_ref()).collect();
     rules.dedup();
     rules
 }
 
 #[test]
-fn a_launch_beside_writes_gets_the_whole_set_up_and_priorities() {
+fn a_launch_with_writes_gets_all_settings_and_priorities() {
     let decision = machine(&ALL).run(&Config::default(), &[WRITES, LAUNCH]);
     let expected = [
         ("queue/mmcblk0/scheduler", "mq-deadline"),
@@ -120,9 +122,9 @@ fn a_launch_beside_writes_gets_the_whole_set_up_and_priorities() {
     ];
     let expected: Vec<_> = expected.map(|(knob, value)| (knob.to_owned(), value.to_owned())).into();
     assert_eq!(texts(&decision), expected);
-    assert!(decision.wishes.iter().all(|wish| wish.objective == Objective::Delay));
-    let reason = decision.wishes[0].reason.to_string();
-    assert_eq!(reason, "launch beside writes (writes_per_s 200, app app-front.scope, set-up default for emmc)");
+    assert!(decision.requests.iter().all(|request| request.objective == Objective::Delay));
+    let reason = decision.requests[0].reason.to_string();
+    assert_eq!(reason, "launch with writes (writes_per_s 200, app app-front.scope, profile default for emmc)");
 }
 
 #[test]
@@ -148,7 +150,8 @@ fn groups_with_the_io_controller_get_class_and_weight_of_their_own() {
         [of("io.prio.class/app-front.scope", "promote-to-rt"), weights("app-front.scope", "1000", "1000").into()];
     assert_eq!(of_groups(&decision), [raised.concat(), lowered.concat()].concat());
     // Where the kernel refuses it, and for levels that it does not know, threads get the priority.
-    let refused = EventKind::Refused { knob: "io.prio.class/app-front.scope".to_owned(), why: String::new() };
+    let refused =
+        EventKind::Refused { knob: "io.prio.class/app-front.scope".parse().expect("a knob"), why: String::new() };
     let at_ns = machine.now.at_ns;
     decision = machine.step(&config, &decision.state, LAUNCH, &[Event { at_ns, kind: refused }]);
     assert_eq!(of_groups(&decision)[0], ("io_priority/app-front.scope".to_owned(), "realtime 4".to_owned()));
@@ -166,34 +169,26 @@ fn each_rule_holds_where_it_should_and_nowhere_else() {
         ("nothing", vec![QUIET], vec![]),
         ("reads alone", vec![READS], vec![]),
         ("writes alone", vec![WRITES], vec![]),
-        (
-            "reads beside writes",
-            vec![BOTH],
-            vec!["reads_beside_writes", "somebody_waits_for_it", "somebody_waits_for_another"],
-        ),
+        ("reads with writes", vec![BOTH], vec!["reads_with_writes", "foreground_waits", "foreground_waits_elsewhere"]),
         ("reads that are fast enough", vec![slow_enough], vec![]),
-        ("nobody stalls", vec![Step { stall_percent: 5, ..BOTH }], vec![]),
+        ("no app stalls", vec![Step { stall_percent: 5, ..BOTH }], vec![]),
         (
             "a launch alone",
             vec![Step { launching: true, ..READS }],
-            vec!["somebody_waits_for_it", "somebody_waits_for_another"],
+            vec!["foreground_waits", "foreground_waits_elsewhere"],
         ),
         (
             "it works, and reads are fast for that",
             vec![BOTH, Step { stall_percent: 2, ..slow_enough }],
-            vec!["reads_beside_writes", "somebody_waits_for_it", "somebody_waits_for_another"],
+            vec!["reads_with_writes", "foreground_waits", "foreground_waits_elsewhere"],
         ),
-        (
-            "half a second later",
-            vec![BOTH, WRITES],
-            vec!["held", "somebody_waits_for_it", "somebody_waits_for_another"],
-        ),
+        ("half a second later", vec![BOTH, WRITES], vec!["hold_off", "foreground_waits", "foreground_waits_elsewhere"]),
         (
             "long after",
             vec![BOTH, WRITES, WRITES, WRITES, WRITES, WRITES, WRITES, WRITES],
             vec![
                 // The priority of others outlives the last of those who waited by the same time.
-                "somebody_waits_for_another",
+                "foreground_waits_elsewhere",
             ],
         ),
     ] {
@@ -206,7 +201,7 @@ fn each_rule_holds_where_it_should_and_nowhere_else() {
 }
 
 #[test]
-fn nothing_is_wished_while_nobody_waits() {
+fn nothing_is_requested_without_a_foreground_request() {
     let mut machine = machine(&ALL);
     machine.apps[0].tolerance = Tolerance::Streaming;
     assert_eq!(texts(&machine.run(&Config::default(), &[BOTH, WRITES, READS, BOTH])), []);
@@ -225,13 +220,13 @@ fn where_no_device_is_managed_no_app_is_either() {
 }
 
 #[test]
-fn a_measured_set_up_goes_before_the_default() {
-    let waiting = Setup {
+fn a_measured_profile_goes_before_the_default() {
+    let waiting = QueueSettings {
         scheduler: Some("kyber".to_owned()),
         nr_requests: Some(4),
         max_sectors_kb: Some(128),
         wbt_lat_usec: Some(0),
-        ..Setup::default()
+        ..QueueSettings::default()
     };
     let profile = Profile { model: "SEM16G".to_owned(), waiting, ..Profile::default() };
     let mut config = Config::default();
@@ -240,7 +235,7 @@ fn a_measured_set_up_goes_before_the_default() {
     let queue: Vec<_> = texts(&decision).into_iter().filter(|(knob, _)| knob.starts_with("queue")).collect();
     let expected = [("scheduler", "kyber"), ("nr_requests", "4"), ("max_sectors_kb", "128"), ("wbt_lat_usec", "0")];
     assert_eq!(queue, expected.map(|(name, value)| (format!("queue/mmcblk0/{name}"), value.to_owned())));
-    assert!(decision.wishes[0].reason.to_string().ends_with("set-up measured on SEM16G)"));
+    assert!(decision.requests[0].reason.to_string().ends_with("profile measured on SEM16G)"));
     // Not the driver's tags.
     if let Some(profile) = config.profiles.get_mut("SEM16G") {
         profile.waiting.scheduler = Some("none".to_owned());
@@ -258,11 +253,14 @@ fn writes_wait_no_longer_than_the_configuration_allows() {
 }
 
 #[test]
-fn the_kernel_s_own_scheduler_is_all_that_is_wished_for_where_it_is() {
+fn the_kernel_s_own_scheduler_is_all_that_is_requested_for_where_it_is() {
     let mut machine = machine(&["none", "smartio", "mq-deadline"]);
     let queue = |decision: &Decision<State>| {
-        let queue = decision.wishes.iter().filter(|wish| wish.knob.device().is_some());
-        queue.map(|wish| (wish.knob.to_string(), wish.value.clone(), wish.objective)).collect::<Vec<_>>()
+        let queue = decision.requests.iter().filter_map(|request| Some((request.setting()?, request.objective)));
+        let queue = queue.filter(|(setting, _)| setting.knob.device().is_some());
+        queue
+            .map(|(setting, objective)| (setting.knob.to_string(), setting.value.clone(), objective))
+            .collect::<Vec<_>>()
     };
     let all = |values: &[(&str, &str)], objective: Objective| -> Vec<_> {
         let of = |(name, value): &(&str, &str)| (format!("queue/mmcblk0/{name}"), (*value).to_owned(), objective);
@@ -304,28 +302,29 @@ fn the_paper_s_parameters_stand_all_the_time_and_what_lacks_is_said() {
 }
 
 #[test]
-fn what_the_kernel_refused_is_not_wished_for_again_until_configured() {
+fn what_the_kernel_refused_is_not_requested_again_until_configured() {
     let (config, mut machine) = (Config::default(), machine(&ALL));
     let at_ns = machine.now.at_ns;
     let knob = "queue/mmcblk0/mq-deadline/async_depth".to_owned();
-    let refused = Event { at_ns, kind: EventKind::Refused { knob: knob.clone(), why: "gone".to_owned() } };
+    let refused =
+        Event { at_ns, kind: EventKind::Refused { knob: knob.parse().expect("a knob"), why: "gone".to_owned() } };
     let decision = machine.step(&config, &State::default(), LAUNCH, &[refused]);
-    assert!(!texts(&decision).iter().any(|(wished, _)| *wished == knob));
+    assert!(!texts(&decision).iter().any(|(requested, _)| *requested == knob));
     let again = machine.step(&config, &decision.state, LAUNCH, &[]);
     assert_eq!(texts(&again), texts(&decision));
     let configured = Event { at_ns, kind: EventKind::Configured };
     let anew = machine.step(&config, &decision.state, LAUNCH, &[configured]);
-    assert!(texts(&anew).iter().any(|(wished, _)| *wished == knob));
+    assert!(texts(&anew).iter().any(|(requested, _)| *requested == knob));
 }
 
 #[test]
 fn what_does_not_help_is_left_alone_and_remembered() {
     let (config, mut machine) = (Config::default(), machine(&ALL));
-    // Contention that nobody waits for shows what it is like without.
+    // Contention without a foreground request gives the baseline.
     let mut steps = vec![Step { stall_percent: 0, ..BOTH }; 4];
     steps.extend([BOTH; 9]);
     let mut decision = machine.run(&config, &steps[..12]);
-    assert!(decision.notes.is_empty() && !decision.wishes.is_empty());
+    assert!(decision.notes.is_empty() && !decision.requests.is_empty());
     for _ in 0..2 {
         decision = machine.step(&config, &decision.state, BOTH, &[]);
         if !decision.notes.is_empty() {
@@ -333,7 +332,7 @@ fn what_does_not_help_is_left_alone_and_remembered() {
         }
     }
     assert_eq!(decision.notes[0].rule, "does_not_help");
-    // The set-up goes when its time is over, and does not come back with the next need.
+    // The settings are released after the hold-off, and do not come back with the next need.
     for _ in 0..20 {
         decision = machine.step(&config, &decision.state, LAUNCH, &[]);
     }
@@ -393,10 +392,10 @@ proptest! {
         for step in steps {
             let decision = machine.step(&config, &state, step, &[]);
             let now_ns = machine.now.at_ns;
-            let wished: BTreeMap<String, String> = texts(&decision).into_iter().collect();
-            prop_assert_eq!(wished.len(), decision.wishes.len());
-            for knob in values.keys().chain(wished.keys()).cloned().collect::<BTreeSet<_>>() {
-                let value = wished.get(&knob).cloned();
+            let requested: BTreeMap<String, String> = texts(&decision).into_iter().collect();
+            prop_assert_eq!(requested.len(), decision.requests.len());
+            for knob in values.keys().chain(requested.keys()).cloned().collect::<BTreeSet<_>>() {
+                let value = requested.get(&knob).cloned();
                 let last = values.get(&knob).cloned();
                 match last {
                     Some((before, _)) if before == value => {}
@@ -423,7 +422,7 @@ proptest! {
     }
 
     #[test]
-    fn no_scheduler_is_wished_that_the_device_lacks(
+    fn no_scheduler_is_requested_that_the_device_lacks(
         steps in prop::collection::vec(any_step(), 1..20),
         has in prop::collection::vec(any::<bool>(), 5),
         wanted in 0usize..6,
@@ -432,19 +431,19 @@ proptest! {
         let names = ["none", "mq-deadline", "kyber", "bfq", "smartio", "adios"];
         let schedulers: Vec<&str> = names.into_iter().zip(&has).filter(|(_, has)| **has).map(|(name, _)| name).collect();
         let mut config = Config { mode: if paper { Mode::Paper } else { Mode::Adaptive }, ..Config::default() };
-        let waiting = Setup {
+        let waiting = QueueSettings {
             scheduler: Some(names[wanted].to_owned()),
             tunables: BTreeMap::from([("x".to_owned(), "1".to_owned())]),
-            ..Setup::default()
+            ..QueueSettings::default()
         };
         config.profiles.insert("SEM16G".to_owned(), Profile { waiting: waiting.clone(), calm: waiting, ..Profile::default() });
         let (mut machine, mut state) = (machine(&schedulers), State::default());
         for step in steps {
             let decision = machine.step(&config, &state, step, &[]);
             let mut chosen = None;
-            for wish in &decision.wishes {
-                match &wish.knob {
-                    Knob::Queue { setting: QueueSetting::Scheduler, .. } => chosen = Some(wish.value.clone()),
+            for setting in decision.settings() {
+                match &setting.knob {
+                    Knob::Queue { setting: QueueSetting::Scheduler, .. } => chosen = Some(setting.value.clone()),
                     Knob::Queue { setting: QueueSetting::Tunable { scheduler, .. }, .. } => {
                         prop_assert_eq!(Some(scheduler), chosen.as_ref());
                     }

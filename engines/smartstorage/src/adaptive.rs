@@ -2,7 +2,7 @@
 //!
 //! For each device the engine adds up what it sees for as long as the pattern stays the same; a change of pattern is a
 //! change point in the rates or sizes, or an app that is launched. A pattern that was seen twice in a row is matched with
-//! the model, and the setting of least cost is wished for, unless
+//! the model, and the setting of least cost is requested for, unless
 //! - nothing in the model is near (`unknown_pattern`): then the device gets the setting that was worse than its own for nothing
 //!   in the model ([`Model::safe`]), or else its own setting back;
 //! - it would save too little over what is in force;
@@ -16,9 +16,11 @@
 //! From a device at rest the first look at a new pattern comes after at most a second, the decision half a second
 //! later; from another pattern, after a second in all.
 
-use brisk_core::decision::{Decision, Device, Objective, Observed, Reason, Wish};
+use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
+use brisk_core::reason::Reason;
 use brisk_core::snapshot::{DiskRates, Interval};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +47,7 @@ const REMEMBERED_MAX: usize = 32;
 pub struct DeviceState {
     /// What was seen since pattern or setting last changed.
     window: Window,
-    /// The setting wished for, and why; absent: the device's own.
+    /// The setting requested for, and why; absent: the device's own.
     chosen: Option<(Setting, Reason)>,
     /// When settings were switched, as far as the dwell time asks.
     switched_ns: Vec<u64>,
@@ -92,7 +94,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     let now_ns = observed.now.at_ns;
     let interval = observed.previous.and_then(|previous| observed.now.since(previous));
     let urgent = observed.apps.iter().any(|app| app.launching);
-    let (mut next, mut wishes, mut notes) = (State::default(), Vec::new(), Vec::new());
+    let (mut next, mut requests, mut notes) = (State::default(), Vec::new(), Vec::new());
     for device in observed.devices {
         let mut kept = state.devices.get(&device.name).cloned().unwrap_or_default();
         kept.hear(config, device, observed.events, now_ns);
@@ -105,14 +107,14 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
                 let look = Look { config, model, device, now_ns };
                 let rates = interval.as_ref().and_then(|interval| rates_of(interval, &device.name));
                 kept.look(&look, rates, urgent, &mut notes);
-                wishes.extend(kept.wishes(&look, &mut notes));
+                requests.extend(kept.requests(&look, &mut notes));
                 let at_ns = now_ns + kept.pause_ns(config);
                 next.next_look_ns = Some(next.next_look_ns.map_or(at_ns, |earlier| earlier.min(at_ns)));
             }
         }
         next.devices.insert(device.name.clone(), kept);
     }
-    Decision { state: next, wishes, notes }
+    Decision { state: next, requests, notes }
 }
 
 fn rates_of<'a>(interval: &'a Interval, device: &str) -> Option<(&'a DiskRates, f64)> {
@@ -124,11 +126,11 @@ fn rates_of<'a>(interval: &'a Interval, device: &str) -> Option<(&'a DiskRates, 
 impl DeviceState {
     /// Takes note of what happened to the device.
     fn hear(&mut self, config: &Config, device: &Device, events: &[Event], now_ns: u64) {
-        let is_ours = |knob: &str| knob.parse::<Knob>().is_ok_and(|knob| knob.device() == Some(device.name.as_str()));
+        let is_ours = |knob: &Knob| knob.device() == Some(device.name.as_str());
         for event in events {
             match &event.kind {
                 EventKind::Configured => self.taken = false,
-                EventKind::TakenOver { knob, .. } if is_ours(knob) => {
+                EventKind::ChangedExternally { knob, .. } if is_ours(knob) => {
                     *self = Self { taken: true, told: std::mem::take(&mut self.told), ..Self::default() };
                 }
                 EventKind::Refused { knob, .. } if is_ours(knob) => {
@@ -263,11 +265,11 @@ impl DeviceState {
         pause_ms * 1_000_000
     }
 
-    fn wishes(&mut self, look: &Look<'_>, notes: &mut Vec<Reason>) -> Vec<Wish> {
+    fn requests(&mut self, look: &Look<'_>, notes: &mut Vec<Reason>) -> Vec<Request> {
         let Some((setting, reason)) = &self.chosen else { return Vec::new() };
         let objective = if self.urgent { Objective::Delay } else { Objective::Energy };
-        if let Some(wishes) = setting.wishes(look.device, objective, reason) {
-            return wishes;
+        if let Some(requests) = setting.requests(look.device, objective, reason) {
+            return requests;
         }
         let gone = Reason::rule("scheduler_not_offered")
             .word("device", &look.device.name)

@@ -2,7 +2,7 @@
 //! chapter 3).
 //!
 //! What apps ask of the storage shows in the counters of the kernel; which setting serves it best was measured before.
-//! So the engine matches the pattern of now with the patterns of a table, and wishes for the setting of the best match.
+//! So the engine matches the pattern of now with the patterns of a table, and requests the setting of the best match.
 //!
 //! - [`paper`] does what the dissertation does: once a minute, by one number, the rate proportion, with its table of eight
 //!   benchmarks.
@@ -32,7 +32,7 @@ pub use model::Model;
 pub use setting::Setting;
 pub use state::State;
 
-/// What to wish for, given what was seen.
+/// What to request for, given what was seen.
 #[must_use]
 pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
     match config.mode {

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;

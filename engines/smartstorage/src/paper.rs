@@ -13,8 +13,9 @@
 //!   force stays, as a change of scheduler for nobody is work for nothing.
 //! - CFQ left the kernel in 5.0: bfq, its descendant, stands in. Deadline is mq-deadline, and Noop is none.
 
-use brisk_core::decision::{Decision, Objective, Observed, Reason};
+use brisk_core::decision::{Decision, Objective, Observed};
 use brisk_core::event::EventKind;
+use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -127,11 +128,11 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
         }
         paper = PaperState { began_ns: Some(now_ns), chosen: paper.chosen, ..PaperState::default() };
     }
-    let (mut wishes, mut notes) = (Vec::new(), Vec::new());
+    let (mut requests, mut notes) = (Vec::new(), Vec::new());
     if let Some((setting, reason)) = &paper.chosen {
         for device in observed.devices {
-            match setting.wishes(device, Objective::Energy, reason) {
-                Some(more) => wishes.extend(more),
+            match setting.requests(device, Objective::Energy, reason) {
+                Some(more) => requests.extend(more),
                 None => notes.push(
                     Reason::rule("scheduler_not_offered")
                         .word("device", &device.name)
@@ -141,7 +142,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
         }
     }
     let next_look_ns = paper.began_ns.map(|began_ns| began_ns + period_ns);
-    Decision { state: State { next_look_ns, paper, ..State::default() }, wishes, notes }
+    Decision { state: State { next_look_ns, paper, ..State::default() }, requests, notes }
 }
 
 #[cfg(test)]

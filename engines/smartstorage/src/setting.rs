@@ -10,8 +10,10 @@
 
 use std::fmt;
 
-use brisk_core::decision::{Device, Objective, Reason, Wish};
+use brisk_core::decision::{Objective, Request};
+use brisk_core::device::Device;
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
 
 /// Driver tags of a device that does not tell (BLKDEV_DEFAULT_RQ of the kernel).
@@ -79,40 +81,37 @@ impl Setting {
         Some(Self::new(device.original(&QueueSetting::Scheduler)?, depth))
     }
 
-    /// The wishes that put it in force; `None` when the device lacks the scheduler.
+    /// The requests that put it in force; `None` when the device lacks the scheduler.
     ///
     /// Under `none` no scheduler holds requests: `nr_requests` then *is* the number of driver tags, and would stay in force
-    /// under every scheduler that comes later. So that number is wished for by its own name, and only when it is lower
+    /// under every scheduler that comes later. So that number is requested for by its own name, and only when it is lower
     /// than what the driver has.
     #[must_use]
-    pub fn wishes(&self, device: &Device, objective: Objective, reason: &Reason) -> Option<Vec<Wish>> {
+    pub fn requests(&self, device: &Device, objective: Objective, reason: &Reason) -> Option<Vec<Request>> {
         if !device.has_scheduler(&self.scheduler) {
             return None;
         }
-        let wish = |setting: QueueSetting, value: String| Wish {
-            knob: Knob::queue(&device.name, setting),
-            value,
-            objective,
-            reason: reason.clone(),
+        let request = |setting: QueueSetting, value: String| {
+            Request::set(Knob::queue(&device.name, setting), value, objective, reason.clone())
         };
         let depth = self.depth_requests.to_string();
-        let mut wishes = vec![wish(QueueSetting::Scheduler, self.scheduler.clone())];
+        let mut requests = vec![request(QueueSetting::Scheduler, self.scheduler.clone())];
         if self.scheduler != "none" {
-            wishes.push(wish(QueueSetting::NrRequests, depth));
+            requests.push(request(QueueSetting::NrRequests, depth));
         } else if self.depth_requests < tags_requests(device) {
-            wishes.push(wish(QueueSetting::DriverTags, depth));
+            requests.push(request(QueueSetting::DriverTags, depth));
         }
         // What the device does not show it cannot be given.
         let mut more = |setting: QueueSetting, value: Option<String>| {
             if let Some(value) = value.filter(|_| device.original(&setting).is_some()) {
-                wishes.push(wish(setting, value));
+                requests.push(request(setting, value));
             }
         };
         more(QueueSetting::ReadAheadKb, self.read_ahead_kb.map(|kb| kb.to_string()));
         more(QueueSetting::WbtLatUsec, self.wbt_lat_usec.map(|us| us.to_string()));
         let through = device.original(&QueueSetting::WriteCache) == Some("write through");
         more(QueueSetting::WriteCache, (self.write_back && through).then(|| "write back".to_owned()));
-        Some(wishes)
+        Some(requests)
     }
 }
 
@@ -139,15 +138,17 @@ mod tests {
         }
     }
 
-    fn wished(setting: &Setting, device: &Device) -> Option<Vec<String>> {
-        let wishes = setting.wishes(device, Objective::Energy, &Reason::rule("test"))?;
-        Some(wishes.iter().map(|wish| format!("{}={}", wish.knob, wish.value)).collect())
+    fn requested(setting: &Setting, device: &Device) -> Option<Vec<String>> {
+        let requests = setting.requests(device, Objective::Energy, &Reason::rule("test"))?;
+        let settings = requests.iter().filter_map(Request::setting);
+        Some(settings.map(|setting| format!("{}={}", setting.knob, setting.value)).collect())
     }
 
     #[test]
     fn a_depth_under_none_is_the_driver_s() {
         let plain = device(&[("scheduler", "mq-deadline"), ("nr_requests", "256")]);
-        let of = |scheduler: &str, depth| wished(&Setting::new(scheduler, depth), &plain).expect("offered").join(" ");
+        let of =
+            |scheduler: &str, depth| requested(&Setting::new(scheduler, depth), &plain).expect("offered").join(" ");
         assert_eq!(of("bfq", 4), "queue/mmcblk0/scheduler=bfq queue/mmcblk0/nr_requests=4");
         assert_eq!(of("none", 4), "queue/mmcblk0/scheduler=none queue/mmcblk0/driver_tags=4");
         assert_eq!(of("none", 128), "queue/mmcblk0/scheduler=none");
@@ -157,9 +158,9 @@ mod tests {
     fn no_more_tags_are_wished_for_than_the_driver_has() {
         let none = Setting::new("none", 64);
         for originals in [&[("driver_tags", "64")][..], &[("scheduler", "none"), ("nr_requests", "64")]] {
-            assert_eq!(wished(&none, &device(originals)).map(|wishes| wishes.len()), Some(1));
+            assert_eq!(requested(&none, &device(originals)).map(|requests| requests.len()), Some(1));
         }
-        assert_eq!(wished(&Setting::new("none", 16), &device(&[("driver_tags", "64")])).map(|w| w.len()), Some(2));
+        assert_eq!(requested(&Setting::new("none", 16), &device(&[("driver_tags", "64")])).map(|w| w.len()), Some(2));
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(full.to_string(), "bfq/4 ra512 wbt0 write-back");
         assert!(!full.is_plain() && Setting::new("bfq", 4).is_plain());
         let of =
-            |originals: &[(&str, &str)]| wished(&full, &device(originals)).expect("offered").split_off(2).join(" ");
+            |originals: &[(&str, &str)]| requested(&full, &device(originals)).expect("offered").split_off(2).join(" ");
         assert_eq!(
             of(&[("read_ahead_kb", "128"), ("wbt_lat_usec", "2000"), ("write_cache", "write back")]),
             "queue/mmcblk0/read_ahead_kb=512 queue/mmcblk0/wbt_lat_usec=0"
@@ -183,13 +184,13 @@ mod tests {
         let text = r#"{"scheduler": "none", "depth_requests": 4, "write_back": false}"#;
         let setting: Setting = serde_json::from_str(text).expect("a setting");
         for cache in ["write back", "write through"] {
-            let wishes = wished(&setting, &device(&[("write_cache", cache)])).expect("offered");
-            assert!(wishes.iter().all(|wish| !wish.contains("write_cache")), "{wishes:?}");
+            let requests = requested(&setting, &device(&[("write_cache", cache)])).expect("offered");
+            assert!(requests.iter().all(|request| !request.contains("write_cache")), "{requests:?}");
         }
     }
 
     #[test]
     fn a_scheduler_that_the_kernel_lacks_gives_no_wish() {
-        assert_eq!(wished(&Setting::new("kyber", 4), &device(&[])), None);
+        assert_eq!(requested(&Setting::new("kyber", 4), &device(&[])), None);
     }
 }

@@ -1,8 +1,10 @@
-//! The engine over time: made-up snapshots in, wishes out.
+//! The engine over time: made-up snapshots in, requests out.
 
 use brisk_core::app::{App, Tolerance};
-use brisk_core::decision::{Device, Objective, Observed, Reason, Wish};
+use brisk_core::decision::{Objective, Observed, Request};
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::reason::Reason;
 use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
 use proptest::prelude::*;
 
@@ -21,7 +23,7 @@ struct World {
     now_ns: u64,
     launching: bool,
     notes: Vec<String>,
-    /// When wishes changed, and to what.
+    /// When requests changed, and to what.
     changes: Vec<(u64, Vec<String>)>,
 }
 
@@ -67,7 +69,7 @@ impl World {
     }
 
     /// Looks now, with what happened since.
-    fn look(&mut self, events: &[EventKind]) -> Vec<Wish> {
+    fn look(&mut self, events: &[EventKind]) -> Vec<Request> {
         let now = Snapshot { at_ns: self.now_ns, disks: vec![self.disk.clone()], ..Snapshot::default() };
         let events: Vec<Event> = events.iter().map(|kind| Event { at_ns: self.now_ns, kind: kind.clone() }).collect();
         let app = App {
@@ -88,17 +90,17 @@ impl World {
         };
         let decision = decide(&self.config, &self.state, &observed);
         assert_eq!(decision, decide(&self.config, &self.state, &observed), "same inputs, same decision");
+        let words: Vec<String> = decision.settings().map(|s| format!("{}={}", s.knob, s.value)).collect();
         self.state = decision.state;
         self.previous = Some(now);
         self.notes.extend(decision.notes.iter().map(ToString::to_string));
-        let words: Vec<String> = decision.wishes.iter().map(|w| format!("{}={}", w.knob, w.value)).collect();
         if self.changes.last().is_none_or(|(_, last)| *last != words) {
             self.changes.push((self.now_ns, words));
         }
-        decision.wishes
+        decision.requests
     }
 
-    /// Works for so long, with a look whenever the engine wants one. Gives what is wished for at the end.
+    /// Works for so long, with a look whenever the engine wants one. Gives what is requested at the end.
     fn work(&mut self, work: Work, ms: u64) -> Vec<String> {
         let until_ns = self.now_ns + ms * MS;
         while self.now_ns < until_ns {
@@ -180,8 +182,8 @@ fn a_pattern_like_none_gets_what_was_worse_for_nothing() {
     let mut world = World::adaptive();
     world.look(&[]);
     assert_eq!(world.work(STRANGE, 10_000), BFQ);
-    let wishes = world.look(&[]);
-    assert!(wishes.iter().all(|wish| wish.reason.rule == "safe_for_all_known"), "{wishes:?}");
+    let requests = world.look(&[]);
+    assert!(requests.iter().all(|request| request.reason.rule == "safe_for_all_known"), "{requests:?}");
 }
 
 #[test]
@@ -236,10 +238,10 @@ fn a_launch_asks_for_delay() {
     world.look(&[EventKind::LaunchBegan { group: "app-x.scope".to_owned() }]);
     // Of the three settings bfq has the shortest reads.
     assert_eq!(world.work(READS, 5_000), BFQ);
-    assert!(world.look(&[]).iter().all(|wish| wish.objective == Objective::Delay));
+    assert!(world.look(&[]).iter().all(|request| request.objective == Objective::Delay));
     world.launching = false;
     world.work(READS, 60_000);
-    assert!(world.look(&[]).iter().all(|wish| wish.objective == Objective::Energy));
+    assert!(world.look(&[]).iter().all(|request| request.objective == Objective::Energy));
     assert_eq!(world.changes.last().map(|c| c.1.clone()).unwrap_or_default(), NONE);
 }
 
@@ -248,8 +250,8 @@ fn a_device_that_others_set_is_left_alone_until_the_configuration_is_read_again(
     let mut world = World::adaptive();
     world.look(&[]);
     world.work(READS, 5_000);
-    let knob = "queue/mmcblk0/scheduler".to_owned();
-    world.look(&[EventKind::TakenOver { knob, found: "kyber".to_owned() }]);
+    let knob = "queue/mmcblk0/scheduler".parse().expect("a knob");
+    world.look(&[EventKind::ChangedExternally { knob, found: "kyber".to_owned() }]);
     assert_eq!(world.work(READS, 60_000), Vec::<String>::new());
     assert!(world.notes.iter().any(|note| note.starts_with("left to others")));
     world.look(&[EventKind::Configured]);
@@ -261,7 +263,7 @@ fn a_refused_setting_is_not_wished_for_again() {
     let mut world = World::adaptive();
     world.look(&[]);
     world.work(READS, 5_000);
-    let knob = "queue/mmcblk0/scheduler".to_owned();
+    let knob = "queue/mmcblk0/scheduler".parse().expect("a knob");
     world.look(&[EventKind::Refused { knob, why: "Device or resource busy".to_owned() }]);
     // The next best is bfq.
     assert_eq!(world.work(READS, 60_000), BFQ);
@@ -337,8 +339,8 @@ proptest! {
         world.device.schedulers.retain(|name| name != "none");
         world.look(&[]);
         for (work, ms) in works {
-            let wished = world.work(work, ms);
-            prop_assert!(wished.iter().all(|wish| !wish.ends_with("scheduler=none")), "{:?}", wished);
+            let requested = world.work(work, ms);
+            prop_assert!(requested.iter().all(|request| !request.ends_with("scheduler=none")), "{:?}", requested);
         }
     }
 }

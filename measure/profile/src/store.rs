@@ -23,7 +23,7 @@ const DIGITS: usize = 6;
 /// A longer name is cut.
 const NAME_CHARACTERS_MAX: usize = 120;
 
-/// The file of the profile of `device` (a [`brisk_core::decision::Device::model`]) in the directory of profiles.
+/// The file of the profile of `device` (a [`brisk_core::device::Device::model`]) in the directory of profiles.
 #[must_use]
 pub fn file_of(profiles: &Path, device: &str) -> PathBuf {
     profiles.join(ENGINE).join(format!("{}.json", file_name(device)))

@@ -16,61 +16,18 @@ mod queues;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use brisk_core::action::{Once, Setting};
 use brisk_core::causes::in_one_line;
 use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
+use brisk_core::outcome::{Applied, Outcome, Performed};
 use serde::{Deserialize, Serialize};
 
+use crate::once::{self, Ending};
 use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
 
-/// What became of a knob.
+/// A knob that brisk had written and that was changed externally since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    /// The knob.
-    pub knob: Knob,
-    /// What became of it.
-    pub outcome: Outcome,
-}
-
-/// What [`Actuator::apply`] did with a knob.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It had the value already.
-    Unchanged,
-    /// It was written.
-    Written {
-        /// What stood there.
-        from: String,
-        /// What stands there now: the kernel may have rounded.
-        to: String,
-    },
-    /// Nobody wants it any more, and it has the value from before brisk, or the default of a scheduler that came since.
-    PutBack {
-        /// What stands there now.
-        to: String,
-    },
-    /// It would be written, if this were not a dry run.
-    Planned {
-        /// What stands there; empty for a tunable whose scheduler is not in force yet.
-        from: String,
-        /// What would be written.
-        to: String,
-    },
-    /// It is somebody else's, or gone.
-    Left {
-        /// What stands there; absent when the device or the group is gone.
-        found: Option<String>,
-    },
-    /// It could not be written.
-    Refused {
-        /// Why, and what would work.
-        why: String,
-    },
-}
-
-/// A knob that does not hold what was written: somebody else has changed it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenOver {
+pub struct ChangedExternally {
     /// The knob.
     pub knob: Knob,
     /// What was written.
@@ -78,6 +35,15 @@ pub struct TakenOver {
     /// What stands there.
     pub found: String,
 }
+
+/// Announced changes make [`Actuator::look_again`] due; the kernel's own changes are not announced, so devices are read again
+/// after this time.
+const QUEUES_FRESH_NS: u64 = 60_000_000_000;
+/// Threads that an app makes inherit its priority, but what enters a group from elsewhere has none: groups are read again after
+/// this time.
+const GROUPS_FRESH_NS: u64 = 1_000_000_000;
+/// A queue that is busy for longer refuses the write.
+const BUSY_NS_MAX: u64 = 1_000_000_000;
 
 /// What stands in a knob because it was wanted.
 #[derive(Debug, Clone)]
@@ -119,6 +85,16 @@ pub struct Actuator {
     settled_groups: BTreeMap<Knob, (String, Outcome)>,
     /// Devices that need no look, with what was wanted and what to say of it again.
     settled: BTreeMap<String, Settled>,
+    /// When all devices were read by [`Self::apply_changed`], by the caller's clock.
+    queues_read_ns: u64,
+    /// When all groups were.
+    groups_read_ns: u64,
+    /// Since when the queue of a knob is busy.
+    busy_since_ns: BTreeMap<Knob, u64>,
+    /// Whether a write waits while a queue is busy.
+    waits: bool,
+    /// Apps that were asked to end.
+    endings: Vec<Ending>,
 }
 
 #[derive(Debug, Clone)]
@@ -144,6 +120,11 @@ impl Actuator {
             groups: BTreeMap::new(),
             settled_groups: BTreeMap::new(),
             settled: BTreeMap::new(),
+            queues_read_ns: 0,
+            groups_read_ns: 0,
+            busy_since_ns: BTreeMap::new(),
+            waits: true,
+            endings: Vec::new(),
         })
     }
 
@@ -153,29 +134,56 @@ impl Actuator {
         self.journal.is_none()
     }
 
-    /// Gives the `targets` their values, and everything else that this actuator changed the value from before. What could
-    /// not be done is an outcome, not an error: the rest is done. Outcomes come in the order of knobs.
-    pub fn apply(&mut self, targets: &[(Knob, String)]) -> Vec<Applied> {
+    /// Gives the `targets` their values, and everything else that this actuator changed the value from before. A failure is an
+    /// outcome, not an error: the rest is done. Outcomes come in the order of knobs. Waits while a queue is busy.
+    pub fn apply(&mut self, targets: &[Setting]) -> Vec<Applied> {
         self.look_again();
-        self.apply_changed(targets)
+        self.waits = true;
+        self.apply_targets(targets)
     }
 
-    /// Has [`Self::apply_changed`] look at every device and group again: somebody may have changed something.
+    /// Has [`Self::apply_changed`] read every device and group again: something may have been changed externally.
     pub fn look_again(&mut self) {
         self.settled.clear();
-        self.look_at_groups_again();
-    }
-
-    /// Has [`Self::apply_changed`] look at every group again: for changes by others, of which nobody is told, and for threads
-    /// that came without having been made by one that has the group's priority.
-    pub fn look_at_groups_again(&mut self) {
         self.settled_groups.clear();
     }
 
-    /// As [`Self::apply`], for a caller who hears of what others change and then calls [`Self::look_again`]: a device of which
-    /// the same is wanted as the last time is not looked at, and neither is a group once all its threads had what is wanted,
-    /// because reading all settings of many devices and finding all processes of a group costs more than everything else.
-    pub fn apply_changed(&mut self, targets: &[(Knob, String)]) -> Vec<Applied> {
+    /// As [`Self::apply`], for an event loop; `now_ns` is its clock. It never waits: a write to a busy queue is
+    /// [`Outcome::Pending`], to be repeated by the next call, and refused after a second. A device whose targets are
+    /// those of the last call is not read again, and neither is a group whose threads all had the target: that would cost
+    /// more than everything else. The caller calls [`Self::look_again`] when external changes are announced; without that, devices
+    /// are read again after a minute, and groups after a second.
+    pub fn apply_changed(&mut self, targets: &[Setting], now_ns: u64) -> Vec<Applied> {
+        let is_stale = |read_ns: u64, fresh_ns: u64| now_ns.saturating_sub(read_ns) >= fresh_ns;
+        if is_stale(self.queues_read_ns, QUEUES_FRESH_NS) {
+            self.look_again();
+            self.queues_read_ns = now_ns;
+        }
+        if is_stale(self.groups_read_ns, GROUPS_FRESH_NS) {
+            self.settled_groups.clear();
+            self.groups_read_ns = now_ns;
+        }
+        self.waits = false;
+        let mut applied = self.apply_targets(targets);
+        let is_pending = |one: &Applied| matches!(one.outcome, Outcome::Pending { .. });
+        self.busy_since_ns.retain(|knob, _| applied.iter().any(|one| one.knob == *knob && is_pending(one)));
+        for one in &mut applied {
+            if let Outcome::Pending { why } = &one.outcome {
+                let since_ns = *self.busy_since_ns.entry(one.knob.clone()).or_insert(now_ns);
+                if now_ns.saturating_sub(since_ns) >= BUSY_NS_MAX {
+                    one.outcome = Outcome::Refused { why: why.clone() };
+                }
+            }
+        }
+        applied
+    }
+
+    fn queue(&self, device: &str) -> BlockQueue {
+        let queue = BlockQueue::new(&self.paths.sysfs, device);
+        if self.waits { queue } else { queue.without_waiting() }
+    }
+
+    fn apply_targets(&mut self, targets: &[Setting]) -> Vec<Applied> {
         let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
         let mut priorities: BTreeMap<String, String> = BTreeMap::new();
         let mut group_settings: BTreeMap<(String, GroupSetting), String> = BTreeMap::new();
@@ -184,7 +192,7 @@ impl Actuator {
             queues.entry(device).or_default();
         }
         let mut outcomes: BTreeMap<Knob, Outcome> = BTreeMap::new();
-        for (knob, value) in targets {
+        for Setting { knob, value } in targets {
             let value = value.trim().to_owned();
             if value.is_empty() || value.contains(char::is_control) {
                 let why = "the value is empty or has control characters".to_owned();
@@ -252,13 +260,14 @@ impl Actuator {
         wanted: &BTreeMap<QueueSetting, String>,
     ) -> BTreeMap<QueueSetting, Outcome> {
         let applied = self.apply_queue(device, wanted);
-        let is_gone = applied.values().any(|outcome| *outcome == Outcome::Left { found: None });
+        let is_open = |outcome: &Outcome| matches!(outcome, Outcome::Gone | Outcome::Pending { .. });
+        let is_open = applied.values().any(is_open);
         let mut outcomes = applied.clone();
-        outcomes.retain(|_, outcome| !matches!(outcome, Outcome::PutBack { .. }));
+        outcomes.retain(|_, outcome| !matches!(outcome, Outcome::Restored { .. }));
         for outcome in outcomes.values_mut().filter(|outcome| matches!(outcome, Outcome::Written { .. })) {
             *outcome = Outcome::Unchanged;
         }
-        if is_gone {
+        if is_open {
             self.settled.remove(device);
         } else {
             self.settled.insert(device.to_owned(), Settled { wanted: wanted.clone(), outcomes });
@@ -268,7 +277,7 @@ impl Actuator {
 
     /// Looks at everything that was written, and gives what somebody else has changed since the last look. That is theirs
     /// from then on. The size of driver tags shows nowhere, and threads with another I/O priority are passed over as such.
-    pub fn check(&mut self) -> Vec<TakenOver> {
+    pub fn check(&mut self) -> Vec<ChangedExternally> {
         self.look_again();
         for device in self.devices() {
             let queue = BlockQueue::new(&self.paths.sysfs, &device);
@@ -280,7 +289,7 @@ impl Actuator {
         untold
             .map(|(knob, taken)| {
                 taken.told = true;
-                TakenOver { knob: knob.clone(), ours: taken.ours.clone(), found: taken.found.clone() }
+                ChangedExternally { knob: knob.clone(), ours: taken.ours.clone(), found: taken.found.clone() }
             })
             .collect()
     }
@@ -293,7 +302,7 @@ impl Actuator {
     /// When the journal cannot be written. What could not be put back is tried again with the rest.
     pub fn vacate(&mut self, device: &str) -> Result<bool, Error> {
         self.settled.remove(device);
-        let queue = BlockQueue::new(&self.paths.sysfs, device);
+        let queue = BlockQueue::new(&self.paths.sysfs, device).without_waiting();
         let Some(journal) = self.journal.as_mut().filter(|_| queue.exists() && queue.is_empty()) else {
             return Ok(false);
         };
@@ -318,6 +327,25 @@ impl Actuator {
         }
     }
 
+    /// Does what happens once; see `once.rs` for what each outcome means. Nothing is waited for, but reclaim is done when this
+    /// returns. `now_ns` is CLOCK_MONOTONIC.
+    pub fn perform(&mut self, once: &Once, now_ns: u64) -> Performed {
+        let outcome = once::perform(&self.paths, self.journal.as_mut(), &mut self.endings, once, now_ns);
+        Performed { once: once.clone(), outcome: outcome.unwrap_or_else(|error| refused(&error)) }
+    }
+
+    /// When [`Self::advance`] is to be called at the latest, CLOCK_MONOTONIC; `None` when nothing takes time.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        once::next_ns(&self.endings)
+    }
+
+    /// Goes on with actions that take time, and gives those that came to their end: an app that was asked to end is `Gone`
+    /// when it did so by itself, `Done` when what was left of it was killed.
+    pub fn advance(&mut self, now_ns: u64) -> Vec<Performed> {
+        once::advance(&self.paths, &mut self.endings, now_ns)
+    }
+
     /// Puts everything back. May be called again, and be followed by [`Self::apply`].
     ///
     /// # Errors
@@ -329,6 +357,7 @@ impl Actuator {
         self.fresh.clear();
         self.identities.clear();
         self.groups.clear();
+        self.endings.clear();
         self.journal.as_mut().map_or_else(|| Ok(Report::default()), Journal::restore)
     }
 
@@ -348,6 +377,7 @@ fn identity(queue: &BlockQueue) -> Identity {
     (queue.instance(), queue.backing_file())
 }
 
-fn refused(error: &Error) -> Outcome {
-    Outcome::Refused { why: in_one_line(error) }
+pub(crate) fn refused(error: &Error) -> Outcome {
+    let why = in_one_line(error);
+    if error.is_busy() { Outcome::Pending { why } } else { Outcome::Refused { why } }
 }

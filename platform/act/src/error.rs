@@ -130,6 +130,101 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A text that names no control group.
+    #[error("'{0}' is no name of a control group")]
+    NotAGroup(String),
+    /// The action would stop brisk.
+    #[error("brisk itself runs in {group} and would stop with it: start brisk in a group of its own")]
+    OwnGroup {
+        /// The control group.
+        group: String,
+    },
+    /// A session of processes has no files of a control group.
+    #[error(
+        "{group} is a session of processes and has no {file}: start the app in a control group (systemd-run --scope)"
+    )]
+    Session {
+        /// The session.
+        group: String,
+        /// The file of a control group that is needed.
+        file: &'static str,
+    },
+    /// No freezer knows the group.
+    #[error(
+        "{group} cannot be frozen: it has no cgroup.freeze (cgroup version 2, Linux 5.2), and the freezer of version 1 has \
+         no group of this name"
+    )]
+    NoFreezer {
+        /// The control group.
+        group: String,
+    },
+    /// No memory controller knows the group.
+    #[error(
+        "memory of {group} cannot be reclaimed: it has no memory.reclaim (cgroup version 2 with the memory controller, \
+         Linux 5.19), and the memory controller of version 1 has no group of this name"
+    )]
+    NoReclaim {
+        /// The control group.
+        group: String,
+    },
+    /// The kernel cannot be told to leave anonymous memory.
+    #[error(
+        "memory.reclaim of this kernel takes no swappiness (Linux 6.11 does), so the page cache cannot be freed alone"
+    )]
+    NoSwappiness {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Less was reclaimed than was asked for.
+    #[error("{} of {} KiB of {group} were reclaimed; the rest is in use", .reclaimed_bytes >> 10, .wanted_bytes >> 10)]
+    Partial {
+        /// The control group.
+        group: String,
+        /// What was asked for.
+        wanted_bytes: u64,
+        /// What was reclaimed.
+        reclaimed_bytes: u64,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A process could not be acted on.
+    #[error("cannot {what} process {pid} of {group}")]
+    Process {
+        /// Its number.
+        pid: u32,
+        /// Its control group.
+        group: String,
+        /// What was to be done.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Not all processes could be killed.
+    #[error("not every process of {group} could be killed")]
+    NotKilled {
+        /// The control group.
+        group: String,
+        /// What the kernel said last.
+        source: io::Error,
+    },
+    /// The kernel took no range of memory.
+    #[error("the kernel took none of {ranges} ranges of {group} (swap is needed, and CAP_SYS_NICE)")]
+    NotAdvised {
+        /// The control group.
+        group: String,
+        /// How many there were.
+        ranges: usize,
+        /// What it said of the last.
+        source: io::Error,
+    },
+    /// The processes are not in the group.
+    #[error("{ranges} ranges are of processes that are not in {group}: they are left")]
+    Strangers {
+        /// The control group.
+        group: String,
+        /// How many there were.
+        ranges: usize,
+    },
     /// There is no cgroup file system of the second version.
     #[error("no cgroup file system of version 2 is mounted, so no group is known by its name")]
     NoGroups,
@@ -153,4 +248,15 @@ pub enum Error {
 
 fn holder(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" as process {pid}"))
+}
+
+impl Error {
+    /// Whether the kernel refused a write only because the queue was busy at the moment.
+    pub(crate) fn is_busy(&self) -> bool {
+        match self {
+            Self::Write { source, .. } => source.kind() == io::ErrorKind::ResourceBusy,
+            Self::TagsKept(cause) => cause.is_busy(),
+            _ => false,
+        }
+    }
 }

@@ -82,13 +82,28 @@ pub(crate) fn is_same(wanted: &str, found: &str) -> bool {
 /// When the kernel refuses it.
 pub(crate) fn put_back(entry: &GroupEntry) -> Result<PutBack, Error> {
     let gone = || inode(&entry.file) != Some(entry.inode);
+    let put = |value: &str| put(&entry.file, value).map(drop);
+    put_back_value(entry.ours.as_ref(), &entry.original, gone, || get(&entry.file), put)
+}
+
+/// Gives a file the `original` value if it still has the one that brisk wrote; without `ours` a change was under way.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub(crate) fn put_back_value(
+    ours: Option<&String>,
+    original: &str,
+    gone: impl Fn() -> bool,
+    get: impl Fn() -> Result<String, Error>,
+    put: impl Fn(&str) -> Result<(), Error>,
+) -> Result<PutBack, Error> {
     if gone() {
         return Ok(PutBack::Gone);
     }
-    let outcome = get(&entry.file).and_then(|now| match &entry.ours {
-        Some(ours) if now != *ours && now != entry.original => Ok(PutBack::Theirs(now)),
-        _ if now == entry.original => Ok(PutBack::Done),
-        _ => put(&entry.file, &entry.original).map(|_| PutBack::Done),
+    let outcome = get().and_then(|now| match ours {
+        _ if now == original => Ok(PutBack::Done),
+        Some(ours) if now != *ours => Ok(PutBack::Theirs(now)),
+        _ => put(original).map(|()| PutBack::Done),
     });
     // It may have gone meanwhile.
     if outcome.is_err() && gone() { Ok(PutBack::Gone) } else { outcome }

@@ -46,7 +46,7 @@ fn mount_point(text: &str) -> Option<PathBuf> {
 }
 
 /// Blanks, tabs, newlines and backslashes are three octal digits there.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()
         .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
@@ -76,16 +76,25 @@ fn processes(paths: &Paths, session: u32) -> Vec<PathBuf> {
 
 /// The session of a process: the fourth word behind its name, which may hold anything (proc_pid_stat(5)). It is near the
 /// beginning, and all processes of the machine are asked: one read is enough.
-fn session_of(dir: &Path) -> Option<u32> {
+pub(crate) fn session_of(dir: &Path) -> Option<u32> {
+    stat_word(dir, 3)
+}
+
+/// The process that made this one.
+pub(crate) fn parent_of(dir: &Path) -> Option<u32> {
+    stat_word(dir, 1)
+}
+
+fn stat_word(dir: &Path, place: usize) -> Option<u32> {
     let mut begin = [0; STAT_BYTES];
     let length = fs::File::open(dir.join("stat")).ok()?.read(&mut begin).ok()?;
     let stat = &begin[..length];
     let close = stat.iter().rposition(|byte| *byte == b')')?;
-    std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace().nth(3)?.parse().ok()
+    std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace().nth(place)?.parse().ok()
 }
 
 /// All groups of this name (or end of a path) below `root`, such as those of two users.
-fn find(root: &Path, name: &str) -> Vec<PathBuf> {
+pub(crate) fn find(root: &Path, name: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut to_look = vec![root.to_owned()];
     while let Some(dir) = to_look.pop() {
@@ -118,7 +127,7 @@ fn threads(groups: &[PathBuf]) -> BTreeSet<u32> {
     threads
 }
 
-fn dirs_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn dirs_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::knob::{Knob, QueueSetting};
 use serde::{Deserialize, Serialize};
 
+use crate::held_file::HeldEntry;
 use crate::owner::Owner;
 use crate::undo::{restore_device, restore_record};
 use crate::{BlockQueue, Error, Paths, Report};
@@ -36,6 +37,9 @@ pub(crate) struct Record {
     /// Files of control groups.
     #[serde(default)]
     pub(crate) groups: Vec<GroupEntry>,
+    /// Files that actions wrote which happen once.
+    #[serde(default)]
+    pub(crate) held: Vec<HeldEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -336,6 +340,11 @@ impl Journal {
         &mut self.record.groups
     }
 
+    /// What is journaled of actions that happen once.
+    pub(crate) fn held(&mut self) -> &mut Vec<HeldEntry> {
+        &mut self.record.held
+    }
+
     /// Requests that the driver accepts now: what another journal made of it, or what the kernel tells.
     fn driver_tags(&self, queue: &BlockQueue) -> Result<String, Error> {
         match self.driver_tags_of_others(queue) {
@@ -379,12 +388,12 @@ impl Drop for Journal {
 
 impl Record {
     fn of(name: String, owner: Owner) -> Self {
-        let (entries, priorities, groups) = (Vec::new(), Vec::new(), Vec::new());
-        Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, groups }
+        let (entries, priorities, groups, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, groups, held }
     }
 
     fn len(&self) -> usize {
-        self.entries.len() + self.priorities.len() + self.groups.len()
+        self.entries.len() + self.priorities.len() + self.groups.len() + self.held.len()
     }
 
     fn is_empty(&self) -> bool {
@@ -395,5 +404,6 @@ impl Record {
         self.entries.clear();
         self.priorities.clear();
         self.groups.clear();
+        self.held.clear();
     }
 }

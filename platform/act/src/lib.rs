@@ -18,15 +18,17 @@ mod caches;
 mod error;
 mod group_file;
 mod groups;
+mod held_file;
 mod ioprio;
 mod journal;
 mod lock;
+mod once;
 mod owner;
 mod paths;
 mod queue;
 mod undo;
 
-pub use actuator::{Actuator, Applied, Outcome, TakenOver};
+pub use actuator::{Actuator, ChangedExternally};
 pub use caches::drop_caches;
 pub use error::Error;
 pub use journal::Journal;

@@ -46,7 +46,7 @@ fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
 }
 
 /// Field 22 of `/proc/PID/stat` (proc_pid_stat(5)). The name in parentheses may itself hold blanks and parentheses.
-fn parse_start_ticks(stat: &str) -> Option<u64> {
+pub(crate) fn parse_start_ticks(stat: &str) -> Option<u64> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let mut fields = behind_name.split_ascii_whitespace();
     let state = fields.next()?;

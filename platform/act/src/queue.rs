@@ -20,7 +20,7 @@ use crate::{Error, Journal};
 /// Fewest tags that the kernel leaves a queue (BLKDEV_MIN_RQ).
 const TAGS_MIN: u32 = 4;
 
-/// How often, and at what distance, a setting that is busy is tried again: about a second in all.
+/// Retries of a write to a busy queue, and the time between them: one second in all.
 const BUSY_TRIES: u32 = 500;
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
@@ -31,6 +31,8 @@ const SETTLE_ROUNDS: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockQueue {
     device_dir: PathBuf,
+    /// Whether a write waits while the queue is busy.
+    waits: bool,
 }
 
 impl BlockQueue {
@@ -38,11 +40,16 @@ impl BlockQueue {
     #[must_use]
     pub fn new(sysfs: &Path, device: &str) -> Self {
         // A slash in a kernel name is a '!' in sysfs.
-        Self { device_dir: sysfs.join("block").join(device.replace('/', "!")) }
+        Self::at(&sysfs.join("block").join(device.replace('/', "!")))
     }
 
     pub(crate) fn at(device_dir: &Path) -> Self {
-        Self { device_dir: device_dir.to_owned() }
+        Self { device_dir: device_dir.to_owned(), waits: true }
+    }
+
+    /// The same queue for callers that may not wait: a write to a busy queue fails at once ([`Error::is_busy`]).
+    pub(crate) fn without_waiting(self) -> Self {
+        Self { waits: false, ..self }
     }
 
     pub(crate) fn device_dir(&self) -> &Path {
@@ -251,8 +258,8 @@ impl BlockQueue {
             file.write_all(value.as_bytes())
         };
         let mut written = write();
-        // Some settings only try for a lock of the queue; who holds it lets go soon.
-        for _ in 0..BUSY_TRIES {
+        // The kernel takes the lock of a queue without waiting for some settings; it is free again within milliseconds.
+        for _ in 0..if self.waits { BUSY_TRIES } else { 0 } {
             match &written {
                 Err(error) if error.kind() == ErrorKind::ResourceBusy => std::thread::sleep(BUSY_PAUSE),
                 _ => break,

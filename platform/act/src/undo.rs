@@ -10,8 +10,10 @@ use brisk_core::knob::{Knob, QueueSetting};
 use serde::Serialize;
 
 use crate::group_file::{self, PutBack};
+use crate::held_file::{self, HeldEntry};
 use crate::journal::file::{self, journals, load, remove_unfinished, save};
 use crate::journal::{Entry, GroupEntry, PriorityEntry, Record};
+use crate::once::oom;
 use crate::queue::settle;
 use crate::{BlockQueue, Error, Paths, groups};
 
@@ -162,6 +164,7 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
     record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
     let groups = std::mem::take(&mut record.groups);
     record.groups.extend(groups.into_iter().filter(|entry| !restore_group(entry, &mut report)));
+    restore_held(record, paths, &mut report);
     report
 }
 
@@ -282,5 +285,43 @@ fn restore_group(entry: &GroupEntry, report: &mut Report) -> bool {
             return false;
         }
     }
+    true
+}
+
+/// Undoes what actions did that happen once.
+fn restore_held(record: &mut Record, paths: &Paths, report: &mut Report) {
+    let known = std::mem::take(&mut record.held);
+    let mut to_restore = known.clone();
+    for _ in 0..oom::PASSES_MAX {
+        to_restore.extend(oom::heirs(&known, paths));
+        to_restore.retain(|entry| !record.held.contains(entry));
+        if to_restore.is_empty() {
+            break;
+        }
+        record.held.extend(to_restore.drain(..).filter(|entry| !restore_held_file(entry, report)));
+    }
+}
+
+/// Gives `false` when the file could not be put back.
+fn restore_held_file(entry: &HeldEntry, report: &mut Report) -> bool {
+    let (device, knob) = (entry.group.clone(), entry.setting().to_owned());
+    let (found, reason) = match held_file::put_back(entry) {
+        Ok(PutBack::Done) => {
+            let restored = (device, knob);
+            if !report.restored.contains(&restored) {
+                report.restored.push(restored);
+            }
+            return true;
+        }
+        // A process that has ended needs nothing.
+        Ok(PutBack::Gone) if entry.is_of_a_process() => return true,
+        Ok(PutBack::Gone) => (None, "the group is gone"),
+        Ok(PutBack::Theirs(found)) => (Some(found), "it was changed externally meanwhile"),
+        Err(error) => {
+            report.failed.push(format!("{knob} of {device}: {}", in_one_line(&error)));
+            return false;
+        }
+    };
+    report.left.push(Left { device, knob, found, original: entry.original.clone(), reason: reason.to_owned() });
     true
 }

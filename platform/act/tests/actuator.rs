@@ -5,8 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use brisk_act::{Actuator, Applied, Outcome, Paths, TakenOver, restore_leftovers};
+use brisk_act::{Actuator, ChangedExternally, Paths, restore_leftovers};
+use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::outcome::{Applied, Outcome};
 use proptest::prelude::*;
 
 const FILES: [(&str, &str); 12] = [
@@ -82,8 +84,8 @@ impl Machine {
     }
 }
 
-fn targets(texts: &[(&str, &str)]) -> Vec<(Knob, String)> {
-    texts.iter().map(|(knob, value)| (knob.parse().expect("a knob"), (*value).to_owned())).collect()
+fn targets(texts: &[(&str, &str)]) -> Vec<Setting> {
+    texts.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
 }
 
 fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
@@ -126,7 +128,7 @@ proptest! {
         let before = machine.all();
         let mut actuator = machine.actuator();
         for targets in &sequence {
-            let targets: Vec<_> = targets.clone().into_iter().collect();
+            let targets: Vec<_> = targets.clone().into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
             actuator.apply(&targets);
             prop_assert_eq!(actuator.check(), vec![]);
         }
@@ -136,7 +138,7 @@ proptest! {
             // Nobody wants anything any more.
             _ => {
                 let applied = actuator.apply(&[]);
-                let all_put_back = applied.iter().all(|a| matches!(a.outcome, Outcome::PutBack { .. }));
+                let all_put_back = applied.iter().all(|a| matches!(a.outcome, Outcome::Restored { .. }));
                 prop_assert!(all_put_back, "{:?}", applied);
             }
         }
@@ -148,12 +150,12 @@ proptest! {
     fn what_stands_already_is_not_written(wanted in settings()) {
         let machine = Machine::new();
         let mut actuator = machine.actuator();
-        let wanted: Vec<_> = wanted.into_iter().collect();
+        let wanted: Vec<_> = wanted.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
         actuator.apply(&wanted);
         let stands = machine.all();
         for again in actuator.apply(&wanted) {
             let nothing_done =
-                matches!(again.outcome, Outcome::Unchanged | Outcome::Refused { .. } | Outcome::Left { found: None });
+                matches!(again.outcome, Outcome::Unchanged | Outcome::Refused { .. } | Outcome::Gone);
             prop_assert!(nothing_done, "{:?}", again);
         }
         prop_assert_eq!(machine.all(), stands);
@@ -164,11 +166,11 @@ proptest! {
         let machine = Machine::new();
         let before = machine.all();
         let mut actuator = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
-        let wanted: Vec<_> = wanted.into_iter().collect();
+        let wanted: Vec<_> = wanted.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
         let applied = actuator.apply(&wanted);
         prop_assert_eq!(applied.len(), wanted.len());
         for applied in applied {
-            let only_said = !matches!(applied.outcome, Outcome::Written { .. } | Outcome::PutBack { .. });
+            let only_said = !matches!(applied.outcome, Outcome::Written { .. } | Outcome::Restored { .. });
             prop_assert!(only_said, "{:?}", applied);
         }
         prop_assert_eq!(machine.all(), before);
@@ -194,8 +196,8 @@ fn targets_are_complete_and_what_is_left_out_is_put_back() {
     assert_eq!(machine.journals(), 1);
 
     let found = outcomes(actuator.apply(&first[2..3]));
-    assert_eq!(found["queue/sda/mq-deadline/fifo_batch"], Outcome::PutBack { to: "16".to_owned() });
-    assert_eq!(found["queue/sdb/wbt_lat_usec"], Outcome::PutBack { to: "2000".to_owned() });
+    assert_eq!(found["queue/sda/mq-deadline/fifo_batch"], Outcome::Restored { to: "16".to_owned() });
+    assert_eq!(found["queue/sdb/wbt_lat_usec"], Outcome::Restored { to: "2000".to_owned() });
     assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Unchanged);
     assert!(!found.contains_key("queue/sda/scheduler"), "it was never changed");
     assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "512");
@@ -209,12 +211,12 @@ fn what_somebody_else_changed_is_left_until_forgiven() {
     actuator.apply(&wanted);
     assert_eq!(actuator.check(), []);
     machine.write("sda", "queue/read_ahead_kb", "64\n");
-    let knob = wanted[0].0.clone();
-    let taken = TakenOver { knob: knob.clone(), ours: "512".to_owned(), found: "64".to_owned() };
+    let knob = wanted[0].knob.clone();
+    let taken = ChangedExternally { knob: knob.clone(), ours: "512".to_owned(), found: "64".to_owned() };
     assert_eq!(actuator.check(), [taken]);
     assert_eq!(actuator.check(), [], "it is said once");
     let found = outcomes(actuator.apply(&wanted));
-    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: Some("64".to_owned()) });
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
     assert_eq!(found["queue/sda/nr_requests"], Outcome::Unchanged);
     actuator.apply(&[]);
     assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "it is theirs, also when nobody wants it");
@@ -235,7 +237,7 @@ fn a_change_by_somebody_else_is_seen_without_a_look() {
     let wanted = targets(&[("queue/sda/scheduler", "kyber")]);
     actuator.apply(&wanted);
     machine.write("sda", "queue/scheduler", "none mq-deadline kyber [bfq]\n");
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: Some("bfq".to_owned()) });
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { from: "bfq".to_owned() });
     assert_eq!(actuator.check().len(), 1);
     let report = actuator.restore().expect("restore");
     assert_eq!((report.left[0].knob.as_str(), report.left[0].found.as_deref()), ("scheduler", Some("bfq")));
@@ -286,7 +288,7 @@ fn driver_tags_are_those_of_the_driver_and_not_of_the_scheduler() {
     assert_eq!(machine.read("sda", "queue/nr_requests"), "256", "what the scheduler had is put back at once");
     assert_eq!(machine.read("sda", "queue/scheduler"), "mq-deadline");
     let found = outcomes(actuator.apply(&[]));
-    assert_eq!(found["queue/sda/driver_tags"], Outcome::PutBack { to: "128".to_owned() });
+    assert_eq!(found["queue/sda/driver_tags"], Outcome::Restored { to: "128".to_owned() });
 }
 
 #[test]
@@ -314,7 +316,7 @@ fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
     actuator.apply(&wanted);
     fs::rename(machine.path("sda", ""), machine.dir.path().join("unplugged")).expect("fixture");
     let found = outcomes(actuator.apply(&wanted));
-    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: None });
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Gone);
     assert_eq!(found["queue/sdb/read_ahead_kb"], Outcome::Unchanged);
     assert_eq!(actuator.check(), []);
     // Another one, with other values of its own.
@@ -335,7 +337,7 @@ fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
     actuator.apply(&wanted);
     machine.write("sda", "size", "0\n");
     for applied in actuator.apply(&wanted) {
-        assert_eq!(applied.outcome, Outcome::Left { found: None });
+        assert_eq!(applied.outcome, Outcome::Gone);
     }
     assert_eq!(machine.all(), before);
     assert_eq!(machine.journals(), 0);
@@ -349,30 +351,30 @@ fn who_hears_of_changes_has_nothing_looked_at_twice() {
     let before = machine.all();
     let mut actuator = machine.actuator();
     let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/driver_tags", "9999")]);
-    let first = outcomes(actuator.apply_changed(&wanted));
+    let first = outcomes(actuator.apply_changed(&wanted, 0));
     assert_eq!(first["queue/sda/read_ahead_kb"], written("128", "512"));
     assert!(matches!(first["queue/sdb/driver_tags"], Outcome::Refused { .. }));
     // Nobody says that this was written, so nobody looks.
     machine.write("sda", "queue/read_ahead_kb", "64\n");
-    let again = outcomes(actuator.apply_changed(&wanted));
+    let again = outcomes(actuator.apply_changed(&wanted, 0));
     assert_eq!(again["queue/sda/read_ahead_kb"], Outcome::Unchanged);
     assert_eq!(again["queue/sdb/driver_tags"], first["queue/sdb/driver_tags"]);
     // What is wanted otherwise is looked at, and so is everything after word of a change.
     actuator.look_again();
-    let found = outcomes(actuator.apply_changed(&wanted));
-    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: Some("64".to_owned()) });
+    let found = outcomes(actuator.apply_changed(&wanted, 0));
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
     actuator.forgive();
     let other = targets(&[("queue/sda/read_ahead_kb", "256")]);
-    assert_eq!(outcomes(actuator.apply_changed(&other))["queue/sda/read_ahead_kb"], written("64", "256"));
-    let released = outcomes(actuator.apply_changed(&[]));
-    assert_eq!(released["queue/sda/read_ahead_kb"], Outcome::PutBack { to: "64".to_owned() });
-    assert!(actuator.apply_changed(&[]).is_empty());
+    assert_eq!(outcomes(actuator.apply_changed(&other, 0))["queue/sda/read_ahead_kb"], written("64", "256"));
+    let released = outcomes(actuator.apply_changed(&[], 0));
+    assert_eq!(released["queue/sda/read_ahead_kb"], Outcome::Restored { to: "64".to_owned() });
+    assert!(actuator.apply_changed(&[], 0).is_empty());
     // A device that is gone is looked for.
     machine.write("sda", "queue/read_ahead_kb", "128\n");
     assert_eq!(machine.all(), before);
     let gone = targets(&[("queue/sdc/read_ahead_kb", "256")]);
     for _ in 0..2 {
-        assert_eq!(outcomes(actuator.apply_changed(&gone))["queue/sdc/read_ahead_kb"], Outcome::Left { found: None });
+        assert_eq!(outcomes(actuator.apply_changed(&gone, 0))["queue/sdc/read_ahead_kb"], Outcome::Gone);
     }
 }
 
@@ -465,7 +467,7 @@ fn threads_that_have_a_priority_of_their_own_keep_it() {
     let wanted = targets(&[("io_priority/app.scope", "idle")]);
     assert_eq!(actuator.apply(&wanted)[0].outcome, written("best-effort 6", "idle"));
     assert_eq!((plain.priority().as_str(), same.priority().as_str()), ("idle", "best-effort: prio 6"));
-    assert_eq!(actuator.apply(&[])[0].outcome, Outcome::PutBack { to: "none".to_owned() });
+    assert_eq!(actuator.apply(&[])[0].outcome, Outcome::Restored { to: "none".to_owned() });
     assert_eq!([plain.priority(), late.priority()], [nothing.clone(), nothing]);
     assert_eq!([same.priority(), other.priority()], ["best-effort: prio 6", "best-effort: prio 1"]);
     assert_eq!(machine.journals(), 0);
@@ -476,11 +478,11 @@ fn a_group_that_is_gone_is_left() {
     let machine = Machine::new();
     let mut actuator = machine.actuator();
     let wanted = targets(&[("io_priority/app.scope", "best-effort 6")]);
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: None });
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Gone);
     machine.group("app.scope", &[]);
     assert_eq!(actuator.apply(&wanted)[0].outcome, written("none", "best-effort 6"));
     fs::remove_dir_all(machine.dir.path().join("cgroup/user.slice/app.scope")).expect("fixture");
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { found: None });
+    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Gone);
     assert_eq!(machine.journals(), 0);
 }
 

@@ -5,8 +5,9 @@ mod journal_lines;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brisk_act::{Actuator, Applied, Outcome, Paths, restore_leftovers};
-use brisk_core::knob::Knob;
+use brisk_act::{Actuator, Paths, restore_leftovers};
+use brisk_core::action::Setting;
+use brisk_core::outcome::{Applied, Outcome};
 use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
@@ -64,8 +65,8 @@ impl Machine {
     }
 }
 
-fn targets(wanted: &[(&str, &str)]) -> Vec<(Knob, String)> {
-    wanted.iter().map(|(knob, value)| (knob.parse().expect("a knob"), (*value).to_owned())).collect()
+fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
+    wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
 }
 
 fn outcome(applied: &[Applied], knob: &str) -> Outcome {
@@ -91,7 +92,7 @@ fn what_nobody_wishes_any_more_is_as_before() {
     assert_eq!(outcome(&applied, WEIGHT), written("50", "10"));
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), Outcome::Unchanged);
     let applied = actuator.apply(&wanted[..1]);
-    assert_eq!(outcome(&applied, WEIGHT), Outcome::PutBack { to: "50".to_owned() });
+    assert_eq!(outcome(&applied, WEIGHT), Outcome::Restored { to: "50".to_owned() });
     actuator.restore().expect("all of it");
     assert_eq!(machine.all(), before);
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
@@ -102,7 +103,7 @@ fn a_group_without_the_controller_is_left() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
     for knob in ["io.prio.class/c.scope", "io.bfq.weight/b.service", "io.weight/nobody.scope"] {
-        assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Left { found: None });
+        assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Gone);
     }
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
 }
@@ -112,7 +113,10 @@ fn a_dry_run_says_what_it_would_write() {
     let machine = Machine::new();
     let before = machine.all();
     let applied = machine.actuator(true).apply(&targets(&[(CLASS, "idle"), (WEIGHT, "50")]));
-    assert_eq!(outcome(&applied, CLASS), Outcome::Planned { from: "no-change".to_owned(), to: "idle".to_owned() });
+    assert_eq!(
+        outcome(&applied, CLASS),
+        Outcome::Planned { from: Some("no-change".to_owned()), to: Some("idle".to_owned()) }
+    );
     assert_eq!(outcome(&applied, WEIGHT), Outcome::Unchanged);
     assert_eq!(machine.all(), before);
 }
@@ -124,7 +128,7 @@ fn what_somebody_else_writes_is_theirs() {
     let wanted = targets(&[(CLASS, "promote-to-rt")]);
     actuator.apply(&wanted);
     fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("somebody");
-    let left = Outcome::Left { found: Some("idle".to_owned()) };
+    let left = Outcome::Left { from: "idle".to_owned() };
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), left);
     let told = actuator.check();
     assert_eq!((told.len(), told[0].knob.to_string(), told[0].found.as_str()), (1, CLASS.to_owned(), "idle"));
@@ -142,18 +146,21 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
     let mut actuator = machine.actuator(false);
     let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
-        assert_eq!(outcome(&actuator.apply_changed(&wanted), CLASS), is);
+        assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), is);
     }
     fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("somebody");
-    assert_eq!(outcome(&actuator.apply_changed(&wanted), CLASS), Outcome::Unchanged);
+    assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), Outcome::Unchanged);
     // Another value is a reason to look, and that it is not wanted any more.
     assert_eq!(
-        outcome(&actuator.apply_changed(&targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "20")])), WEIGHT),
+        outcome(&actuator.apply_changed(&targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "20")]), 0), WEIGHT),
         written("10", "20")
     );
-    actuator.look_at_groups_again();
-    assert_eq!(outcome(&actuator.apply_changed(&wanted), CLASS), Outcome::Left { found: Some("idle".to_owned()) });
-    assert_eq!(outcome(&actuator.apply_changed(&[]), WEIGHT), Outcome::PutBack { to: "50".to_owned() });
+    // A second later.
+    assert_eq!(
+        outcome(&actuator.apply_changed(&wanted, 2_000_000_000), CLASS),
+        Outcome::Left { from: "idle".to_owned() }
+    );
+    assert_eq!(outcome(&actuator.apply_changed(&[], 0), WEIGHT), Outcome::Restored { to: "50".to_owned() });
     assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
 }
 
@@ -187,9 +194,9 @@ proptest! {
                 let path = Path::new(FILES[*file].0);
                 let setting = path.file_name().and_then(|name| name.to_str()).expect("a name");
                 let group = path.parent().and_then(Path::to_str).expect("a group");
-                (format!("{setting}/{group}").parse().expect("a knob"), number.to_string())
+                Setting::new(format!("{setting}/{group}").parse().expect("a knob"), number.to_string())
             });
-            let wanted: Vec<(Knob, String)> = wanted.collect();
+            let wanted: Vec<Setting> = wanted.collect();
             actuator.apply(&wanted);
             for (file, number) in round {
                 prop_assert_eq!(machine.read(FILES[*file].0), number.to_string());

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use brisk_act::{Actuator, Applied, Outcome, Paths, restore_leftovers};
+use brisk_act::{Actuator, Paths, restore_leftovers};
+use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::outcome::{Applied, Outcome};
 use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
@@ -92,9 +94,9 @@ impl Loop {
         plain.into_iter().map(str::to_owned).chain(tunables).map(|name| (name.clone(), self.get(&name))).collect()
     }
 
-    fn targets(&self, settings: &[(&str, &str)]) -> Vec<(Knob, String)> {
+    fn targets(&self, settings: &[(&str, &str)]) -> Vec<Setting> {
         let knob = |setting: &str| format!("queue/{}/{setting}", self.name()).parse().expect("a knob");
-        settings.iter().map(|(setting, value)| (knob(setting), (*value).to_owned())).collect()
+        settings.iter().map(|(setting, value)| Setting::new(knob(setting), *value)).collect()
     }
 
     fn unplug(&self) {
@@ -125,7 +127,9 @@ fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
 }
 
 fn all_done(applied: &[Applied]) -> bool {
-    applied.iter().all(|applied| !matches!(applied.outcome, Outcome::Refused { .. } | Outcome::Left { .. }))
+    applied
+        .iter()
+        .all(|applied| !matches!(applied.outcome, Outcome::Refused { .. } | Outcome::Left { .. } | Outcome::Gone))
 }
 
 #[test]
@@ -164,13 +168,13 @@ fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
 
     // The wish for 32 requests is gone: kyber's own number, not mq-deadline's.
     let found = outcomes(actuator.apply(&disk.targets(&wanted[..1])));
-    assert_eq!(found["nr_requests"], Outcome::PutBack { to: "256".to_owned() });
+    assert_eq!(found["nr_requests"], Outcome::Restored { to: "256".to_owned() });
     assert_eq!(found["scheduler"], Outcome::Unchanged);
 
     // Under mq-deadline again, with the driver's tags shrunk on the way, its owner's values are back.
     let found = outcomes(actuator.apply(&disk.targets(&[("driver_tags", "8"), ("nr_requests", "48")])));
     assert_eq!(found["driver_tags"], Outcome::Written { from: "128".to_owned(), to: "8".to_owned() });
-    assert_eq!(found["scheduler"], Outcome::PutBack { to: "mq-deadline".to_owned() });
+    assert_eq!(found["scheduler"], Outcome::Restored { to: "mq-deadline".to_owned() });
     assert_eq!(disk.get("nr_requests"), "48");
     assert_eq!(disk.get("iosched/fifo_batch"), "8");
     assert_eq!(disk.get("iosched/async_depth"), "48", "the kernel derives it from nr_requests");
@@ -178,7 +182,7 @@ fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
 
     assert_eq!(actuator.check(), []);
     let applied = actuator.apply(&[]);
-    assert!(applied.iter().all(|applied| matches!(applied.outcome, Outcome::PutBack { .. })), "{applied:?}");
+    assert!(applied.iter().all(|applied| matches!(applied.outcome, Outcome::Restored { .. })), "{applied:?}");
     assert_eq!(disk.all(), before);
     assert_eq!(disk.journals(), 0);
 }
@@ -308,7 +312,7 @@ fn child_that_switches_until_it_is_killed() {
         vec![(knob("scheduler"), "none"), (knob("nr_requests"), "16")],
     ];
     for targets in all.iter().cycle() {
-        let targets: Vec<_> = targets.iter().map(|(knob, value)| (knob.clone(), (*value).to_owned())).collect();
+        let targets: Vec<_> = targets.iter().map(|(knob, value)| Setting::new(knob.clone(), *value)).collect();
         let applied = actuator.apply(&targets);
         assert!(all_done(&applied), "{applied:?}");
         println!("switched");
@@ -366,8 +370,7 @@ fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
         scope.spawn(|| disk.unplug());
         for targets in switches.iter().cycle() {
             let applied = actuator.apply(targets);
-            if applied.iter().all(|applied| applied.outcome == Outcome::Left { found: None }) && !disk.file("").exists()
-            {
+            if applied.iter().all(|applied| applied.outcome == Outcome::Gone) && !disk.file("").exists() {
                 break;
             }
         }
@@ -411,8 +414,9 @@ fn child_under_a_read_only_sysfs() {
     let targets = ["scheduler", "driver_tags", "nr_requests", "read_ahead_kb"]
         .map(|setting| format!("queue/{device}/{setting}").parse().expect("a knob"))
         .into_iter()
-        .zip(["kyber", "4", "8", "512"].map(str::to_owned))
-        .collect::<Vec<(Knob, String)>>();
+        .zip(["kyber", "4", "8", "512"])
+        .map(|(knob, value)| Setting::new(knob, value))
+        .collect::<Vec<_>>();
     for applied in actuator.apply(&targets) {
         println!("outcome {}", serde_json::to_string(&applied).expect("JSON"));
     }
@@ -549,7 +553,7 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
 
     let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
     let knob = Knob::IoPriority { group: "app-test.scope".to_owned() };
-    let wanted = |value: &str| vec![(knob.clone(), value.to_owned())];
+    let wanted = |value: &str| vec![Setting::new(knob.clone(), value)];
     let counted = |bits: i64| {
         let all = priorities(process.id());
         assert!(all.len() > THREADS, "{}", all.len());
@@ -580,7 +584,7 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
         for value in ["best-effort 7", "idle"].iter().cycle() {
             match &actuator.apply(&wanted(value))[0].outcome {
                 Outcome::Written { .. } | Outcome::Unchanged => {}
-                Outcome::Left { found: None } => break,
+                Outcome::Gone => break,
                 other => panic!("{other:?}"),
             }
         }
@@ -606,8 +610,8 @@ fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
     let mut to_it = leader.stdin.take().expect("piped");
     let mut said = BufReader::new(leader.stdout.take().expect("piped"));
     wait_for("here", &mut said);
-    let wanted = [(Knob::IoPriority { group: format!("session-{}", leader.id()) }, "idle".to_owned())];
-    let mut outcome = || actuator.apply_changed(&wanted).remove(0).outcome;
+    let wanted = [Setting::new(Knob::IoPriority { group: format!("session-{}", leader.id()) }, "idle")];
+    let mut outcome = || actuator.apply_changed(&wanted, 0).remove(0).outcome;
     assert!(matches!(outcome(), Outcome::Written { .. }));
     // Found complete.
     assert_eq!(outcome(), Outcome::Unchanged);
@@ -619,8 +623,8 @@ fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
     // Made by one that has none.
     writeln!(to_it, "go").expect("it reads");
     wait_for("made", &mut said);
-    actuator.look_at_groups_again();
-    assert_eq!(actuator.apply_changed(&wanted)[0].outcome, Outcome::Unchanged);
+    // A second later.
+    assert_eq!(actuator.apply_changed(&wanted, 2_000_000_000)[0].outcome, Outcome::Unchanged);
     assert_eq!(priorities(leader.id()), [3 << 13]);
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", leader.id())).expect("its children");
     let made: u32 = children.trim().parse().expect("one child");

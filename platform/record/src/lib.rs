@@ -53,6 +53,6 @@ mod reader;
 mod writer;
 
 pub use error::{Error, Result};
-pub use item::{Configuration, Decided, Effect, End, Item, Note, Scene, Session, Setting};
+pub use item::{Configuration, Decided, End, Item, Scene, Session};
 pub use reader::{Lost, Reader, read_with_older_part};
 pub use writer::{Writer, Written, older_part, set_damaged_aside};

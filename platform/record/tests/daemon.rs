@@ -3,13 +3,17 @@
 use std::fs;
 use std::path::Path;
 
+use brisk_core::action::{Once, Setting};
 use brisk_core::app::{AppFacts, classify};
-use brisk_core::arbiter::Resolved;
-use brisk_core::decision::{Device, Reason};
+use brisk_core::arbiter::{Overruled, Resolved, Rule};
+use brisk_core::decision::Note;
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::outcome::{ActionState, Applied, Outcome, SettingState};
+use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
-use brisk_record::{Configuration, Decided, Effect, Item, Note, Reader, Scene, Session, Setting, Writer, older_part};
+use brisk_record::{Configuration, Decided, Item, Reader, Scene, Session, Writer, older_part};
 use proptest::prelude::*;
 
 fn event(second: u64) -> Event {
@@ -35,25 +39,33 @@ fn scene() -> Scene {
 fn decided(value: &str, share: f64) -> Decided {
     let knob = Knob::queue("mmcblk0", QueueSetting::tunable("mq-deadline", "fifo_batch"));
     let resolved = Resolved {
-        knob: knob.clone(),
-        value: value.to_owned(),
+        what: Setting::new(knob.clone(), value),
         engine: "smartio".to_owned(),
-        rule: "only_wish".to_owned(),
+        rule: Rule::OnlyRequest,
         reason: Reason::rule("reads_wait").number("share_percent", share),
-        over: vec![("smartstorage".to_owned(), "16".to_owned())],
+        over: vec![Overruled { engine: "smartstorage".to_owned(), value: "16".to_owned() }],
     };
-    let effect = Effect {
-        knob,
-        outcome: "written".to_owned(),
-        from: Some("16".to_owned()),
-        to: Some(value.to_owned()),
-        why: None,
+    let outcome = Outcome::Written { from: "16".to_owned(), to: value.to_owned() };
+    let state = SettingState {
+        resolved,
+        original: Some("16".to_owned()),
+        since_unix_ms: 1_700_000_000_000,
+        outcome: Some(outcome.clone()),
+    };
+    let once = Once::Reclaim { group: "app-x-1.scope".to_owned(), size_bytes: 1 << 20 };
+    let resolved = Resolved {
+        what: once,
+        engine: "iram".to_owned(),
+        rule: Rule::OnlyRequest,
+        reason: Reason::rule("low_memory"),
+        over: Vec::new(),
     };
     Decided {
         at_ns: 7,
         wall_unix_ms: 1_700_000_000_007,
-        settings: vec![Setting { resolved, since_unix_ms: 1_700_000_000_000 }],
-        effects: vec![effect],
+        settings: vec![state],
+        effects: vec![Applied { knob, outcome }],
+        actions: vec![ActionState { resolved, outcome: Outcome::Done }],
         notes: vec![Note { engine: "smartio".to_owned(), reason: Reason::rule("warming_up") }],
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brisk_core::decision::with_firmware;
+use brisk_core::device::with_firmware;
 use serde::{Deserialize, Serialize};
 
 use crate::Sense;

@@ -1,13 +1,14 @@
-//! `brisk explain`: why settings have their values, now or at a moment of the past.
+//! `brisk explain`: why settings have their values, now or in the past.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use brisk_core::decision::Note;
 use brisk_core::knob::Knob;
+use brisk_core::outcome::SettingState;
 use brisk_daemon::config::{self, Config};
 use brisk_daemon::control::ClientError;
-use brisk_daemon::control::protocol::{Note, Setting};
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -22,7 +23,7 @@ Examples:
   brisk explain --at '2026-11-22 02:30' --record day.brisk
 
 Without --at it asks the daemon; with --at, or when no daemon runs, it reads the daemon's record. Exit codes: 0 explained, 1 \
-nobody wanted anything of that setting, 2 not possible.";
+no engine requests that setting, 2 not possible.";
 
 /// Arguments of `brisk explain`.
 #[derive(Debug, clap::Args)]
@@ -70,21 +71,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     print(args, &found.settings, &found.notes, at_unix_ms.unwrap_or(now_unix_ms))
 }
 
-fn print(args: &Args, settings: &[Setting], notes: &[Note], now_unix_ms: u64) -> anyhow::Result<ExitCode> {
-    let name = args.knob.as_ref().map(Knob::to_string);
-    let chosen = |setting: &&Setting| name.as_ref().is_none_or(|name| setting.knob == *name);
+fn print(args: &Args, settings: &[SettingState], notes: &[Note], now_unix_ms: u64) -> anyhow::Result<ExitCode> {
+    let chosen = |setting: &&SettingState| args.knob.as_ref().is_none_or(|knob| setting.knob() == knob);
     let mut text: String = settings.iter().filter(chosen).map(|setting| setting_lines(setting, now_unix_ms)).collect();
     let found = !text.is_empty();
-    match &name {
-        Some(name) if !found => text = format!("{name} is as it was before brisk: no engine wants anything of it\n"),
-        None if !found => text = "all settings are as before brisk: no engine wants anything\n".to_owned(),
+    match &args.knob {
+        Some(knob) if !found => text = format!("{knob} is as it was before brisk: no engine requests it\n"),
+        None if !found => text = "all settings are as before brisk: no engine requests any\n".to_owned(),
         _ => {}
     }
-    if name.is_none() {
-        text.extend(notes.iter().map(|note| format!("{} notes: {}\n", note.engine, note.text)));
+    if args.knob.is_none() {
+        text.extend(notes.iter().map(|note| format!("{} notes: {}\n", note.engine, note.reason)));
     }
     crate::print(&text)?;
-    Ok(if found || name.is_none() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if found || args.knob.is_none() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The daemon's record, as its configuration says.

@@ -99,7 +99,7 @@ fn text(found: &Replayed) -> String {
 
 fn choice(choice: Option<&Choice>) -> String {
     choice.map_or_else(
-        || "nothing wanted".to_owned(),
+        || "nothing requested".to_owned(),
         |choice| format!("{} ({}: {})", choice.value, choice.engine, choice.reason.replace('_', " ")),
     )
 }
@@ -107,6 +107,7 @@ fn choice(choice: Option<&Choice>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_core::arbiter::Rule;
 
     #[test]
     fn differences_read_as_what_is_and_what_was() {
@@ -114,7 +115,7 @@ mod tests {
             Some(Choice {
                 value: value.into(),
                 engine: "smartio".into(),
-                rule: "only_wish".into(),
+                rule: Rule::OnlyRequest,
                 reason: "reads_wait".into(),
             })
         };
@@ -122,7 +123,7 @@ mod tests {
             |recorded, replayed| Difference { wall_unix_ms: 0, knob: "queue/a/scheduler".into(), recorded, replayed };
         let differences = vec![difference(choice("bfq"), None), difference(choice("bfq"), choice("bfq"))];
         let text = text(&Replayed { sessions: 1, rounds: 9, differing_rounds: 3, differences, ..Replayed::default() });
-        assert!(text.contains("queue/a/scheduler: nothing wanted, was bfq (smartio: reads wait)\n"), "{text}");
+        assert!(text.contains("queue/a/scheduler: nothing requested, was bfq (smartio: reads wait)\n"), "{text}");
         assert!(text.contains("queue/a/scheduler: bfq (smartio: reads wait) again, as it was\n"), "{text}");
         assert!(text.ends_with("1 sessions, 9 decisions, 3 of them different\n"), "{text}");
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use brisk_core::app::Tolerance;
 use brisk_core::snapshot::Interval;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::control::Client;
@@ -91,8 +92,8 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
         if status.engines.is_empty() { "none".to_owned() } else { status.engines.join(", ") }
     ));
     lines.extend(status.trouble.iter().map(|trouble| format!("!! {trouble}")));
-    lines
-        .extend(status.taken_over.iter().map(|taken| format!("!! {} is somebody else's: {}", taken.knob, taken.found)));
+    let changed = status.changed_externally.iter();
+    lines.extend(changed.map(|one| format!("!! {} was changed externally to {}", one.knob, one.found)));
     lines.push(String::new());
     lines.push(format!(
         "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>6}  {}",
@@ -118,28 +119,30 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
     lines.push(format!("{:<44} {:<16} {:<16} {:<10} {:<13} {}", "SETTING", "VALUE", "BEFORE", "SINCE", "BY", "WHY"));
     for setting in &status.settings {
         let since = age(status.at_unix_ms.saturating_sub(setting.since_unix_ms));
-        let value = if setting.outcome == "stands" {
-            setting.value.clone()
-        } else {
-            format!("{} ({})", setting.value, setting.outcome)
+        let resolved = &setting.resolved;
+        let value = match &setting.outcome {
+            Some(outcome) if !outcome.is_in_force() => format!("{} ({})", resolved.what.value, outcome.name()),
+            _ => resolved.what.value.clone(),
         };
         let original = setting.original.as_deref().unwrap_or("?");
         lines.push(format!(
             "{:<44} {value:<16} {original:<16} {since:<10} {:<13} {}",
-            setting.knob, setting.engine, setting.reason
+            setting.knob().to_string(),
+            resolved.engine,
+            resolved.reason.to_string()
         ));
     }
     if status.settings.is_empty() {
         lines.push("all as before brisk".to_owned());
     }
-    lines.extend(status.notes.iter().map(|note| format!("{}: {}", note.engine, note.text)));
+    lines.extend(status.notes.iter().map(|note| format!("{}: {}", note.engine, note.reason)));
     lines.push(String::new());
     lines.push(format!("{:<44} {:<12} {}", "APP", "TOLERATES", "BECAUSE"));
     let mut apps: Vec<_> = status.apps.iter().collect();
-    apps.sort_by_key(|app| (!app.launching, app.tolerance != "interactive"));
+    apps.sort_by_key(|app| (!app.launching, app.tolerance != Tolerance::Interactive));
     for app in apps {
         let launching = if app.launching { " (launching)" } else { "" };
-        lines.push(format!("{:<44} {:<12} {}", format!("{}{launching}", app.id), app.tolerance, app.reason));
+        lines.push(format!("{:<44} {:<12} {}", format!("{}{launching}", app.id), app.tolerance.name(), app.reason));
     }
     lines
 }
@@ -176,8 +179,13 @@ fn device_line(device: &brisk_daemon::control::protocol::Device, rates: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_core::action::Setting;
+    use brisk_core::app::{App, AppFacts, classify};
+    use brisk_core::arbiter::{Resolved, Rule};
+    use brisk_core::outcome::{Outcome, SettingState};
+    use brisk_core::reason::Reason;
     use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
-    use brisk_daemon::control::protocol::{App, Device, Setting};
+    use brisk_daemon::control::protocol::Device;
 
     #[test]
     fn a_picture_shows_pattern_settings_and_apps() {
@@ -189,18 +197,26 @@ mod tests {
         };
         let snapshot = |at_ns, requests| Snapshot { at_ns, disks: vec![disk(requests)], ..Snapshot::default() };
         let rates = snapshot(1_000_000_000, 100).since(&snapshot(0, 0));
+        let resolved = Resolved {
+            what: Setting::new("queue/sda/scheduler".parse().expect("a knob"), "bfq"),
+            engine: "smartio".into(),
+            rule: Rule::OnlyRequest,
+            reason: Reason::rule("test"),
+            over: vec![],
+        };
+        let app = |id: &str, launching| App {
+            launching,
+            ..classify(&AppFacts { id: id.into(), launching, ..AppFacts::default() })
+        };
         let status = Status {
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
-            settings: vec![Setting {
-                knob: "queue/sda/scheduler".into(),
-                value: "bfq".into(),
-                outcome: "stands".into(),
-                ..Setting::default()
+            settings: vec![SettingState {
+                resolved,
+                original: None,
+                since_unix_ms: 0,
+                outcome: Some(Outcome::Unchanged),
             }],
-            apps: vec![
-                App { id: "cron".into(), tolerance: "background".into(), ..App::default() },
-                App { id: "mail".into(), tolerance: "interactive".into(), launching: true, ..App::default() },
-            ],
+            apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()
         };
         let lines = picture(&status, rates.as_ref());

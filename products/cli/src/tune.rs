@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
 use brisk_daemon::{devices, profiles};

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use brisk_core::arbiter::Resolved;
-use brisk_core::decision::{Device, Reason};
+use brisk_core::action::Setting;
+use brisk_core::arbiter::{Resolved, Rule};
+use brisk_core::device::Device;
+use brisk_core::outcome::{Applied, Outcome, SettingState};
+use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
-use brisk_record::{Configuration, Decided, Effect, Scene, Session, Setting, Writer};
+use brisk_record::{Configuration, Decided, Scene, Session, Writer};
 
 fn brisk(arguments: &[&str]) -> Output {
     let command = Command::new(env!("CARGO_BIN_EXE_brisk")).args(arguments).env("TZ", "UTC").output();
@@ -45,18 +48,17 @@ fn session(path: &Path) {
         if second == 0 {
             let knob: brisk_core::knob::Knob = knob.parse().expect("a knob");
             let resolved = Resolved {
-                knob: knob.clone(),
-                value: "256".to_owned(),
+                what: Setting::new(knob.clone(), "256"),
                 engine: "config".to_owned(),
-                rule: "fixed_choice".to_owned(),
+                rule: Rule::FixedChoice,
                 reason: Reason::rule("fixed_choice"),
                 over: Vec::new(),
             };
-            let (from, to) = (Some("128".to_owned()), Some("256".to_owned()));
+            let outcome = Outcome::Written { from: "128".to_owned(), to: "256".to_owned() };
             let decided = Decided {
                 wall_unix_ms,
-                settings: vec![Setting { resolved, since_unix_ms: wall_unix_ms }],
-                effects: vec![Effect { knob, outcome: "written".to_owned(), from, to, why: None }],
+                settings: vec![SettingState { resolved, original: None, since_unix_ms: wall_unix_ms, outcome: None }],
+                effects: vec![Applied { knob, outcome }],
                 ..Decided::default()
             };
             writer.decided(&decided).expect("written");
@@ -126,7 +128,7 @@ fn a_record_explains_what_held_and_when() {
     let at = explain(&["--at", "2026-11-22 02:00:30", "queue/sda/read_ahead_kb"]);
     let expected = "as decided at 2026-11-22 02:00:00\n\
                     queue/sda/read_ahead_kb is 256 since 2026-11-22 02:00:00 (30 s)\n  \
-                    you fixed it in the configuration, which goes before every engine\n  \
+                    the configuration fixes it, which goes before every engine\n  \
                     before brisk it was 128\n";
     assert_eq!(text(&at.stdout), expected);
     assert!(at.status.success());

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use brisk_bench::address::Region;
-use brisk_core::decision::{Device, Observed};
+use brisk_core::decision::Observed;
+use brisk_core::device::Device;
 use brisk_profile::open_loop::OpenLoop;
 use brisk_profile::workload::{Action, Stream};
 use brisk_results::Pattern;
@@ -213,7 +214,7 @@ fn the_engine_follows_a_device_at_work() {
                 let decision = decide(&config, &state, &observed);
                 (looks, cost) = (looks + 1, cost + looked.elapsed());
                 notes.extend(decision.notes.iter().map(ToString::to_string));
-                if reached.is_none() && decision.wishes.iter().any(|wish| wish.value == wanted) {
+                if reached.is_none() && decision.settings().any(|setting| setting.value == wanted) {
                     reached = Some(begun.elapsed());
                 }
                 let pause_ns = decision.state.next_look_ns().unwrap_or(0).saturating_sub(now.at_ns);

@@ -22,9 +22,9 @@ const REST_NS: u64 = 1_000_000_000;
 /// How long a launch may take.
 const LAUNCH_NS_MAX: u64 = 20_000_000_000;
 /// How often a launch is looked at.
-const LOOK_NS: u64 = 250_000_000;
+const SAMPLE_NS: u64 = 250_000_000;
 /// How often it is looked at how nice apps are: a service may be made nice after it began.
-const NICE_NS: u64 = 60_000_000_000;
+const REFRESH_NS: u64 = 60_000_000_000;
 /// Users of apps on Android begin here (AID_APP_START, system/core/libcutils/include/private/android_filesystem_config.h).
 const ANDROID_APP_UID_MIN: u32 = 10_000;
 /// Waiting for storage for less than this part of the time is rest.
@@ -34,9 +34,9 @@ const REST_PERCENT: u64 = 2;
 #[derive(Debug, Default)]
 pub struct Apps {
     known: BTreeMap<PathBuf, Known>,
-    next_look_ns: Option<u64>,
+    next_sample_ns: Option<u64>,
     /// When it was looked at how nice apps are.
-    nice_ns: Option<u64>,
+    refreshed_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Known {
 struct Launch {
     began_ns: u64,
     /// The last look, and what the app had waited for storage by then, in all.
-    looked_ns: u64,
+    sampled_ns: u64,
     waited_us: Option<u64>,
     /// Since when it rests.
     rests_since_ns: u64,
@@ -87,8 +87,8 @@ impl Apps {
     fn launched(&mut self, mut known: Known, at_ns: u64) -> Option<Event> {
         let mut event = None;
         if known.is_app() {
-            known.launch = Some(Launch { began_ns: at_ns, looked_ns: at_ns, waited_us: None, rests_since_ns: at_ns });
-            self.next_look_ns.get_or_insert(at_ns.saturating_add(LOOK_NS));
+            known.launch = Some(Launch { began_ns: at_ns, sampled_ns: at_ns, waited_us: None, rests_since_ns: at_ns });
+            self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
             event = Some(Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.name.clone() } });
         }
         self.insert(known);
@@ -132,7 +132,7 @@ impl Apps {
 
     /// Takes in which processes are in front, `None` where nothing says so; `processes` gives those of the app in a
     /// directory. Gives the apps that are in front and were not.
-    pub fn look_at_front(
+    pub fn update_front(
         &mut self,
         at_ns: u64,
         front: Option<&BTreeSet<u32>>,
@@ -152,14 +152,14 @@ impl Apps {
 
     /// When launches want to be looked at.
     #[must_use]
-    pub fn next_look_ns(&self) -> Option<u64> {
-        self.next_look_ns
+    pub fn next_sample_ns(&self) -> Option<u64> {
+        self.next_sample_ns
     }
 
     /// Looks at launches that are due; `waited_us` says what the group in a directory has waited for storage so far. Gives
     /// those that ended.
-    pub fn look(&mut self, at_ns: u64, waited_us: impl Fn(&Path) -> Option<u64>) -> Vec<Event> {
-        if self.next_look_ns.is_none_or(|due_ns| at_ns < due_ns) {
+    pub fn sample_launches(&mut self, at_ns: u64, waited_us: impl Fn(&Path) -> Option<u64>) -> Vec<Event> {
+        if self.next_sample_ns.is_none_or(|due_ns| at_ns < due_ns) {
             return Vec::new();
         }
         let mut ended = Vec::new();
@@ -173,19 +173,19 @@ impl Apps {
                 more = true;
             }
         }
-        self.next_look_ns = more.then(|| at_ns.saturating_add(LOOK_NS));
+        self.next_sample_ns = more.then(|| at_ns.saturating_add(SAMPLE_NS));
         ended
     }
 
     /// Looks at how nice apps are and what their groups offer, where that was not done for a minute; `nice_min` says how nice
     /// the least nice process of the group in a directory is, and `offers` which settings are there.
-    pub fn look_at_nice(
+    pub fn refresh(
         &mut self,
         at_ns: u64,
         nice_min: impl Fn(&Path) -> Option<i8>,
         offers: impl Fn(&Path) -> Vec<GroupSetting>,
     ) {
-        let due = self.nice_ns.is_none_or(|nice_ns| at_ns.saturating_sub(nice_ns) >= NICE_NS);
+        let due = self.refreshed_ns.is_none_or(|refreshed_ns| at_ns.saturating_sub(refreshed_ns) >= REFRESH_NS);
         for known in self.known.values_mut() {
             if due || known.nice_min.is_none() {
                 known.nice_min = nice_min(&known.group.dir);
@@ -195,7 +195,7 @@ impl Apps {
             }
         }
         if due {
-            self.nice_ns = Some(at_ns);
+            self.refreshed_ns = Some(at_ns);
         }
     }
 
@@ -215,7 +215,7 @@ impl Apps {
 
 impl Launch {
     fn is_over(&mut self, at_ns: u64, waited_us: Option<u64>) -> bool {
-        let elapsed_us = at_ns.saturating_sub(self.looked_ns) / 1000;
+        let elapsed_us = at_ns.saturating_sub(self.sampled_ns) / 1000;
         // The first look has nothing to compare with, so it counts as work.
         let rested = match (self.waited_us, waited_us) {
             (Some(before), Some(now)) => now.saturating_sub(before) * 100 < elapsed_us * REST_PERCENT,
@@ -224,7 +224,7 @@ impl Launch {
         if !rested {
             self.rests_since_ns = at_ns;
         }
-        (self.looked_ns, self.waited_us) = (at_ns, waited_us);
+        (self.sampled_ns, self.waited_us) = (at_ns, waited_us);
         at_ns.saturating_sub(self.rests_since_ns) >= REST_NS || at_ns.saturating_sub(self.began_ns) >= LAUNCH_NS_MAX
     }
 }

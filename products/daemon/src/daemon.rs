@@ -1,358 +1,324 @@
-//! The loop: sleep, sense, decide, act, write down.
+//! The loop: sleep, sense, decide, act, record.
 //!
-//! One turn takes in what woke the daemon as events, and asks the engines if something happened or one of them wanted to be
-//! asked by now. Between turns nothing runs.
+//! One turn makes events of what woke the daemon, runs the timers that are due ([`Timers`]), and starts a *round* when events
+//! wait or an engine wants to be asked. A round takes a snapshot, asks the engines, has the arbiter resolve their
+//! requests, applies levels and edges, and records all of it. Between turns nothing runs.
 
 mod answers;
-mod hearing;
+mod events;
+mod round;
 mod start;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, Lock};
+use brisk_act::{Actuator, ChangedExternally, Lock};
 use brisk_core::causes::in_one_line;
-use brisk_core::decision::{Device, Observed};
+use brisk_core::decision::Note;
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::outcome::ActionState;
 use brisk_core::snapshot::Snapshot;
-use brisk_record::{Configuration, Decided, Note, Scene};
+use brisk_record::Configuration;
 use brisk_sense::{Sampler, Sense};
 
-use crate::apps::Apps;
+use crate::apps::{self, Apps};
 use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::Server;
-use crate::control::protocol::{Counts, TakenOver};
+use crate::control::protocol::Counts;
+use crate::devices;
 use crate::engines::Engines;
 use crate::recorder::Recorder;
+use crate::render;
 use crate::savings::{Savings, Under};
 use crate::service::ServiceManager;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::sources::Sources;
-use crate::{apps, devices, happenings};
+use crate::timers::Timers;
 
 pub use start::Options;
 
-/// Rounds follow each other at this distance at the least, whatever happens in between.
+/// Minimum time between two rounds.
 const ROUND_NS_MIN: u64 = 50_000_000;
-/// How long devices are left to settle before they are looked at: who partitions or mounts makes many changes.
+/// Devices and queues settle for this time before they are read: partitioning and mounting make many changes.
 const SETTLE_NS: u64 = 200_000_000;
-/// Devices that only changed are not looked at more often: the device manager tells so of each that a program has written to
-/// and closed.
+/// Minimum time between two scans of devices that only changed: the device manager announces each write and close.
 const CHANGED_NS: u64 = 2_000_000_000;
-/// The second round of `--once` comes after this.
+/// Time of the second round of `--once`.
 const ONCE_NS: u64 = 1_000_000_000;
-/// How long settings are taken for what they were unless somebody is heard to write one: what the kernel changes by itself is
-/// not told.
-const LOOK_AGAIN_NS: u64 = 60_000_000_000;
-/// How long groups are taken for what they were: threads that an app makes have its priority already, and only what enters a
-/// group from elsewhere has not.
-const LOOK_AT_GROUPS_NS: u64 = 1_000_000_000;
-/// Events that wait for a round at most; more than that say no more.
+/// Maximum of events that wait for a round; further ones are counted and dropped.
 const EVENTS_MAX: usize = 1000;
+/// Number of edges that `brisk status` shows.
+const ACTIONS_SHOWN: usize = 16;
+
+/// Names of the timers.
+mod timer {
+    pub(super) const ROUND: &str = "round";
+    pub(super) const SCAN_DEVICES: &str = "scan devices";
+    pub(super) const CHECK_SETTINGS: &str = "check settings";
+    pub(super) const SAMPLE_LAUNCHES: &str = "sample launches";
+    pub(super) const ADVANCE_ACTIONS: &str = "advance actions";
+    pub(super) const WATCHDOG: &str = "watchdog";
+    pub(super) const LISTEN_AGAIN: &str = "listen again";
+    pub(super) const CONTROL: &str = "control";
+    pub(super) const FINISH: &str = "finish";
+}
+
+/// All timers with their actions. Those without one only end the sleep: each turn serves them anyway.
+const TIMERS: &[(&str, fn(&mut Daemon))] = &[
+    (timer::ROUND, Daemon::round),
+    (timer::SCAN_DEVICES, Daemon::scan_devices),
+    (timer::CHECK_SETTINGS, Daemon::check_settings),
+    (timer::SAMPLE_LAUNCHES, Daemon::sample_launches),
+    (timer::ADVANCE_ACTIONS, Daemon::advance_actions),
+    (timer::WATCHDOG, |daemon| daemon.manager.alive(daemon.moment.now.monotonic_ns)),
+    (timer::LISTEN_AGAIN, |_| ()),
+    (timer::CONTROL, |_| ()),
+    (timer::FINISH, |daemon| daemon.is_finished = true),
+];
 
 /// The daemon.
 pub struct Daemon {
     options: Options,
-    sense: Sense,
-    config: Config,
-    configuration: Configuration,
-    sources: Sources,
-    server: Option<Server>,
-    sampler: Sampler,
-    engines: Engines,
+    policy: Policy,
+    machine: Machine,
+    moment: Moment,
+    state: State,
+    timers: Timers<Self>,
     actuator: Actuator,
     recorder: Recorder,
+    server: Option<Server>,
     manager: ServiceManager,
-    apps: Apps,
-    devices: Vec<Device>,
-    settings: Settings,
-    savings: Savings,
-    /// Whose settings are in force on each device since the last round; without those that it changed.
-    under: BTreeMap<String, Under>,
-    notes: Vec<Note>,
-    taken_over: Vec<TakenOver>,
-    trouble: Vec<String>,
-    counts: Counts,
-    started_unix_ms: u64,
-    paused: bool,
-    previous: Option<Snapshot>,
-    events: Vec<Event>,
-    /// The last reading of the clocks.
-    now: Reading,
-    last_round_ns: Option<u64>,
-    next_look_ns: Option<u64>,
-    look_at_devices_ns: Option<u64>,
-    /// When they were, unless devices came or went since.
-    looked_at_devices_ns: Option<u64>,
-    look_for_others_ns: Option<u64>,
-    /// When all settings were looked at.
-    looked_ns: Option<u64>,
-    /// When the groups were.
-    looked_at_groups_ns: Option<u64>,
+    /// Whether the loop is to end.
+    is_finished: bool,
     /// Last, so that it outlives the journal.
     _lock: Lock,
 }
 
+/// What decides.
+struct Policy {
+    config: Config,
+    /// The text of `config` and the measured profiles, for the record.
+    configuration: Configuration,
+    engines: Engines,
+}
+
+/// The machine as it is sensed.
+struct Machine {
+    sense: Sense,
+    sources: Sources,
+    sampler: Sampler,
+    apps: Apps,
+    /// Managed devices.
+    devices: Vec<Device>,
+    /// When they were scanned; `None` when devices came or went since.
+    scanned_ns: Option<u64>,
+}
+
+/// The current turn and the round before.
+struct Moment {
+    /// Clocks at the beginning of the turn.
+    now: Reading,
+    /// Snapshot of the last round; `None` after a gap.
+    previous: Option<Snapshot>,
+    /// Events since the last round.
+    events: Vec<Event>,
+    last_round_ns: Option<u64>,
+    /// When an engine wants to be asked.
+    wanted_ns: Option<u64>,
+}
+
+/// What came of the decisions so far: the state behind `brisk status`.
+struct State {
+    settings: Settings,
+    /// The last edges.
+    actions: VecDeque<ActionState>,
+    notes: Vec<Note>,
+    changed_externally: Vec<ChangedExternally>,
+    savings: Savings,
+    /// Engines whose settings were in force on each device since the last round; without devices that it changed.
+    under: BTreeMap<String, Under>,
+    /// What the daemon lacks or could not do, a sentence each.
+    trouble: Vec<String>,
+    counts: Counts,
+    started_unix_ms: u64,
+    is_paused: bool,
+}
+
 impl Daemon {
-    /// Runs until somebody wants it to end, and puts everything back.
+    /// Runs until a signal or `--once` ends it, and restores everything.
     ///
     /// # Errors
-    /// When it cannot go on, or something could not be put back.
+    /// When poll fails, or something could not be restored.
     pub fn run(mut self) -> anyhow::Result<()> {
-        self.look_at_devices();
+        self.scan_devices();
         self.round();
         if self.options.once {
-            let until_ns = self.now.monotonic_ns.saturating_add(ONCE_NS);
-            while self.now.monotonic_ns < until_ns && !self.turn(Some(until_ns))? {}
-            self.round();
+            self.timers.set(timer::FINISH, Some(self.moment.now.monotonic_ns.saturating_add(ONCE_NS)));
         } else {
             self.manager.ready();
-            while !self.turn(None)? {}
+        }
+        while !self.is_finished {
+            self.turn()?;
+        }
+        if self.options.once {
+            self.round();
         }
         self.end()
     }
 
     fn end(mut self) -> anyhow::Result<()> {
         self.manager.stopping();
-        self.now = Reading::now();
+        self.moment.now = Reading::now();
         let restored = self.actuator.restore();
-        self.recorder.close(self.now);
+        self.recorder.close(self.moment.now);
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
-        // What is gone has no setting that anybody could miss.
+        // Nobody misses a setting of a device that is gone.
         for left in report.left.iter().filter(|left| left.found.is_some()) {
-            eprintln!(
-                "briskd: {} of {} stays {}: {}",
-                left.knob,
-                left.device,
-                left.found.as_deref().unwrap_or("gone"),
-                left.reason
-            );
+            let found = left.found.as_deref().unwrap_or_default();
+            eprintln!("briskd: {} of {} stays {found}: {}", left.knob, left.device, left.reason);
         }
         self.say(&format!("ends; {} settings are as before", report.restored.len()));
         Ok(())
     }
 
-    /// When something is to be done although nothing happens.
-    fn due_ns(&mut self) -> Option<u64> {
-        let now_ns = self.now.monotonic_ns;
-        let round = if self.events.is_empty() { self.next_look_ns } else { Some(now_ns) };
-        let earliest_ns = self.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
-        let round = round.map(|due_ns| due_ns.max(earliest_ns));
-        let control = self.server.as_mut().and_then(|server| server.next_ns(now_ns));
-        let looks = [self.apps.next_look_ns(), self.look_at_devices_ns, self.look_for_others_ns];
-        let others = looks.into_iter().chain([self.manager.next_ns(), self.sources.next_ns(now_ns), control]);
-        round.into_iter().chain(others.flatten()).min()
-    }
-
-    /// Sleeps, and does what is to be done then; whether it is time to end.
-    fn turn(&mut self, until_ns: Option<u64>) -> anyhow::Result<bool> {
-        let due_ns = self.due_ns().into_iter().chain(until_ns).min();
-        let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(self.now.monotonic_ns)));
-        let woken = self.sources.wait(self.server.as_mut(), self.now.monotonic_ns, span).context("cannot wait")?;
-        self.counts.wake_ups += 1;
-        let before = std::mem::replace(&mut self.now, Reading::now());
-        let now_ns = self.now.monotonic_ns;
-        if let Some(gap_ms) = self.now.gap_ms(&before, due_ns) {
-            self.previous = None;
+    /// Sleeps, and serves what is due then.
+    fn turn(&mut self) -> anyhow::Result<()> {
+        self.set_deadlines();
+        let (now_ns, due_ns) = (self.moment.now.monotonic_ns, self.timers.next_ns());
+        let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
+        let woken = self.machine.sources.wait(self.server.as_mut(), now_ns, span).context("cannot wait")?;
+        self.state.counts.wake_ups += 1;
+        let before = std::mem::replace(&mut self.moment.now, Reading::now());
+        if let Some(gap_ms) = self.moment.now.gap_ms(&before, due_ns) {
+            self.moment.previous = None;
             self.happened(EventKind::Resumed { gap_ms });
         }
         if woken.stop {
-            return Ok(true);
+            self.is_finished = true;
+            return Ok(());
         }
         self.take_in(&woken);
-        if self.look_for_others_ns.is_some_and(|due_ns| due_ns <= now_ns) {
-            self.look_for_others();
-        }
-        if self.look_at_devices_ns.is_some_and(|due_ns| due_ns <= now_ns) {
-            self.look_at_devices();
-        }
         if woken.reload {
-            // Who sent the signal reads the log.
+            // The log has the error.
             let _ = self.reload();
         }
         self.answer_all(&woken.control);
-        let earliest_ns = self.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
-        let wanted = !self.events.is_empty() || self.next_look_ns.is_some_and(|due_ns| due_ns <= now_ns);
-        if wanted && earliest_ns <= now_ns {
-            self.round();
+        self.schedule_round();
+        for action in self.timers.take_due(self.moment.now.monotonic_ns) {
+            action(self);
         }
-        self.manager.alive(now_ns);
-        Ok(false)
+        Ok(())
     }
 
-    /// Has the sampler look at what is managed and runs.
-    fn aim(&mut self) {
-        let names = self.devices.iter().map(|device| device.name.clone()).collect();
-        self.sampler.look_at(names, self.apps.groups());
+    /// Enters the deadlines that parts of the daemon keep themselves.
+    fn set_deadlines(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        self.schedule_round();
+        self.timers.set(timer::SAMPLE_LAUNCHES, self.machine.apps.next_sample_ns());
+        self.timers.set(timer::ADVANCE_ACTIONS, self.actuator.next_ns());
+        self.timers.set(timer::WATCHDOG, self.manager.next_ns());
+        self.timers.set(timer::LISTEN_AGAIN, self.machine.sources.next_ns(now_ns));
+        self.timers.set(timer::CONTROL, self.server.as_mut().and_then(|server| server.next_ns(now_ns)));
     }
 
-    /// Has the devices looked at when they have settled.
-    fn look_at_devices_soon(&mut self) {
-        let paced_ns = self.looked_at_devices_ns.map_or(0, |looked_ns| looked_ns.saturating_add(CHANGED_NS));
-        let due_ns = self.now.monotonic_ns.saturating_add(SETTLE_NS).max(paced_ns);
-        self.look_at_devices_ns = Some(self.look_at_devices_ns.map_or(due_ns, |earlier_ns| earlier_ns.min(due_ns)));
+    /// A round is due when events wait or an engine wants to be asked, at a minimum distance from the last.
+    fn schedule_round(&mut self) {
+        let moment = &self.moment;
+        let due_ns = if moment.events.is_empty() { moment.wanted_ns } else { Some(moment.now.monotonic_ns) };
+        let earliest_ns = moment.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
+        self.timers.set(timer::ROUND, due_ns.map(|due_ns| due_ns.max(earliest_ns)));
     }
 
-    /// Finds out which devices are to be managed now.
-    fn look_at_devices(&mut self) {
-        self.look_at_devices_ns = None;
-        self.looked_at_devices_ns = Some(self.now.monotonic_ns);
-        let found = match devices::managed(&self.sense, &self.config.daemon.devices) {
+    /// Has the sampler read what is managed and runs.
+    fn aim_sampler(&mut self) {
+        let names = self.machine.devices.iter().map(|device| device.name.clone()).collect();
+        self.machine.sampler.look_at(names, self.machine.apps.groups());
+    }
+
+    /// Has the devices scanned when they have settled.
+    fn scan_devices_soon(&mut self) {
+        let paced_ns = self.machine.scanned_ns.map_or(0, |scanned_ns| scanned_ns.saturating_add(CHANGED_NS));
+        let due_ns = self.moment.now.monotonic_ns.saturating_add(SETTLE_NS).max(paced_ns);
+        self.timers.set_at_latest(timer::SCAN_DEVICES, due_ns);
+    }
+
+    /// Finds out which devices are to be managed.
+    fn scan_devices(&mut self) {
+        self.timers.set(timer::SCAN_DEVICES, None);
+        self.machine.scanned_ns = Some(self.moment.now.monotonic_ns);
+        self.state.counts.device_scans += 1;
+        let found = match devices::managed(&self.machine.sense, &self.policy.config.daemon.devices) {
             Ok(found) => found,
-            Err(error) => return self.lacks(format!("devices are not known: {}", in_one_line(&error))),
+            Err(error) => return self.lacks(format!("cannot read the devices: {}", in_one_line(&error))),
         };
         self.actuator.look_again();
-        let found = devices::with_originals(&self.devices, found, &self.settings.held());
-        let has = |devices: &[Device], name: &str| devices.iter().any(|device| device.name == name);
-        let came: Vec<String> =
-            found.iter().map(|device| device.name.clone()).filter(|name| !has(&self.devices, name)).collect();
-        let gone: Vec<String> =
-            self.devices.iter().map(|device| device.name.clone()).filter(|name| !has(&found, name)).collect();
-        let differs = found != self.devices;
-        self.devices = found;
+        let before = &self.machine.devices;
+        let found = devices::with_originals(before, found, &self.state.settings.held());
+        let names_without = |all: &[Device], others: &[Device]| -> Vec<String> {
+            let is_new = |device: &&Device| !others.iter().any(|other| other.name == device.name);
+            all.iter().filter(is_new).map(|device| device.name.clone()).collect()
+        };
+        let (came, gone) = (names_without(&found, before), names_without(before, &found));
+        let differs = found != *before;
+        self.machine.devices = found;
         for device in came {
             self.happened(EventKind::DeviceCame { device });
         }
         for device in gone {
-            self.savings.forget(&device);
+            self.state.savings.forget(&device);
             self.happened(EventKind::DeviceGone { device });
         }
         if differs {
-            self.aim();
+            self.aim_sampler();
             self.watch_queues();
         }
     }
 
     fn watch_queues(&mut self) {
-        let Some(queues) = &mut self.sources.queues else { return };
-        if let Err(error) = queues.watch(&self.sense, self.devices.iter().map(|device| device.name.as_str())) {
-            self.lacks(format!("changes by others are not seen at once: {}", in_one_line(&error)));
+        let Machine { sense, sources, devices, .. } = &mut self.machine;
+        let Some(queues) = &mut sources.queues else { return };
+        if let Err(error) = queues.watch(sense, devices.iter().map(|device| device.name.as_str())) {
+            self.lacks(format!("external changes are not seen at once: {}", in_one_line(&error)));
         }
     }
 
-    /// Lets go of what was announced of writes to queues, and has it looked at soon: who resizes the driver's tags goes
-    /// through another scheduler and comes back.
-    fn hear_queues(&mut self) {
-        self.actuator.look_again();
-        if let Some(Err(error)) = self.sources.queues.as_mut().map(brisk_sense::QueueWatch::take) {
-            self.lacks(format!("changes by others are not seen at once: {}", in_one_line(&error)));
-            self.sources.queues = None;
+    /// Reads the managed settings again, and reports those that were changed externally.
+    fn check_settings(&mut self) {
+        let changed = self.actuator.check();
+        if !changed.is_empty() {
+            // What else was set externally is the value from before brisk now.
+            self.scan_devices_soon();
         }
-        self.look_for_others_ns.get_or_insert(self.now.monotonic_ns.saturating_add(SETTLE_NS));
-    }
-
-    /// Looks whether somebody else changed what brisk had set.
-    fn look_for_others(&mut self) {
-        self.look_for_others_ns = None;
-        for taken in self.actuator.check() {
-            let (knob, found) = (taken.knob.to_string(), taken.found);
-            self.counts.taken_over += 1;
-            self.taken_over.retain(|known| known.knob != knob);
-            self.taken_over.push(TakenOver { knob: knob.clone(), found: found.clone() });
-            self.happened(EventKind::TakenOver { knob, found });
-        }
-        // What others set beside brisk's own is the value from before brisk now.
-        self.look_at_devices_soon();
-    }
-
-    /// Asks the engines, does what came of it, and writes it down.
-    fn round(&mut self) {
-        let (now_ns, wall_unix_ms) = (self.now.monotonic_ns, self.now.wall_unix_ms());
-        self.last_round_ns = Some(now_ns);
-        self.counts.rounds += 1;
-        let snapshot = match self.sampler.snapshot() {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                self.previous = None;
-                return self.lacks(format!("this moment is not known: {}", in_one_line(&error)));
-            }
-        };
-        if let Some(interval) = self.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
-            self.savings.take_in(&interval, &self.under);
-        }
-        let events = std::mem::take(&mut self.events);
-        let sense = &self.sense;
-        self.apps.look_at_nice(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
-        let apps = self.apps.list(&self.config.apps, &self.config.services);
-        let observed = Observed {
-            previous: self.previous.as_ref(),
-            now: &snapshot,
-            events: &events,
-            devices: &self.devices,
-            apps: &apps,
-        };
-        let round = self.engines.decide(&self.config, &observed);
-        self.next_look_ns = round.next_look_ns;
-        let targets: Vec<_> = if self.paused {
-            Vec::new()
-        } else {
-            round.resolved.iter().map(|one| (one.knob.clone(), one.value.clone())).collect()
-        };
-        let is_due = |looked_ns: Option<u64>, after_ns| {
-            looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= after_ns)
-        };
-        if is_due(self.looked_ns, LOOK_AGAIN_NS) || self.sources.queues.is_none() {
-            self.actuator.look_again();
-            self.looked_ns = Some(now_ns);
-        }
-        if is_due(self.looked_at_groups_ns, LOOK_AT_GROUPS_NS) {
-            self.actuator.look_at_groups_again();
-            self.looked_at_groups_ns = Some(now_ns);
-        }
-        let applied = self.actuator.apply_changed(&targets);
-        let change = self.settings.take_in(&round.resolved, &applied, wall_unix_ms);
-        let names = self.devices.iter().map(|device| device.name.as_str());
-        self.under = self.settings.under(names, &change.effects);
-        let differs = change.differs || round.notes != self.notes;
-        self.tell_notes(&round.notes);
-        self.notes = round.notes;
-        for effect in &change.effects {
-            let resolved = round.resolved.iter().find(|one| one.knob == effect.knob);
-            self.tell("setting", &settings::sentence(effect, resolved));
-            self.counts.writes += u64::from(matches!(effect.outcome.as_str(), "written" | "put_back"));
-        }
-        let decided = differs.then(|| Decided {
-            at_ns: snapshot.at_ns,
-            wall_unix_ms,
-            settings: self.settings.recorded(),
-            effects: change.effects.clone(),
-            notes: self.notes.clone(),
-        });
-        let scene = Scene { devices: self.devices.clone(), apps };
-        self.recorder.round(self.now, &events, &scene, &snapshot, decided);
-        self.previous = Some(snapshot);
-        for (knob, why) in change.refused {
-            self.counts.refusals += 1;
-            self.happened(EventKind::Refused { knob: knob.to_string(), why });
-        }
-        if change.effects.iter().any(|effect| matches!(effect.outcome.as_str(), "written" | "put_back")) {
-            // The tunables of another scheduler are other files, and brisk's own writes are no news.
-            self.watch_queues();
-            self.hear_queues();
+        for change in changed {
+            self.state.counts.changed_externally += 1;
+            self.state.changed_externally.retain(|known| known.knob != change.knob);
+            self.state.changed_externally.push(change.clone());
+            self.happened(EventKind::ChangedExternally { knob: change.knob, found: change.found });
         }
     }
 
-    /// Notes an event for the next round, and tells those who listen.
+    /// Adds an event for the next round, and sends it to clients that monitor.
     fn happened(&mut self, kind: EventKind) {
-        self.counts.events += 1;
-        self.tell("event", &happenings::sentence(&kind));
-        if self.events.len() < EVENTS_MAX {
-            self.events.push(Event { at_ns: self.now.monotonic_ns, kind });
+        self.state.counts.events += 1;
+        self.publish("event", &render::event(&kind));
+        if self.moment.events.len() < EVENTS_MAX {
+            self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });
         }
     }
 
-    /// Notes what the daemon cannot do, once.
+    /// Keeps and logs what the daemon cannot do, once.
     fn lacks(&mut self, what: String) {
-        if !self.trouble.contains(&what) {
+        if !self.state.trouble.contains(&what) {
             eprintln!("briskd: {what}");
-            self.trouble.push(what);
+            self.state.trouble.push(what);
         }
     }
 
-    /// A line of the log, where somebody wants more than the exceptions.
+    /// A line of the log that is not an error.
     fn say(&self, text: &str) {
         if self.options.foreground || self.options.once {
             eprintln!("briskd: {text}");
@@ -360,7 +326,7 @@ impl Daemon {
     }
 }
 
-/// How nice the least nice process of a control group, or the leader of a session, is; `None` when it has none.
+/// The least nice value of the processes of a control group, or that of the leader of a session; `None` without processes.
 fn nice_min(sense: &Sense, dir: &Path) -> Option<i8> {
     let of_session = || dir.file_name()?.to_str()?.parse().ok().map(|leader| vec![leader]);
     let pids = if apps::is_session(dir) { of_session() } else { sense.cgroup_processes(dir).ok().flatten() }?;

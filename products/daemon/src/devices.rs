@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use brisk_core::knob::QueueSetting;
 use brisk_sense::{BlockDevice, BlockQueue, DeviceNumber, Identity, Mount, Sense};
 

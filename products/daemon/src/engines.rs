@@ -1,25 +1,26 @@
-//! The engines that run, and what they and the arbiter make of one moment.
+//! The engines that run, and the decision of engines and arbiter on one moment.
 //!
-//! An engine crate is pure: configuration, state and what was observed give wishes and the next state. [`Of`] keeps
-//! configuration and state of one of them, so that all look alike here; adding an engine is its name in [`NAMES`] and its
-//! arm in `engine`. The daemon and `brisk replay` call the same [`Engines::decide`].
+//! An engine crate is pure: configuration, state and observation give requests and the next state. [`Of`] holds configuration
+//! and state of one of them, so that all look alike here; adding an engine is its name in [`NAMES`] and its arm in `engine`.
+//! The daemon and `brisk replay` call the same [`Engines::decide`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_core::arbiter::{self, Claim, Resolved};
-use brisk_core::decision::{Decision, Observed, Reason, Wish};
-use brisk_record::Note;
+use brisk_core::app::{App, Tolerance};
+use brisk_core::arbiter::{self, Claim, Person, Resolution};
+use brisk_core::decision::{Decision, Note, Observed, Request};
+use brisk_core::reason::Reason;
 
 use crate::config::Config;
 
-/// All engines of this brisk, in the order in which they get what several want.
+/// All engines of this brisk, in their default order of precedence.
 pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage"];
 
 /// One engine with its configuration and state.
 pub trait Engine {
-    /// What it wishes now, and what it wants people to know.
-    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Wish>, Vec<Reason>);
-    /// When it wants to be asked again at the latest, CLOCK_MONOTONIC.
+    /// Its requests, and messages to people.
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>);
+    /// Latest time of the next call, CLOCK_MONOTONIC.
     fn next_look_ns(&self) -> Option<u64>;
 }
 
@@ -43,10 +44,10 @@ impl<C: 'static, S: Default + 'static> Of<C, S> {
 }
 
 impl<C, S> Engine for Of<C, S> {
-    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Wish>, Vec<Reason>) {
-        let Decision { state, wishes, notes } = (self.decide)(&self.config, &self.state, observed);
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
+        let Decision { state, requests, notes } = (self.decide)(&self.config, &self.state, observed);
         self.state = state;
-        (wishes, notes)
+        (requests, notes)
     }
 
     fn next_look_ns(&self) -> Option<u64> {
@@ -54,14 +55,14 @@ impl<C, S> Engine for Of<C, S> {
     }
 }
 
-/// What was made of one moment.
+/// The decision on one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
-    /// Every knob that is to have a value of its own, in the order of writing.
-    pub resolved: Vec<Resolved>,
-    /// What engines want people to know.
+    /// Levels and edges as the arbiter resolved them.
+    pub resolution: Resolution,
+    /// Messages of engines.
     pub notes: Vec<Note>,
-    /// When some engine wants to be asked again.
+    /// When an engine wants to be asked again.
     pub next_look_ns: Option<u64>,
 }
 
@@ -93,14 +94,14 @@ impl Engines {
         self.engines.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Asks all engines, and lets the arbiter decide between them and the person. A fixed choice of a device that is not
-    /// managed is left out.
+    /// Asks all engines, and has the arbiter resolve their requests and the choices of the configuration. Settings of a device
+    /// that is not managed are left out.
     pub fn decide(&mut self, config: &Config, observed: &Observed<'_>) -> Round {
         let mut round = Round::default();
         let mut claims = Vec::new();
         for (name, engine) in &mut self.engines {
-            let (wishes, notes) = engine.decide(observed);
-            claims.extend(wishes.into_iter().map(|wish| Claim { engine: name.clone(), wish }));
+            let (requests, notes) = engine.decide(observed);
+            claims.extend(requests.into_iter().map(|request| Claim { engine: name.clone(), request }));
             round.notes.extend(notes.into_iter().map(|reason| Note { engine: name.clone(), reason }));
             round.next_look_ns = round.next_look_ns.into_iter().chain(engine.next_look_ns()).min();
         }
@@ -109,10 +110,18 @@ impl Engines {
         };
         let mut fixed = config.fixed_values();
         fixed.retain(|knob, _| managed(knob.device()));
-        claims.retain(|claim| managed(claim.wish.knob.device()));
-        round.resolved = arbiter::resolve(&fixed, &self.names(), &claims, observed.devices);
+        claims.retain(|claim| managed(claim.request.setting().and_then(|setting| setting.knob.device())));
+        let person = Person { fixed: &fixed, protected: &protected(observed.apps) };
+        round.resolution = arbiter::resolve(person, &self.names(), &claims, observed.devices);
         round
     }
+}
+
+/// Groups of apps from which nothing may be taken: the configuration gives them the class `system`.
+fn protected(apps: &[App]) -> BTreeSet<String> {
+    let is_protected =
+        |app: &&App| app.tolerance == Tolerance::System && matches!(app.reason.rule.as_ref(), "chosen" | "protected");
+    apps.iter().filter(is_protected).map(|app| app.group.clone()).collect()
 }
 
 /// The engine of that name; one arm for each.

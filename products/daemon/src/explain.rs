@@ -1,18 +1,18 @@
 //! What a record says about the settings at some moment.
 
-use brisk_record::{Item, Scene};
-
-use crate::control::protocol::{Note, Setting};
-use crate::settings::told;
+use brisk_core::decision::Note;
+use brisk_core::knob::Knob;
+use brisk_core::outcome::{Outcome, SettingState};
+use brisk_record::{Decided, Item, Scene};
 
 /// Settings at one moment, with what engines had to say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Explanation {
     /// When that was decided, by the clock on the wall; `None` when nothing was decided by then.
     pub decided_unix_ms: Option<u64>,
-    /// All settings that were wanted.
-    pub settings: Vec<Setting>,
-    /// Notes of engines.
+    /// All requested settings.
+    pub settings: Vec<SettingState>,
+    /// Messages of engines.
     pub notes: Vec<Note>,
 }
 
@@ -51,28 +51,7 @@ impl Explainer {
             // The daemon ended, and put everything back.
             Item::End(_) => self.found = Explanation::default(),
             Item::Scene(scene) => self.scene = scene,
-            Item::Decided(decided) => {
-                let setting = |setting: &brisk_record::Setting| {
-                    let effect = decided.effects.iter().find(|effect| effect.knob == setting.resolved.knob);
-                    let told = told(&setting.resolved, setting.since_unix_ms, &self.scene.devices);
-                    // A decision that changed nothing about a setting has no effect to show.
-                    let before = self.found.settings.iter().find(|known| known.knob == told.knob);
-                    let (outcome, why_not) = match effect.map(|effect| (effect.outcome.as_str(), &effect.why)) {
-                        Some(("written" | "unchanged" | "put_back", _)) => ("stands".to_owned(), None),
-                        Some((outcome, why)) => (outcome.to_owned(), why.clone()),
-                        None => before.map_or_else(
-                            || ("stands".to_owned(), None),
-                            |before| (before.outcome.clone(), before.why_not.clone()),
-                        ),
-                    };
-                    Setting { outcome, why_not, ..told }
-                };
-                let settings = decided.settings.iter().map(setting).collect();
-                let note =
-                    |note: &brisk_record::Note| Note { engine: note.engine.clone(), text: note.reason.to_string() };
-                let notes = decided.notes.iter().map(note).collect();
-                self.found = Explanation { decided_unix_ms: Some(decided.wall_unix_ms), settings, notes };
-            }
+            Item::Decided(decided) => self.found = self.explained(decided),
             _ => {}
         }
     }
@@ -82,36 +61,64 @@ impl Explainer {
     pub fn end(self) -> Explanation {
         self.found
     }
+
+    fn explained(&self, decided: Decided) -> Explanation {
+        let effect =
+            |knob: &Knob| decided.effects.iter().find(|effect| effect.knob == *knob).map(|one| one.outcome.clone());
+        // Records of older versions have outcomes among the effects only, and only where a decision changed them.
+        let before = |knob: &Knob| {
+            let known = self.found.settings.iter().find(|known| known.knob() == knob);
+            known.map_or(Some(Outcome::Unchanged), |known| known.outcome.clone())
+        };
+        let original = |knob: &Knob| match knob {
+            Knob::Queue { device, setting } => {
+                let device = self.scene.devices.iter().find(|known| known.name == *device);
+                device.and_then(|device| device.original(setting)).map(str::to_owned)
+            }
+            Knob::IoPriority { .. } | Knob::Group { .. } => None,
+        };
+        let explained = |setting: SettingState| {
+            let knob = setting.knob();
+            SettingState {
+                original: setting.original.clone().or_else(|| original(knob)),
+                outcome: setting.outcome.clone().or_else(|| effect(knob)).or_else(|| before(knob)),
+                ..setting
+            }
+        };
+        let decided_unix_ms = Some(decided.wall_unix_ms);
+        let settings = decided.settings.iter().cloned().map(explained).collect();
+        Explanation { decided_unix_ms, settings, notes: decided.notes }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use brisk_core::arbiter::Resolved;
-    use brisk_core::decision::{Device, Reason};
-    use brisk_core::knob::{Knob, QueueSetting};
-    use brisk_record::{Decided, Effect, End, Session};
+    use brisk_core::action::Setting;
+    use brisk_core::arbiter::{Resolved, Rule};
+    use brisk_core::device::Device;
+    use brisk_core::knob::QueueSetting;
+    use brisk_core::outcome::Applied;
+    use brisk_core::reason::Reason;
+    use brisk_record::{End, Session};
 
     use super::*;
 
-    fn decided(wall_unix_ms: u64, value: &str, outcome: Option<&str>) -> Item {
+    fn decided(wall_unix_ms: u64, value: &str, outcome: Option<Outcome>) -> Item {
         let knob = Knob::queue("sda", QueueSetting::Scheduler);
         let resolved = Resolved {
-            knob: knob.clone(),
-            value: value.to_owned(),
+            what: Setting { knob: knob.clone(), value: value.to_owned() },
             engine: "smartio".to_owned(),
-            rule: "only_wish".to_owned(),
+            rule: Rule::OnlyRequest,
             reason: Reason::rule("reads_wait"),
             over: Vec::new(),
         };
-        let effect = outcome.map(|outcome| Effect {
-            knob,
-            outcome: outcome.to_owned(),
-            from: None,
-            to: None,
-            why: (outcome == "refused").then(|| "no such scheduler".to_owned()),
-        });
-        let settings = vec![brisk_record::Setting { resolved, since_unix_ms: wall_unix_ms }];
+        let effect = outcome.map(|outcome| Applied { knob, outcome });
+        let settings = vec![SettingState { resolved, original: None, since_unix_ms: wall_unix_ms, outcome: None }];
         Item::Decided(Decided { wall_unix_ms, settings, effects: effect.into_iter().collect(), ..Decided::default() })
+    }
+
+    fn written() -> Outcome {
+        Outcome::Written { from: "none".to_owned(), to: "bfq".to_owned() }
     }
 
     fn at(at_unix_ms: Option<u64>) -> Explanation {
@@ -122,12 +129,12 @@ mod tests {
         let items = [
             session(100),
             Item::Scene(Scene { devices: vec![device], ..Scene::default() }),
-            decided(200, "bfq", Some("written")),
+            decided(200, "bfq", Some(written())),
             decided(250, "bfq", None),
-            decided(300, "kyber", Some("refused")),
+            decided(300, "kyber", Some(Outcome::Refused { why: "no such scheduler".to_owned() })),
             Item::End(End { ended_unix_ms: 400, ..End::default() }),
             session(500),
-            decided(600, "mq-deadline", Some("written")),
+            decided(600, "mq-deadline", Some(written())),
         ];
         items.into_iter().for_each(|item| explainer.take(item));
         explainer.end()
@@ -139,13 +146,13 @@ mod tests {
         let first = at(Some(260));
         let setting = &first.settings[0];
         assert_eq!(
-            (setting.value.as_str(), setting.outcome.as_str(), setting.original.as_deref()),
-            ("bfq", "stands", Some("none"))
+            (setting.resolved.what.value.as_str(), setting.is_in_force(), setting.original.as_deref()),
+            ("bfq", true, Some("none"))
         );
         let refused = at(Some(399));
-        assert_eq!(refused.settings[0].why_not.as_deref(), Some("no such scheduler"));
+        assert_eq!(refused.settings[0].outcome, Some(Outcome::Refused { why: "no such scheduler".to_owned() }));
         assert_eq!(at(Some(550)), Explanation::default());
-        assert_eq!(at(None).settings[0].value, "mq-deadline");
+        assert_eq!(at(None).settings[0].resolved.what.value, "mq-deadline");
         assert_eq!(at(None).decided_unix_ms, Some(600));
     }
 }

@@ -5,12 +5,12 @@
 //! sampler ──> snapshot ┴─> engines ──> arbiter ──> actuator ──> settings ──> record, control socket
 //! ```
 //!
-//! The loop (`daemon`) sleeps in one poll(2); what wakes it is in `sources`. What is decided is a function of what was seen
-//! (`engines`), which is why `replay` can do it again from a record. `devices` and `apps` say what is there; `control` is
-//! the socket, and its client for the command.
+//! The loop (`daemon`) sleeps in one poll(2) until a source (`sources`) or a timer (`timers`) is due. A decision is a function
+//! of what was observed (`engines`), so `replay` can repeat it from a record. `devices` and `apps` list what is managed and
+//! runs; `control` is the socket, and its client for the command; `render` turns events and outcomes into sentences.
 //!
-//! Properties, each with a test: nothing is changed that cannot be put back, and everything is put back at the end, also
-//! after a kill; idle is asleep; a bad configuration changes nothing; no client can make it wait or grow.
+//! Properties, each with a test: every change can be undone, and is undone at the end and after a kill; an idle daemon sleeps;
+//! an invalid configuration changes nothing; no client can block the daemon or make it grow.
 
 pub mod apps;
 pub mod clocks;
@@ -21,14 +21,15 @@ pub mod daemon;
 pub mod devices;
 pub mod engines;
 pub mod explain;
-pub mod happenings;
 pub mod profiles;
 pub mod recorder;
+pub mod render;
 pub mod replay;
 pub mod savings;
 pub mod service;
 pub mod settings;
 pub mod sources;
+pub mod timers;
 
 use std::path::PathBuf;
 

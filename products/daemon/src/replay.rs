@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use brisk_core::arbiter::Resolved;
+use brisk_core::action::Setting;
+use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
+use brisk_core::outcome::{Outcome, SettingState};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::{Configuration, Item, Scene};
 use serde::Serialize;
@@ -21,9 +23,9 @@ pub struct Choice {
     pub value: String,
     /// An engine, or `config`.
     pub engine: String,
-    /// The rule that decided between wishes.
-    pub rule: String,
-    /// The rule by which the engine wished it.
+    /// The rule of the arbiter that decided.
+    pub rule: Rule,
+    /// The rule by which the engine requested it.
     pub reason: String,
 }
 
@@ -34,9 +36,9 @@ pub struct Difference {
     pub wall_unix_ms: u64,
     /// The knob.
     pub knob: String,
-    /// What was decided then; `None` when nobody wanted anything.
+    /// The recorded decision; `None` when nothing was requested.
     pub recorded: Option<Choice>,
-    /// What is decided now.
+    /// The decision now.
     pub replayed: Option<Choice>,
 }
 
@@ -101,7 +103,8 @@ impl Replay {
     pub fn take(&mut self, item: Item) {
         match item {
             Item::Decided(decided) => {
-                self.recorded = choices(decided.settings.iter().map(|setting| &setting.resolved));
+                let is_kept = |state: &&SettingState| state.outcome != Some(Outcome::Dropped);
+                self.recorded = choices(decided.settings.iter().filter(is_kept).map(|state| &state.resolved));
                 self.compare();
             }
             item => {
@@ -181,7 +184,7 @@ impl Replay {
             apps: &self.scene.apps,
         };
         let round = self.engines.decide(&self.config, &observed);
-        self.replayed = choices(round.resolved.iter());
+        self.replayed = choices(round.resolution.settings.iter());
         self.found.rounds += 1;
         self.open = Some(now.wall_unix_ms);
         self.previous = Some(now);
@@ -210,14 +213,14 @@ fn difference(wall_unix_ms: u64, knob: &Knob, (recorded, replayed): (Option<Choi
     Difference { wall_unix_ms, knob: knob.to_string(), recorded, replayed }
 }
 
-fn choices<'a>(resolved: impl Iterator<Item = &'a Resolved>) -> BTreeMap<Knob, Choice> {
-    let choice = |one: &Resolved| Choice {
-        value: one.value.clone(),
+fn choices<'a>(resolved: impl Iterator<Item = &'a Resolved<Setting>>) -> BTreeMap<Knob, Choice> {
+    let choice = |one: &Resolved<Setting>| Choice {
+        value: one.what.value.clone(),
         engine: one.engine.clone(),
-        rule: one.rule.clone(),
+        rule: one.rule,
         reason: one.reason.rule.to_string(),
     };
-    resolved.map(|one| (one.knob.clone(), choice(one))).collect()
+    resolved.map(|one| (one.what.knob.clone(), choice(one))).collect()
 }
 
 #[cfg(test)]

@@ -124,9 +124,13 @@ impl Savings {
 
     /// What was saved, by device and engines.
     #[must_use]
-    pub fn told(&self) -> Vec<Saved> {
+    pub fn estimates(&self) -> Vec<Saved> {
         let of_device = |(device, account): (&String, &Account)| {
-            account.totals.iter().map(|(engines, totals)| account.told(device, engines, totals)).collect::<Vec<_>>()
+            account
+                .totals
+                .iter()
+                .map(|(engines, totals)| account.estimates(device, engines, totals))
+                .collect::<Vec<_>>()
         };
         self.devices.iter().flat_map(of_device).collect()
     }
@@ -167,7 +171,7 @@ impl Account {
         }
     }
 
-    fn told(&self, device: &str, engines: &str, totals: &Totals) -> Saved {
+    fn estimates(&self, device: &str, engines: &str, totals: &Totals) -> Saved {
         let of = |kind| self.difference(kind, engines);
         let (reads, writes, busy) = (of(Kind::Read), of(Kind::Write), of(Kind::Busy));
         // ms are 1000 us; mW times ms is uJ.

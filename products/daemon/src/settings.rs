@@ -1,237 +1,161 @@
-//! What became of the settings that were wanted, for those who ask.
+//! The levels that are requested, with what became of each: the state behind `brisk status` and `brisk explain`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_act::{Applied, Outcome};
-use brisk_core::arbiter::Resolved;
-use brisk_core::decision::Device;
+use brisk_core::action::Setting;
+use brisk_core::arbiter::{CONFIG, Resolved};
+use brisk_core::device::Device;
 use brisk_core::knob::Knob;
-use brisk_record::{Effect, Setting};
+use brisk_core::outcome::{Applied, Outcome, SettingState};
 
-use crate::control::protocol;
 use crate::savings::Under;
 
-/// One setting that is wanted.
-#[derive(Debug, Clone, PartialEq)]
-struct Wanted {
-    resolved: Resolved,
-    since_unix_ms: u64,
-    outcome: &'static str,
-    why_not: Option<String>,
-}
-
-/// All settings that are wanted, with what became of each.
+/// All requested levels.
 #[derive(Debug, Default)]
 pub struct Settings {
-    wanted: BTreeMap<Knob, Wanted>,
+    states: BTreeMap<Knob, SettingState>,
 }
 
 /// What a round changed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Change {
-    /// Effects other than that all is as it was.
-    pub effects: Vec<Effect>,
-    /// Whether anybody would want to read about it: another value, another reason, another outcome.
+    /// Outcomes other than that a knob is unchanged.
+    pub effects: Vec<Applied>,
+    /// Whether a reader would want to know: another value, another reason, another outcome.
     pub differs: bool,
-    /// Settings that could not be written, and could be before: knob and why.
+    /// Settings that were refused now and not before, with the reason.
     pub refused: Vec<(Knob, String)>,
 }
 
 impl Settings {
-    /// Takes in what was decided and what came of it.
-    pub fn take_in(&mut self, resolved: &[Resolved], applied: &[Applied], wall_unix_ms: u64) -> Change {
+    /// Takes in what was decided (`resolved` and `dropped`) and what came of it; without an outcome the daemon is paused.
+    pub fn take_in(
+        &mut self,
+        resolved: &[Resolved<Setting>],
+        dropped: &[Resolved<Setting>],
+        applied: &[Applied],
+        wall_unix_ms: u64,
+    ) -> Change {
         let mut change = Change::default();
-        let mut now = BTreeMap::new();
+        let mut states = BTreeMap::new();
         let mut paused = Vec::new();
-        for one in resolved {
-            let outcome = applied.iter().find(|applied| applied.knob == one.knob).map(|applied| &applied.outcome);
-            let (outcome, why_not) = words(outcome);
-            let before = self.wanted.get(&one.knob);
-            let same = before.is_some_and(|before| {
+        let decided = resolved.iter().map(|one| (one, false)).chain(dropped.iter().map(|one| (one, true)));
+        for (one, is_dropped) in decided {
+            let knob = &one.what.knob;
+            let found = applied.iter().find(|applied| applied.knob == *knob && !is_dropped);
+            let outcome = match found {
+                _ if is_dropped => Outcome::Dropped,
+                Some(applied) => applied.outcome.clone(),
+                None => Outcome::Paused,
+            };
+            let before = self.states.get(knob);
+            let is_same = before.is_some_and(|before| {
                 let (a, b) = (&before.resolved, one);
-                // Numbers in a reason change all the time; the rule is what it is held for.
-                (&a.value, &a.engine, &a.rule, &a.reason.rule, &a.over)
-                    == (&b.value, &b.engine, &b.rule, &b.reason.rule, &b.over)
+                // Numbers in a reason change all the time; its rule does not.
+                (&a.what, &a.engine, a.rule, &a.reason.rule, &a.over)
+                    == (&b.what, &b.engine, b.rule, &b.reason.rule, &b.over)
             });
-            let since_unix_ms = before.filter(|_| same).map_or(wall_unix_ms, |before| before.since_unix_ms);
-            if outcome == "refused"
-                && before.is_none_or(|before| before.outcome != "refused" || before.why_not != why_not)
-            {
-                change.refused.push((one.knob.clone(), why_not.clone().unwrap_or_default()));
+            let since_unix_ms = before.filter(|_| is_same).map_or(wall_unix_ms, |before| before.since_unix_ms);
+            let outcome_before = before.and_then(|before| before.outcome.as_ref());
+            match &outcome {
+                Outcome::Refused { why } if outcome_before != Some(&outcome) => {
+                    change.refused.push((knob.clone(), why.clone()));
+                }
+                Outcome::Paused if outcome_before != Some(&outcome) => {
+                    paused.push(Applied { knob: knob.clone(), outcome: outcome.clone() });
+                }
+                _ => {}
             }
-            if outcome == "paused" && before.is_none_or(|before| before.outcome != "paused") {
-                let (outcome, knob) = (outcome.to_owned(), one.knob.clone());
-                paused.push(Effect { knob, outcome, from: None, to: None, why: None });
-            }
-            change.differs |= !same || before.is_none_or(|before| before.outcome != outcome);
-            let wanted = Wanted { resolved: one.clone(), since_unix_ms, outcome, why_not };
-            now.insert(one.knob.clone(), wanted);
+            change.differs |= !is_same || outcome_before.is_none_or(|before| !before.is_like(&outcome));
+            let state = SettingState { resolved: one.clone(), original: None, since_unix_ms, outcome: Some(outcome) };
+            states.insert(knob.clone(), state);
         }
-        change.differs |= self.wanted.keys().any(|knob| !now.contains_key(knob));
-        self.wanted = now;
-        let happened = |applied: &&Applied| match &applied.outcome {
+        change.differs |= self.states.keys().any(|knob| !states.contains_key(knob));
+        self.states = states;
+        let is_news = |applied: &&Applied| match &applied.outcome {
             Outcome::Unchanged => false,
-            // Said once is enough, as long as it goes on.
-            Outcome::Left { .. } | Outcome::Refused { .. } | Outcome::Planned { .. } => change.differs,
-            Outcome::Written { .. } | Outcome::PutBack { .. } => true,
+            outcome if outcome.is_a_change() => true,
+            // Once is enough, as long as it lasts.
+            _ => change.differs,
         };
-        change.effects = applied.iter().filter(happened).map(effect).chain(paused).collect();
+        change.effects = applied.iter().filter(is_news).cloned().chain(paused).collect();
         change.differs |= !change.effects.is_empty();
         change
     }
 
-    /// As a record keeps them.
+    /// All states; `devices` have the values from before brisk.
     #[must_use]
-    pub fn recorded(&self) -> Vec<Setting> {
-        let setting =
-            |wanted: &Wanted| Setting { resolved: wanted.resolved.clone(), since_unix_ms: wanted.since_unix_ms };
-        self.wanted.values().map(setting).collect()
+    pub fn states(&self, devices: &[Device]) -> Vec<SettingState> {
+        let with_original = |state: &SettingState| {
+            let original = match state.knob() {
+                Knob::Queue { device, setting } => {
+                    let device = devices.iter().find(|known| known.name == *device);
+                    device.and_then(|device| device.original(setting)).map(str::to_owned)
+                }
+                Knob::IoPriority { .. } | Knob::Group { .. } => None,
+            };
+            SettingState { original, ..state.clone() }
+        };
+        self.states.values().map(with_original).collect()
     }
 
     /// Names of the settings of each device that hold brisk's value now.
     #[must_use]
     pub fn held(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut held: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (knob, _) in self.wanted.iter().filter(|(_, wanted)| wanted.outcome == "stands") {
-            if let Knob::Queue { device, setting } = knob {
+        for state in self.in_force() {
+            if let Knob::Queue { device, setting } = state.knob() {
                 held.entry(device.clone()).or_default().insert(setting.to_string());
             }
         }
         held
     }
 
-    /// Whose settings are in force on each of `devices`; one that `effects` say was just changed is left out, as what it serves
-    /// now was asked for before.
+    /// Engines whose settings are in force on each of `devices`. A device that `effects` changed just now is left out: the
+    /// requests that it serves now were made before.
     #[must_use]
-    pub fn under<'a>(&self, devices: impl Iterator<Item = &'a str>, effects: &[Effect]) -> BTreeMap<String, Under> {
-        let stands = || self.wanted.iter().filter(|(_, wanted)| wanted.outcome == "stands");
-        let priorities = stands().any(|(knob, _)| matches!(knob, Knob::IoPriority { .. } | Knob::Group { .. }));
-        let changed = |effect: &Effect| matches!(effect.outcome.as_str(), "written" | "put_back" | "left");
-        let is_calm =
-            |device: &&str| !effects.iter().any(|effect| effect.knob.device() == Some(*device) && changed(effect));
+    pub fn under<'a>(&self, devices: impl Iterator<Item = &'a str>, effects: &[Applied]) -> BTreeMap<String, Under> {
+        let priorities = self.in_force().any(|state| state.knob().group().is_some());
+        let is_switch =
+            |outcome: &Outcome| outcome.is_a_change() || matches!(outcome, Outcome::Left { .. } | Outcome::Gone);
+        let is_calm = |device: &&str| {
+            !effects.iter().any(|effect| effect.knob.device() == Some(*device) && is_switch(&effect.outcome))
+        };
         let under = |device: &str| {
-            let of_device = stands().filter(|(knob, _)| knob.device() == Some(device));
-            let engines: BTreeSet<&str> = of_device
-                .map(|(_, wanted)| wanted.resolved.engine.as_str())
-                .filter(|engine| *engine != "config")
-                .collect();
-            let of_others =
-                |(knob, wanted): (&Knob, &Wanted)| knob.device() == Some(device) && wanted.outcome == "left";
-            if self.wanted.iter().any(of_others) || (engines.is_empty() && priorities) {
+            let of_device = |state: &&SettingState| state.knob().device() == Some(device);
+            let engines: BTreeSet<&str> =
+                self.in_force().filter(of_device).map(|state| state.resolved.engine.as_str()).collect();
+            let engines: Vec<&str> = engines.into_iter().filter(|engine| *engine != CONFIG).collect();
+            let is_left = |state: &SettingState| matches!(state.outcome, Some(Outcome::Left { .. } | Outcome::Gone));
+            if self.states.values().filter(of_device).any(is_left) || (engines.is_empty() && priorities) {
                 Under::Unclear
             } else if engines.is_empty() {
                 Under::Nobody
             } else {
-                Under::Engines(engines.into_iter().collect::<Vec<_>>().join("+"))
+                Under::Engines(engines.join("+"))
             }
         };
         devices.filter(is_calm).map(|device| (device.to_owned(), under(device))).collect()
     }
 
-    /// As the control socket tells them, with what each was before brisk.
-    #[must_use]
-    pub fn told(&self, devices: &[Device]) -> Vec<protocol::Setting> {
-        let told = |wanted: &Wanted| protocol::Setting {
-            outcome: wanted.outcome.to_owned(),
-            why_not: wanted.why_not.clone(),
-            ..told(&wanted.resolved, wanted.since_unix_ms, devices)
-        };
-        self.wanted.values().map(told).collect()
-    }
-}
-
-/// A setting as the control socket tells it; what became of it is not known here.
-#[must_use]
-pub fn told(resolved: &Resolved, since_unix_ms: u64, devices: &[Device]) -> protocol::Setting {
-    let original = match &resolved.knob {
-        Knob::Queue { device, setting } => {
-            let device = devices.iter().find(|known| known.name == *device);
-            device.and_then(|device| device.original(setting)).map(str::to_owned)
-        }
-        Knob::IoPriority { .. } | Knob::Group { .. } => None,
-    };
-    let over = resolved.over.iter();
-    protocol::Setting {
-        knob: resolved.knob.to_string(),
-        value: resolved.value.clone(),
-        original,
-        engine: resolved.engine.clone(),
-        rule: resolved.rule.clone(),
-        reason: resolved.reason.to_string(),
-        over: over.map(|(engine, value)| protocol::Other { engine: engine.clone(), value: value.clone() }).collect(),
-        since_unix_ms,
-        outcome: "unknown".to_owned(),
-        why_not: None,
-    }
-}
-
-fn words(outcome: Option<&Outcome>) -> (&'static str, Option<String>) {
-    match outcome {
-        Some(Outcome::Unchanged | Outcome::Written { .. } | Outcome::PutBack { .. }) => ("stands", None),
-        Some(Outcome::Planned { .. }) => ("planned", None),
-        Some(Outcome::Left { found: Some(found) }) => ("left", Some(format!("somebody else set it to {found}"))),
-        Some(Outcome::Left { found: None }) => ("left", Some("it is gone".to_owned())),
-        Some(Outcome::Refused { why }) => ("refused", Some(why.clone())),
-        None => ("paused", None),
-    }
-}
-
-fn effect(applied: &Applied) -> Effect {
-    let (outcome, from, to, why) = match &applied.outcome {
-        Outcome::Unchanged => ("unchanged", None, None, None),
-        Outcome::Written { from, to } => ("written", Some(from), Some(to), None),
-        Outcome::PutBack { to } => ("put_back", None, Some(to), None),
-        Outcome::Planned { from, to } => ("planned", Some(from), Some(to), None),
-        Outcome::Left { found } => ("left", found.as_ref(), None, None),
-        Outcome::Refused { why } => ("refused", None, None, Some(why)),
-    };
-    Effect {
-        knob: applied.knob.clone(),
-        outcome: outcome.to_owned(),
-        from: from.cloned(),
-        to: to.cloned(),
-        why: why.cloned(),
-    }
-}
-
-/// What was done to a knob, in a sentence.
-#[must_use]
-pub fn sentence(effect: &Effect, resolved: Option<&Resolved>) -> String {
-    let unknown = || "?".to_owned();
-    let (from, to) = (effect.from.clone().unwrap_or_else(unknown), effect.to.clone().unwrap_or_else(unknown));
-    let what = match effect.outcome.as_str() {
-        "written" => format!("{} is {to}, was {from}", effect.knob),
-        "planned" => format!("{} would be {to}, is {from}", effect.knob),
-        "put_back" => format!("{} is {to} again: nobody wants it otherwise any more", effect.knob),
-        "left" => match &effect.from {
-            Some(found) => format!("{} is left alone: somebody else set it to {found}", effect.knob),
-            None => format!("{} is gone", effect.knob),
-        },
-        "refused" => format!("{} is refused: {}", effect.knob, effect.why.clone().unwrap_or_else(unknown)),
-        "paused" => format!("{} is as before brisk until the configuration is read again", effect.knob),
-        _ => format!("{} is as it was", effect.knob),
-    };
-    match resolved {
-        Some(resolved) if matches!(effect.outcome.as_str(), "written" | "planned") => {
-            format!("{what}; {}: {} ({})", resolved.engine, resolved.reason, resolved.rule.replace('_', " "))
-        }
-        _ => what,
+    fn in_force(&self) -> impl Iterator<Item = &SettingState> {
+        self.states.values().filter(|state| state.is_in_force())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use brisk_core::decision::Reason;
+    use brisk_core::arbiter::Rule;
     use brisk_core::knob::QueueSetting;
+    use brisk_core::reason::Reason;
 
     use super::*;
 
-    fn resolved(value: &str, share: f64) -> Resolved {
+    fn resolved(value: &str, share: f64) -> Resolved<Setting> {
         Resolved {
-            knob: Knob::queue("sda", QueueSetting::ReadAheadKb),
-            value: value.to_owned(),
+            what: Setting { knob: Knob::queue("sda", QueueSetting::ReadAheadKb), value: value.to_owned() },
             engine: "smartio".to_owned(),
-            rule: "only_wish".to_owned(),
+            rule: Rule::OnlyRequest,
             reason: Reason::rule("reads_wait").number("share_percent", share),
             over: Vec::new(),
         }
@@ -248,70 +172,80 @@ mod tests {
     #[test]
     fn a_setting_keeps_its_age_until_it_or_its_rule_changes() {
         let mut settings = Settings::default();
-        let first = settings.take_in(&[resolved("256", 1.0)], &written(), 1000);
+        let first = settings.take_in(&[resolved("256", 1.0)], &[], &written(), 1000);
         assert!(first.differs && first.effects.len() == 1);
-        let again = settings.take_in(&[resolved("256", 2.0)], &applied(Outcome::Unchanged), 2000);
+        let again = settings.take_in(&[resolved("256", 2.0)], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(again, Change::default());
-        assert_eq!(settings.recorded()[0].since_unix_ms, 1000);
-        let other = settings.take_in(&[resolved("512", 2.0)], &written(), 3000);
+        assert_eq!(settings.states(&[])[0].since_unix_ms, 1000);
+        let other = settings.take_in(&[resolved("512", 2.0)], &[], &written(), 3000);
         assert!(other.differs);
-        assert_eq!(settings.recorded()[0].since_unix_ms, 3000);
-        let none = settings.take_in(&[], &applied(Outcome::PutBack { to: "128".into() }), 4000);
-        assert!(none.differs && settings.recorded().is_empty());
-        assert_eq!(settings.take_in(&[], &[], 5000), Change::default());
+        assert_eq!(settings.states(&[])[0].since_unix_ms, 3000);
+        let none = settings.take_in(&[], &[], &applied(Outcome::Restored { to: "128".into() }), 4000);
+        assert!(none.differs && settings.states(&[]).is_empty());
+        assert_eq!(settings.take_in(&[], &[], &[], 5000), Change::default());
     }
 
     #[test]
-    fn a_refusal_is_told_once() {
+    fn a_refusal_is_reported_once() {
         let mut settings = Settings::default();
         let refused = || applied(Outcome::Refused { why: "too many".into() });
-        let first = settings.take_in(&[resolved("256", 1.0)], &refused(), 1000);
+        let first = settings.take_in(&[resolved("256", 1.0)], &[], &refused(), 1000);
         assert_eq!(first.refused, [(Knob::queue("sda", QueueSetting::ReadAheadKb), "too many".to_owned())]);
-        let again = settings.take_in(&[resolved("256", 1.0)], &refused(), 2000);
+        let again = settings.take_in(&[resolved("256", 1.0)], &[], &refused(), 2000);
         assert_eq!(again, Change::default());
         assert!(settings.held().is_empty());
-        settings.take_in(&[resolved("256", 1.0)], &written(), 3000);
+        settings.take_in(&[resolved("256", 1.0)], &[], &written(), 3000);
         assert_eq!(settings.held(), BTreeMap::from([("sda".to_owned(), BTreeSet::from(["read_ahead_kb".to_owned()]))]));
     }
 
     #[test]
-    fn what_was_just_switched_or_is_of_others_is_no_ground_to_compare() {
+    fn a_device_that_was_just_switched_or_changed_externally_is_not_compared() {
         let mut settings = Settings::default();
         let under = |settings: &Settings, change: &Change| settings.under(["sda"].into_iter(), &change.effects);
         let engines = |of: Under| BTreeMap::from([("sda".to_owned(), of)]);
         assert_eq!(under(&settings, &Change::default()), engines(Under::Nobody));
-        let switched = settings.take_in(&[resolved("256", 1.0)], &written(), 1000);
+        let switched = settings.take_in(&[resolved("256", 1.0)], &[], &written(), 1000);
         assert_eq!(under(&settings, &switched), BTreeMap::new());
-        let calm = settings.take_in(&[resolved("256", 1.0)], &applied(Outcome::Unchanged), 2000);
+        let calm = settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(under(&settings, &calm), engines(Under::Engines("smartio".to_owned())));
-        let fixed = Resolved { engine: "config".to_owned(), ..resolved("256", 1.0) };
-        let fixed = settings.take_in(&[fixed], &applied(Outcome::Unchanged), 2000);
+        let fixed = Resolved { engine: CONFIG.to_owned(), ..resolved("256", 1.0) };
+        let fixed = settings.take_in(&[fixed], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(under(&settings, &fixed), engines(Under::Nobody));
-        let _ = settings.take_in(&[resolved("256", 1.0)], &applied(Outcome::Left { found: Some("64".into()) }), 3000);
+        let _ = settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 3000);
         assert_eq!(under(&settings, &Change::default()), engines(Under::Unclear));
     }
 
     #[test]
-    fn those_who_ask_are_told_what_was_there_before() {
+    fn a_state_has_the_value_from_before_brisk() {
         let mut settings = Settings::default();
-        settings.take_in(&[resolved("256", 1.0)], &applied(Outcome::Left { found: Some("64".into()) }), 1000);
+        settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 1000);
         let originals = vec![("read_ahead_kb".to_owned(), "128".to_owned())];
         let device = Device { name: "sda".to_owned(), originals, ..Device::default() };
-        let told = settings.told(&[device]);
-        assert_eq!((told[0].original.as_deref(), told[0].outcome.as_str()), (Some("128"), "left"));
-        assert_eq!(told[0].why_not.as_deref(), Some("somebody else set it to 64"));
-        let paused = settings.take_in(&[resolved("256", 1.0)], &[], 2000);
-        assert_eq!((paused.effects.len(), settings.told(&[])[0].outcome.as_str()), (1, "paused"));
-        assert_eq!(settings.take_in(&[resolved("256", 1.0)], &[], 3000), Change::default());
+        let states = settings.states(&[device]);
+        assert_eq!(states[0].original.as_deref(), Some("128"));
+        assert_eq!(states[0].outcome, Some(Outcome::Left { from: "64".into() }));
+        let paused = settings.take_in(&[resolved("256", 1.0)], &[], &[], 2000);
+        assert_eq!((paused.effects.len(), settings.states(&[])[0].outcome.clone()), (1, Some(Outcome::Paused)));
+        assert_eq!(settings.take_in(&[resolved("256", 1.0)], &[], &[], 3000), Change::default());
     }
 
     #[test]
-    fn what_was_done_reads_as_a_sentence() {
+    fn an_effect_reads_as_a_sentence() {
         let mut settings = Settings::default();
-        let change = settings.take_in(&[resolved("256", 12.0)], &written(), 1000);
+        let change = settings.take_in(&[resolved("256", 12.0)], &[], &written(), 1000);
         assert_eq!(
-            sentence(&change.effects[0], Some(&resolved("256", 12.0))),
-            "queue/sda/read_ahead_kb is 256, was 128; smartio: reads wait (share_percent 12) (only wish)"
+            crate::render::applied(&change.effects[0], Some(&resolved("256", 12.0))),
+            "queue/sda/read_ahead_kb is 256, was 128; smartio: reads wait (share_percent 12); no other engine requests it"
         );
+    }
+
+    #[test]
+    fn a_dropped_tunable_is_shown_with_its_rule() {
+        let mut settings = Settings::default();
+        let dropped = Resolved { rule: Rule::TunableWithoutScheduler, ..resolved("256", 1.0) };
+        let change = settings.take_in(&[], &[dropped], &[], 1000);
+        let state = &settings.states(&[])[0];
+        assert_eq!((state.resolved.rule, &state.outcome), (Rule::TunableWithoutScheduler, &Some(Outcome::Dropped)));
+        assert!(change.differs && change.effects.is_empty() && settings.held().is_empty());
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use brisk_core::app::{AppFacts, classify};
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
 use brisk_daemon::replay::{Replay, Replayed};

@@ -3,6 +3,7 @@
 
 mod harness;
 
+use brisk_core::outcome::Outcome;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -41,7 +42,7 @@ fn what_is_fixed_stands_and_everything_is_put_back_at_the_end() {
     let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
     assert_eq!((device.get("read_ahead_kb").as_str(), device.get("scheduler").as_str()), (wanted, bfq));
     let setting = daemon.setting(&format!("queue/{}/read_ahead_kb", device.name));
-    assert_eq!((setting.outcome.as_str(), setting.engine.as_str()), ("stands", "config"));
+    assert_eq!((setting.is_in_force(), setting.resolved.engine.as_str()), (true, "config"));
     assert_eq!(setting.original.as_deref(), Some(read_ahead.as_str()));
     let (status, dir) = daemon.end(Signal::TERM);
     assert!(status.success(), "{status}");
@@ -78,7 +79,7 @@ fn what_a_killed_daemon_left_is_put_back_by_the_next() {
     configure(dir.path(), &[&device.name], "[engines]\norder = []\n");
     let next = Briskd::start(dir, &[]);
     assert_eq!(device.get("read_ahead_kb"), before);
-    next.line("put back 1 settings that a dead briskd had changed");
+    next.line("restored 1 settings that a killed briskd had changed");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn a_bad_configuration_leaves_the_one_before() {
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     configure(daemon.dir.path(), &[&device.name], "[fixt]\n");
     daemon.signal(Signal::HUP);
-    let line = daemon.line("the configuration before stays");
+    let line = daemon.line("the current configuration stays");
     assert!(line.contains("brisk.toml:5:2: unknown field `fixt`") && line.contains("did you mean 'fixed'?"), "{line}");
     assert_eq!(device.get("read_ahead_kb"), wanted);
     let refused = daemon.client().answer("Reload", &[]).expect_err("not usable");
@@ -118,16 +119,18 @@ fn what_somebody_else_changed_is_theirs_until_the_configuration_is_read_again() 
     let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     device.set("read_ahead_kb", "64");
     let knob = format!("queue/{}/read_ahead_kb", device.name);
-    let status = daemon.status_when(|status| !status.taken_over.is_empty());
-    assert_eq!((status.taken_over[0].knob.as_str(), status.taken_over[0].found.as_str()), (knob.as_str(), "64"));
-    let status = daemon.status_when(|status| status.settings.iter().all(|setting| setting.outcome == "left"));
-    assert_eq!(status.counts.taken_over, 1);
+    let status = daemon.status_when(|status| !status.changed_externally.is_empty());
+    let changed = &status.changed_externally[0];
+    assert_eq!((changed.knob.to_string(), changed.found.as_str()), (knob.clone(), "64"));
+    let left = Some(Outcome::Left { from: "64".to_owned() });
+    let status = daemon.status_when(|status| status.settings.iter().all(|setting| setting.outcome == left));
+    assert_eq!(status.counts.changed_externally, 1);
     assert_eq!(device.get("read_ahead_kb"), "64");
     daemon.client().answer("Reload", &[]).expect("usable");
-    daemon.status_when(|status| status.settings.iter().all(|setting| setting.outcome == "stands"));
+    daemon.status_when(|status| status.settings.iter().all(|setting| setting.is_in_force()));
     assert_eq!(device.get("read_ahead_kb"), wanted);
     device.set("read_ahead_kb", "32");
-    daemon.status_when(|status| !status.taken_over.is_empty());
+    daemon.status_when(|status| !status.changed_externally.is_empty());
     let (status, _dir) = daemon.end(Signal::TERM);
     assert!(status.success());
     assert_eq!(device.get("read_ahead_kb"), "32");
@@ -143,7 +146,10 @@ fn reset_gives_everything_back_until_the_configuration_is_read_again() {
     assert_eq!(answer["restored"], serde_json::json!([format!("{}: read_ahead_kb", device.name)]));
     assert_eq!(device.get("read_ahead_kb"), before);
     let status = daemon.status();
-    assert!(status.paused && status.settings.iter().all(|setting| setting.outcome == "paused"), "{status:?}");
+    assert!(
+        status.paused && status.settings.iter().all(|setting| setting.outcome == Some(Outcome::Paused)),
+        "{status:?}"
+    );
     daemon.client().answer("Reload", &[]).expect("usable");
     daemon.status_when(|status| !status.paused && device.get("read_ahead_kb") == wanted);
 }
@@ -235,13 +241,13 @@ fn a_launch_is_seen_from_its_group() {
             if happening.kind == "event" && happening.text.contains(&name) {
                 told.push(happening.text.clone());
             }
-            if happening.text.contains("come to rest") && told.len() == 2 {
+            if happening.text.starts_with("launch of") && told.len() == 2 {
                 app.end();
             }
             told.len() < 3
         })
         .expect("told");
-    let expected = ["is being launched", "has come to rest", "is gone"].map(|end| format!("{name} {end}"));
+    let expected = [format!("{name} is being launched"), format!("launch of {name} ended"), format!("{name} ended")];
     assert_eq!(told, expected);
     assert_eq!(daemon.status().counts.launches, 1);
 }
@@ -298,7 +304,7 @@ fn a_device_that_goes_is_let_go() {
     let name = gone.name.clone();
     drop(gone);
     // A loop device without its file stays, and is nothing to manage.
-    let has = |status: &Status| status.settings.iter().any(|setting| setting.knob.contains(&name));
+    let has = |status: &Status| status.settings.iter().any(|setting| setting.knob().to_string().contains(&name));
     daemon.status_when(|status| status.devices.len() == 1 && !has(status));
     let (status, _dir) = daemon.end(Signal::TERM);
     assert!(status.success(), "{status}");
@@ -314,5 +320,5 @@ fn who_passes_through_another_value_has_taken_nothing_over() {
     device.set("read_ahead_kb", "32");
     device.set("read_ahead_kb", wanted);
     let status = daemon.status_when(|status| status.at_unix_ms > before.at_unix_ms + 1000);
-    assert_eq!((status.taken_over.len(), status.settings[0].outcome.as_str()), (0, "stands"));
+    assert_eq!((status.changed_externally.len(), status.settings[0].is_in_force()), (0, true));
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::knob::{GroupSetting, Knob};
+use brisk_core::outcome::Outcome;
 
-use super::{Actuator, Outcome, Taken, refused};
+use super::{Actuator, Taken, refused};
 use crate::group_file::{self, PutBack};
 use crate::journal::GroupEntry;
 use crate::{Error, Journal};
@@ -48,14 +49,14 @@ impl Actuator {
     /// Writes one setting into all its files: groups of two users may have one name.
     fn set_group(&mut self, knob: &Knob, files: &[PathBuf], value: &str) -> Result<Outcome, Error> {
         if let Some(taken) = self.taken.get(knob) {
-            return Ok(Outcome::Left { found: Some(taken.found.clone()) });
+            return Ok(Outcome::Left { from: taken.found.clone() });
         }
-        let mut outcome = Outcome::Left { found: None };
+        let mut outcome = Outcome::Gone;
         for file in files {
             let now = group_file::get(file)?;
             let Some(journal) = &mut self.journal else {
                 if !group_file::is_same(value, &now) {
-                    return Ok(Outcome::Planned { from: now, to: value.to_owned() });
+                    return Ok(Outcome::Planned { from: Some(now), to: Some(value.to_owned()) });
                 }
                 outcome = Outcome::Unchanged;
                 continue;
@@ -66,10 +67,10 @@ impl Actuator {
             let ours = place.and_then(|place| journal.groups()[place].ours.clone());
             if let Some(ours) = ours.filter(|ours| *ours != now) {
                 self.taken.insert(knob.clone(), Taken { ours, found: now.clone(), told: false });
-                return Ok(Outcome::Left { found: Some(now) });
+                return Ok(Outcome::Left { from: now });
             }
             if group_file::is_same(value, &now) {
-                if outcome == (Outcome::Left { found: None }) {
+                if outcome == Outcome::Gone {
                     outcome = Outcome::Unchanged;
                 }
                 continue;
@@ -97,11 +98,11 @@ impl Actuator {
 /// Puts back all files of a knob.
 fn release(journal: &mut Journal, knob: &Knob) -> Result<Outcome, Error> {
     let entries: Vec<GroupEntry> = journal.groups().iter().filter(|entry| entry.knob == *knob).cloned().collect();
-    let mut outcome = Outcome::Left { found: None };
+    let mut outcome = Outcome::Gone;
     for entry in entries {
         match group_file::put_back(&entry)? {
-            PutBack::Done => outcome = Outcome::PutBack { to: entry.original.clone() },
-            PutBack::Theirs(found) => outcome = Outcome::Left { found: Some(found) },
+            PutBack::Done => outcome = Outcome::Restored { to: entry.original.clone() },
+            PutBack::Theirs(found) => outcome = Outcome::Left { from: found },
             PutBack::Gone => {}
         }
         journal.groups().retain(|other| *other != entry);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::knob::Knob;
+use brisk_core::outcome::Outcome;
 
-use super::{Actuator, Outcome, refused};
+use super::{Actuator, refused};
 use crate::ioprio::IoPriority;
 use crate::journal::PriorityEntry;
 use crate::{Error, groups};
@@ -40,9 +41,9 @@ impl Actuator {
         let value = priority.to_string();
         let Some(journal) = &mut self.journal else {
             return Ok(match (dirs.is_empty(), groups::takers(dirs)) {
-                (true, _) => Outcome::Left { found: None },
+                (true, _) => Outcome::Gone,
                 (false, 0) => Outcome::Unchanged,
-                (false, _) => Outcome::Planned { from: groups::NONE.to_owned(), to: value },
+                (false, _) => Outcome::Planned { from: Some(groups::NONE.to_owned()), to: Some(value) },
             });
         };
         let place = journal.priorities().iter().position(|entry| entry.group == group);
@@ -52,7 +53,7 @@ impl Actuator {
                 journal.priorities().remove(place);
                 journal.save()?;
             }
-            return Ok(Outcome::Left { found: None });
+            return Ok(Outcome::Gone);
         }
         let mut entry = match place {
             Some(place) => journal.priorities()[place].clone(),
@@ -104,6 +105,6 @@ impl Actuator {
         let there = entry.map_or(Ok(false), |entry| groups::put_back(&entry, &self.paths))?;
         journal.priorities().retain(|entry| entry.group != group);
         journal.save()?;
-        Ok(if there { Outcome::PutBack { to: groups::NONE.to_owned() } } else { Outcome::Left { found: None } })
+        Ok(if there { Outcome::Restored { to: groups::NONE.to_owned() } } else { Outcome::Gone })
     }
 }

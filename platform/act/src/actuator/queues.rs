@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::outcome::Outcome;
 
-use super::{Actuator, Fresh, Held, Outcome, Taken, identity, refused};
+use super::{Actuator, Fresh, Held, Taken, identity, refused};
 use crate::queue::{at_least_min, follows, settle};
 use crate::{BlockQueue, Error};
 
@@ -19,7 +20,7 @@ type Values = BTreeMap<QueueSetting, String>;
 impl Actuator {
     /// Gives the outcome of everything that is wanted and of what is not wanted any more.
     pub(super) fn apply_queue(&mut self, device: &str, wanted: &Values) -> Outcomes {
-        let queue = BlockQueue::new(&self.paths.sysfs, device);
+        let queue = self.queue(device);
         let outcomes = if queue.is_empty() {
             // A loop device keeps its settings for the next file, a reader for the next card.
             self.journal.as_mut().map_or(Ok(()), |journal| journal.restore_device(&queue)).map(|()| Outcomes::new())
@@ -45,7 +46,7 @@ impl Actuator {
         };
         if !queue.exists() || queue.is_empty() {
             self.forget(device, &queue);
-            return wanted.keys().map(|setting| (setting.clone(), Outcome::Left { found: None })).collect();
+            return wanted.keys().map(|setting| (setting.clone(), Outcome::Gone)).collect();
         }
         // The journal could not be written, so nothing more was done.
         outcomes.unwrap_or_else(|error| wanted.keys().map(|setting| (setting.clone(), refused(&error))).collect())
@@ -100,7 +101,7 @@ impl Actuator {
         let mut wanted = wanted.clone();
         wanted.retain(|setting, _| match theirs.get(setting) {
             Some(found) => {
-                outcomes.insert(setting.clone(), Outcome::Left { found: Some(found.clone()) });
+                outcomes.insert(setting.clone(), Outcome::Left { from: found.clone() });
                 false
             }
             None => true,
@@ -136,7 +137,7 @@ impl Actuator {
                 // Nothing was tried because it could not be read.
                 None => queue.get(setting).err().map_or(Outcome::Unchanged, |error| refused(&error)),
             };
-            if matches!(outcome, Outcome::Refused { .. }) {
+            if matches!(outcome, Outcome::Refused { .. } | Outcome::Pending { .. }) {
                 self.held.remove(&Knob::queue(device, setting.clone()));
             }
             outcomes.insert(setting.clone(), outcome);
@@ -149,7 +150,7 @@ impl Actuator {
                 Some(Err(Error::NotInForce { .. })) => None,
                 Some(Err(error)) => Some(refused(&error)),
                 Some(Ok(to)) if held.get(setting).is_some_and(|held| held.stands != to) => {
-                    Some(Outcome::PutBack { to })
+                    Some(Outcome::Restored { to })
                 }
                 _ => None,
             };
@@ -395,26 +396,26 @@ fn plan(queue: &BlockQueue, wanted: &Values, roots: &Roots, outcomes: &mut Outco
     for (setting, value) in wanted {
         let coming = |scheduler: &String| roots.scheduler.as_ref() == Some(scheduler);
         let from = match setting {
-            QueueSetting::DriverTags => Ok(roots.tags_now.clone().unwrap_or_default()),
+            QueueSetting::DriverTags => Ok(roots.tags_now.clone()),
             QueueSetting::Scheduler => queue.schedulers().and_then(|offered| {
                 let in_force = queue.scheduler()?;
                 if offered.contains(value) {
-                    Ok(in_force)
+                    Ok(Some(in_force))
                 } else {
                     Err(Error::NoScheduler { name: value.clone(), offered })
                 }
             }),
             QueueSetting::NrRequests if roots.under_none => {
-                queue.get(setting).map(|now| if roots.scheduler_now == roots.scheduler { now } else { String::new() })
+                queue.get(setting).map(|now| (roots.scheduler_now == roots.scheduler).then_some(now))
             }
             QueueSetting::Tunable { scheduler, .. } if coming(scheduler) && roots.scheduler != roots.scheduler_now => {
-                Ok(String::new())
+                Ok(None)
             }
-            _ => queue.get(setting),
+            _ => queue.get(setting).map(Some),
         };
         let outcome = match from {
-            Ok(from) if from == *value => Outcome::Unchanged,
-            Ok(from) => Outcome::Planned { from, to: value.clone() },
+            Ok(from) if from.as_ref() == Some(value) => Outcome::Unchanged,
+            Ok(from) => Outcome::Planned { from, to: Some(value.clone()) },
             Err(error) => refused(&error),
         };
         outcomes.insert(setting.clone(), outcome);

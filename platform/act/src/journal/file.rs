@@ -64,6 +64,9 @@ fn encode(record: &Record) -> io::Result<Vec<u8>> {
     for group in &record.groups {
         lines.push(line("cgroup", group)?);
     }
+    for held in &record.held {
+        lines.push(line("held", held)?);
+    }
     lines.push(head);
     Ok(format!("{{\"schema_version\":{SCHEMA_VERSION},\"lines\":[\n{}\n]}}\n", lines.join(",\n")).into_bytes())
 }
@@ -91,6 +94,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Loaded> {
     record.entries.extend(of("entry").filter_map(|value| serde_json::from_str(value).ok()));
     record.priorities.extend(of("priority").filter_map(|value| serde_json::from_str(value).ok()));
     record.groups.extend(of("cgroup").filter_map(|value| serde_json::from_str(value).ok()));
+    record.held.extend(of("held").filter_map(|value| serde_json::from_str(value).ok()));
     let lost = head.lines.saturating_sub(record.len());
     Some(Loaded { record, lost })
 }
@@ -172,6 +176,7 @@ pub(crate) fn remove_unfinished(paths: &Paths) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held_file::{HeldEntry, Identity};
     use crate::journal::{Entry, GroupEntry, PriorityEntry};
     use brisk_core::knob::QueueSetting;
     use proptest::prelude::*;
@@ -194,15 +199,22 @@ mod tests {
             original,
             ours: None,
         });
+        let identity = any::<(bool, u64)>().prop_map(|(is_process, number)| match is_process {
+            true => Identity::StartTicks(number),
+            false => Identity::Inode(number),
+        });
+        let held = ("[a-z.]{1,8}", identity, ".{0,8}", prop::option::of(".{0,8}"))
+            .prop_map(|(group, of, original, ours)| HeldEntry { file: "/proc/7/x".into(), group, of, original, ours });
         let some = |n| 0..n;
         let all = (
             prop::collection::vec(entry, some(4)),
             prop::collection::vec(priority, some(2)),
             prop::collection::vec(group, some(3)),
+            prop::collection::vec(held, some(3)),
         );
-        all.prop_map(|(entries, priorities, groups)| {
+        all.prop_map(|(entries, priorities, groups, held)| {
             let owner = Owner { pid: 7, start_ticks: 9, boot_id: "b".to_owned() };
-            Record { entries, priorities, groups, ..Record::of("briskd".to_owned(), owner) }
+            Record { entries, priorities, groups, held, ..Record::of("briskd".to_owned(), owner) }
         })
     }
 
@@ -237,7 +249,7 @@ mod tests {
                     prop_assert_eq!(found.len() + lost, record.len());
                     prop_assert!(cut || lost <= lost_max);
                     prop_assert!(is_of(&found.entries, &record.entries) && is_of(&found.priorities, &record.priorities));
-                    prop_assert!(is_of(&found.groups, &record.groups));
+                    prop_assert!(is_of(&found.groups, &record.groups) && is_of(&found.held, &record.held));
                 }
                 // Then even the first of the heads is cut.
                 None => {

@@ -1,7 +1,7 @@
 //! Somebody wrote a setting of a block queue. The kernel tells of writes through sysfs, whoever made them; what it changes by
 //! itself, and what stands there now, it does not tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::inotify::WatchFlags;
@@ -53,13 +53,15 @@ impl QueueWatch {
         Ok(())
     }
 
-    /// Whether anything was written since the last time; to be called when the descriptor is readable.
+    /// Devices whose queues were written since the last call, by whomever; to be called when the descriptor is readable. After
+    /// an overflow of the kernel's list: all.
     ///
     /// # Errors
     /// When inotify cannot be read.
-    pub fn take(&mut self) -> Result<bool> {
+    pub fn take(&mut self) -> Result<BTreeSet<String>> {
         let notices = self.inotify.take().map_err(|source| Error::reading("/sys/block".into(), source))?;
-        Ok(!notices.is_empty())
+        let is_of = |watches: &[i32]| notices.iter().any(|notice| notice.watch < 0 || watches.contains(&notice.watch));
+        Ok(self.watches.iter().filter(|(_, watches)| is_of(watches)).map(|(device, _)| device.clone()).collect())
     }
 }
 

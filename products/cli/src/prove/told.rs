@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brisk_core::decision::Value;
 use brisk_core::knob::Knob;
+use brisk_core::outcome::Outcome;
+use brisk_core::reason::Value;
 use brisk_record::{Decided, Item, Reader};
 use brisk_results::ChangedSetting;
 
@@ -40,8 +41,8 @@ fn of(all: impl Iterator<Item = Decided>) -> Told {
                 }
             }
         }
-        for effect in decided.effects.into_iter().filter(|effect| effect.outcome == "written") {
-            let (Some(from), Some(to)) = (effect.from, effect.to) else { continue };
+        for effect in decided.effects {
+            let Outcome::Written { from, to } = effect.outcome else { continue };
             // Each launch has a group of its own; what all of them got is told once.
             let knob = match effect.knob {
                 Knob::IoPriority { group } if group.starts_with("app-") => "io_priority of the app".to_owned(),
@@ -60,37 +61,36 @@ fn of(all: impl Iterator<Item = Decided>) -> Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_core::action::Setting;
     use brisk_core::arbiter::Resolved;
-    use brisk_core::decision::Reason;
-    use brisk_record::{Effect, Setting};
+    use brisk_core::arbiter::Rule;
+    use brisk_core::outcome::{Applied, SettingState};
+    use brisk_core::reason::Reason;
 
-    fn decided(knob: &str, outcome: &str, to: &str) -> Decided {
+    fn decided(knob: &str, is_written: bool, to: &str) -> Decided {
         let knob: Knob = knob.parse().expect("a knob");
         let resolved = Resolved {
-            knob: knob.clone(),
-            value: to.to_owned(),
+            what: Setting::new(knob.clone(), to),
             engine: "smartio".to_owned(),
-            rule: "delay".to_owned(),
+            rule: Rule::DelayBeforeEnergy,
             reason: Reason::rule("launch_beside_writes").word("set-up", "default for emmc"),
             over: Vec::new(),
         };
-        let (from, to) = (Some("4".to_owned()), Some(to.to_owned()));
-        Decided {
-            settings: vec![Setting { resolved, since_unix_ms: 0 }],
-            effects: vec![Effect { knob, outcome: outcome.to_owned(), from, to, why: None }],
-            ..Decided::default()
-        }
+        let (from, to) = ("4".to_owned(), to.to_owned());
+        let outcome = if is_written { Outcome::Written { from, to } } else { Outcome::Restored { to } };
+        let state = SettingState { resolved, original: None, since_unix_ms: 0, outcome: Some(outcome.clone()) };
+        Decided { settings: vec![state], effects: vec![Applied { knob, outcome }], ..Decided::default() }
     }
 
     #[test]
     fn what_all_launches_got_is_told_once_and_what_was_put_back_is_no_change() {
         let all = [
-            decided("queue/sda/nr_requests", "written", "8"),
-            decided("queue/sda/nr_requests", "put_back", "4"),
-            decided("queue/sda/nr_requests", "written", "8"),
-            decided("queue/sda/nr_requests", "written", "16"),
-            decided("io_priority/app-a-1.scope", "written", "realtime 4"),
-            decided("io_priority/app-a-2.scope", "written", "realtime 4"),
+            decided("queue/sda/nr_requests", true, "8"),
+            decided("queue/sda/nr_requests", false, "4"),
+            decided("queue/sda/nr_requests", true, "8"),
+            decided("queue/sda/nr_requests", true, "16"),
+            decided("io_priority/app-a-1.scope", true, "realtime 4"),
+            decided("io_priority/app-a-2.scope", true, "realtime 4"),
         ];
         let told = of(all.into_iter());
         let values: Vec<(&str, &[String])> =

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use brisk_core::app::Tolerance;
 use brisk_daemon::control::protocol::{Estimate, Saved, Status};
 
 /// All counters and levels.
@@ -16,7 +17,8 @@ pub(super) fn text(status: &Status) -> String {
         ("brisk_launches", "Launches of apps", counts.launches as f64),
         ("brisk_setting_writes", "Settings written", counts.writes as f64),
         ("brisk_setting_refusals", "Settings that could not be written", counts.refusals as f64),
-        ("brisk_settings_taken_over", "Settings that somebody else took over", counts.taken_over as f64),
+        ("brisk_settings_taken_over", "Settings that were changed externally", counts.changed_externally as f64),
+        ("brisk_actions", "One-shot actions done", counts.actions as f64),
     ];
     for (name, help, value) in counters {
         family(&mut text, name, "counter", None, help);
@@ -31,21 +33,23 @@ pub(super) fn text(status: &Status) -> String {
     family(&mut text, "brisk_troubles", "gauge", None, "Things that the daemon lacks or could not do");
     let _ = writeln!(text, "brisk_troubles {}", status.trouble.len());
     family(&mut text, "brisk_apps", "gauge", None, "Apps that run, by how much delay they tolerate");
-    for tolerance in ["system", "interactive", "streaming", "background", "batch"] {
+    for (tolerance, name) in Tolerance::ALL {
         let count = status.apps.iter().filter(|app| app.tolerance == tolerance).count();
-        let _ = writeln!(text, "brisk_apps{{tolerance=\"{tolerance}\"}} {count}");
+        let _ = writeln!(text, "brisk_apps{{tolerance=\"{name}\"}} {count}");
     }
-    family(&mut text, "brisk_setting", "gauge", None, "Settings that brisk wants: 1 when it stands");
+    family(&mut text, "brisk_setting", "gauge", None, "Settings that brisk requests: 1 when in force");
     for setting in &status.settings {
-        let labels =
-            [("knob", &setting.knob), ("value", &setting.value), ("engine", &setting.engine), ("rule", &setting.rule)];
+        let (resolved, knob) = (&setting.resolved, setting.knob().to_string());
+        let (value, engine) = (resolved.what.value.as_str(), resolved.engine.as_str());
+        let labels = [("knob", knob.as_str()), ("value", value), ("engine", engine), ("rule", resolved.rule.name())];
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let _ = writeln!(text, "brisk_setting{{{}}} {}", labels.join(","), u8::from(setting.outcome == "stands"));
+        let _ = writeln!(text, "brisk_setting{{{}}} {}", labels.join(","), u8::from(setting.is_in_force()));
     }
-    family(&mut text, "brisk_setting_age_seconds", "gauge", Some("seconds"), "Since when a setting is wanted so");
+    family(&mut text, "brisk_setting_age_seconds", "gauge", Some("seconds"), "Time since a setting has its value");
     for setting in &status.settings {
         let age_s = status.at_unix_ms.saturating_sub(setting.since_unix_ms) as f64 / 1000.0;
-        let _ = writeln!(text, "brisk_setting_age_seconds{{knob=\"{}\"}} {age_s}", escaped(&setting.knob));
+        let _ =
+            writeln!(text, "brisk_setting_age_seconds{{knob=\"{}\"}} {age_s}", escaped(&setting.knob().to_string()));
     }
     saved(&mut text, status);
     text += "# EOF\n";
@@ -104,11 +108,23 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_daemon::control::protocol::{Counts, Setting};
+    use brisk_core::action::Setting;
+    use brisk_core::arbiter::{Resolved, Rule};
+    use brisk_core::outcome::{Outcome, SettingState};
+    use brisk_core::reason::Reason;
+    use brisk_daemon::control::protocol::Counts;
 
     #[test]
     fn every_sample_belongs_to_the_family_before_it() {
-        let setting = Setting { knob: "io_priority/a\"b\\c".into(), outcome: "stands".into(), ..Setting::default() };
+        let resolved = Resolved {
+            what: Setting::new("io_priority/a\"b\\c".parse().expect("a knob"), "idle"),
+            engine: "smartio".into(),
+            rule: Rule::OnlyRequest,
+            reason: Reason::rule("test"),
+            over: vec![],
+        };
+        let outcome = Some(Outcome::Unchanged);
+        let setting = SettingState { resolved, original: None, since_unix_ms: 0, outcome };
         let counts = Counts { rounds: 7, ..Counts::default() };
         let estimate = Estimate { value: 1_500_000, low: -1, high: 2_000_000 };
         let saved = Saved { device: "sda".into(), read_delay_us: Some(estimate), reads: 9, ..Saved::default() };

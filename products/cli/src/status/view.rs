@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
+use brisk_core::app::Tolerance;
+use brisk_core::arbiter::CONFIG;
+use brisk_core::outcome::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::protocol::{Setting, Status};
+use brisk_daemon::control::protocol::Status;
+use brisk_daemon::render;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// A status for people.
@@ -24,15 +28,15 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(text, "device     none: no mounted file system or swap is on flash (see [daemon] devices)");
     }
     let launching = status.apps.iter().filter(|app| app.launching).map(|app| app.id.as_str()).collect::<Vec<_>>();
-    let class = |name: &str| status.apps.iter().filter(|app| app.tolerance == name).count();
+    let class = |class| status.apps.iter().filter(|app| app.tolerance == class).count();
     let _ = writeln!(
         text,
         "apps       {} interactive, {} streaming, {} background, {} batch, {} services; launching: {}",
-        class("interactive"),
-        class("streaming"),
-        class("background"),
-        class("batch"),
-        class("system"),
+        class(Tolerance::Interactive),
+        class(Tolerance::Streaming),
+        class(Tolerance::Background),
+        class(Tolerance::Batch),
+        class(Tolerance::System),
         or_none(&launching.join(", ")),
     );
     let _ = writeln!(text, "settings   {}", if status.settings.is_empty() { "all as before brisk" } else { "" });
@@ -42,20 +46,23 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(
             text,
             "  {} {}{original}; {since}, {}{}",
-            setting.knob,
-            setting.value,
-            setting.engine,
+            setting.knob(),
+            setting.resolved.what.value,
+            setting.resolved.engine,
             outcome(setting)
         );
     }
-    for note in &status.notes {
-        let _ = writeln!(text, "note       {}: {}", note.engine, note.text);
+    for action in &status.actions {
+        let _ = writeln!(text, "action     {}", render::action(action));
     }
-    for taken in &status.taken_over {
+    for note in &status.notes {
+        let _ = writeln!(text, "note       {}: {}", note.engine, note.reason);
+    }
+    for changed in &status.changed_externally {
         let _ = writeln!(
             text,
-            "!! somebody else set {} to {}: it is left alone until the configuration is read again",
-            taken.knob, taken.found
+            "!! {} was changed externally to {}: brisk leaves it alone until the configuration is read again",
+            changed.knob, changed.found
         );
     }
     for trouble in &status.trouble {
@@ -67,8 +74,8 @@ pub(super) fn text(status: &Status) -> String {
     let counts = &status.counts;
     let _ = writeln!(
         text,
-        "did        {} rounds in {} wake-ups, {} events, {} launches, {} writes, {} refusals",
-        counts.rounds, counts.wake_ups, counts.events, counts.launches, counts.writes, counts.refusals
+        "did        {} rounds in {} wake-ups, {} events, {} launches, {} writes, {} actions, {} refusals",
+        counts.rounds, counts.wake_ups, counts.events, counts.launches, counts.writes, counts.actions, counts.refusals
     );
     let _ = writeln!(
         text,
@@ -98,66 +105,41 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-fn outcome(setting: &Setting) -> String {
-    match (setting.outcome.as_str(), &setting.why_not) {
-        ("stands", _) => String::new(),
-        (outcome, None) => format!(" ({outcome})"),
-        (outcome, Some(why)) => format!(" ({outcome}: {why})"),
+fn outcome(setting: &SettingState) -> String {
+    match &setting.outcome {
+        Some(outcome) if !outcome.is_in_force() => format!(" ({})", render::outcome(outcome)),
+        _ => String::new(),
     }
 }
 
-/// A setting with the reasons for its value, as lines of text; `now_unix_ms` is the moment that is spoken of.
-pub(crate) fn setting_lines(setting: &Setting, now_unix_ms: u64) -> String {
+/// A setting with the reasons for its value, as lines of text; `now_unix_ms` is the moment that is explained.
+pub(crate) fn setting_lines(setting: &SettingState, now_unix_ms: u64) -> String {
     let mut text = String::new();
-    let since = setting.since_unix_ms;
-    let wanted = if setting.outcome == "stands" { "is" } else { "is to be" };
-    let _ = writeln!(
-        text,
-        "{} {wanted} {} since {} ({})",
-        setting.knob,
-        setting.value,
-        moment(since),
-        age(now_unix_ms.saturating_sub(since))
-    );
-    if setting.engine == "config" {
-        text += "  you fixed it in the configuration, which goes before every engine\n";
-    } else {
-        let _ = writeln!(text, "  {} wants it: {}", setting.engine, setting.reason);
-        let _ = writeln!(text, "  {}", rule(&setting.rule));
+    let (since, resolved) = (setting.since_unix_ms, &setting.resolved);
+    let is = if setting.is_in_force() { "is" } else { "is to be" };
+    let (since_when, span) = (moment(since), age(now_unix_ms.saturating_sub(since)));
+    let _ = writeln!(text, "{} {is} {} since {since_when} ({span})", setting.knob(), resolved.what.value);
+    if resolved.engine != CONFIG {
+        let _ = writeln!(text, "  {} requests it: {}", resolved.engine, resolved.reason);
     }
-    for other in &setting.over {
-        let _ = writeln!(text, "  {} wanted {}", other.engine, other.value);
+    let _ = writeln!(text, "  {}", render::rule(resolved.rule));
+    for other in &resolved.over {
+        let _ = writeln!(text, "  {} requested {}", other.engine, other.value);
     }
     match &setting.original {
         Some(original) => {
             let _ = writeln!(text, "  before brisk it was {original}");
         }
-        None => text += "  what it was before brisk is not known here\n",
+        None => text += "  the value before brisk is unknown\n",
     }
-    match (setting.outcome.as_str(), &setting.why_not) {
-        ("stands", _) => {}
-        ("planned", _) => text += "  this is a dry run: it was not written\n",
-        ("paused", _) => text += "  the daemon is paused: it is as before brisk\n",
-        (_, Some(why)) => {
-            let _ = writeln!(text, "  it does not stand: {why}");
+    match &setting.outcome {
+        Some(outcome) if outcome.is_in_force() => {}
+        Some(outcome) => {
+            let _ = writeln!(text, "  not in force: {}", render::outcome(outcome));
         }
-        (outcome, None) => {
-            let _ = writeln!(text, "  it does not stand: {outcome}");
-        }
+        None => text += "  the record has no outcome\n",
     }
     text
-}
-
-/// A rule of the arbiter in words.
-fn rule(name: &str) -> String {
-    match name {
-        "only_wish" => "nobody else wants anything of it".to_owned(),
-        "delay_before_energy" => "somebody waits, and that goes before energy".to_owned(),
-        "order_of_engines" => {
-            "of those who want it for the same purpose, this engine comes first in the configuration".to_owned()
-        }
-        other => other.replace('_', " "),
-    }
 }
 
 /// A span of time, short.
@@ -181,20 +163,26 @@ pub(crate) fn moment(wall_unix_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_daemon::control::protocol::{Device, Other};
+    use brisk_core::action::Setting;
+    use brisk_core::arbiter::{Overruled, Resolved, Rule};
+    use brisk_core::outcome::Outcome;
+    use brisk_core::reason::Reason;
+    use brisk_daemon::control::protocol::Device;
 
-    fn setting() -> Setting {
-        Setting {
-            knob: "queue/sda/scheduler".into(),
-            value: "mq-deadline".into(),
-            original: Some("none".into()),
+    fn setting() -> SettingState {
+        let over = vec![Overruled { engine: "smartstorage".into(), value: "bfq".into() }];
+        let resolved = Resolved {
+            what: Setting::new("queue/sda/scheduler".parse().expect("a knob"), "mq-deadline"),
             engine: "smartio".into(),
-            rule: "delay_before_energy".into(),
-            reason: "launch (group app-x-1.scope)".into(),
-            over: vec![Other { engine: "smartstorage".into(), value: "bfq".into() }],
+            rule: Rule::DelayBeforeEnergy,
+            reason: Reason::rule("launch").word("group", "app-x-1.scope"),
+            over,
+        };
+        SettingState {
+            resolved,
+            original: Some("none".into()),
             since_unix_ms: 60_000,
-            outcome: "stands".into(),
-            why_not: None,
+            outcome: Some(Outcome::Unchanged),
         }
     }
 
@@ -207,14 +195,17 @@ mod tests {
             "{lines}"
         );
         let expected = [
-            "  smartio wants it: launch (group app-x-1.scope)",
-            "  somebody waits, and that goes before energy",
-            "  smartstorage wanted bfq",
+            "  smartio requests it: launch (group app-x-1.scope)",
+            "  the foreground waits, and its latency goes before energy",
+            "  smartstorage requested bfq",
             "  before brisk it was none",
         ];
         assert_eq!(rest, expected);
-        let refused = Setting { outcome: "refused".into(), why_not: Some("no such scheduler".into()), ..setting() };
-        assert!(setting_lines(&refused, 0).ends_with("  it does not stand: no such scheduler\n"));
+        let refused = SettingState { outcome: Some(Outcome::Refused { why: "no such scheduler".into() }), ..setting() };
+        assert!(setting_lines(&refused, 0).ends_with("  not in force: refused: no such scheduler\n"));
+        let mut dropped = SettingState { outcome: Some(Outcome::Dropped), ..setting() };
+        dropped.resolved.rule = Rule::TunableWithoutScheduler;
+        assert!(setting_lines(&dropped, 0).contains("  tunable without scheduler: another scheduler is in force"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brisk_bench::study::frontier;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_results::{Document, FrontierPoint, FrontierReport};
-use brisk_smartio::{Evidence, Profile, Setup};
+use brisk_smartio::{Evidence, Profile, QueueSettings};
 
 use super::kept::Keep;
 use super::{Degrees, Every};
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 *profile = Profile {
                     is_default: false,
                     waiting,
-                    calm: Setup::default(),
+                    calm: QueueSettings::default(),
                     evidence: Some(evidence),
                     ..profile.clone()
                 };
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The chosen setting in the engine's form, and what speaks for it.
-fn found(report: &FrontierReport) -> Option<(Setup, Evidence)> {
+fn found(report: &FrontierReport) -> Option<(QueueSettings, Evidence)> {
     let chosen = report.point(report.chosen.as_ref()?)?;
     let found = report.point(&report.found)?;
     // Of one load, as a mean over loads is no time that anybody saw: the first, which is an app beside an install.
@@ -88,8 +88,8 @@ fn found(report: &FrontierReport) -> Option<(Setup, Evidence)> {
     Some((setup(chosen), evidence))
 }
 
-fn setup(point: &FrontierPoint) -> Setup {
-    let mut setup = Setup { priorities: point.priorities, ..Setup::default() };
+fn setup(point: &FrontierPoint) -> QueueSettings {
+    let mut setup = QueueSettings { priorities: point.priorities, ..QueueSettings::default() };
     for (name, value) in &point.settings {
         let Ok(Knob::Queue { setting, .. }) = format!("queue/any/{name}").parse() else { continue };
         match setting {
@@ -127,7 +127,7 @@ mod tests {
             write_percent: 99.0,
             on_frontier: true,
         };
-        let expected = Setup {
+        let expected = QueueSettings {
             scheduler: Some("mq-deadline".to_owned()),
             nr_requests: Some(4),
             max_sectors_kb: Some(128),

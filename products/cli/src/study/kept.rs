@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
 use brisk_daemon::{devices, profiles};
 use brisk_results::Header;

@@ -12,11 +12,11 @@ fn group(dir: &str) -> Group {
 fn ended_ns(waited_us: impl Fn(u64) -> Option<u64>) -> u64 {
     let mut apps = Apps::default();
     assert!(apps.began(group("/c/app-x-1.scope"), 0).is_some());
-    while let Some(due_ns) = apps.next_look_ns() {
-        assert!(due_ns <= LAUNCH_NS_MAX + LOOK_NS, "a launch has no end");
-        if let [event] = apps.look(due_ns, |_| waited_us(due_ns)).as_slice() {
+    while let Some(due_ns) = apps.next_sample_ns() {
+        assert!(due_ns <= LAUNCH_NS_MAX + SAMPLE_NS, "a launch has no end");
+        if let [event] = apps.sample_launches(due_ns, |_| waited_us(due_ns)).as_slice() {
             assert_eq!(event.kind, EventKind::LaunchEnded { group: "app-x-1.scope".to_owned() });
-            assert_eq!(apps.next_look_ns(), None);
+            assert_eq!(apps.next_sample_ns(), None);
             return event.at_ns;
         }
     }
@@ -27,8 +27,8 @@ fn ended_ns(waited_us: impl Fn(u64) -> Option<u64>) -> u64 {
 fn a_launch_ends_a_second_after_its_last_wait_for_storage() {
     // It waits for half of the time in the first four seconds.
     let end = ended_ns(|at_ns| Some(at_ns.min(4 * SECOND_NS) / 2000));
-    assert!((5 * SECOND_NS..=5 * SECOND_NS + 2 * LOOK_NS).contains(&end), "{end}");
-    assert!((SECOND_NS..=SECOND_NS + 2 * LOOK_NS).contains(&ended_ns(|_| Some(7))));
+    assert!((5 * SECOND_NS..=5 * SECOND_NS + 2 * SAMPLE_NS).contains(&end), "{end}");
+    assert!((SECOND_NS..=SECOND_NS + 2 * SAMPLE_NS).contains(&ended_ns(|_| Some(7))));
     // Always waiting, and without a kernel that counts it.
     assert_eq!(ended_ns(|at_ns| Some(at_ns / 1000)), LAUNCH_NS_MAX);
     assert_eq!(ended_ns(|_| None), LAUNCH_NS_MAX);
@@ -39,7 +39,7 @@ fn only_apps_are_launched_and_what_was_there_is_not() {
     let mut apps = Apps::default();
     apps.was_there(group("/c/app-old-1.scope"));
     assert_eq!(apps.began(group("/c/system.slice/cron.service"), 5), None);
-    assert_eq!(apps.next_look_ns(), None);
+    assert_eq!(apps.next_sample_ns(), None);
     assert_eq!(apps.gone(&group("/c/system.slice/cron.service"), 6), None);
     let gone = apps.gone(&group("/c/app-old-1.scope"), 7).expect("an app");
     assert_eq!(gone.kind, EventKind::AppGone { group: "app-old-1.scope".to_owned() });
@@ -62,9 +62,10 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     };
     assert_eq!(of(&apps), Some(("foot".to_owned(), Tolerance::Interactive, true)));
     // It rests when the machine does.
-    let due_ns = apps.next_look_ns().expect("looked at");
-    apps.look(due_ns, |dir| is_session(dir).then_some(7));
-    let ended = (1..9).flat_map(|look| apps.look(due_ns + look * LOOK_NS, |_| Some(7))).next().expect("an end");
+    let due_ns = apps.next_sample_ns().expect("looked at");
+    apps.sample_launches(due_ns, |dir| is_session(dir).then_some(7));
+    let ended =
+        (1..9).flat_map(|look| apps.sample_launches(due_ns + look * SAMPLE_NS, |_| Some(7))).next().expect("an end");
     assert_eq!(ended.kind, EventKind::LaunchEnded { group: "session-41".to_owned() });
     // The sampler knows groups alone.
     assert_eq!(apps.groups().count(), 0);
@@ -89,13 +90,13 @@ fn who_is_in_front_is_said_only_where_something_says_it() {
             .map(|app| app.reason.rule.into_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(apps.look_at_front(1, None, processes), []);
+    assert_eq!(apps.update_front(1, None, processes), []);
     assert_eq!(rules(&apps), ["service", "launching", "app_in_the_background"]);
     let focused = |name: &str, at_ns| Event { at_ns, kind: EventKind::Focused { group: name.to_owned() } };
-    assert_eq!(apps.look_at_front(2, Some(&BTreeSet::from([500])), processes), [focused("pid_500", 2)]);
+    assert_eq!(apps.update_front(2, Some(&BTreeSet::from([500])), processes), [focused("pid_500", 2)]);
     assert_eq!(rules(&apps), ["service", "launching", "focused"]);
-    assert_eq!(apps.look_at_front(3, Some(&BTreeSet::from([500])), processes), []);
-    assert_eq!(apps.look_at_front(4, Some(&BTreeSet::from([401])), processes), [focused("pid_400", 4)]);
+    assert_eq!(apps.update_front(3, Some(&BTreeSet::from([500])), processes), []);
+    assert_eq!(apps.update_front(4, Some(&BTreeSet::from([401])), processes), [focused("pid_400", 4)]);
     assert_eq!(rules(&apps), ["service", "launching", "not_focused"]);
 }
 
@@ -172,11 +173,11 @@ fn what_groups_offer_is_looked_at_once_a_minute_and_sessions_offer_nothing() {
     let offers = |apps: &Apps| -> Vec<usize> {
         apps.list(&BTreeMap::new(), &Services::default()).iter().map(|app| app.offers.len()).collect()
     };
-    apps.look_at_nice(0, |_| Some(0), |_| GroupSetting::ALL.into());
+    apps.refresh(0, |_| Some(0), |_| GroupSetting::ALL.into());
     assert_eq!(offers(&apps), [3, 0]);
-    apps.look_at_nice(1, |_| Some(0), |_| Vec::new());
+    apps.refresh(1, |_| Some(0), |_| Vec::new());
     assert_eq!(offers(&apps), [3, 0]);
-    apps.look_at_nice(NICE_NS, |_| Some(0), |_| Vec::new());
+    apps.refresh(REFRESH_NS, |_| Some(0), |_| Vec::new());
     assert_eq!(offers(&apps), [0, 0]);
 }
 
@@ -185,11 +186,11 @@ fn who_gives_way_is_a_batch_once_that_is_seen() {
     let mut apps = Apps::default();
     let class = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance;
     apps.was_there(group("/c/system.slice/backup.service"));
-    apps.look_at_nice(0, |_| Some(0), |_| Vec::new());
+    apps.refresh(0, |_| Some(0), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::System);
-    apps.look_at_nice(NICE_NS - 1, |_| Some(19), |_| Vec::new());
+    apps.refresh(REFRESH_NS - 1, |_| Some(19), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::System);
-    apps.look_at_nice(NICE_NS, |_| Some(19), |_| Vec::new());
+    apps.refresh(REFRESH_NS, |_| Some(19), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::Batch);
 }
 

@@ -1,5 +1,10 @@
 //! The values that travel over the control socket, as `org.brisk.Daemon.varlink` describes them.
 
+use brisk_act::ChangedExternally;
+use brisk_core::app::App;
+use brisk_core::decision::Note;
+use brisk_core::device;
+use brisk_core::outcome::{ActionState, SettingState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -56,74 +61,10 @@ pub struct Device {
     pub kind: String,
 }
 
-/// An app that runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct App {
-    /// Its control group.
-    pub group: String,
-    /// Its id.
-    pub id: String,
-    /// Whether it is being launched.
-    pub launching: bool,
-    /// How much delay it tolerates.
-    pub tolerance: String,
-    /// Why it is in that class.
-    pub reason: String,
-}
-
-/// Who wanted another value.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Other {
-    /// The engine.
-    pub engine: String,
-    /// What it wanted.
-    pub value: String,
-}
-
-/// A setting.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// The knob's text.
-    pub knob: String,
-    /// What it is to be.
-    pub value: String,
-    /// What it was before brisk; `None` when that is not known.
-    #[serde(default)]
-    pub original: Option<String>,
-    /// Whose wish it is, or `config`.
-    pub engine: String,
-    /// The rule that decided between wishes.
-    pub rule: String,
-    /// Why the engine wishes it.
-    pub reason: String,
-    /// Who wanted something else.
-    pub over: Vec<Other>,
-    /// Since when it is to be so, for this reason.
-    pub since_unix_ms: u64,
-    /// What became of it: `stands`, `planned` (a dry run), `left` (somebody else's, or gone), `refused`, `paused` or `unknown`
-    /// (a record that does not say).
-    pub outcome: String,
-    /// Why it does not stand.
-    #[serde(default)]
-    pub why_not: Option<String>,
-}
-
-/// What an engine wants people to know.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// The engine.
-    pub engine: String,
-    /// What.
-    pub text: String,
-}
-
-/// A setting that somebody else changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenOver {
-    /// The knob's text.
-    pub knob: String,
-    /// What stands there.
-    pub found: String,
+impl From<&device::Device> for Device {
+    fn from(device: &device::Device) -> Self {
+        Self { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone() }
+    }
 }
 
 /// What the daemon did since it began.
@@ -141,8 +82,14 @@ pub struct Counts {
     pub writes: u64,
     /// Settings that could not be written.
     pub refusals: u64,
-    /// Settings that somebody else took over.
-    pub taken_over: u64,
+    /// One-shot actions that were done.
+    #[serde(default)]
+    pub actions: u64,
+    /// Settings that were changed externally.
+    pub changed_externally: u64,
+    /// Scans of the devices.
+    #[serde(default)]
+    pub device_scans: u64,
 }
 
 /// What the daemon itself costs.
@@ -205,7 +152,7 @@ pub struct Record {
 }
 
 /// Everything at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Of brisk.
     pub version: String,
@@ -227,12 +174,15 @@ pub struct Status {
     pub devices: Vec<Device>,
     /// Apps that run.
     pub apps: Vec<App>,
-    /// Settings that brisk wants.
-    pub settings: Vec<Setting>,
-    /// What engines want people to know.
+    /// Requested levels, with what became of each.
+    pub settings: Vec<SettingState>,
+    /// The last one-shot actions, with what became of each.
+    #[serde(default)]
+    pub actions: Vec<ActionState>,
+    /// Messages of engines.
     pub notes: Vec<Note>,
-    /// Settings that are somebody else's.
-    pub taken_over: Vec<TakenOver>,
+    /// Settings that were changed externally.
+    pub changed_externally: Vec<ChangedExternally>,
     /// What the daemon lacks or could not do.
     pub trouble: Vec<String>,
     /// What it did.
@@ -265,6 +215,12 @@ pub struct Happening {
 mod tests {
     use std::collections::BTreeSet;
 
+    use brisk_core::action::{AddressRange, Once, Setting};
+    use brisk_core::app::{AppFacts, classify};
+    use brisk_core::arbiter::{Overruled, Resolved, Rule};
+    use brisk_core::knob::GroupSetting;
+    use brisk_core::outcome::Outcome;
+    use brisk_core::reason::Reason;
     use varlink_parser::{IDL, VStructOrEnum};
 
     use super::*;
@@ -277,33 +233,95 @@ mod tests {
         }
     }
 
+    fn names(idl: &IDL<'_>, name: &str) -> BTreeSet<String> {
+        let Some(typedef) = idl.typedefs.get(name) else { panic!("no type {name}") };
+        match &typedef.elt {
+            VStructOrEnum::VEnum(names) => names.elts.iter().map(|name| (*name).to_owned()).collect(),
+            VStructOrEnum::VStruct(_) => panic!("{name} is a structure"),
+        }
+    }
+
     fn keys(value: &impl Serialize) -> BTreeSet<String> {
         let Ok(Value::Object(object)) = serde_json::to_value(value) else { panic!("no object") };
         object.keys().cloned().collect()
     }
 
+    fn word(value: &impl Serialize) -> String {
+        let Ok(Value::String(word)) = serde_json::to_value(value) else { panic!("no word") };
+        word
+    }
+
+    fn resolved<T>(what: T) -> Resolved<T> {
+        let over = vec![Overruled { engine: "mars".to_owned(), value: "1".to_owned() }];
+        let (engine, reason) = ("iram".to_owned(), Reason::rule("test").number("share_percent", 1.0));
+        Resolved { what, engine, rule: Rule::OnlyRequest, reason, over }
+    }
+
+    /// One of each outcome.
+    fn outcomes() -> Vec<Outcome> {
+        let text = || "1".to_owned();
+        vec![
+            Outcome::Unchanged,
+            Outcome::Written { from: text(), to: text() },
+            Outcome::Restored { to: text() },
+            Outcome::Done,
+            Outcome::Pending { why: text() },
+            Outcome::Planned { from: Some(text()), to: Some(text()) },
+            Outcome::Left { from: text() },
+            Outcome::Gone,
+            Outcome::Refused { why: text() },
+            Outcome::Paused,
+            Outcome::Dropped,
+        ]
+    }
+
+    fn setting(outcome: Outcome) -> SettingState {
+        let what = Setting { knob: "queue/sda/scheduler".parse().expect("a knob"), value: "bfq".to_owned() };
+        let (original, outcome) = (Some("none".to_owned()), Some(outcome));
+        SettingState { resolved: resolved(what), original, since_unix_ms: 1, outcome }
+    }
+
+    fn action(outcome: Outcome) -> ActionState {
+        let ranges = vec![AddressRange { pid: 1, start: 0, size_bytes: 4096 }];
+        ActionState { resolved: resolved(Once::PageIn { group: "a".to_owned(), ranges }), outcome }
+    }
+
     #[test]
-    fn the_description_says_what_travels() {
+    fn the_description_names_what_is_sent() {
         let idl = IDL::try_from(DESCRIPTION).expect("a varlink interface");
         assert_eq!(idl.name, INTERFACE);
-        let types: [(&str, BTreeSet<String>); 12] = [
+        let all = |of: fn(Outcome) -> BTreeSet<String>| outcomes().into_iter().flat_map(of).collect::<BTreeSet<_>>();
+        let mut of_actions = all(|outcome| keys(&action(outcome)));
+        of_actions.extend(["size_bytes".to_owned(), "grace_ms".to_owned()]);
+        let app = classify(&AppFacts { offers: GroupSetting::ALL.into(), ..AppFacts::default() });
+        let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
+        let knob = "queue/sda/scheduler".parse().expect("a knob");
+        let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
+        let types: [(&str, BTreeSet<String>); 15] = [
             ("Status", keys(&Status::default())),
-            ("Setting", keys(&Setting::default())),
-            ("Other", keys(&Other::default())),
+            ("Setting", all(|outcome| keys(&setting(outcome)))),
+            ("Action", of_actions),
+            ("Overruled", keys(&resolved(Once::Thaw { group: String::new() }).over[0])),
+            ("Reason", keys(&note.reason)),
             ("Device", keys(&Device::default())),
-            ("App", keys(&App::default())),
-            ("Note", keys(&Note::default())),
-            ("TakenOver", keys(&TakenOver::default())),
+            ("App", keys(&app)),
+            ("Note", keys(&note)),
+            ("ChangedExternally", keys(&changed)),
             ("Counts", keys(&Counts::default())),
             ("Cost", keys(&Cost::default())),
             ("Estimate", keys(&Estimate::default())),
             ("Saved", keys(&Saved::default())),
             ("Record", keys(&Record::default())),
+            ("Happening", keys(&Happening::default())),
         ];
         for (name, keys) in types {
             assert_eq!(fields(&idl, name), keys, "{name}");
         }
-        assert_eq!(fields(&idl, "Happening"), keys(&Happening::default()));
+        let outcome = |outcome: Outcome| word(&serde_json::to_value(outcome).expect("JSON")["outcome"]);
+        assert_eq!(names(&idl, "Outcome"), outcomes().into_iter().map(outcome).collect());
+        for rule in [Rule::FixedChoice, Rule::TunableWithoutScheduler, Rule::AppEnds, Rule::Unknown] {
+            assert!(names(&idl, "Rule").contains(&word(&rule)), "{rule:?}");
+        }
         let methods: Vec<&str> = idl.method_keys.clone();
         assert_eq!(methods, ["GetStatus", "Explain", "Monitor", "Reload", "Reset"]);
         assert!(IDL::try_from(SERVICE_DESCRIPTION).is_ok());

@@ -1,8 +1,9 @@
-//! What clients of the control socket get.
+//! Answers to clients of the control socket.
 
 use brisk_core::causes::in_one_line;
+use brisk_core::decision::Note;
 use brisk_core::event::EventKind;
-use brisk_record::{Configuration, Note};
+use brisk_record::Configuration;
 use rustix::event::PollFlags;
 
 use super::Daemon;
@@ -14,9 +15,9 @@ use crate::engines::Engines;
 use crate::{profiles, savings};
 
 impl Daemon {
-    /// Answers everybody who asks.
+    /// Answers the calls of clients.
     pub(super) fn answer_all(&mut self, said: &[PollFlags]) {
-        let now_ns = self.now.monotonic_ns;
+        let now_ns = self.moment.now.monotonic_ns;
         let Some(server) = &mut self.server else { return };
         for asked in server.turn(now_ns, said) {
             let reply = self.reply(&asked).unwrap_or_else(Reply::from);
@@ -36,10 +37,10 @@ impl Daemon {
         }
         match &asked.ask {
             Ask::GetStatus => Ok(reply_with(&[("status", &self.status())])),
-            Ask::Explain(None) => Ok(reply_with(&[("settings", &self.settings.told(&self.devices))])),
+            Ask::Explain(None) => Ok(reply_with(&[("settings", &self.state.settings.states(&self.machine.devices))])),
             Ask::Explain(Some(knob)) => {
-                let mut settings = self.settings.told(&self.devices);
-                settings.retain(|setting| setting.knob == *knob);
+                let mut settings = self.state.settings.states(&self.machine.devices);
+                settings.retain(|setting| setting.knob().to_string() == *knob);
                 if settings.is_empty() {
                     Err(Fault::NoSuchSetting(knob.clone()))
                 } else {
@@ -55,9 +56,9 @@ impl Daemon {
         }
     }
 
-    /// Reads the configuration again; the one before stays when the new one cannot be used, and why is said.
+    /// Reads the configuration again; the current one stays when the new one cannot be used, and the error says why.
     pub(super) fn reload(&mut self) -> Result<(), String> {
-        self.manager.reloading(self.now.monotonic_ns);
+        self.manager.reloading(self.moment.now.monotonic_ns);
         let loaded = Config::load(&self.options.config_path, self.options.or_default);
         let outcome = match loaded {
             Ok((config, text)) => {
@@ -66,7 +67,7 @@ impl Daemon {
             }
             Err(error) => {
                 let why = in_one_line(&error);
-                eprintln!("briskd: the configuration before stays: {why}");
+                eprintln!("briskd: the current configuration stays: {why}");
                 Err(why)
             }
         };
@@ -76,29 +77,29 @@ impl Daemon {
 
     fn configure(&mut self, config: Config, text: String) {
         let configuration = Configuration { text, files: profiles::read(&self.options.profiles_dir) };
-        self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.now);
+        self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.moment.now);
         // What engines have learned stays as long as nothing that concerns them changes.
-        if config != self.config || configuration.files != self.configuration.files {
+        if config != self.policy.config || configuration.files != self.policy.configuration.files {
             let (engines, complaints) = Engines::new(&config, &configuration.files);
-            self.engines = engines;
+            self.policy.engines = engines;
             complaints.into_iter().for_each(|complaint| self.lacks(complaint));
         }
-        (self.config, self.configuration) = (config, configuration);
-        let group = group_of(&self.config, &mut self.trouble);
+        (self.policy.config, self.policy.configuration) = (config, configuration);
+        let group = group_of(&self.policy.config, &mut self.state.trouble);
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
             self.lacks(format!("the control socket's group cannot be changed: {error}"));
         }
         self.actuator.forgive();
-        self.taken_over.clear();
-        self.paused = false;
-        self.look_at_devices();
+        self.state.changed_externally.clear();
+        self.state.is_paused = false;
+        self.scan_devices();
         self.happened(EventKind::Configured);
     }
 
     fn reset(&mut self) -> Result<Reply, Fault> {
-        self.paused = true;
+        self.state.is_paused = true;
         let restored = self.actuator.restore();
-        // Nothing is wanted of the actuator from here on, and that is written down.
+        // From here on nothing is requested of the actuator, and the record says so.
         self.round();
         let report = restored.map_err(|error| Fault::CannotRestore(in_one_line(&error)))?;
         let name = |(device, setting): &(String, String)| format!("{device}: {setting}");
@@ -109,7 +110,8 @@ impl Daemon {
     }
 
     fn status(&self) -> Status {
-        let rss_bytes = self.sense.process_stat(std::process::id()).ok().flatten();
+        let (state, machine) = (&self.state, &self.machine);
+        let rss_bytes = machine.sense.process_stat(std::process::id()).ok().flatten();
         let rss_bytes = rss_bytes.map_or(0, |own| own.resident_pages * rustix::param::page_size() as u64);
         let record = self.recorder.path().map(|path| protocol::Record {
             path: path.display().to_string(),
@@ -119,69 +121,51 @@ impl Daemon {
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            started_unix_ms: self.started_unix_ms,
-            at_unix_ms: self.now.wall_unix_ms(),
+            started_unix_ms: state.started_unix_ms,
+            at_unix_ms: self.moment.now.wall_unix_ms(),
             dry_run: self.options.dry_run,
-            paused: self.paused,
+            paused: state.is_paused,
             config_path: self.options.config_path.display().to_string(),
-            engines: self.engines.names().into_iter().map(str::to_owned).collect(),
-            devices: self.devices.iter().map(told_device).collect(),
-            apps: self.apps.list(&self.config.apps, &self.config.services).into_iter().map(told_app).collect(),
-            settings: self.settings.told(&self.devices),
-            notes: self.notes.iter().map(told_note).collect(),
-            taken_over: self.taken_over.clone(),
-            trouble: self.trouble.clone(),
-            counts: self.counts,
-            saved: self.savings.told(),
+            engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
+            devices: machine.devices.iter().map(protocol::Device::from).collect(),
+            apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
+            settings: state.settings.states(&machine.devices),
+            actions: state.actions.iter().cloned().collect(),
+            notes: state.notes.clone(),
+            changed_externally: state.changed_externally.clone(),
+            trouble: state.trouble.clone(),
+            counts: state.counts,
+            saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
             record,
         }
     }
 
-    /// Tells the log and those who listen.
-    pub(super) fn tell(&mut self, kind: &str, text: &str) {
+    /// Writes a line to the log, and sends it to clients that monitor.
+    pub(super) fn publish(&mut self, kind: &str, text: &str) {
         self.say(text);
         if self.server.as_ref().is_some_and(crate::control::Server::is_monitored) {
             let reply = reply_with(&[("happening", &self.happening(kind, text))]);
             if let Some(server) = &mut self.server {
-                server.tell(&reply, self.now.monotonic_ns);
+                server.tell(&reply, self.moment.now.monotonic_ns);
             }
         }
     }
 
-    /// Tells notes that were not there before.
-    pub(super) fn tell_notes(&mut self, notes: &[Note]) {
+    /// Publishes the notes that are new.
+    pub(super) fn publish_notes(&mut self, notes: &[Note]) {
         let is_new = |note: &&Note| {
-            !self.notes.iter().any(|known| known.engine == note.engine && known.reason.rule == note.reason.rule)
+            !self.state.notes.iter().any(|known| known.engine == note.engine && known.reason.rule == note.reason.rule)
         };
         let new: Vec<String> =
             notes.iter().filter(is_new).map(|note| format!("{}: {}", note.engine, note.reason)).collect();
-        new.iter().for_each(|text| self.tell("note", text));
+        new.iter().for_each(|text| self.publish("note", text));
     }
 
     fn happening(&self, kind: &str, text: &str) -> Happening {
-        Happening { at_unix_ms: self.now.wall_unix_ms(), kind: kind.to_owned(), text: text.to_owned() }
+        Happening { at_unix_ms: self.moment.now.wall_unix_ms(), kind: kind.to_owned(), text: text.to_owned() }
     }
-}
-
-fn told_device(device: &brisk_core::decision::Device) -> protocol::Device {
-    protocol::Device { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone() }
-}
-
-fn told_app(app: brisk_core::app::App) -> protocol::App {
-    let tolerance = serde_json::to_value(app.tolerance).ok().and_then(|value| value.as_str().map(str::to_owned));
-    protocol::App {
-        group: app.group,
-        id: app.id,
-        launching: app.launching,
-        tolerance: tolerance.unwrap_or_default(),
-        reason: app.reason.to_string(),
-    }
-}
-
-fn told_note(note: &Note) -> protocol::Note {
-    protocol::Note { engine: note.engine.clone(), text: note.reason.to_string() }
 }
 
 /// Processor time of this process, user and system.

@@ -1,6 +1,6 @@
-//! How the daemon begins: everything is opened, and what a daemon before left changed is put back.
+//! Start-up: everything is opened, and settings that a killed daemon left changed are restored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,7 +9,7 @@ use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
 use brisk_sense::{SampleChoice, Sampler, Sense, SessionWatch};
 
-use super::Daemon;
+use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
 use crate::apps::Apps;
 use crate::clocks::Reading;
 use crate::config::Config;
@@ -22,11 +22,12 @@ use crate::savings::Savings;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
+use crate::timers::Timers;
 
 /// Name of the daemon's journal.
 const JOURNAL: &str = "briskd";
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where the configuration is.
@@ -57,10 +58,10 @@ impl Daemon {
         let paths = Paths::with_run_dir(&options.run_dir);
         let mut trouble = Vec::new();
         if !options.dry_run {
-            put_back_leftovers(&paths, &mut trouble);
+            restore_changes_of_the_dead(&paths, &mut trouble);
         }
         let sense = Sense::default();
-        let sources = Sources::open(&sense).context("cannot hear signals")?;
+        let sources = Sources::open(&sense).context("cannot receive signals")?;
         trouble.extend(sources.lacking.iter().cloned());
         trouble.iter().for_each(|trouble| eprintln!("briskd: {trouble}"));
         let mut apps = Apps::default();
@@ -76,67 +77,64 @@ impl Daemon {
         let server = match Server::open(&options.run_dir.join(SOCKET), group) {
             Ok(server) => Some(server),
             Err(error) => {
-                eprintln!("briskd: {}; goes on without", in_one_line(&error));
+                eprintln!("briskd: {}; continues without the control socket", in_one_line(&error));
                 trouble.push(in_one_line(&error));
                 None
             }
         };
         let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
         Ok(Self {
-            sampler: Sampler::new(sense.clone(), SampleChoice::default())?,
+            machine: Machine {
+                sampler: Sampler::new(sense.clone(), SampleChoice::default())?,
+                sense,
+                sources,
+                apps,
+                devices: Vec::new(),
+                scanned_ns: None,
+            },
+            policy: Policy { config, configuration, engines },
+            moment: Moment { now, previous: None, events: Vec::new(), last_round_ns: None, wanted_ns: None },
+            state: State {
+                settings: Settings::default(),
+                actions: VecDeque::new(),
+                notes: Vec::new(),
+                changed_externally: Vec::new(),
+                savings: Savings::default(),
+                under: BTreeMap::new(),
+                trouble,
+                counts: Counts::default(),
+                started_unix_ms: now.wall_unix_ms(),
+                is_paused: false,
+            },
+            timers: Timers::new(TIMERS),
             actuator: Actuator::new(&paths, JOURNAL, options.dry_run)?,
-            manager: ServiceManager::of_environment(now.monotonic_ns),
-            engines,
             recorder,
-            sense,
-            config,
-            configuration,
-            sources,
             server,
-            apps,
-            devices: Vec::new(),
-            settings: Settings::default(),
-            savings: Savings::default(),
-            under: BTreeMap::new(),
-            notes: Vec::new(),
-            taken_over: Vec::new(),
-            trouble,
-            counts: Counts::default(),
-            started_unix_ms: now.wall_unix_ms(),
-            paused: false,
-            previous: None,
-            events: Vec::new(),
-            now,
-            last_round_ns: None,
-            next_look_ns: None,
-            look_at_devices_ns: None,
-            looked_at_devices_ns: None,
-            look_for_others_ns: None,
-            looked_ns: None,
-            looked_at_groups_ns: None,
+            manager: ServiceManager::of_environment(now.monotonic_ns),
+            is_finished: false,
             options,
             _lock: lock,
         })
     }
 }
 
-/// Puts back what a daemon that was killed has left, and says so.
-fn put_back_leftovers(paths: &Paths, trouble: &mut Vec<String>) {
+/// Restores what a killed daemon left changed, and logs it.
+fn restore_changes_of_the_dead(paths: &Paths, trouble: &mut Vec<String>) {
     match restore_leftovers(paths) {
         Ok(reports) => {
             for (name, report) in reports.iter().filter(|(_, report)| *report != Default::default()) {
-                eprintln!("briskd: put back {} settings that a dead {name} had changed", report.restored.len());
+                eprintln!("briskd: restored {} settings that a killed {name} had changed", report.restored.len());
                 for left in &report.left {
                     eprintln!("briskd: left {} of {} alone: {}", left.knob, left.device, left.reason);
                 }
             }
         }
-        Err(error) => trouble.push(format!("not everything from before is put back: {}", in_one_line(&error))),
+        Err(error) => trouble.push(format!("not everything from before brisk is restored: {}", in_one_line(&error))),
     }
     trouble.extend(damaged_journals(paths).iter().map(ToString::to_string));
 }
 
-/// The number of the group that may read from the socket.
+/// The id of the group that may use the socket.
 pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32> {
     let name = &config.daemon.socket_group;
     match nix::unistd::Group::from_name(name) {
@@ -152,7 +150,7 @@ pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32
     }
 }
 
-/// What a record says of its session.
+/// Description of this session for the record.
 fn about(sense: &Sense) -> Session {
     let processors = sense.cpus_online().map_or_else(|_| "?".to_owned(), |count| count.to_string());
     Session {

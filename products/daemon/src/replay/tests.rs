@@ -1,7 +1,7 @@
 use brisk_core::app::{AppFacts, classify};
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use brisk_core::snapshot::{DiskTotals, IoTotals};
-use brisk_record::{Decided, Session, Setting, Writer};
+use brisk_record::{Decided, Session, Writer};
 use proptest::prelude::*;
 
 use super::*;
@@ -11,14 +11,16 @@ const TEXT: &str = "[engines]\norder = []\n[fixed]\n\"queue/sda/read_ahead_kb\" 
 
 fn fixed(value: &str) -> Decided {
     let resolved = Resolved {
-        knob: "queue/sda/read_ahead_kb".parse().expect("a knob"),
-        value: value.to_owned(),
+        what: Setting::new("queue/sda/read_ahead_kb".parse().expect("a knob"), value),
         engine: "config".to_owned(),
-        rule: "fixed_choice".to_owned(),
-        reason: brisk_core::decision::Reason::rule("fixed_choice"),
+        rule: Rule::FixedChoice,
+        reason: brisk_core::reason::Reason::rule("fixed_choice"),
         over: Vec::new(),
     };
-    Decided { settings: vec![Setting { resolved, since_unix_ms: 0 }], ..Decided::default() }
+    Decided {
+        settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: None }],
+        ..Decided::default()
+    }
 }
 
 fn session() -> Vec<Item> {

@@ -32,7 +32,7 @@ fn saved(rounds: &[(Option<&str>, f64, f64)], times: usize) -> Vec<Saved> {
             savings.take_in(&second(100.0, read_ms, *write_bytes_per_s), &under(*engines));
         }
     }
-    savings.told()
+    savings.estimates()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn engines_are_told_apart_and_what_is_unclear_is_left_out() {
     let mut savings = Savings::default();
     savings.take_in(&second(100.0, 1.0, 0.0), &BTreeMap::from([("sda".to_owned(), Under::Unclear)]));
     savings.take_in(&second(100.0, 1.0, 0.0), &BTreeMap::new());
-    assert_eq!(savings.told(), []);
+    assert_eq!(savings.estimates(), []);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brisk_daemon::control::protocol::{Setting, Status};
+use brisk_core::outcome::SettingState;
+use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, SOCKET};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -197,9 +198,13 @@ impl Briskd {
         }
     }
 
-    pub(crate) fn setting(&self, knob: &str) -> Setting {
+    pub(crate) fn setting(&self, knob: &str) -> SettingState {
         let settings = self.status().settings;
-        settings.iter().find(|setting| setting.knob == knob).cloned().unwrap_or_else(|| panic!("{settings:?}"))
+        settings
+            .iter()
+            .find(|setting| setting.knob().to_string() == knob)
+            .cloned()
+            .unwrap_or_else(|| panic!("{settings:?}"))
     }
 
     /// Waits for a line of the log.

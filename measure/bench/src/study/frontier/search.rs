@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use brisk_act::{Actuator, Outcome as Became};
+use brisk_act::Actuator;
+use brisk_core::outcome::Outcome as Became;
 use brisk_core::stats::median;
 use brisk_sense::Sense;
 use rand::SeedableRng;
@@ -288,11 +289,8 @@ impl<'a> Search<'a> {
         let applied = self.actuator.apply(&self.space.targets(candidate, self.disk));
         applied.into_iter().find_map(|applied| match applied.outcome {
             Became::Refused { why } => Some(why),
-            Became::Left { found } => Some(format!(
-                "somebody else set {} to {}",
-                applied.knob,
-                found.as_deref().unwrap_or("something unreadable")
-            )),
+            Became::Left { from } => Some(format!("{} was changed externally to {from}", applied.knob)),
+            Became::Gone => Some(format!("{} is gone", applied.knob)),
             _ => None,
         })
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 
 /// One thing that can be changed, and the values to try in order.
@@ -176,8 +177,11 @@ impl Space {
     }
 
     /// The same as knobs of `disk`.
-    pub(super) fn targets(&self, candidate: &Candidate, disk: &str) -> Vec<(Knob, String)> {
-        self.settings(candidate).into_iter().map(|(setting, value)| (Knob::queue(disk, setting), value)).collect()
+    pub(super) fn targets(&self, candidate: &Candidate, disk: &str) -> Vec<Setting> {
+        self.settings(candidate)
+            .into_iter()
+            .map(|(setting, value)| Setting::new(Knob::queue(disk, setting), value))
+            .collect()
     }
 
     /// It in words.
@@ -229,7 +233,7 @@ mod tests {
         let wanted = "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)";
         let candidate = space.beginning().into_iter().find(|c| space.label(c) == wanted).expect("begun with");
         let targets: Vec<_> =
-            space.targets(&candidate, "sda").into_iter().map(|(knob, value)| format!("{knob}={value}")).collect();
+            space.targets(&candidate, "sda").into_iter().map(|set| format!("{}={}", set.knob, set.value)).collect();
         let expected = [
             "queue/sda/scheduler=mq-deadline",
             "queue/sda/mq-deadline/async_depth=1",

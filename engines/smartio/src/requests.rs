@@ -1,31 +1,33 @@
-//! From a set-up to wishes.
+//! From a profile to requests.
 
 use std::collections::BTreeSet;
 
-use brisk_core::decision::{Device, Objective, Reason, Wish};
+use brisk_core::decision::{Objective, Request};
+use brisk_core::device::Device;
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::reason::Reason;
 
 use crate::KERNEL_SCHEDULER;
-use crate::setup::{Concurrency, Setup};
+use crate::profile::{Concurrency, QueueSettings};
 
-/// Collects wishes; what the kernel refused before is left out.
-pub(crate) struct Wishes<'a> {
-    refused: &'a BTreeSet<String>,
-    pub(crate) all: Vec<Wish>,
+/// Collects requests; knobs that the kernel refused before are left out.
+pub(crate) struct Requests<'a> {
+    refused: &'a BTreeSet<Knob>,
+    pub(crate) all: Vec<Request>,
 }
 
-impl<'a> Wishes<'a> {
-    pub(crate) fn new(refused: &'a BTreeSet<String>) -> Self {
+impl<'a> Requests<'a> {
+    pub(crate) fn new(refused: &'a BTreeSet<Knob>) -> Self {
         Self { refused, all: Vec::new() }
     }
 
     pub(crate) fn is_refused(&self, knob: &Knob) -> bool {
-        self.refused.contains(&knob.to_string())
+        self.refused.contains(knob)
     }
 
     pub(crate) fn add(&mut self, knob: Knob, value: impl Into<String>, objective: Objective, reason: &Reason) {
         if !self.is_refused(&knob) {
-            self.all.push(Wish { knob, value: value.into(), objective, reason: reason.clone() });
+            self.all.push(Request::set(knob, value, objective, reason.clone()));
         }
     }
 
@@ -62,7 +64,7 @@ impl<'a> Wishes<'a> {
     pub(crate) fn setup(
         &mut self,
         device: &Device,
-        setup: &Setup,
+        setup: &QueueSettings,
         writes_wait_max_ms: u32,
         objective: Objective,
         reason: &Reason,

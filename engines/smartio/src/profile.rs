@@ -1,17 +1,17 @@
 //! Settings of a block queue that belong together, and where they come from.
 //!
-//! A *set-up* is data: it is found by search for each model of device, because what is best depends on how many requests a
-//! device takes at once and how long its programs last. The numbers behind the shipped ones are in [`shipped`].
+//! A profile is data: it is found by search for each device model, because the best settings depend on the queue depth of the
+//! device and on how long its programs last. The numbers behind the shipped ones are in [`shipped`].
 
 use std::collections::BTreeMap;
 
-use brisk_core::decision::Device;
+use brisk_core::device::Device;
 use serde::{Deserialize, Serialize};
 
 /// Settings of a block queue that belong together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Setup {
+pub struct QueueSettings {
     /// The scheduler; without one all of the queue's settings stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
@@ -24,14 +24,14 @@ pub struct Setup {
     /// Target of write-back throttling in us; 0 is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wbt_lat_usec: Option<u32>,
-    /// Whether who waits gets a higher I/O priority: not all schedulers heed it.
+    /// Whether the foreground gets a higher I/O priority: not all schedulers support it.
     pub priorities: bool,
     /// Tunables of the scheduler.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, String>,
 }
 
-/// How a set-up was found to be good.
+/// Measurement behind a profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -39,16 +39,16 @@ pub struct Evidence {
     pub measured_at: String,
     /// Kernel release on which.
     pub kernel: String,
-    /// Mean time of a read beside writers with the settings that were found on the device.
+    /// Mean read latency with concurrent writers under the settings that the device had.
     pub default_read_us: f64,
-    /// The same with this set-up.
+    /// The same under this profile.
     pub read_us: f64,
-    /// Write throughput with this set-up in percent of that with the settings found.
+    /// Write throughput under this profile in percent of that under the settings that the device had.
     pub write_percent: f64,
 }
 
-/// How many streams at once serve this model of device best, for each kind of load (dissertation 4.2.5, 4.3): what the
-/// kernel's scheduler is told. Found by `brisk study concurrency`.
+/// Best number of concurrent streams for this device model, for each kind of load (dissertation 4.2.5, 4.3): parameters of
+/// the kernel scheduler. Found by `brisk study concurrency`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Concurrency {
@@ -62,19 +62,19 @@ pub struct Concurrency {
     pub random_writes: u32,
 }
 
-/// What is known of a model of device. The form of `/var/lib/brisk/profiles/smartio/MODEL.toml`.
+/// Measured parameters of a device model. The form of `/var/lib/brisk/profiles/smartio/MODEL.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
     /// The device's own name, firmware included.
     pub model: String,
-    /// Whether the set-ups are the shipped default for its kind, and not measured on it.
+    /// Whether this is the shipped default of the kind of device, and not measured.
     pub is_default: bool,
-    /// Where somebody waits.
-    pub waiting: Setup,
-    /// Where nobody does; empty for the settings from before brisk.
+    /// While the foreground waits.
+    pub waiting: QueueSettings,
+    /// Otherwise; empty for the settings from before brisk.
     #[serde(skip_serializing_if = "is_empty")]
-    pub calm: Setup,
+    pub calm: QueueSettings,
     /// How `waiting` was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
@@ -83,11 +83,11 @@ pub struct Profile {
     pub concurrency: Option<Concurrency>,
 }
 
-fn is_empty(setup: &Setup) -> bool {
-    *setup == Setup::default()
+fn is_empty(setup: &QueueSettings) -> bool {
+    *setup == QueueSettings::default()
 }
 
-impl Setup {
+impl QueueSettings {
     /// Under mq-deadline.
     fn mq_deadline(tunables: &[(&str, &str)]) -> Self {
         Self {
@@ -99,11 +99,11 @@ impl Setup {
     }
 }
 
-/// The set-up for devices of this kind that were never measured.
+/// The default profile for devices of this kind.
 ///
-/// mq-deadline with one asynchronous write in its hands at a time (`async_depth`): the tags of a phone's device are few, and
-/// each that a write holds is one that a read waits for. `fifo_batch` 1 asks after every request whether a read waits; writes
-/// get their turn after 16 reads or 100 ms. Deeper devices (UFS, NVMe) keep some more writes in flight, because
+/// mq-deadline with one asynchronous write in flight (`async_depth`): a phone's device has few tags, and a read waits for each
+/// one that a write holds. `fifo_batch` 1 checks for reads after every request; writes are dispatched after 16 reads or
+/// 100 ms. Deeper devices (UFS, NVMe) keep some more writes in flight, because
 /// their throughput needs it.
 #[must_use]
 pub fn shipped(kind: &str) -> Profile {
@@ -114,7 +114,7 @@ pub fn shipped(kind: &str) -> Profile {
     };
     let tunables =
         [("async_depth", async_depth), ("fifo_batch", "1"), ("writes_starved", "16"), ("prio_aging_expire", "100")];
-    Profile { is_default: true, waiting: Setup::mq_deadline(&tunables), ..Profile::default() }
+    Profile { is_default: true, waiting: QueueSettings::mq_deadline(&tunables), ..Profile::default() }
 }
 
 /// The profile that was measured on the model and firmware of a device, or else on its model when firmware was not told apart.
@@ -125,7 +125,7 @@ pub(crate) fn measured<'a>(profiles: &'a BTreeMap<String, Profile>, device: &Dev
 
 /// The profile for a device: the one that was measured on it, or the default of its kind.
 pub(crate) fn of(profiles: &BTreeMap<String, Profile>, device: &Device) -> Profile {
-    // A scheduler that has gone with the kernel that had it takes its set-up along.
+    // A profile for a scheduler that this kernel lacks cannot be used.
     let usable = |profile: &&Profile| profile.waiting.scheduler.as_ref().is_none_or(|name| device.has_scheduler(name));
     measured(profiles, device).filter(usable).cloned().unwrap_or_else(|| shipped(&device.kind))
 }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_profile_from_before_firmware_was_told_apart_holds_until_there_is_another() {
         let profile = |model: &str, nr_requests| {
-            let waiting = Setup { nr_requests, ..Setup::default() };
+            let waiting = QueueSettings { nr_requests, ..QueueSettings::default() };
             (model.to_owned(), Profile { model: model.to_owned(), waiting, ..Profile::default() })
         };
         let device = Device { model: "X, firmware 2".to_owned(), ..Device::default() };
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_profile_whose_scheduler_is_gone_gives_way_to_the_default() {
-        let setup = Setup { scheduler: Some("adios".to_owned()), ..Setup::default() };
+        let setup = QueueSettings { scheduler: Some("adios".to_owned()), ..QueueSettings::default() };
         let profile = Profile { model: "X".to_owned(), waiting: setup, ..Profile::default() };
         let profiles = BTreeMap::from([("X".to_owned(), profile)]);
         let device = |schedulers: &[&str]| Device {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// On or off, since when, and when it was last needed; all times CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Hold {
+pub struct Hysteresis {
     /// Whether it is on.
     pub on: bool,
     /// When it was last switched; `None` when it never was.
@@ -16,7 +16,7 @@ pub struct Hold {
     pub needed: bool,
 }
 
-impl Hold {
+impl Hysteresis {
     /// The same a moment later. It goes on when needed and goes off `hold_ns` after it was last needed, but never
     /// within `dwell_ns` of the last change.
     #[must_use]
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn it_goes_on_at_once_and_off_when_not_needed_for_long_enough() {
-        let mut hold = Hold::default();
+        let mut hold = Hysteresis::default();
         let mut changes = Vec::new();
         // Needed from 10 to 20 and again from 24; dwell 5, hold 3.
         for now in 0..40 {
@@ -58,6 +58,6 @@ mod tests {
         // Off at 22, 3 after 19; the dwell lets it on again at 27, when it is not needed any more.
         assert_eq!(changes, [(10, true), (22, false)]);
         assert_eq!(hold.due_ns(5, 3), None);
-        assert_eq!(Hold { needed: true, ..hold }.due_ns(5, 3), Some(27));
+        assert_eq!(Hysteresis { needed: true, ..hold }.due_ns(5, 3), Some(27));
     }
 }

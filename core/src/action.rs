@@ -1,0 +1,237 @@
+//! What brisk can do to a machine.
+//!
+//! A *level* ([`Setting`]) has a value for as long as an engine requests it, and gets the value from before brisk afterwards.
+//! An *edge* ([`Once`]) happens once. Some edges leave a state behind that has to be undone when brisk ends: a frozen group is
+//! thawed ([`Once::undo`]), a changed `oom_score_adj` gets its first value. `brisk-act` journals both, like a level.
+//!
+//! Properties: `each_action_either_favours_an_app_or_takes_from_it`; `what_undoes_an_action_is_its_opposite`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::knob::Knob;
+
+/// One thing that an engine can ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// A knob is to have this value until it is released.
+    Set(Setting),
+    /// This is to happen once.
+    Once(Once),
+}
+
+/// A knob and its value, as the kernel shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Setting {
+    /// The knob.
+    pub knob: Knob,
+    /// The value.
+    pub value: String,
+}
+
+impl Setting {
+    /// A level.
+    #[must_use]
+    pub fn new(knob: Knob, value: impl Into<String>) -> Self {
+        Self { knob, value: value.into() }
+    }
+}
+
+/// A range of the address space of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AddressRange {
+    /// The process.
+    pub pid: u32,
+    /// First address; a multiple of the page size.
+    pub start: u64,
+    /// Length; a multiple of the page size.
+    pub size_bytes: u64,
+}
+
+/// An action that happens once, on the control group of an app. The order is that of execution: apps run again first, then
+/// memory is freed, and read back last.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Once {
+    /// Its processes run again.
+    Thaw {
+        /// Name of the control group.
+        group: String,
+    },
+    /// The out-of-memory killer takes it last (`oom_score_adj`).
+    Protect {
+        /// Name of the control group.
+        group: String,
+    },
+    /// The protection from the out-of-memory killer ends.
+    Unprotect {
+        /// Name of the control group.
+        group: String,
+    },
+    /// Its processes stop running.
+    Freeze {
+        /// Name of the control group.
+        group: String,
+    },
+    /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time.
+    EndApp {
+        /// Name of the control group.
+        group: String,
+        /// Time between the two.
+        grace_ms: u64,
+    },
+    /// The page cache of the group is freed; anonymous memory stays.
+    DropPageCache {
+        /// Name of the control group.
+        group: String,
+    },
+    /// Memory of the group is reclaimed, whichever the kernel takes.
+    Reclaim {
+        /// Name of the control group.
+        group: String,
+        /// How much.
+        size_bytes: u64,
+    },
+    /// Ranges of its memory are written to swap (MADV_PAGEOUT).
+    PageOut {
+        /// Name of the control group.
+        group: String,
+        /// The ranges, in the order of writing.
+        ranges: Vec<AddressRange>,
+    },
+    /// Ranges of its memory are read back from swap (MADV_WILLNEED).
+    PageIn {
+        /// Name of the control group.
+        group: String,
+        /// The ranges, in the order of reading.
+        ranges: Vec<AddressRange>,
+    },
+}
+
+impl Once {
+    /// The control group that it acts on.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        match self {
+            Self::Thaw { group }
+            | Self::Protect { group }
+            | Self::PageIn { group, .. }
+            | Self::Unprotect { group }
+            | Self::Freeze { group }
+            | Self::PageOut { group, .. }
+            | Self::Reclaim { group, .. }
+            | Self::DropPageCache { group }
+            | Self::EndApp { group, .. } => group,
+        }
+    }
+
+    /// Whether the app gets something by it: time to run, memory, a longer life. All other actions take that away.
+    #[must_use]
+    pub fn favours_the_app(&self) -> bool {
+        matches!(self, Self::Thaw { .. } | Self::Protect { .. } | Self::PageIn { .. })
+    }
+
+    /// What has to be done when brisk ends, if anything.
+    #[must_use]
+    pub fn undo(&self) -> Option<Self> {
+        match self {
+            Self::Freeze { group } => Some(Self::Thaw { group: group.clone() }),
+            Self::Protect { group } => Some(Self::Unprotect { group: group.clone() }),
+            _ => None,
+        }
+    }
+
+    /// Name of the action, as in records.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Thaw { .. } => "thaw",
+            Self::Protect { .. } => "protect",
+            Self::PageIn { .. } => "page_in",
+            Self::Unprotect { .. } => "unprotect",
+            Self::Freeze { .. } => "freeze",
+            Self::PageOut { .. } => "page_out",
+            Self::Reclaim { .. } => "reclaim",
+            Self::DropPageCache { .. } => "drop_page_cache",
+            Self::EndApp { .. } => "end_app",
+        }
+    }
+}
+
+impl fmt::Display for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name().replace('_', " "), self.group())?;
+        match self {
+            Self::PageIn { ranges, .. } | Self::PageOut { ranges, .. } => {
+                let size_bytes: u64 = ranges.iter().map(|range| range.size_bytes).fold(0, u64::saturating_add);
+                write!(f, " ({} ranges, {} KiB)", ranges.len(), size_bytes >> 10)
+            }
+            Self::Reclaim { size_bytes, .. } => write!(f, " ({} KiB)", size_bytes >> 10),
+            Self::EndApp { grace_ms, .. } => write!(f, " (killed after {grace_ms} ms)"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Any action on one of a few groups.
+    pub(crate) fn any_once() -> impl Strategy<Value = Once> {
+        (0..9usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+            let group = group.to_owned();
+            let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
+            match which {
+                0 => Once::Thaw { group },
+                1 => Once::Protect { group },
+                2 => Once::PageIn { group, ranges },
+                3 => Once::Unprotect { group },
+                4 => Once::Freeze { group },
+                5 => Once::PageOut { group, ranges },
+                6 => Once::Reclaim { group, size_bytes: size << 20 },
+                7 => Once::DropPageCache { group },
+                _ => Once::EndApp { group, grace_ms: size * 1000 },
+            }
+        })
+    }
+
+    #[test]
+    fn each_action_either_favours_an_app_or_takes_from_it() {
+        let group = "a".to_owned();
+        let favours = |once: Once| once.favours_the_app();
+        assert!(favours(Once::Thaw { group: group.clone() }) && favours(Once::Protect { group: group.clone() }));
+        assert!(favours(Once::PageIn { group: group.clone(), ranges: vec![] }));
+        assert!(!favours(Once::Freeze { group: group.clone() }) && !favours(Once::Unprotect { group: group.clone() }));
+        assert!(
+            !favours(Once::EndApp { group: group.clone(), grace_ms: 1 }) && !favours(Once::DropPageCache { group })
+        );
+    }
+
+    #[test]
+    fn an_action_reads_as_words() {
+        let ranges = vec![AddressRange { pid: 1, start: 0, size_bytes: 8192 }; 2];
+        let text = Once::PageOut { group: "app-x-1.scope".to_owned(), ranges }.to_string();
+        assert_eq!(text, "page out app-x-1.scope (2 ranges, 16 KiB)");
+    }
+
+    proptest! {
+        #[test]
+        fn what_undoes_an_action_is_its_opposite(once in any_once()) {
+            if let Some(undo) = once.undo() {
+                prop_assert_eq!(undo.group(), once.group());
+                prop_assert_ne!(undo.favours_the_app(), once.favours_the_app());
+            }
+        }
+
+        #[test]
+        fn every_action_is_read_back_from_its_record(once in any_once()) {
+            let text = serde_json::to_value(&once).expect("JSON");
+            prop_assert_eq!(text["action"].as_str(), Some(once.name()));
+            prop_assert_eq!(serde_json::from_value::<Once>(text).expect("the same"), once);
+        }
+    }
+}

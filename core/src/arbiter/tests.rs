@@ -1,0 +1,206 @@
+use super::*;
+use crate::action::tests::any_once;
+use proptest::prelude::*;
+
+const ENGINES: [&str; 2] = ["smartio", "smartstorage"];
+
+fn claim(engine: &str, setting: QueueSetting, value: &str, objective: Objective) -> Claim {
+    let request = Request::set(Knob::queue("mmcblk0", setting), value, objective, Reason::rule("test"));
+    Claim { engine: engine.to_owned(), request }
+}
+
+fn edge(engine: &str, once: Once, objective: Objective) -> Claim {
+    Claim { engine: engine.to_owned(), request: Request::once(once, objective, Reason::rule("test")) }
+}
+
+fn resolved(fixed: &[(&str, &str)], protected: &[&str], claims: &[Claim]) -> Resolution {
+    let fixed = fixed.iter().map(|(knob, value)| (knob.parse().expect("a knob"), (*value).to_owned())).collect();
+    let protected = protected.iter().map(|&group| group.to_owned()).collect();
+    let device = Device {
+        name: "mmcblk0".to_owned(),
+        originals: vec![("scheduler".to_owned(), "mq-deadline".to_owned())],
+        ..Device::default()
+    };
+    resolve(Person { fixed: &fixed, protected: &protected }, &ENGINES, claims, &[device])
+}
+
+#[test]
+fn each_rule_decides_where_those_before_it_do_not() {
+    use Objective::{Delay, Energy};
+    let scheduler = QueueSetting::Scheduler;
+    let delay = claim("smartstorage", scheduler.clone(), "bfq", Delay);
+    let energy = claim("smartio", scheduler.clone(), "none", Energy);
+    let same = claim("smartio", scheduler.clone(), "kyber", Delay);
+    let chosen = [("queue/mmcblk0/scheduler", "mq-deadline")];
+    let cases = [
+        (&chosen[..], vec![delay.clone()], "mq-deadline", Rule::FixedChoice),
+        (&[], vec![energy.clone(), delay.clone()], "bfq", Rule::DelayBeforeEnergy),
+        (&[], vec![delay.clone(), same], "kyber", Rule::OrderOfEngines),
+        (&[], vec![energy], "none", Rule::OnlyRequest),
+    ];
+    for (fixed, claims, value, rule) in cases {
+        let found = resolved(fixed, &[], &claims).settings;
+        assert_eq!((found.len(), found[0].what.value.as_str(), found[0].rule), (1, value, rule));
+    }
+}
+
+#[test]
+fn a_tunable_without_its_scheduler_is_dropped_and_the_rule_says_so() {
+    let tunable = claim("smartio", QueueSetting::tunable("mq-deadline", "fifo_batch"), "1", Objective::Delay);
+    assert_eq!(resolved(&[], &[], std::slice::from_ref(&tunable)).settings.len(), 1);
+    let other = claim("smartstorage", QueueSetting::Scheduler, "bfq", Objective::Energy);
+    let found = resolved(&[], &[], &[tunable, other]);
+    assert_eq!(found.settings.iter().map(|one| one.what.value.as_str()).collect::<Vec<_>>(), ["bfq"]);
+    let [dropped] = found.dropped_settings.as_slice() else { panic!("{found:?}") };
+    assert_eq!((dropped.what.value.as_str(), dropped.rule), ("1", Rule::TunableWithoutScheduler));
+}
+
+#[test]
+fn overruled_requests_are_named() {
+    let claims = [
+        claim("smartstorage", QueueSetting::ReadAheadKb, "128", Objective::Energy),
+        claim("smartio", QueueSetting::ReadAheadKb, "512", Objective::Delay),
+    ];
+    let over = Overruled { engine: "smartstorage".to_owned(), value: "128".to_owned() };
+    assert_eq!(resolved(&[], &[], &claims).settings[0].over, [over]);
+}
+
+#[test]
+fn each_rule_for_edges_decides_where_those_before_it_do_not() {
+    use Objective::{Delay, Energy};
+    let group = || "a".to_owned();
+    let (freeze, thaw) = (Once::Freeze { group: group() }, Once::Thaw { group: group() });
+    let end = Once::EndApp { group: group(), grace_ms: 500 };
+    let names = |found: &[Resolved<Once>]| found.iter().map(|one| (one.what.name(), one.rule)).collect::<Vec<_>>();
+    let cases: [(&[&str], Vec<Claim>, &str, (&str, Rule)); 5] = [
+        (
+            &["a"],
+            vec![edge("iram", freeze.clone(), Delay), edge("mars", thaw.clone(), Energy)],
+            "thaw",
+            ("freeze", Rule::Protected),
+        ),
+        (
+            &[],
+            vec![edge("smartio", thaw.clone(), Energy), edge("mars", freeze.clone(), Delay)],
+            "freeze",
+            ("thaw", Rule::DelayBeforeEnergy),
+        ),
+        (
+            &[],
+            vec![edge("smartstorage", freeze.clone(), Delay), edge("smartio", thaw.clone(), Delay)],
+            "thaw",
+            ("freeze", Rule::OrderOfEngines),
+        ),
+        (
+            &[],
+            vec![edge("smartio", freeze.clone(), Delay), edge("smartio", thaw, Delay)],
+            "thaw",
+            ("freeze", Rule::OrderOfEngines),
+        ),
+        (
+            &[],
+            vec![edge("smartio", freeze, Delay), edge("smartstorage", end, Energy)],
+            "end_app",
+            ("freeze", Rule::AppEnds),
+        ),
+    ];
+    for (protected, claims, happens, dropped) in cases {
+        let found = resolved(&[], protected, &claims);
+        assert_eq!(names(&found.actions), [(happens, Rule::OnlyRequest)]);
+        assert_eq!(names(&found.dropped_actions), [dropped]);
+    }
+}
+
+#[test]
+fn an_action_of_two_engines_happens_once() {
+    let reclaim = |size_bytes| Once::Reclaim { group: "a".to_owned(), size_bytes };
+    let claims = [edge("smartstorage", reclaim(1), Objective::Delay), edge("smartio", reclaim(2), Objective::Delay)];
+    let found = resolved(&[], &[], &claims);
+    let [action] = found.actions.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&action.what, action.rule, action.over.len()), (&reclaim(2), Rule::OrderOfEngines, 1));
+    assert!(found.dropped_actions.is_empty());
+}
+
+fn objective() -> impl Strategy<Value = Objective> {
+    prop_oneof![Just(Objective::Delay), Just(Objective::Energy)]
+}
+
+fn engine() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&["smartio", "smartstorage", "mars"][..])
+}
+
+fn levels() -> impl Strategy<Value = Vec<Claim>> {
+    let setting = prop_oneof![
+        Just(QueueSetting::Scheduler),
+        Just(QueueSetting::NrRequests),
+        Just(QueueSetting::tunable("bfq", "low_latency")),
+    ];
+    let one = (engine(), setting, "[a-c]", objective());
+    prop::collection::vec(
+        one.prop_map(|(engine, setting, value, objective)| claim(engine, setting, &value, objective)),
+        0..8,
+    )
+}
+
+fn edges() -> impl Strategy<Value = Vec<Claim>> {
+    let one = (engine(), any_once(), objective()).prop_map(|(engine, once, objective)| edge(engine, once, objective));
+    prop::collection::vec(one, 0..10)
+}
+
+fn rotated(claims: &[Claim], by: usize) -> Vec<Claim> {
+    let mut turned = claims.to_vec();
+    if !turned.is_empty() {
+        turned.rotate_left(by % claims.len());
+    }
+    turned
+}
+
+proptest! {
+    #[test]
+    fn each_knob_has_one_value_whatever_the_order(claims in levels(), by in any::<usize>()) {
+        let first = resolved(&[], &[], &claims);
+        let second = resolved(&[], &[], &rotated(&claims, by));
+        let what = |found: &Resolution| {
+            let all = found.settings.iter().chain(&found.dropped_settings);
+            all.map(|one| (one.what.clone(), one.engine.clone(), one.rule)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(what(&first), what(&second));
+        let mut knobs: Vec<_> = first.settings.iter().map(|one| &one.what.knob).collect();
+        knobs.dedup();
+        prop_assert_eq!(knobs.len(), first.settings.len());
+    }
+
+    #[test]
+    fn every_outcome_was_requested_or_fixed(levels in levels(), edges in edges(), fixed in prop::bool::ANY) {
+        let chosen = [("queue/mmcblk0/nr_requests", "64")];
+        let claims: Vec<Claim> = levels.into_iter().chain(edges).collect();
+        let found = resolved(if fixed { &chosen } else { &[] }, &["b"], &claims);
+        for one in found.settings.iter().chain(&found.dropped_settings) {
+            let is_requested = claims.iter().any(|claim| claim.request.setting() == Some(&one.what));
+            prop_assert!(is_requested || one.rule == Rule::FixedChoice, "{:?}", one);
+        }
+        for one in found.actions.iter().chain(&found.dropped_actions) {
+            prop_assert!(claims.iter().any(|claim| claim.request.action == Action::Once(one.what.clone())), "{:?}", one);
+        }
+    }
+
+    #[test]
+    fn no_app_is_favoured_and_taken_from_at_once(claims in edges()) {
+        let actions = resolved(&[], &["b"], &claims).actions;
+        for (a, b) in actions.iter().flat_map(|a| actions.iter().map(move |b| (a, b))) {
+            prop_assert!(a.what.group() != b.what.group() || a.what.favours_the_app() == b.what.favours_the_app());
+        }
+    }
+
+    #[test]
+    fn nothing_is_taken_from_a_protected_app(claims in edges()) {
+        let found = resolved(&[], &["a", "b"], &claims);
+        prop_assert!(found.actions.iter().all(|one| one.what.favours_the_app() || one.what.group() == "c"));
+    }
+
+    #[test]
+    fn actions_do_not_depend_on_the_order(claims in edges(), by in any::<usize>()) {
+        let (first, second) = (resolved(&[], &["b"], &claims), resolved(&[], &["b"], &rotated(&claims, by)));
+        prop_assert_eq!(first, second);
+    }
+}

@@ -1,0 +1,78 @@
+//! A block device as engines see it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::knob::QueueSetting;
+
+/// A block device as engines see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Kernel name.
+    pub name: String,
+    /// Model name that the device reports, firmware included: measured parameters are stored under this name.
+    pub model: String,
+    /// Emulated or real: `emmc`, `sd`, `ufs`, `nvme`, `usb`, `virtual` or `disk`.
+    pub kind: String,
+    /// Schedulers that this kernel offers for it.
+    pub schedulers: Vec<String>,
+    /// Settings that it has and their values before brisk changed any.
+    pub originals: Vec<(QueueSettingText, String)>,
+}
+
+/// A setting in its text form: as part of a record it must stay readable when settings are added.
+pub type QueueSettingText = String;
+
+/// Separates the model name from the firmware revision.
+const FIRMWARE: &str = ", firmware ";
+
+/// The model name of a device with its firmware revision.
+#[must_use]
+pub fn with_firmware(model: &str, revision: &str) -> String {
+    format!("{model}{FIRMWARE}{revision}")
+}
+
+impl Device {
+    /// The model name without the firmware revision: older versions of brisk stored measured parameters under it. `None` where
+    /// the device reports no firmware revision.
+    #[must_use]
+    pub fn model_of_any_firmware(&self) -> Option<&str> {
+        self.model.rsplit_once(FIRMWARE).map(|(model, _)| model)
+    }
+
+    /// Value of a setting before brisk changed it.
+    #[must_use]
+    pub fn original(&self, setting: &QueueSetting) -> Option<&str> {
+        let name = setting.to_string();
+        self.originals.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the kernel offers this scheduler for the device.
+    #[must_use]
+    pub fn has_scheduler(&self, name: &str) -> bool {
+        self.schedulers.iter().any(|known| known == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_name_has_a_form_with_and_without_firmware() {
+        let model = with_firmware("KLUDG8V1EE", "0100");
+        assert_eq!(model, "KLUDG8V1EE, firmware 0100");
+        let named = |model: &str| Device { model: model.to_owned(), ..Device::default() };
+        assert_eq!(named(&model).model_of_any_firmware(), Some("KLUDG8V1EE"));
+        assert_eq!(named("galaxy-s5-emmc").model_of_any_firmware(), None);
+    }
+
+    #[test]
+    fn a_device_has_the_values_from_before_brisk() {
+        let tunable = QueueSetting::tunable("mq-deadline", "fifo_batch");
+        let originals = vec![("scheduler".to_owned(), "bfq".to_owned()), (tunable.to_string(), "16".to_owned())];
+        let device = Device { originals, ..Device::default() };
+        assert_eq!(device.original(&QueueSetting::Scheduler), Some("bfq"));
+        assert_eq!(device.original(&tunable), Some("16"));
+        assert_eq!(device.original(&QueueSetting::NrRequests), None);
+    }
+}

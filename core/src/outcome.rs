@@ -1,0 +1,215 @@
+//! What became of a requested action.
+//!
+//! One enum from the actuator to the record, the control socket and the command line, which alone renders it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Once, Setting};
+use crate::arbiter::Resolved;
+use crate::knob::Knob;
+
+/// What became of a level or of an edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The knob had the value already.
+    Unchanged,
+    /// The knob was written.
+    Written {
+        /// Value before.
+        from: String,
+        /// Value now: the kernel may have rounded.
+        to: String,
+    },
+    /// No engine requests the knob any more: it has the value from before brisk, or the default of a scheduler that was chosen
+    /// since.
+    #[serde(alias = "put_back")]
+    Restored {
+        /// Value now.
+        to: String,
+    },
+    /// The action was done.
+    Done,
+    /// The queue was busy: the write is tried again.
+    Pending {
+        /// Message of the kernel.
+        why: String,
+    },
+    /// A dry run: it would be written or done.
+    Planned {
+        /// Value now; absent for a tunable whose scheduler is not in force yet, and for an edge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// The value that would be written; absent for an edge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
+    /// The knob was changed externally, and is left alone.
+    Left {
+        /// Value now; empty in a record of a version that had no [`Self::Gone`].
+        #[serde(default)]
+        from: String,
+    },
+    /// The device, group or process is gone.
+    Gone,
+    /// It could not be written or done.
+    Refused {
+        /// Reason, and what would work.
+        why: String,
+    },
+    /// The daemon is paused: values are those from before brisk.
+    Paused,
+    /// The arbiter dropped the request; its rule says why.
+    Dropped,
+}
+
+impl Outcome {
+    /// Whether brisk's value stands in the knob.
+    #[must_use]
+    pub fn is_in_force(&self) -> bool {
+        matches!(self, Self::Unchanged | Self::Written { .. } | Self::Restored { .. })
+    }
+
+    /// Its name, as in records.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Written { .. } => "written",
+            Self::Restored { .. } => "restored",
+            Self::Done => "done",
+            Self::Pending { .. } => "pending",
+            Self::Planned { .. } => "planned",
+            Self::Left { .. } => "left",
+            Self::Gone => "gone",
+            Self::Refused { .. } => "refused",
+            Self::Paused => "paused",
+            Self::Dropped => "dropped",
+        }
+    }
+
+    /// Whether something was written or done on the machine.
+    #[must_use]
+    pub fn is_a_change(&self) -> bool {
+        matches!(self, Self::Written { .. } | Self::Restored { .. } | Self::Done)
+    }
+
+    /// Whether the two mean the same to a reader: values in force are alike however they came about.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.is_in_force() && other.is_in_force()) || std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// What became of one knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The knob.
+    pub knob: Knob,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What became of one edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Performed {
+    /// The edge.
+    #[serde(flatten)]
+    pub once: Once,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// A level that engines or the configuration request, with what became of it: what `brisk status` and `brisk explain` show
+/// and the record keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SettingState {
+    /// Knob, value, requester, rule and reason.
+    #[serde(flatten)]
+    pub resolved: Resolved<Setting>,
+    /// Value before brisk; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
+    /// Since when it has that value for that reason, by the wall clock.
+    pub since_unix_ms: u64,
+    /// What became of it; `None` in a record from before brisk stored it here.
+    #[serde(flatten)]
+    pub outcome: Option<Outcome>,
+}
+
+impl SettingState {
+    /// The knob.
+    #[must_use]
+    pub fn knob(&self) -> &Knob {
+        &self.resolved.what.knob
+    }
+
+    /// Whether the value stands in the knob.
+    #[must_use]
+    pub fn is_in_force(&self) -> bool {
+        self.outcome.as_ref().is_some_and(Outcome::is_in_force)
+    }
+}
+
+/// An edge that an engine requested, with what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ActionState {
+    /// Edge, requester, rule and reason.
+    #[serde(flatten)]
+    pub resolved: Resolved<Once>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knob::QueueSetting;
+
+    fn read(text: &str) -> Applied {
+        serde_json::from_str(text).expect("an outcome")
+    }
+
+    #[test]
+    fn an_outcome_is_read_back_from_its_record() {
+        let knob = Knob::queue("sda", QueueSetting::Scheduler);
+        let (from, to) = ("none".to_owned(), "bfq".to_owned());
+        for outcome in [
+            Outcome::Unchanged,
+            Outcome::Written { from: from.clone(), to: to.clone() },
+            Outcome::Restored { to },
+            Outcome::Done,
+            Outcome::Pending { why: "busy".to_owned() },
+            Outcome::Planned { from: None, to: Some("bfq".to_owned()) },
+            Outcome::Left { from },
+            Outcome::Gone,
+            Outcome::Refused { why: "busy".to_owned() },
+            Outcome::Paused,
+            Outcome::Dropped,
+        ] {
+            let applied = Applied { knob: knob.clone(), outcome };
+            let value = serde_json::to_value(&applied).expect("JSON");
+            assert_eq!(value["outcome"].as_str(), Some(applied.outcome.name()));
+            assert_eq!(read(&value.to_string()), applied);
+        }
+    }
+
+    #[test]
+    fn outcomes_of_older_records_are_read() {
+        let restored = read(r#"{"knob":"queue/sda/scheduler","outcome":"put_back","to":"none"}"#);
+        assert_eq!(restored.outcome, Outcome::Restored { to: "none".to_owned() });
+        let left = read(r#"{"knob":"queue/sda/scheduler","outcome":"left","from":"bfq"}"#);
+        assert_eq!(left.outcome, Outcome::Left { from: "bfq".to_owned() });
+        let gone = read(r#"{"knob":"queue/sda/scheduler","outcome":"left"}"#);
+        assert_eq!(gone.outcome, Outcome::Left { from: String::new() });
+        let state: SettingState = serde_json::from_str(
+            r#"{"knob":"queue/sda/scheduler","value":"bfq","engine":"smartio","rule":"only_wish",
+                "reason":{"rule":"reads_wait"},"over":[["smartstorage","none"]],"since_unix_ms":5}"#,
+        )
+        .expect("a setting");
+        assert_eq!((state.outcome, state.resolved.over[0].value.as_str()), (None, "none"));
+    }
+}

@@ -1,0 +1,146 @@
+//! Ending an app: SIGTERM to all its processes, SIGKILL to what is left when the grace time is over.
+//!
+//! Nothing waits: [`begin`] asks, and the daemon calls [`Ending::advance`] when the time has come. Each process is held by a
+//! pidfd from before it is known to be in the group, so that a later process of its number is never ended. At the end
+//! `cgroup.kill` (Linux 5.14) ends the group as a whole, those included that were made meanwhile; without it the processes
+//! are listed until no new ones come. A group that was made anew under the same name is another app, and left.
+//!
+//! A group that brisk froze is thawed once its processes have the signal, since a frozen process does not end by itself.
+//!
+//! Properties: `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use brisk_core::action::Once;
+use brisk_core::outcome::Outcome;
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::freezer;
+use super::group::{Group, has_ended, pids_in};
+use crate::group_file::inode;
+use crate::{Error, Journal, Paths};
+
+const NS_PER_MS: u64 = 1_000_000;
+const KILL: &str = "cgroup.kill";
+
+/// How often processes are listed that were made while others were killed.
+const PASSES_MAX: u32 = 4;
+
+/// An app that was asked to end.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(super) once: Once,
+    /// When what is left is killed, CLOCK_MONOTONIC.
+    pub(super) deadline_ns: u64,
+    /// Its directories, each with the inode that tells it from a later one.
+    dirs: Vec<(PathBuf, Option<u64>)>,
+    /// The processes that were asked.
+    asked: Vec<OwnedFd>,
+}
+
+/// Asks all processes of the group to end. `None` with the outcome when there are none.
+///
+/// # Errors
+/// When not one of them could be asked.
+pub(super) fn begin(
+    journal: &mut Journal,
+    group: &Group<'_>,
+    once: &Once,
+    deadline_ns: u64,
+) -> Result<Option<Ending>, Error> {
+    let failed = |pid| {
+        let group = group.name.to_owned();
+        move |source| Error::Process { pid, group, what: "end", source }
+    };
+    let (mut asked, mut refused) = (Vec::new(), None);
+    for pid in group.pids() {
+        let Some(pidfd) = group.open(pid).map_err(failed(pid))? else { continue };
+        match send(&pidfd, Signal::TERM) {
+            Ok(true) => asked.push(pidfd),
+            Ok(false) => {}
+            Err(source) => refused = Some(failed(pid)(source)),
+        }
+    }
+    if let (true, Some(error)) = (asked.is_empty(), refused) {
+        return Err(error);
+    }
+    if asked.is_empty() {
+        return Ok(None);
+    }
+    if !group.is_session() {
+        freezer::thaw(journal, group)?;
+    }
+    let dirs = group.unified.iter().chain(&group.freezer).chain(&group.memory);
+    let dirs = if group.is_session() { Vec::new() } else { dirs.map(|dir| (dir.clone(), inode(dir))).collect() };
+    Ok(Some(Ending { once: once.clone(), deadline_ns, dirs, asked }))
+}
+
+impl Ending {
+    /// What became of it; `None` while it has time. `Gone` when all of it has ended by itself, `Done` when the rest was killed.
+    pub(super) fn advance(&self, paths: &Paths, now_ns: u64) -> Option<Outcome> {
+        let has_time = now_ns < self.deadline_ns;
+        if self.asked.iter().all(has_ended) && self.pids().is_empty() {
+            return Some(Outcome::Gone);
+        }
+        if has_time {
+            return None;
+        }
+        Some(self.kill(paths).map_or_else(|error| crate::actuator::refused(&error), |()| Outcome::Done))
+    }
+
+    /// Directories that are still those of the app.
+    fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.dirs.iter().filter(|(dir, then)| then.is_some() && inode(dir) == *then).map(|(dir, _)| dir)
+    }
+
+    fn pids(&self) -> BTreeSet<u32> {
+        pids_in(self.dirs())
+    }
+
+    fn kill(&self, paths: &Paths) -> Result<(), Error> {
+        let mut refused = None;
+        for pidfd in &self.asked {
+            refused = send(pidfd, Signal::KILL).err().or(refused);
+        }
+        for dir in self.dirs().filter(|dir| dir.join(KILL).is_file()) {
+            // What it refuses, as a group of threads, is ended one by one.
+            let _ = fs::write(dir.join(KILL), "1");
+        }
+        let group = Group::find(paths, self.once.group())?;
+        let mut seen = BTreeSet::new();
+        for _ in 0..PASSES_MAX {
+            let fresh: Vec<u32> = self.pids().into_iter().filter(|pid| seen.insert(*pid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for pid in fresh {
+                let killed =
+                    group.open(pid).and_then(|pidfd| pidfd.map_or(Ok(true), |pidfd| send(&pidfd, Signal::KILL)));
+                refused = killed.err().or(refused);
+            }
+        }
+        // After the signals: not one of its processes runs again.
+        self.dirs().filter(|dir| dir.join("freezer.state").is_file()).for_each(|dir| freezer::let_die(dir));
+        let of_group = self.once.group().to_owned();
+        refused.map_or(Ok(()), |source| Err(Error::NotKilled { group: of_group, source }))
+    }
+}
+
+/// Sends a signal; `false` when the process has ended.
+fn send(pidfd: &OwnedFd, signal: Signal) -> io::Result<bool> {
+    match pidfd_send_signal(pidfd, signal) {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// When the grace time of an action that is begun now is over.
+pub(super) fn deadline_ns(now_ns: u64, grace_ms: u64) -> u64 {
+    now_ns.saturating_add(grace_ms.saturating_mul(NS_PER_MS))
+}

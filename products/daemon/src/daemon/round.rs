@@ -1,0 +1,152 @@
+//! One round: snapshot, decision, levels and edges, record.
+
+use std::collections::BTreeSet;
+
+use brisk_core::action::Once;
+use brisk_core::app::App;
+use brisk_core::arbiter::{Resolution, Resolved};
+use brisk_core::causes::in_one_line;
+use brisk_core::decision::Observed;
+use brisk_core::event::EventKind;
+use brisk_core::outcome::{ActionState, Outcome, Performed};
+use brisk_record::{Decided, Scene};
+
+use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, nice_min, timer};
+use crate::render;
+use crate::settings::Change;
+
+/// A setting whose queue was busy is tried again after this time.
+const BUSY_RETRY_NS: u64 = 50_000_000;
+
+impl Daemon {
+    /// Asks the engines, applies what the arbiter resolves, and records it.
+    pub(super) fn round(&mut self) {
+        let (now_ns, wall_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        self.moment.last_round_ns = Some(now_ns);
+        self.state.counts.rounds += 1;
+        let snapshot = match self.machine.sampler.snapshot() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                self.moment.previous = None;
+                return self.lacks(format!("cannot take a snapshot: {}", in_one_line(&error)));
+            }
+        };
+        if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
+            self.state.savings.take_in(&interval, &self.state.under);
+        }
+        let events = std::mem::take(&mut self.moment.events);
+        let apps = self.list_apps(now_ns);
+        let observed = Observed {
+            previous: self.moment.previous.as_ref(),
+            now: &snapshot,
+            events: &events,
+            devices: &self.machine.devices,
+            apps: &apps,
+        };
+        let round = self.policy.engines.decide(&self.policy.config, &observed);
+        self.moment.wanted_ns = round.next_look_ns;
+        let change = self.apply_levels(&round.resolution, wall_unix_ms);
+        let actions = self.apply_edges(round.resolution.actions, round.resolution.dropped_actions);
+        let differs = change.differs || !actions.is_empty() || round.notes != self.state.notes;
+        self.publish_notes(&round.notes);
+        self.state.notes = round.notes;
+        let decided = differs.then(|| Decided {
+            at_ns: snapshot.at_ns,
+            wall_unix_ms,
+            settings: self.state.settings.states(&self.machine.devices),
+            effects: change.effects,
+            actions,
+            notes: self.state.notes.clone(),
+        });
+        let scene = Scene { devices: self.machine.devices.clone(), apps };
+        self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
+        self.moment.previous = Some(snapshot);
+    }
+
+    /// All apps, classified.
+    pub(super) fn list_apps(&mut self, now_ns: u64) -> Vec<App> {
+        let Machine { sense, apps, .. } = &mut self.machine;
+        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
+        apps.list(&self.policy.config.apps, &self.policy.config.services)
+    }
+
+    /// Writes the levels, and has the results shown.
+    fn apply_levels(&mut self, resolution: &Resolution, wall_unix_ms: u64) -> Change {
+        let settings = &resolution.settings;
+        let targets: Vec<_> =
+            if self.state.is_paused { Vec::new() } else { settings.iter().map(|one| one.what.clone()).collect() };
+        if self.machine.sources.queues.is_none() {
+            // External changes are not announced here.
+            self.actuator.look_again();
+        }
+        let applied = self.actuator.apply_changed(&targets, self.moment.now.monotonic_ns);
+        if applied.iter().any(|applied| matches!(applied.outcome, Outcome::Pending { .. })) {
+            let retry_ns = self.moment.now.monotonic_ns.saturating_add(BUSY_RETRY_NS);
+            self.moment.wanted_ns = Some(self.moment.wanted_ns.map_or(retry_ns, |wanted_ns| wanted_ns.min(retry_ns)));
+        }
+        let change = self.state.settings.take_in(settings, &resolution.dropped_settings, &applied, wall_unix_ms);
+        let names = self.machine.devices.iter().map(|device| device.name.as_str());
+        self.state.under = self.state.settings.under(names, &change.effects);
+        for effect in &change.effects {
+            let resolved = settings.iter().find(|one| one.what.knob == effect.knob);
+            self.publish("setting", &render::applied(effect, resolved));
+            self.state.counts.writes += u64::from(effect.outcome.is_a_change());
+        }
+        for (knob, why) in &change.refused {
+            self.state.counts.refusals += 1;
+            self.happened(EventKind::Refused { knob: knob.clone(), why: why.clone() });
+        }
+        let written = change.effects.iter().filter(|effect| effect.outcome.is_a_change());
+        let written: BTreeSet<String> = written.filter_map(|effect| effect.knob.device()).map(str::to_owned).collect();
+        if !written.is_empty() {
+            self.expect_own_writes(&written);
+        }
+        change
+    }
+
+    /// Takes the announcements of brisk's own writes to these devices: they call for a check, not for a scan.
+    fn expect_own_writes(&mut self, devices: &BTreeSet<String>) {
+        // The tunables of another scheduler are other files.
+        self.watch_queues();
+        let announced = self.take_queue_writes();
+        if announced.iter().any(|device| !devices.contains(device)) {
+            self.scan_devices_soon();
+        }
+        self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
+    }
+
+    /// Executes the edges, and has the results shown to people and, as events, to engines.
+    fn apply_edges(&mut self, actions: Vec<Resolved<Once>>, dropped: Vec<Resolved<Once>>) -> Vec<ActionState> {
+        let mut states = Vec::new();
+        for resolved in actions {
+            let outcome = if self.state.is_paused {
+                Outcome::Paused
+            } else {
+                self.actuator.perform(&resolved.what, self.moment.now.monotonic_ns).outcome
+            };
+            states.push(ActionState { resolved, outcome });
+        }
+        states.extend(dropped.into_iter().map(|resolved| ActionState { resolved, outcome: Outcome::Dropped }));
+        for state in &states {
+            self.publish("action", &render::action(state));
+            self.note_performed(Performed { once: state.resolved.what.clone(), outcome: state.outcome.clone() });
+            self.state.actions.push_back(state.clone());
+        }
+        while self.state.actions.len() > ACTIONS_SHOWN {
+            self.state.actions.pop_front();
+        }
+        states
+    }
+
+    /// Goes on with edges that take time, such as the end of an app.
+    pub(super) fn advance_actions(&mut self) {
+        for performed in self.actuator.advance(self.moment.now.monotonic_ns) {
+            self.note_performed(performed);
+        }
+    }
+
+    fn note_performed(&mut self, performed: Performed) {
+        self.state.counts.actions += u64::from(performed.outcome == Outcome::Done);
+        self.happened(EventKind::Performed { once: performed.once, outcome: performed.outcome });
+    }
+}

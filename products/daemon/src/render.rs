@@ -1,0 +1,95 @@
+//! Events, outcomes and rules as sentences, for the log, `brisk top` and `brisk explain`. Nothing reads them back.
+
+use brisk_core::action::Setting;
+use brisk_core::arbiter::{Resolved, Rule};
+use brisk_core::event::EventKind;
+use brisk_core::outcome::{ActionState, Applied, Outcome};
+
+/// An event.
+#[must_use]
+pub fn event(kind: &EventKind) -> String {
+    match kind {
+        EventKind::LaunchBegan { group } => format!("{group} is being launched"),
+        EventKind::LaunchEnded { group } => format!("launch of {group} ended"),
+        EventKind::AppGone { group } => format!("{group} ended"),
+        EventKind::Focused { group } => format!("{group} came to the foreground"),
+        EventKind::DeviceCame { device } => format!("{device} is managed from now on"),
+        EventKind::DeviceGone { device } => format!("{device} is not managed any more"),
+        EventKind::ChangedExternally { knob, found } => {
+            format!("{knob} was changed externally to {found}; brisk leaves it alone")
+        }
+        EventKind::Refused { knob, why } => format!("{knob} is refused: {why}"),
+        EventKind::Performed { once, outcome } => format!("{once}: {}", self::outcome(outcome)),
+        EventKind::Pressure { resource } => format!("tasks stalled on {resource}"),
+        EventKind::Resumed { gap_ms } => format!("the machine was suspended or its clock was set: {gap_ms} ms"),
+        EventKind::Configured => "the configuration was read".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What became of a level or an edge.
+#[must_use]
+pub fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Unchanged | Outcome::Written { .. } | Outcome::Restored { .. } => "in force".to_owned(),
+        Outcome::Done => "done".to_owned(),
+        Outcome::Pending { why } => format!("pending, it is tried again: {why}"),
+        Outcome::Planned { .. } => "planned: this is a dry run".to_owned(),
+        Outcome::Left { from } => format!("left alone: changed externally to {from}"),
+        Outcome::Gone => "gone".to_owned(),
+        Outcome::Refused { why } => format!("refused: {why}"),
+        Outcome::Paused => "paused: as before brisk until 'brisk config reload'".to_owned(),
+        Outcome::Dropped => "dropped by the arbiter".to_owned(),
+    }
+}
+
+/// A rule of the arbiter.
+#[must_use]
+pub fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::FixedChoice => "the configuration fixes it, which goes before every engine",
+        Rule::DelayBeforeEnergy => "the foreground waits, and its latency goes before energy",
+        Rule::OrderOfEngines => {
+            "several engines request it for the same purpose; this one is first in the configuration"
+        }
+        Rule::OnlyRequest => "no other engine requests it",
+        Rule::TunableWithoutScheduler => "tunable without scheduler: another scheduler is in force on the device",
+        Rule::Protected => "the configuration protects the app (class system)",
+        Rule::AppEnds => "the app is ended anyway",
+        Rule::Unknown => "decided by a rule of another version of brisk",
+    }
+}
+
+/// What was done to a knob.
+#[must_use]
+pub fn applied(applied: &Applied, resolved: Option<&Resolved<Setting>>) -> String {
+    let Applied { knob, outcome } = applied;
+    let unknown = || "unknown".to_owned();
+    let what = match outcome {
+        Outcome::Written { from, to } => format!("{knob} is {to}, was {from}"),
+        Outcome::Planned { from, to } => {
+            let (from, to) = (from.clone().unwrap_or_else(unknown), to.clone().unwrap_or_else(unknown));
+            format!("{knob} would be {to}, is {from}")
+        }
+        Outcome::Restored { to } => format!("{knob} is {to} again: released, no engine requests it"),
+        Outcome::Unchanged => format!("{knob} is unchanged"),
+        other => format!("{knob} is {}", self::outcome(other)),
+    };
+    match resolved {
+        Some(resolved) if matches!(outcome, Outcome::Written { .. } | Outcome::Planned { .. }) => {
+            format!("{what}; {}: {}; {}", resolved.engine, resolved.reason, rule(resolved.rule))
+        }
+        _ => what,
+    }
+}
+
+/// What became of an edge, with its reason.
+#[must_use]
+pub fn action(state: &ActionState) -> String {
+    let ActionState { resolved, outcome } = state;
+    let why = match outcome {
+        Outcome::Dropped => format!(" ({})", rule(resolved.rule)),
+        _ => String::new(),
+    };
+    format!("{}: {}{why}; {}: {}", resolved.what, self::outcome(outcome), resolved.engine, resolved.reason)
+}
