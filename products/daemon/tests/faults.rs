@@ -1,6 +1,7 @@
 //! The daemon as it runs, on a loop device that is nobody's: what goes wrong, and what is left then. As root; skipped with the
 //! reason elsewhere.
 
+mod decisions;
 mod harness;
 
 use brisk_core::outcome::Outcome;
