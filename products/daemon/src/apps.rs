@@ -1,11 +1,11 @@
-//! Apps that run, and launches that are under way.
+//! Running apps and their launches.
 //!
 //! An app is a control group: one that a desktop named as an app's, or that Android made for one. Where there are no such
 //! groups, a session of processes is one. When it comes to life, that is a launch; it ends when the app has not waited for
 //! storage for a second, or after twenty. What an app tolerates is for `brisk_core::app` to say.
 //!
 //! Properties: every launch that began ends, by rest, by time or with the app; what was there before the daemon is not
-//! launched; who is in front is said only where something says it; what apps wait for is not put behind.
+//! launched; the foreground is known only where the system tells it; services keep their priority.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use brisk_sense::{Group, ProcessSession};
 
 use crate::config::Services;
 
-/// How long an app has not waited for storage when its launch is over.
+/// A launch ends when the app has not waited for storage for this time.
 const REST_NS: u64 = 1_000_000_000;
-/// How long a launch may take.
+/// Maximum length of a launch.
 const LAUNCH_NS_MAX: u64 = 20_000_000_000;
-/// How often a launch is looked at.
+/// Interval between samples of a launch.
 const SAMPLE_NS: u64 = 250_000_000;
-/// How often it is looked at how nice apps are: a service may be made nice after it began.
+/// Interval between readings of nice values and group settings: a service may be made nice after its start.
 const REFRESH_NS: u64 = 60_000_000_000;
 /// Users of apps on Android begin here (AID_APP_START, system/core/libcutils/include/private/android_filesystem_config.h).
 const ANDROID_APP_UID_MIN: u32 = 10_000;
@@ -35,7 +35,7 @@ const REST_PERCENT: u64 = 2;
 pub struct Apps {
     known: BTreeMap<PathBuf, Known>,
     next_sample_ns: Option<u64>,
-    /// When it was looked at how nice apps are.
+    /// When nice values were read.
     refreshed_ns: Option<u64>,
 }
 
@@ -43,43 +43,43 @@ pub struct Apps {
 struct Known {
     /// Of a session: the directory of its leader in /proc, and `session-` with its number.
     group: Group,
-    /// What a session is, which its name does not tell.
+    /// The session, for an app that is one.
     session: Option<ProcessSession>,
     launch: Option<Launch>,
     nice_min: Option<i8>,
-    /// Settings that its control group offers; `None` before that was looked at.
+    /// Settings that its control group offers; `None` before the first reading.
     offers: Option<Vec<GroupSetting>>,
-    /// Whether it is in front; `None` where nobody says, or it is no app.
+    /// Whether it is in the foreground; `None` where that is unknown, or it is no app.
     focused: Option<bool>,
 }
 
 #[derive(Debug)]
 struct Launch {
     began_ns: u64,
-    /// The last look, and what the app had waited for storage by then, in all.
+    /// Time of the last sample, and the total wait for storage of the app by then.
     sampled_ns: u64,
     waited_us: Option<u64>,
-    /// Since when it rests.
+    /// Since when the app does not wait for storage.
     rests_since_ns: u64,
 }
 
 impl Apps {
-    /// Takes in a group that was there before.
+    /// Adds a group that existed before the daemon.
     pub fn was_there(&mut self, group: Group) {
         self.insert(Known::of(group));
     }
 
-    /// Takes in a session that was there before.
+    /// Adds a session that existed before the daemon.
     pub fn session_was_there(&mut self, session: ProcessSession) {
         self.insert(Known::of_session(session));
     }
 
-    /// Takes in a group that came to life; gives the launch when it is an app's.
+    /// Adds a group that got its first process; gives the launch when it is an app.
     pub fn began(&mut self, group: Group, at_ns: u64) -> Option<Event> {
         self.launched(Known::of(group), at_ns)
     }
 
-    /// Takes in a session in which a program began; gives the launch when it is a person's.
+    /// Adds a session in which a program started; gives the launch when it is a user's.
     pub fn session_began(&mut self, session: ProcessSession, at_ns: u64) -> Option<Event> {
         self.launched(Known::of_session(session), at_ns)
     }
@@ -99,12 +99,12 @@ impl Apps {
         self.known.insert(known.group.dir.clone(), known);
     }
 
-    /// Lets go of a group; gives the end of the app.
+    /// Removes a group; gives the end of the app.
     pub fn gone(&mut self, group: &Group, at_ns: u64) -> Option<Event> {
         self.left(&group.dir, at_ns)
     }
 
-    /// Lets go of a session; gives the end of the app.
+    /// Removes a session; gives the end of the app.
     pub fn session_gone(&mut self, id: u32, at_ns: u64) -> Option<Event> {
         self.left(&dir_of_session(id), at_ns)
     }
@@ -114,12 +114,12 @@ impl Apps {
         known.is_app().then_some(Event { at_ns, kind: EventKind::AppGone { group: known.group.name } })
     }
 
-    /// Lets go of all sessions: groups stand for apps from now on.
+    /// Removes all sessions: control groups stand for apps from now on.
     pub fn forget_sessions(&mut self) {
         self.known.retain(|_, known| known.session.is_none());
     }
 
-    /// Numbers of the sessions that are known.
+    /// Numbers of all sessions.
     pub fn sessions(&self) -> impl Iterator<Item = u32> {
         self.known.values().filter_map(|known| known.session.as_ref()).map(|session| session.id)
     }
@@ -150,7 +150,7 @@ impl Apps {
         came
     }
 
-    /// When launches want to be looked at.
+    /// When launches are to be sampled.
     #[must_use]
     pub fn next_sample_ns(&self) -> Option<u64> {
         self.next_sample_ns
@@ -216,7 +216,7 @@ impl Apps {
 impl Launch {
     fn is_over(&mut self, at_ns: u64, waited_us: Option<u64>) -> bool {
         let elapsed_us = at_ns.saturating_sub(self.sampled_ns) / 1000;
-        // The first look has nothing to compare with, so it counts as work.
+        // The first sample has no predecessor, so it counts as work.
         let rested = match (self.waited_us, waited_us) {
             (Some(before), Some(now)) => now.saturating_sub(before) * 100 < elapsed_us * REST_PERCENT,
             _ => false,
@@ -309,7 +309,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         group: known.group.name.clone(),
         launching: known.launch.is_some(),
         focused: known.focused,
-        // Without a service manager, who is named as an app is one that a person started.
+        // Without a service manager, a group that is named as an app was started by a user.
         of_user: of_user || android.is_some() || (!managed && known.is_app()),
         role: known.role(),
         in_background: parts().any(|part| part == "background.slice"),

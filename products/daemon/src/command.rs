@@ -14,7 +14,7 @@ Examples:
   briskd --dry-run --once --foreground
 
 SIGHUP reads the configuration again, SIGTERM puts everything back and ends. 'brisk status' asks it. Exit codes: 0 ended and \
-everything is as before, 1 not everything could be put back, 2 not possible.";
+everything is as before, 1 not everything could be restored, 2 not possible.";
 
 /// Keeps the app in front fast on flash storage while the device runs.
 #[derive(Debug, Parser)]

@@ -49,13 +49,13 @@ pub struct Config {
     pub daemon: Daemon,
     /// Which engines run, first before last.
     pub engines: Engines,
-    /// Settings that the person chose.
+    /// Fixed settings.
     pub fixed: BTreeMap<Knob, Fixed>,
-    /// Classes of apps that the person chose, by id.
+    /// Fixed classes of apps, by id.
     pub apps: BTreeMap<String, Tolerance>,
     /// What services are to those who wait.
     pub services: Services,
-    /// The engine that puts reads before writes where somebody waits.
+    /// The engine that puts reads before writes while the foreground waits.
     pub smartio: brisk_smartio::Config,
     /// The engine that matches scheduler and queue depth with the pattern of requests.
     #[serde(deserialize_with = "smartstorage")]
@@ -94,7 +94,7 @@ pub enum Devices {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// The file; its older part is beside it.
+    /// The file; its older part is in the same directory.
     pub path: PathBuf,
     /// Both together take no more than this; 0 records nothing.
     #[serde(deserialize_with = "record_bytes")]
@@ -111,9 +111,9 @@ impl Default for Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Services {
-    /// What apps wait for, wherever it runs: left alone.
+    /// Services that keep their priority wherever they run, since apps wait for them.
     pub protected: Vec<String>,
-    /// Services that do what nobody waits for.
+    /// Services that do background work.
     pub background: Vec<String>,
 }
 
@@ -200,7 +200,7 @@ impl Config {
         Ok((config, text))
     }
 
-    /// The person's choice of settings, as the arbiter takes it.
+    /// The fixed settings, as the arbiter takes them.
     #[must_use]
     pub fn fixed_values(&self) -> BTreeMap<Knob, String> {
         self.fixed.iter().map(|(knob, value)| (knob.clone(), value.0.clone())).collect()

@@ -1,4 +1,4 @@
-//! Which block devices brisk manages, and what engines are told of each.
+//! The block devices that brisk manages, as engines see them.
 //!
 //! Left to itself brisk takes the flash devices (what the kernel does not call rotating) under mounted file systems and
 //! swap, through device mapper and RAID down to the disks; a device of the lab counts as flash there. It never touches
@@ -17,7 +17,7 @@ use crate::config::Devices;
 /// Devices that are memory, files or networks, or have no queue of their own.
 const NOT_FLASH: [&str; 12] = ["zram", "ram", "loop", "dm-", "md", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
 
-/// The devices to manage, by kernel name, with what engines are told of them. One that vanishes meanwhile is left out.
+/// The devices to manage, by kernel name. One that disappears meanwhile is left out.
 ///
 /// # Errors
 /// When /proc or /sys is not readable.
@@ -110,7 +110,7 @@ fn is_of_phone(mount_point: &Path) -> bool {
     parts.windows(3).any(|three| three[0] == "phone" && is_number(three[1]) && matches!(three[2], "root" | "ram"))
 }
 
-/// What engines are told of a device; `None` when it went meanwhile or has no queue that schedules.
+/// A device as engines see it; `None` when it disappeared meanwhile or has no queue with a scheduler.
 fn describe(sense: &Sense, device: &BlockDevice) -> brisk_sense::Result<Option<Device>> {
     let queue = match sense.block_queue(&device.name) {
         Ok(queue) => queue,

@@ -1,4 +1,4 @@
-//! What a record says about the settings at some moment.
+//! The settings at a moment of a record, with their reasons.
 
 use brisk_core::decision::Note;
 use brisk_core::knob::Knob;
@@ -8,7 +8,7 @@ use brisk_record::{Decided, Item, Scene};
 /// Settings at one moment, with what engines had to say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Explanation {
-    /// When that was decided, by the clock on the wall; `None` when nothing was decided by then.
+    /// When that was decided, by the wall clock; `None` when nothing was decided by then.
     pub decided_unix_ms: Option<u64>,
     /// All requested settings.
     pub settings: Vec<SettingState>,
@@ -16,7 +16,7 @@ pub struct Explanation {
     pub notes: Vec<Note>,
 }
 
-/// Finds what held at a moment, item by item.
+/// Finds the settings at a moment, item by item.
 #[derive(Debug)]
 pub struct Explainer {
     /// The moment; `None` for the end of the record.
@@ -27,7 +27,7 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Looks for what held at this moment, or at the end.
+    /// Explains this moment, or the end of the record.
     #[must_use]
     pub fn new(at_unix_ms: Option<u64>) -> Self {
         Self { at_unix_ms, scene: Scene::default(), is_over: false, found: Explanation::default() }
@@ -48,7 +48,7 @@ impl Explainer {
         match item {
             _ if self.is_over => {}
             Item::Session(session) if session.part == 0 => self.found = Explanation::default(),
-            // The daemon ended, and put everything back.
+            // The daemon ended, and restored everything.
             Item::End(_) => self.found = Explanation::default(),
             Item::Scene(scene) => self.scene = scene,
             Item::Decided(decided) => self.found = self.explained(decided),

@@ -1,5 +1,5 @@
-//! Writes down what was seen, decided and done; goes on without when the disk is full, and tries again. A record that is
-//! damaged at its head is set aside, and a new one begins.
+//! Records observations, decisions and outcomes; continues without a record when the disk is full, and tries again. A record
+//! with a damaged head is renamed, and a new one begins.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use brisk_record::{Configuration, Decided, End, Error, Scene, Session, Writer};
 use crate::clocks::Reading;
 use crate::config;
 
-/// How long nothing is tried after the record could not be written.
+/// Time to the next try after the record could not be written.
 const RETRY_NS: u64 = 60_000_000_000;
 
 /// The record of this session.
@@ -22,7 +22,7 @@ pub struct Recorder {
     writer: Option<Writer>,
     trouble: Option<String>,
     retry_ns: u64,
-    /// What holds, for the beginning of a session.
+    /// The state at the beginning of a session.
     configuration: Configuration,
     scene: Scene,
     decided: Option<Decided>,
@@ -32,7 +32,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a session, as soon as there is something to write.
+    /// Begins a session with the first item.
     #[must_use]
     pub fn new(place: config::Record, session: Session, configuration: Configuration) -> Self {
         Self {
@@ -49,13 +49,13 @@ impl Recorder {
         }
     }
 
-    /// Where it writes; `None` when nothing is to be recorded.
+    /// Path of the record; `None` when recording is off.
     #[must_use]
     pub fn path(&self) -> Option<&PathBuf> {
         (self.place.max_bytes > 0).then_some(&self.place.path)
     }
 
-    /// Why nothing is recorded, when something should be.
+    /// Why nothing is recorded, although recording is on.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
@@ -67,7 +67,7 @@ impl Recorder {
         self.bytes_before + self.writer.as_ref().map_or(0, |writer| writer.written().bytes)
     }
 
-    /// Takes another configuration from here on.
+    /// Uses another configuration from now on.
     pub fn configure(&mut self, place: config::Record, configuration: Configuration, now: Reading) {
         if place != self.place {
             self.close(now);
@@ -80,7 +80,7 @@ impl Recorder {
         }
     }
 
-    /// Takes one round: what happened, what was there, and, if it differs from the decision before, what was decided.
+    /// Records one round: events, devices and apps, snapshot, and the decision if it differs from the one before.
     pub fn round(
         &mut self,
         now: Reading,
@@ -107,7 +107,7 @@ impl Recorder {
         self.samples += 1;
     }
 
-    /// Ends the session; what was written is on the disk then.
+    /// Ends the session, and syncs it to the disk.
     pub fn close(&mut self, now: Reading) {
         let Some(writer) = self.writer.take() else { return };
         self.bytes_before += writer.written().bytes;
@@ -141,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// The writer, made anew if there is none: then it begins with what holds.
+    /// The writer; a new one begins with the current state.
     fn writer(&mut self, now: Reading) -> brisk_record::Result<&mut Writer> {
         if self.writer.is_none() {
             if let Some(dir) = self.place.path.parent() {
@@ -159,14 +159,14 @@ impl Recorder {
     }
 }
 
-/// Sets the damaged record aside that an error is about; whether there is room for a new one now.
+/// Renames the damaged record that an error is about; whether a new one can begin now.
 fn make_room(error: &Error) -> bool {
     let Error::NotARecord { path } = error else { return false };
     match brisk_record::set_damaged_aside(path) {
         Ok(Some(aside)) => {
             let (path, aside) = (path.display(), aside.display());
             eprintln!(
-                "briskd: {path} is {aside} from now on, and a new record begins; 'brisk replay' reads what is whole"
+                "briskd: {path} is damaged and was renamed to {aside}; a new record begins; 'brisk replay' reads the intact part"
             );
             true
         }

@@ -1,4 +1,4 @@
-//! What brisk's settings have saved since the daemon began, as far as the kernel's counters show it.
+//! Latency and energy that brisk's settings have saved since the daemon started, by the kernel's counters.
 //!
 //! For each device, intervals between two rounds are kept apart by *pattern* and by *whose settings were in force*: none of
 //! brisk's, or those of one or several engines. Like is compared with like: the mean time of a read under an engine's
@@ -30,10 +30,10 @@ use brisk_core::snapshot::{DiskRates, Interval, IoRates};
 use crate::control::protocol::{Estimate, Saved};
 use tally::{Difference, Tally};
 
-/// How delay and energy are told, for those who ask.
-pub const METHOD: &str = "observed, not tried: mean time of a request by the kernel's counters with brisk's settings and without, \
+/// How the estimates are made, for `brisk status`.
+pub const METHOD: &str = "observed, no experiment: mean time of a request by the kernel's counters with brisk's settings and without, \
      at the same rate and size of writes; in brackets the 95 % interval and the share of requests that could be compared; \
-     energy is modelled: time that the device was less busy, times 14.8 mW of an awake processor";
+     energy is modelled: reduction of the busy time of the device, times 14.8 mW of an awake processor";
 
 /// An interval shorter than this says nothing: the kernel counts in ms, and busy time in ticks of a few ms ...
 const INTERVAL_S_MIN: f64 = 0.05;
@@ -45,17 +45,17 @@ const REQUESTS_MIN: f64 = 4.0;
 const PATTERNS_MAX: usize = 256;
 /// Writes below this rate in bytes a second are none.
 const WRITES_BYTES_FLOOR: f64 = 16_384.0;
-/// Rates are told apart from here on, in requests a second.
+/// Rates are distinguished from here on, in requests a second.
 const RATE_FLOOR: f64 = 5.0;
 
-/// Whose settings are in force on a device.
+/// Engines whose settings are in force on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Under {
-    /// None of brisk's, or only what the person fixed.
-    Nobody,
+    /// None of brisk's, or only fixed ones.
+    NoEngine,
     /// Those of these engines, joined by `+`.
     Engines(String),
-    /// Something else is not as before brisk, such as the priority of an app: no ground to compare with.
+    /// Unknown: something else is not as before brisk, such as the priority of an app. No baseline.
     Unclear,
 }
 
@@ -99,8 +99,8 @@ pub struct Savings {
 }
 
 impl Savings {
-    /// Takes in an interval; `under` says whose settings were in force on a device all the time. Devices that it does not name
-    /// are left out.
+    /// Adds an interval; `under` names the engines whose settings were in force on a device all the time. Other devices are left
+    /// out.
     pub fn take_in(&mut self, interval: &Interval, under: &BTreeMap<String, Under>) {
         let seconds = interval.elapsed_ns as f64 / 1e9;
         if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&seconds) {
@@ -109,7 +109,7 @@ impl Savings {
         for disk in &interval.disks {
             match under.get(&disk.name) {
                 None | Some(Under::Unclear) => {}
-                Some(Under::Nobody) => self.devices.entry(disk.name.clone()).or_default().add(disk, seconds, None),
+                Some(Under::NoEngine) => self.devices.entry(disk.name.clone()).or_default().add(disk, seconds, None),
                 Some(Under::Engines(engines)) => {
                     self.devices.entry(disk.name.clone()).or_default().add(disk, seconds, Some(engines));
                 }
@@ -122,7 +122,7 @@ impl Savings {
         self.devices.remove(device);
     }
 
-    /// What was saved, by device and engines.
+    /// Savings by device and engines.
     #[must_use]
     pub fn estimates(&self) -> Vec<Saved> {
         let of_device = |(device, account): (&String, &Account)| {

@@ -1,12 +1,12 @@
-//! The service manager that started the daemon, if one did: it hears when the daemon is ready, and that it is alive
-//! (sd_notify(3)). Without one nothing is said to nobody.
+//! Notifications to the service manager that started the daemon (sd_notify(3)): ready, reloading, stopping, watchdog. Without
+//! a service manager nothing is sent.
 
 use sd_notify::NotifyState;
 
 /// The service manager.
 #[derive(Debug)]
 pub struct ServiceManager {
-    /// How often it wants to hear that the daemon is alive; half of what it allows.
+    /// Interval of watchdog notifications: half of what the service manager allows.
     beat_ns: Option<u64>,
     next_ns: u64,
 }
@@ -20,28 +20,28 @@ impl ServiceManager {
         Self { beat_ns, next_ns: beat_ns.map_or(u64::MAX, |beat_ns| now_ns.saturating_add(beat_ns)) }
     }
 
-    /// When it wants to hear something.
+    /// When the next watchdog notification is due.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.beat_ns.map(|_| self.next_ns)
     }
 
-    /// The daemon serves.
+    /// The daemon is ready.
     pub fn ready(&self) {
         Self::say(&[NotifyState::Ready, NotifyState::Status("decides and acts")]);
     }
 
-    /// It reads its configuration.
+    /// The daemon reads its configuration.
     pub fn reloading(&self, now_ns: u64) {
         Self::say(&[NotifyState::Reloading, NotifyState::MonotonicUsec(i128::from(now_ns / 1000))]);
     }
 
-    /// It puts everything back and ends.
+    /// The daemon restores all settings and ends.
     pub fn stopping(&self) {
         Self::say(&[NotifyState::Stopping]);
     }
 
-    /// It is alive; said when that is due.
+    /// Sends a watchdog notification when one is due.
     pub fn alive(&mut self, now_ns: u64) {
         if let Some(beat_ns) = self.beat_ns
             && self.next_ns <= now_ns
@@ -53,7 +53,7 @@ impl ServiceManager {
 
     fn say(states: &[NotifyState<'_>]) {
         if let Err(error) = sd_notify::notify(states) {
-            eprintln!("briskd: the service manager does not hear: {error}");
+            eprintln!("briskd: cannot notify the service manager: {error}");
         }
     }
 }

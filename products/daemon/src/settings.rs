@@ -130,7 +130,7 @@ impl Settings {
             if self.states.values().filter(of_device).any(is_left) || (engines.is_empty() && priorities) {
                 Under::Unclear
             } else if engines.is_empty() {
-                Under::Nobody
+                Under::NoEngine
             } else {
                 Under::Engines(engines.join("+"))
             }
@@ -203,14 +203,14 @@ mod tests {
         let mut settings = Settings::default();
         let under = |settings: &Settings, change: &Change| settings.under(["sda"].into_iter(), &change.effects);
         let engines = |of: Under| BTreeMap::from([("sda".to_owned(), of)]);
-        assert_eq!(under(&settings, &Change::default()), engines(Under::Nobody));
+        assert_eq!(under(&settings, &Change::default()), engines(Under::NoEngine));
         let switched = settings.take_in(&[resolved("256", 1.0)], &[], &written(), 1000);
         assert_eq!(under(&settings, &switched), BTreeMap::new());
         let calm = settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(under(&settings, &calm), engines(Under::Engines("smartio".to_owned())));
         let fixed = Resolved { engine: CONFIG.to_owned(), ..resolved("256", 1.0) };
         let fixed = settings.take_in(&[fixed], &[], &applied(Outcome::Unchanged), 2000);
-        assert_eq!(under(&settings, &fixed), engines(Under::Nobody));
+        assert_eq!(under(&settings, &fixed), engines(Under::NoEngine));
         let _ = settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 3000);
         assert_eq!(under(&settings, &Change::default()), engines(Under::Unclear));
     }

@@ -1,6 +1,6 @@
 //! Everything that can wake the daemon, in one poll(2).
 //!
-//! A source that this machine does not have is left out and said so; the daemon then learns less, and still decides.
+//! A source that this machine lacks is left out and listed; the daemon continues without it.
 
 use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,10 +21,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::control::Server;
 
-/// How long tasks may stand still within two seconds before that is an event.
+/// Stall of tasks within two seconds that counts as an event.
 const STALL: Duration = Duration::from_millis(200);
 
-/// Groups that come and go faster than this are heard together.
+/// Groups that come and go faster than this are read together.
 const TOGETHER_NS: u64 = 10_000_000;
 
 /// The sources.
@@ -45,27 +45,27 @@ pub struct Sources {
     pub queues: Option<QueueWatch>,
     tables: Vec<TableWatch>,
     pressure: Vec<PressureWatch>,
-    /// What this machine does not tell, a sentence each.
+    /// Sources that this machine lacks, a sentence each.
     pub lacking: Vec<String>,
 }
 
-/// Lets single events through at once, and those that crowd together.
+/// Batches events that follow each other closely; a single event passes at once.
 #[derive(Debug, Default)]
 struct Pace {
-    heard_ns: Option<u64>,
+    read_ns: Option<u64>,
     until_ns: u64,
 }
 
 impl Pace {
-    /// Something was heard.
-    fn heard(&mut self, now_ns: u64) {
-        if self.heard_ns.is_some_and(|heard_ns| now_ns.saturating_sub(heard_ns) < 2 * TOGETHER_NS) {
+    /// Events were read.
+    fn note_read(&mut self, now_ns: u64) {
+        if self.read_ns.is_some_and(|read_ns| now_ns.saturating_sub(read_ns) < 2 * TOGETHER_NS) {
             self.until_ns = now_ns.saturating_add(TOGETHER_NS);
         }
-        self.heard_ns = Some(now_ns);
+        self.read_ns = Some(now_ns);
     }
 
-    /// When it is listened again; `None` while it is.
+    /// When events are read again; `None` for at once.
     fn next_ns(&self, now_ns: u64) -> Option<u64> {
         (now_ns < self.until_ns).then_some(self.until_ns)
     }
@@ -82,9 +82,9 @@ struct Signals {
 /// Why the daemon woke up.
 #[derive(Debug, Default)]
 pub struct Woken {
-    /// Somebody wants it to end.
+    /// A signal ends the daemon.
     pub stop: bool,
-    /// Somebody wants it to read its configuration.
+    /// A signal has it read its configuration.
     pub reload: bool,
     /// The clock on the wall was set.
     pub clock: bool,
@@ -92,7 +92,7 @@ pub struct Woken {
     pub groups: bool,
     /// Programs began in new sessions, or processes ended.
     pub sessions: bool,
-    /// Another app is in front.
+    /// Another app is in the foreground.
     pub front: bool,
     /// Block devices came, went or changed.
     pub blocks: bool,
@@ -100,9 +100,9 @@ pub struct Woken {
     pub tables: bool,
     /// A block queue's setting was written.
     pub queues: bool,
-    /// Tasks stood still for want of these.
+    /// Tasks stalled on these resources.
     pub pressure: Vec<Resource>,
-    /// What poll said of the control socket's interests.
+    /// Results of poll for the control socket.
     pub control: Vec<PollFlags>,
 }
 
@@ -124,12 +124,12 @@ impl Sources {
     /// Opens all that this machine has.
     ///
     /// # Errors
-    /// When signals cannot be heard.
+    /// When signals cannot be received.
     pub fn open(sense: &Sense) -> std::io::Result<Self> {
         let mut lacking = Vec::new();
         let mut have = |what: &str, outcome: brisk_sense::Result<bool>| match outcome {
             Ok(true) => {}
-            Ok(false) => lacking.push(format!("{what}: this kernel does not tell")),
+            Ok(false) => lacking.push(format!("{what}: this kernel lacks the notification")),
             Err(error) => lacking.push(format!("{what}: {}", in_one_line(&error))),
         };
         let groups = split(GroupWatch::new(sense), |outcome| have("no launches of apps are seen", outcome));
@@ -144,13 +144,13 @@ impl Sources {
             })
         };
         let front = split(FrontWatch::new(sense), |_| ());
-        let blocks = split(BlockWatch::new().map(Some), |outcome| have("devices that come are not seen", outcome));
+        let blocks = split(BlockWatch::new().map(Some), |outcome| have("new devices are not seen", outcome));
         let queues =
-            split(QueueWatch::new().map(Some), |outcome| have("changes by others are not seen at once", outcome));
+            split(QueueWatch::new().map(Some), |outcome| have("external changes are not seen at once", outcome));
         let mounts = split(TableWatch::mounts(sense).map(Some), |outcome| have("mounts are not seen", outcome));
         let swaps = split(TableWatch::swaps(sense), |_| ());
         let pressure = [Resource::Io, Resource::Memory].map(|resource| {
-            let what = format!("pressure on {resource} wakes nobody");
+            let what = format!("no events of pressure on {resource}");
             split(PressureWatch::new(sense, resource, STALL), |outcome| have(&what, outcome))
         });
         Ok(Self {
@@ -172,7 +172,7 @@ impl Sources {
     /// Sleeps until something happens, or `span` has passed.
     ///
     /// # Errors
-    /// When poll fails, which it does for want of memory only.
+    /// When poll fails, which it does without memory only.
     pub fn wait(&mut self, server: Option<&mut Server>, now_ns: u64, span: Option<Duration>) -> std::io::Result<Woken> {
         let (readable, urgent) = (PollFlags::IN, PollFlags::PRI);
         let mut fds: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(16);
@@ -206,41 +206,41 @@ impl Sources {
         Ok(self.sort(&order, &said))
     }
 
-    /// When it wants to be waited on again although nothing happens.
+    /// When a source that was left out is to be read again.
     #[must_use]
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         self.groups_pace.next_ns(now_ns).into_iter().chain(self.sessions_pace.next_ns(now_ns)).min()
     }
 
-    /// Takes what became of sessions.
+    /// Takes the changes of sessions.
     ///
     /// # Errors
-    /// When they cannot be heard any more.
+    /// When they cannot be read any more.
     pub fn take_sessions(&mut self, now_ns: u64) -> brisk_sense::Result<Vec<SessionChange>> {
-        self.sessions_pace.heard(now_ns);
+        self.sessions_pace.note_read(now_ns);
         self.sessions.as_mut().map_or_else(|| Ok(Vec::new()), |sessions| sessions.take(now_ns))
     }
 
-    /// Lets go of what was announced of who is in front.
+    /// Discards announcements of another foreground app.
     pub fn take_front(&mut self) {
         if let Some(Err(error)) = self.front.as_mut().map(FrontWatch::take) {
-            eprintln!("briskd: who is in front is not seen any more: {}", in_one_line(&error));
+            eprintln!("briskd: the foreground app is unknown from now on: {}", in_one_line(&error));
             self.front = None;
         }
     }
 
-    /// Whether anything says which app is in front.
+    /// Whether the foreground app is known.
     #[must_use]
     pub fn knows_front(&self) -> bool {
         self.front.is_some()
     }
 
-    /// Takes what became of control groups.
+    /// Takes the changes of control groups.
     ///
     /// # Errors
     /// When they cannot be watched any more.
     pub fn take_groups(&mut self, now_ns: u64) -> brisk_sense::Result<Vec<GroupChange>> {
-        self.groups_pace.heard(now_ns);
+        self.groups_pace.note_read(now_ns);
         self.groups.as_mut().map_or_else(|| Ok(Vec::new()), GroupWatch::take)
     }
 
@@ -279,12 +279,12 @@ impl Sources {
         woken
     }
 
-    /// Takes what was announced of block devices.
+    /// Takes the changes of block devices.
     pub fn take_blocks(&mut self) -> Vec<BlockChange> {
         match self.blocks.as_mut().map(BlockWatch::take) {
             Some(Ok(changes)) => changes,
             Some(Err(error)) => {
-                eprintln!("briskd: devices that come are not seen any more: {}", in_one_line(&error));
+                eprintln!("briskd: new devices are not seen any more: {}", in_one_line(&error));
                 self.blocks = None;
                 vec![BlockChange::Unknown]
             }
@@ -293,13 +293,13 @@ impl Sources {
     }
 }
 
-/// Whether a group of this name is made by somebody who makes groups for apps too.
+/// Whether a group of this name was made by a manager that makes groups for apps too.
 fn is_of_a_manager(name: &str) -> bool {
     ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin))
         || matches!(name, "system.slice" | "user.slice")
 }
 
-/// Takes the value out of an outcome, and tells whether there was one.
+/// Takes the value out of an outcome, and reports whether there was one.
 fn split<T>(outcome: brisk_sense::Result<Option<T>>, mut tell: impl FnMut(brisk_sense::Result<bool>)) -> Option<T> {
     match outcome {
         Ok(value) => {
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn where_somebody_makes_groups_for_apps_sessions_are_not_listened_to() {
-        // At boot of a machine with systemd nobody has logged in yet.
+        // At boot of a machine with systemd there is no login session yet.
         for name in ["system.slice", "user.slice", "user@1000.service", "app-x-1.scope", "uid_10123"] {
             assert!(is_of_a_manager(name), "{name}");
         }
@@ -359,17 +359,17 @@ mod tests {
     }
 
     #[test]
-    fn a_single_event_is_heard_at_once_and_a_crowd_together() {
+    fn a_single_event_is_read_at_once_and_a_burst_together() {
         let mut pace = Pace::default();
-        let mut heard = 0;
+        let mut reads = 0;
         // One, a second later another one, and then one in each of a thousand milliseconds.
         for now_ns in [0, 1_000_000_000].into_iter().chain((0..1000u64).map(|ms| 2_000_000_000 + ms * 1_000_000)) {
             if pace.next_ns(now_ns).is_none() {
-                pace.heard(now_ns);
-                heard += 1;
+                pace.note_read(now_ns);
+                reads += 1;
                 assert!(now_ns > 2_000_000_000 || pace.next_ns(now_ns).is_none(), "{now_ns}");
             }
         }
-        assert!((90..=120).contains(&heard), "{heard}");
+        assert!((90..=120).contains(&reads), "{reads}");
     }
 }

@@ -26,7 +26,7 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// It does not run.
-    #[error("briskd does not run (nobody listens at {}): start it with 'systemctl start briskd'", .path.display())]
+    #[error("briskd does not run (no socket at {}): start it with 'systemctl start briskd'", .path.display())]
     NotRunning {
         /// The socket.
         path: PathBuf,
@@ -67,7 +67,7 @@ impl Client {
     /// Connects to the socket at `path`.
     ///
     /// # Errors
-    /// When nobody listens there, or this user may not.
+    /// When no daemon listens there, or this user may not connect.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let stream = UnixStream::connect(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
@@ -107,7 +107,7 @@ impl Client {
         self.receive()
     }
 
-    /// Asks to be told what happens; each time `told` gets it, until that says false.
+    /// Subscribes to events; `told` gets each, until it returns false.
     ///
     /// # Errors
     /// As [`Self::call`]; also when the daemon ends.
@@ -147,7 +147,7 @@ impl Client {
         let name = error.rsplit('.').next().unwrap_or_default().to_owned();
         let why = parameters.values().next().and_then(Value::as_str).unwrap_or_default();
         let what = match name.as_str() {
-            "NoSuchSetting" => format!("no setting is named '{why}', or nobody wants a value for it"),
+            "NoSuchSetting" => format!("no setting named '{why}' is requested"),
             _ if why.is_empty() => error,
             "NotAllowed" | "BadConfig" | "CannotRestore" => why.to_owned(),
             _ => format!("{error} ({why})"),

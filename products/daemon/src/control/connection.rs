@@ -10,7 +10,7 @@ use super::protocol::{Call, Reply};
 
 /// The longest call.
 pub(super) const CALL_BYTES_MAX: usize = 16 << 10;
-/// What may wait for a client to read it.
+/// Maximum of bytes that wait for a client to read them.
 const OUT_BYTES_MAX: usize = 512 << 10;
 /// How long a client may leave something unread.
 const UNREAD_NS_MAX: u64 = 10_000_000_000;
@@ -35,7 +35,7 @@ pub(super) struct Connection {
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     sent_bytes: usize,
-    /// Whether it is told what happens; it asks nothing else then.
+    /// Whether it is subscribed to events; it makes no other calls then.
     pub(super) monitors: bool,
     /// The last time it asked something or read something.
     used_ns: u64,
@@ -48,7 +48,7 @@ impl Connection {
         Self { stream, peer, inbox, outbox, sent_bytes: 0, monitors: false, used_ns: now_ns }
     }
 
-    /// What to wait for; a client that does not read its answers is not listened to.
+    /// Events to poll for; calls of a client that does not read its answers are not read.
     pub(super) fn interest(&self, may_ask: bool) -> PollFlags {
         let mut flags = PollFlags::empty();
         if self.has_unread() {
@@ -83,7 +83,7 @@ impl Connection {
         let mut received = false;
         while self.inbox.len() <= CALL_BYTES_MAX {
             match self.stream.read(&mut room) {
-                // What it said before it left is heard.
+                // Calls that it sent before it left are read.
                 Ok(0) if received => break,
                 Ok(0) => return Err(Gone),
                 Ok(bytes) => {

@@ -28,10 +28,10 @@ pub struct Call {
     /// Whether the caller takes more than one reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<bool>,
-    /// Whether the caller wants no reply.
+    /// Whether the caller expects no reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oneway: Option<bool>,
-    /// Whether the caller wants to go on in another protocol, which brisk has not.
+    /// Whether the caller asks for another protocol, which brisk lacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<bool>,
 }

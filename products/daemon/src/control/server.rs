@@ -1,4 +1,4 @@
-//! All clients, and the door.
+//! All clients, and the listener.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,10 +34,10 @@ pub struct Server {
     connections: Vec<Option<Connection>>,
     budget: Budget,
     own_uid: u32,
-    /// Who is served first, so that nobody always is.
+    /// Connection that is served first; it rotates for fairness.
     first: usize,
-    /// Whether it was last waited for who comes to the door.
-    hears_door: bool,
+    /// Whether the listener was polled last.
+    polls_listener: bool,
 }
 
 /// What a client asks.
@@ -86,7 +86,7 @@ impl Server {
                 budget: Budget::new(BURST, PER_S),
                 own_uid: rustix::process::geteuid().as_raw(),
                 first: 0,
-                hears_door: false,
+                polls_listener: false,
             };
             server.let_in(group)?;
             Ok(server)
@@ -116,23 +116,23 @@ impl Server {
         Ok(std::fs::metadata(&self.path)?.permissions().mode() & 0o777)
     }
 
-    /// What to wait for, for [`Self::turn`].
+    /// Events to poll for, for [`Self::turn`].
     pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
         let room = self.connections.iter().any(Option::is_none);
-        self.hears_door = may_ask && room;
-        let door = if self.hears_door { PollFlags::IN } else { PollFlags::empty() };
-        let mut interests = vec![(self.listener.as_fd(), door)];
+        self.polls_listener = may_ask && room;
+        let listener = if self.polls_listener { PollFlags::IN } else { PollFlags::empty() };
+        let mut interests = vec![(self.listener.as_fd(), listener)];
         interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
         interests
     }
 
-    /// When it wants a turn although nothing happens.
+    /// When a turn is due without an event.
     pub fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
         let patience = self.connections.iter().flatten().filter_map(Connection::deadline_ns).min();
         let budget = self.budget.next_ns(now_ns);
         let waiting = self.connections.iter().flatten().any(Connection::wants_something).then_some(now_ns);
-        // Who has to wait for the budget does not wake anybody before.
+        // A connection that waits for the budget causes no wake-up before.
         budget.or(waiting).into_iter().chain(patience).min()
     }
 
@@ -140,8 +140,8 @@ impl Server {
     /// the clients ask, each of which gets one answer.
     pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<Asked> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
-        // The first is the door's, which is looked at in its turn, unless it was listened to and nobody is there.
-        let is_quiet = self.hears_door && happened.first().is_some_and(|flags| !flags.intersects(PollFlags::IN));
+        // The first belongs to the listener, which is served in its turn, unless it was polled and no client connects.
+        let is_quiet = self.polls_listener && happened.first().is_some_and(|flags| !flags.intersects(PollFlags::IN));
         let mut said = happened.iter().skip(1);
         for place in &mut self.connections {
             let Some(connection) = place else { continue };
@@ -150,7 +150,7 @@ impl Server {
                 if flags.intersects(PollFlags::OUT) {
                     connection.send(now_ns)?;
                 }
-                // While the budget was used up nobody was listened to; now everybody is, before one of them takes it all.
+                // With the budget used up no connection was polled; now all are served, before one of them uses it up.
                 if flags.intersects(PollFlags::IN) || (may_ask && connection.may_ask()) {
                     connection.receive()?;
                 }
@@ -166,7 +166,7 @@ impl Server {
         self.serve(now_ns, is_quiet)
     }
 
-    /// Serves the door and the clients in turn, as far as the budget goes; who is left is the first the next time.
+    /// Serves the listener and the clients in turn, as far as the budget goes; the first one that is left begins the next time.
     fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<Asked> {
         const DOOR: usize = CLIENTS_MAX;
         const PLACES: usize = CLIENTS_MAX + 1;
@@ -211,7 +211,7 @@ impl Server {
     /// Lets one client in, if one waits and there is room; whether one waited.
     fn accept(&mut self, now_ns: u64) -> bool {
         let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
-        // Whoever could connect was let in by the mode of the socket.
+        // The mode of the socket decides about the right to connect.
         let Ok((stream, _)) = self.listener.accept() else { return false };
         let peer = peer_of(&stream).ok().filter(|peer| self.has_room_for(*peer));
         if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
@@ -245,13 +245,13 @@ impl Server {
         }
     }
 
-    /// Whether anybody wants to be told what happens.
+    /// Whether a client is subscribed to events.
     #[must_use]
     pub fn is_monitored(&self) -> bool {
         self.connections.iter().flatten().any(|one| one.monitors)
     }
 
-    /// Tells everybody who wants to be told; one that does not read is dropped.
+    /// Sends an event to all subscribers; one that does not read is dropped.
     pub fn tell(&mut self, reply: &Reply, now_ns: u64) {
         let reply = Reply { continues: Some(true), ..reply.clone() };
         for place in &mut self.connections {

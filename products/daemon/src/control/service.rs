@@ -1,4 +1,4 @@
-//! From calls to what is asked, and from answers to replies.
+//! Calls as requests to the daemon, and answers as replies.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,22 +12,22 @@ pub enum Ask {
     GetStatus,
     /// The settings, or one of them, with the reasons.
     Explain(Option<String>),
-    /// To be told what happens.
+    /// To subscribe to events.
     Monitor,
     /// To read the configuration again.
     Reload,
-    /// To put everything back.
+    /// To restore everything.
     Reset,
 }
 
-/// Why an ask is not granted.
+/// Why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// It takes root.
     NotAllowed(String),
     /// The configuration cannot be used.
     BadConfig(String),
-    /// Something could not be put back.
+    /// Something could not be restored.
     CannotRestore(String),
     /// There is no such setting.
     NoSuchSetting(String),
@@ -77,7 +77,7 @@ fn error(interface: &str, name: &str, parameters: &[(&str, String)]) -> Reply {
     Reply { error: Some(format!("{interface}.{name}")), parameters: Some(parameters), ..Reply::default() }
 }
 
-/// What a call asks of the daemon; a reply when nobody has to be asked.
+/// The request of a call to the daemon; a reply where the daemon is not needed.
 pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
     let of_service = |name: &str, key: &str, value: &str| error(SERVICE, name, &[(key, value.to_owned())]);
     let Some((interface, method)) = call.method.rsplit_once('.') else {

@@ -19,7 +19,7 @@ fn second(reads_per_s: f64, read_ms: f64, write_bytes_per_s: f64) -> Interval {
 }
 
 fn under(engines: Option<&str>) -> BTreeMap<String, Under> {
-    let under = engines.map_or(Under::Nobody, |engines| Under::Engines(engines.to_owned()));
+    let under = engines.map_or(Under::NoEngine, |engines| Under::Engines(engines.to_owned()));
     BTreeMap::from([("sda".to_owned(), under)])
 }
 
@@ -50,7 +50,7 @@ fn nothing_is_said_before_enough_was_seen() {
 
 #[test]
 fn like_is_compared_with_like() {
-    // Beside writes of another order nothing was ever seen without.
+    // With writes of another order there is no baseline.
     let other = saved(&[(None, 10.0, 4e6), (Some("smartio"), 2.0, 64e6)], 20);
     assert_eq!((other[0].reads_compared, other[0].read_delay_us), (0, None));
     // Reads alone are a pattern of their own.
