@@ -55,6 +55,11 @@ impl HeldEntry {
         self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
+    /// Whether the group or process is still there.
+    pub(crate) fn is_there(&self) -> bool {
+        HeldFile::at(&self.file).is_some_and(|held| held.identity() == Some(self.of))
+    }
+
     /// Whether it is of a process, not of a control group.
     pub(crate) fn is_of_a_process(&self) -> bool {
         matches!(self.of, Identity::StartTicks(_))

@@ -7,6 +7,7 @@
 //! `journal/file.rs` has the format of the file.
 
 pub(crate) mod file;
+mod setting_text;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,24 +104,6 @@ impl Entry {
     /// Whether the first value stands again.
     fn is_back(&self) -> bool {
         self.ours.as_ref() == Some(&self.original)
-    }
-}
-
-/// The text form of a setting, as in [`Knob`].
-mod setting_text {
-    use super::{Knob, QueueSetting};
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(setting: &QueueSetting, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(setting)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<QueueSetting, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        match format!("queue/any/{text}").parse() {
-            Ok(Knob::Queue { setting, .. }) => Ok(setting),
-            _ => Err(D::Error::custom(format!("'{text}' is no setting of a queue"))),
-        }
     }
 }
 

@@ -40,10 +40,11 @@ pub(crate) fn perform(
     let Some(journal) = journal else {
         return Ok(if group.is_gone() { Outcome::Gone } else { Outcome::Planned { from: None, to: None } });
     };
+    forget_gone(journal, paths);
     match once {
         // What was protected or frozen may have left the group.
-        Once::Unprotect { .. } => oom::unprotect(journal, &group),
-        Once::Thaw { .. } => freezer::thaw(journal, &group),
+        Once::Unprotect { .. } => oom::unprotect(journal, &group).map(|outcome| or_gone(outcome, &group)),
+        Once::Thaw { .. } => freezer::thaw(journal, &group).map(|outcome| or_gone(outcome, &group)),
         _ if group.is_gone() => Ok(Outcome::Gone),
         Once::Protect { .. } => oom::protect(journal, &group),
         Once::Freeze { .. } => freezer::freeze(journal, &group),
@@ -60,6 +61,17 @@ pub(crate) fn perform(
         Once::PageOut { ranges, .. } => paging::page(&group, ranges, Paging::Out),
         Once::PageIn { ranges, .. } => paging::page(&group, ranges, Paging::In),
     }
+}
+
+/// Forgets groups that are gone, which need no undo. Processes that have ended are known as long as their group has others:
+/// these may have inherited from them.
+fn forget_gone(journal: &mut Journal, paths: &Paths) {
+    let has_heirs = |group: &str| Group::find(paths, group).is_ok_and(|group| !group.pids().is_empty());
+    journal.held().retain(|entry| entry.is_there() || (entry.is_of_a_process() && has_heirs(&entry.group)));
+}
+
+fn or_gone(outcome: Outcome, group: &Group<'_>) -> Outcome {
+    if outcome == Outcome::Unchanged && group.is_gone() { Outcome::Gone } else { outcome }
 }
 
 /// When [`advance`] has something to do at the latest, CLOCK_MONOTONIC.

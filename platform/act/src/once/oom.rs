@@ -4,7 +4,7 @@
 //! protection ends, a process of the group that has the value and was not there before gets the first value of its parent.
 //! A process that was given another value externally is left.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brisk_core::outcome::Outcome;
 
@@ -102,9 +102,9 @@ pub(crate) fn heirs(known: &[HeldEntry], paths: &Paths) -> Vec<HeldEntry> {
 }
 
 /// The same file of the processes that made this one, nearest first.
-fn ancestors(paths: &Paths, of: &PathBuf) -> Vec<PathBuf> {
+fn ancestors(paths: &Paths, of: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
-    let mut next = of.clone();
+    let mut next = of.to_owned();
     while let Some(parent) = next.parent().and_then(groups::parent_of).filter(|parent| *parent > 1) {
         next = file(paths, parent);
         if found.contains(&next) {

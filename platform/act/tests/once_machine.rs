@@ -1,0 +1,271 @@
+//! Actions that happen once, on this machine's kernel: control groups and processes of its own. Needs root.
+
+mod apps;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use apps::{App, Hierarchy, Process};
+use brisk_act::{Actuator, Paths, restore_leftovers};
+use brisk_core::action::{AddressRange, Once};
+use brisk_core::outcome::Outcome;
+
+/// Tells a child which group it is to freeze, and where the journals are.
+const GROUP: &str = "BRISK_ACT_TEST_GROUP";
+const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
+
+/// Counts in the length of its third file.
+const COUNTS: &str = "echo here; while :; do echo; done >&3";
+
+fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
+    actuator.perform(once, 0).outcome
+}
+
+#[test]
+fn a_frozen_app_stands_still_until_it_is_thawed() {
+    for hierarchy in [Hierarchy::Unified, Hierarchy::Freezer] {
+        let Some(app) = App::new(hierarchy) else { continue };
+        let _process = app.run(COUNTS);
+        app.counts_on();
+        let mut actuator = app.actuator();
+        assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Done);
+        app.is_frozen(hierarchy);
+        assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Unchanged);
+        assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.name.clone() }), Outcome::Done);
+        app.counts_on();
+        assert_eq!(app.journals(), 0);
+    }
+}
+
+#[test]
+#[ignore = "is killed by another test"]
+fn child_that_freezes_a_group_and_waits() {
+    let (Ok(group), Some(journal)) = (std::env::var(GROUP), std::env::var_os(JOURNALS)) else { return };
+    let paths = Paths { journal: journal.into(), ..Paths::default() };
+    let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
+    assert_eq!(outcome(&mut actuator, &Once::Freeze { group }), Outcome::Done);
+    println!("frozen");
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+#[test]
+fn what_a_process_froze_that_was_killed_is_thawed_by_the_next_one() {
+    for hierarchy in [Hierarchy::Unified, Hierarchy::Freezer] {
+        let Some(app) = App::new(hierarchy) else { continue };
+        let _process = app.run(COUNTS);
+        let mut owner = Command::new(std::env::current_exe().expect("this program"));
+        owner.args(["--exact", "child_that_freezes_a_group_and_waits", "--ignored", "--nocapture"]);
+        let mut owner = Process::start(owner.envs([(GROUP, Path::new(&app.name)), (JOURNALS, &app.paths().journal)]));
+        owner.wait_for("frozen");
+        app.is_frozen(hierarchy);
+        // A live owner keeps its changes.
+        assert_eq!(restore_leftovers(&app.paths()).expect("nothing to undo"), []);
+        owner.child.kill().expect("killed");
+        assert_eq!(owner.ended_by(), Some(libc::SIGKILL));
+        app.is_frozen(hierarchy);
+        let reports = restore_leftovers(&app.paths()).expect("thawed");
+        assert_eq!(reports[0].1.restored[0].0, app.name);
+        app.counts_on();
+        assert_eq!(app.journals(), 0);
+    }
+}
+
+#[test]
+fn an_app_that_ends_in_time_is_not_killed() {
+    for (hierarchy, is_frozen) in [
+        (Hierarchy::Unified, false),
+        (Hierarchy::Unified, true),
+        (Hierarchy::Freezer, true),
+        (Hierarchy::Memory, false),
+    ] {
+        let Some(app) = App::new(hierarchy) else { continue };
+        let mut process = app.run("trap 'exit 7' TERM; echo here; while :; do read line; done");
+        let mut actuator = app.actuator();
+        if is_frozen {
+            assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Done);
+            app.is_frozen(hierarchy);
+        }
+        assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
+        assert_eq!(actuator.next_ns(), Some(5_000_000_000));
+        assert_eq!(process.child.wait().expect("a child").code(), Some(7), "{hierarchy:?}");
+        let ended = actuator.advance(4_999_999_999);
+        assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Gone]);
+        assert_eq!((ended[0].once.clone(), actuator.next_ns(), app.journals()), (app.end(), None, 0));
+    }
+}
+
+#[test]
+fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
+    for hierarchy in [Hierarchy::Unified, Hierarchy::Freezer, Hierarchy::Memory] {
+        let Some(app) = App::new(hierarchy) else { continue };
+        // Its child ignores the signal as well.
+        let mut process = app.run("trap '' TERM; sh -c 'echo here; exec cat' <&0 & cat");
+        let mut actuator = app.actuator();
+        assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
+        assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Unchanged);
+        if hierarchy == Hierarchy::Freezer {
+            // Frozen externally: a killed process of version 1 ends when it leaves the freezer.
+            fs::write(app.group.join("freezer.state"), "FROZEN").expect("frozen");
+            app.wait_until("freezer.state", "FROZEN");
+        }
+        assert_eq!(actuator.advance(4_999_999_999), []);
+        assert!(process.child.try_wait().expect("a child").is_none());
+        let ended = actuator.advance(5_000_000_000);
+        assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
+        assert_eq!(process.ended_by(), Some(libc::SIGKILL), "{hierarchy:?}");
+        while !fs::read_to_string(app.group.join("cgroup.procs")).expect("the group").is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!((actuator.next_ns(), app.journals()), (None, 0));
+    }
+}
+
+#[test]
+fn an_app_that_came_under_the_name_of_one_that_ended_is_left() {
+    let Some(app) = App::new(Hierarchy::Unified) else { return };
+    let mut first = app.run("trap '' TERM; echo here; exec cat");
+    let mut actuator = app.actuator();
+    assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
+    first.child.kill().expect("killed");
+    assert_eq!(first.ended_by(), Some(libc::SIGKILL));
+    while fs::remove_dir(&app.group).is_err() {
+        std::thread::yield_now();
+    }
+    fs::create_dir(&app.group).expect("the group anew");
+    let mut second = app.run(COUNTS);
+    assert_eq!(actuator.advance(u64::MAX)[0].outcome, Outcome::Gone);
+    app.counts_on();
+    assert!(second.child.try_wait().expect("a child").is_none());
+}
+
+#[test]
+#[ignore = "is put into a group by another test"]
+fn child_with_memory() {
+    const SIZE_BYTES: usize = 16 << 20;
+    let byte_at = |place: usize| (place / 16 * 7) as u8;
+    if std::env::var_os(GROUP).is_none() {
+        return;
+    }
+    let memory: Vec<u8> = (0..SIZE_BYTES).map(byte_at).collect();
+    println!("at {:p}", memory.as_ptr());
+    let _ = std::io::stdin().read_line(&mut String::new());
+    assert!(memory.iter().enumerate().all(|(place, byte)| *byte == byte_at(place)));
+    println!("whole");
+}
+
+/// A process with 16 MiB of memory in the group of an app, and its ranges of 1 MiB.
+fn with_memory(app: &App) -> (Process, Vec<AddressRange>) {
+    let me = std::env::current_exe().expect("this program");
+    let script =
+        format!("exec env {GROUP}=any {} --exact child_with_memory --ignored --nocapture", me.to_str().expect("UTF-8"));
+    let mut process = app.run(&format!("echo here; {script}"));
+    let line = process.wait_for("at 0x");
+    let start = line.trim().rsplit("0x").next().and_then(|hex| u64::from_str_radix(hex, 16).ok()).expect("an address");
+    let start = start.next_multiple_of(1 << 20);
+    let range =
+        |place: u64| AddressRange { pid: process.child.id(), start: start + (place << 20), size_bytes: 1 << 20 };
+    let ranges = (0..15).map(range).collect();
+    (process, ranges)
+}
+
+#[test]
+fn ranges_are_paged_out_and_in_and_only_those_of_the_group() {
+    let Some(app) = App::new(Hierarchy::Memory) else { return };
+    let mut actuator = app.actuator();
+    let (mut process, mut ranges) = with_memory(&app);
+    // Not mapped: passed over.
+    ranges.insert(3, AddressRange { start: 4096, ..ranges[0] });
+    let group = || app.name.clone();
+    let out = |ranges: &[AddressRange]| Once::PageOut { group: group(), ranges: ranges.to_vec() };
+    let pages_in = |ranges: &[AddressRange]| Once::PageIn { group: group(), ranges: ranges.to_vec() };
+    let swapped_kib = || -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", process.child.id())).expect("status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmSwap:")).expect("VmSwap");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    };
+    assert_eq!(outcome(&mut actuator, &out(&ranges)), Outcome::Done);
+    if fs::read_to_string("/proc/swaps").expect("swaps").lines().count() > 1 {
+        assert!(swapped_kib() >= 14 << 10, "{} KiB", swapped_kib());
+    } else {
+        eprintln!("there is no swap: what was paged out cannot be seen");
+    }
+    assert_eq!(outcome(&mut actuator, &pages_in(&ranges)), Outcome::Done);
+    let Outcome::Refused { why } = outcome(&mut actuator, &out(&ranges[3..4])) else { panic!("it is not mapped") };
+    assert!(why.contains("none of 1 ranges"), "{why}");
+    // Of this process, which is not in the group.
+    let mine = [AddressRange { pid: std::process::id(), ..ranges[0] }];
+    let Outcome::Refused { why } = outcome(&mut actuator, &out(&mine)) else { panic!("it is not in the group") };
+    assert!(why.contains("not in"), "{why}");
+
+    process.to_it = None;
+    process.wait_for("whole");
+    assert!(process.child.wait().expect("a child").success());
+    assert_eq!(outcome(&mut actuator, &out(&ranges)), Outcome::Gone);
+}
+
+#[test]
+fn memory_is_reclaimed_and_the_page_cache_is_freed_without_the_rest() {
+    let Some(app) = App::new(Hierarchy::Memory) else { return };
+    let (_process, ranges) = with_memory(&app);
+    let file = app.dir.path().join("file");
+    fs::write(&file, vec![7; 24 << 20]).expect("a file");
+    fs::File::open(&file).and_then(|file| file.sync_all()).expect("on disk");
+    let read_it = || {
+        // Out of this process's memory, and into the group's.
+        let all = fs::File::open(&file).expect("a file");
+        rustix::fs::fadvise(&all, 0, None, rustix::fs::Advice::DontNeed).expect("a regular file");
+        app.run(&format!("cat '{}' >/dev/null; echo here", file.display()));
+    };
+    let stat_kib = |key: &str| -> u64 {
+        let text = fs::read_to_string(app.group.join("memory.stat")).expect("memory.stat");
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')).expect("a line");
+        line.parse::<u64>().expect("a number") >> 10
+    };
+    let limit = || fs::read_to_string(app.group.join("memory.limit_in_bytes")).expect("a limit");
+    let swappiness = || fs::read_to_string(app.group.join("memory.swappiness")).expect("a swappiness");
+    let before = (limit(), swappiness());
+    let mut actuator = app.actuator();
+    let drop_cache = Once::DropPageCache { group: app.name.clone() };
+
+    read_it();
+    let (cache_kib, anonymous_kib) = (stat_kib("total_cache"), stat_kib("total_rss"));
+    assert!(cache_kib >= 20 << 10 && anonymous_kib >= 15 << 10, "{cache_kib} {anonymous_kib}");
+    assert_eq!(outcome(&mut actuator, &drop_cache), Outcome::Done);
+    assert!(stat_kib("total_cache") < cache_kib / 4, "{} of {cache_kib}", stat_kib("total_cache"));
+    assert!(stat_kib("total_rss") + 1024 >= anonymous_kib, "{} of {anonymous_kib}", stat_kib("total_rss"));
+    let resident = fs::read_to_string(format!("/proc/{}/statm", ranges[0].pid)).expect("statm");
+    let pages: u64 = resident.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("pages");
+    assert!(pages * 4 >= 15 << 10, "{pages} pages");
+
+    read_it();
+    let cache_kib = stat_kib("total_cache");
+    assert_eq!(outcome(&mut actuator, &Once::Reclaim { group: app.name.clone(), size_bytes: 8 << 20 }), Outcome::Done);
+    let freed_kib = cache_kib.saturating_sub(stat_kib("total_cache"));
+    assert!((6 << 10..20 << 10).contains(&freed_kib), "{freed_kib} of {cache_kib}");
+    // More than there is.
+    let Outcome::Refused { why } =
+        outcome(&mut actuator, &Once::Reclaim { group: app.name.clone(), size_bytes: 1 << 30 })
+    else {
+        panic!("a process has memory that cannot be reclaimed")
+    };
+    assert!(why.contains("of 1048576 KiB of app-once"), "{why}");
+    assert_eq!(((limit(), swappiness()), app.journals()), (before, 0));
+}
+
+#[test]
+fn a_protection_that_the_kernel_refuses_leaves_no_trace() {
+    let Some(app) = App::new(Hierarchy::Unified) else { return };
+    let process = app.run("echo 300 >/proc/$$/oom_score_adj; echo here; exec cat");
+    let adj = || fs::read_to_string(format!("/proc/{}/oom_score_adj", process.child.id())).expect("a process");
+    let mut actuator = app.actuator();
+    match outcome(&mut actuator, &Once::Protect { group: app.name.clone() }) {
+        Outcome::Done => {
+            assert_eq!((adj().trim(), app.journals()), ("-900", 1));
+            assert_eq!(outcome(&mut actuator, &Once::Unprotect { group: app.name.clone() }), Outcome::Done);
+        }
+        Outcome::Refused { why } => assert!(why.contains("CAP_SYS_RESOURCE"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((adj().trim(), app.journals()), ("300", 0));
+}

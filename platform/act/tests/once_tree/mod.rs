@@ -1,0 +1,171 @@
+//! A tree of plain files that stands for control groups of both versions and /proc.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use brisk_act::{Actuator, Paths};
+use brisk_core::action::{AddressRange, Once};
+use brisk_core::outcome::Outcome;
+
+use crate::journal_lines::of_a_dead_owner;
+
+pub(crate) const APP: &str = "app-a-1.scope";
+pub(crate) const OLD: &str = "app-old-1.scope";
+pub(crate) const SESSION: &str = "session-50";
+
+/// Version 2 has `APP` with the memory controller; version 1 has `OLD` in the freezer and the memory hierarchy.
+pub(crate) struct Machine {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) paths: Paths,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let at = |name: &str| dir.path().join(name);
+        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
+        let machine = Self { paths, dir };
+        let mount = |kind: &str, name: &str, options: &str| {
+            format!("{kind} {} {kind} rw,{options} 0 0\n", machine.path(name).display())
+        };
+        let mounts = [
+            mount("cgroup2", "two", "relatime"),
+            mount("cgroup", "freezer", "freezer"),
+            mount("cgroup", "memory", "memory"),
+        ];
+        machine.put("proc/self/mounts", &mounts.concat());
+        for (file, text) in [
+            ("cgroup.procs", "41\n42\n"),
+            ("cgroup.freeze", "0\n"),
+            ("memory.reclaim", ""),
+            ("memory.current", "9000000\n"),
+            ("memory.stat", "anon 5000000\nfile 4096000\nshmem 1024000\n"),
+            ("inner/cgroup.procs", "43\n"),
+        ] {
+            machine.put(&format!("two/user/{APP}/{file}"), text);
+        }
+        machine.put(&format!("freezer/{OLD}/freezer.state"), "THAWED\n");
+        for (file, text) in [
+            ("cgroup.procs", "44\n"),
+            ("memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory.usage_in_bytes", "8000000\n"),
+            ("memory.stat", "total_cache 4096000\ntotal_shmem 0\n"),
+            ("memory.swappiness", "60\n"),
+            ("inner/memory.swappiness", "40\n"),
+            ("memory.force_empty", ""),
+        ] {
+            machine.put(&format!("memory/{OLD}/{file}"), text);
+        }
+        for (pid, parent, adj) in [(41, 1, 300), (42, 41, 0), (43, 41, -900), (44, 1, 0), (50, 1, 0)] {
+            machine.process(pid, parent, adj);
+        }
+        machine
+    }
+
+    /// A process that started at the tick of its number.
+    pub(crate) fn process(&self, pid: u32, parent: u32, adj: i32) {
+        let stat = format!("{pid} (a b) S {parent} 1 {pid} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 0\n");
+        self.put(&format!("proc/{pid}/stat"), &stat);
+        self.put(&format!("proc/{pid}/oom_score_adj"), &format!("{adj}\n"));
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("fixture");
+        fs::write(path, text).expect("fixture");
+    }
+
+    pub(crate) fn get(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("fixture").trim().to_owned()
+    }
+
+    pub(crate) fn app(&self, file: &str) -> String {
+        self.get(&format!("two/user/{APP}/{file}"))
+    }
+
+    pub(crate) fn adj(&self, pid: u32) -> String {
+        self.get(&format!("proc/{pid}/oom_score_adj"))
+    }
+
+    pub(crate) fn actuator(&self, dry_run: bool) -> Actuator {
+        Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
+    }
+
+    pub(crate) fn journals(&self) -> Vec<PathBuf> {
+        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    }
+
+    /// Makes the journal that of a process that was killed.
+    pub(crate) fn crash(&self, actuator: Actuator, change: impl Fn(&str) -> String) {
+        std::mem::forget(actuator);
+        let journals = self.journals();
+        let [file] = journals.as_slice() else { panic!("one journal, not {journals:?}") };
+        let text = of_a_dead_owner(&fs::read_to_string(file).expect("a journal"));
+        fs::write(file, change(&text)).expect("a journal");
+    }
+
+    /// All files with their contents.
+    pub(crate) fn all(&self) -> BTreeMap<PathBuf, String> {
+        let (mut found, mut to_look) = (BTreeMap::new(), vec![self.dir.path().to_owned()]);
+        while let Some(dir) = to_look.pop() {
+            for path in fs::read_dir(dir).expect("fixture").flatten().map(|entry| entry.path()) {
+                if path.is_dir() {
+                    to_look.push(path);
+                } else {
+                    let text = fs::read_to_string(&path).expect("fixture");
+                    found.insert(path, text);
+                }
+            }
+        }
+        found
+    }
+}
+
+pub(crate) fn freeze(group: &str) -> Once {
+    Once::Freeze { group: group.to_owned() }
+}
+
+pub(crate) fn thaw(group: &str) -> Once {
+    freeze(group).undo().expect("a thaw")
+}
+
+pub(crate) fn protect(group: &str) -> Once {
+    Once::Protect { group: group.to_owned() }
+}
+
+pub(crate) fn unprotect(group: &str) -> Once {
+    protect(group).undo().expect("an end")
+}
+
+/// Each action once.
+pub(crate) fn all_on(group: &str) -> Vec<Once> {
+    let ranges = vec![AddressRange { pid: 41, start: 4096, size_bytes: 4096 }];
+    let of = str::to_owned;
+    vec![
+        thaw(group),
+        protect(group),
+        unprotect(group),
+        freeze(group),
+        Once::EndApp { group: of(group), grace_ms: 1 },
+        Once::DropPageCache { group: of(group) },
+        Once::Reclaim { group: of(group), size_bytes: 1 << 20 },
+        Once::PageOut { group: of(group), ranges: ranges.clone() },
+        Once::PageIn { group: of(group), ranges },
+    ]
+}
+
+pub(crate) fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
+    let performed = actuator.perform(once, 0);
+    assert_eq!(performed.once, *once);
+    performed.outcome
+}
+
+pub(crate) fn why(outcome: Outcome) -> String {
+    let Outcome::Refused { why } = outcome else { panic!("{outcome:?}") };
+    why
+}
