@@ -10,10 +10,10 @@ mod judge;
 mod probe;
 mod view;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use brisk_command::print;
 use brisk_sense::Sense;
 
 use facts::Facts;
@@ -48,11 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let width = if terminal { view::terminal_width() } else { None };
         view::terminal(&facts, &findings, state, terminal && !plain, width)
     };
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever closed the pipe has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        outcome => outcome.context("cannot print the findings")?,
-    }
+    print(&text)?;
     Ok(ExitCode::from(match state {
         State::Ok => 0,
         State::Degraded => 1,

@@ -1,32 +1,25 @@
-//! `brisk`: wiring of the command. Each subcommand has its file.
+//! `brisk`: wiring of the command. Each subcommand has its file; those of the laboratory are handed over to `brisk-lab`.
 
 mod bench;
 mod config;
-mod display;
 mod doctor;
 mod explain;
 mod generate;
-mod kernel;
 mod lab;
-mod latency;
-mod launch;
 mod monitor;
-mod on_phone;
 mod profile;
-mod prove;
 mod replay;
 mod report;
 mod reset;
 mod status;
 mod study;
-mod suite;
 mod top;
 mod tune;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use brisk_command::exit_code;
+pub(crate) use brisk_command::print;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
@@ -46,23 +39,13 @@ enum Command {
     /// Run a study on a device: slowdown, concurrency, schedulers, footprint, frontier
     Study(study::Args),
     /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
-    Profile(profile::Args),
+    Profile(brisk_command::profile::Args),
     /// Measure once what the daemon should know of each device: at installation, and when a device is new
     Tune(tune::Args),
-    /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
-    Launch(launch::Args),
-    /// Measure how long an app takes to answer keys, clicks and scrolling
-    Latency(latency::Args),
-    /// Measure real apps on an emulated phone: the suite, and what other storage could ever give
-    Suite(suite::Args),
-    /// Prove what brisk changes: the same launches with the daemon and without, interleaved
-    Prove(prove::Args),
+    #[command(flatten)]
+    Lab(brisk_command::lab::Command),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
-    /// Make, list, change and remove emulated flash devices
-    Lab(lab::Args),
-    /// Compare I/O schedulers of Linux on emulated flash in a virtual machine, with figures that repeat anywhere
-    Kernel(kernel::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
@@ -92,13 +75,8 @@ fn main() -> ExitCode {
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Tune(args) => tune::run(&args),
-        Command::Launch(args) => launch::run(&args),
-        Command::Latency(args) => latency::run(&args),
-        Command::Suite(args) => suite::run(&args),
-        Command::Prove(args) => prove::run(&args),
+        Command::Lab(_) => lab::hand_over(),
         Command::Report(args) => report::run(&args),
-        Command::Lab(args) => lab::run(&args),
-        Command::Kernel(args) => kernel::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
@@ -109,19 +87,5 @@ fn main() -> ExitCode {
         Command::Man(args) => generate::man(&args, Cli::command()),
         Command::Completions(args) => generate::completions(&args, Cli::command()),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("brisk: {error:#}");
-        ExitCode::from(2)
-    })
-}
-
-/// Prints at once; that nobody reads any more is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
-    }
+    exit_code(outcome)
 }

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
+use brisk_command::session::Session;
+use brisk_command::size;
 use brisk_results::{ConcurrencyParameter, Direction, Document, Pattern};
 use brisk_smartio::Concurrency;
 use clap::Subcommand;
 
 use self::kept::Keep;
-use crate::bench::session::Session;
-use crate::bench::{Shared, place, size};
+use crate::bench::{Shared, place};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -48,9 +48,6 @@ enum Study {
     Footprint(FootprintArgs),
     /// Which settings serve reads soonest beside writes, found by search (root; settings are put back; about three minutes)
     Frontier(frontier::Args),
-    /// Run streams for another brisk (started by `prove`)
-    #[command(hide = true)]
-    Crew,
 }
 
 /// What all studies take.
@@ -194,10 +191,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Schedulers(args) => run_schedulers(args),
         Study::Footprint(args) => run_footprint(args),
         Study::Frontier(args) => frontier::run(args),
-        Study::Crew => {
-            brisk_bench::crew::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
-            Ok(ExitCode::SUCCESS)
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
+use brisk_command::session::Session;
 use brisk_core::decision::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
@@ -15,7 +16,6 @@ use brisk_daemon::{devices, profiles};
 use brisk_sense::Sense;
 use serde::Serialize;
 
-use crate::bench::session::Session;
 use crate::status::Socket;
 use crate::study;
 

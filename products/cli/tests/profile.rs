@@ -2,6 +2,7 @@
 //! engine that uses the profile, on a device at work.
 
 #[allow(dead_code, reason = "other tests use more of it")]
+#[path = "../../lab/tests/lab_guard/mod.rs"]
 mod lab_guard;
 
 use std::os::fd::AsFd as _;

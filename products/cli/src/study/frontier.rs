@@ -4,14 +4,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use brisk_bench::study::frontier;
+use brisk_command::session::Session;
+use brisk_command::size;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_results::{Document, FrontierPoint, FrontierReport};
 use brisk_smartio::{Evidence, Profile, Setup};
 
 use super::kept::Keep;
 use super::{Degrees, Every};
-use crate::bench::session::Session;
-use crate::bench::size;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -4,14 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use brisk_command::output::replace;
+use brisk_command::session::Session;
 use brisk_core::decision::Device;
 use brisk_daemon::config::Devices;
 use brisk_daemon::{devices, profiles};
 use brisk_results::Header;
 use brisk_smartio::{Profile, shipped};
-
-use crate::bench::output::replace;
-use crate::bench::session::Session;
 
 const UNNAMED: &str = "the device has no name of its own: give it one with --model, the same as `brisk status` shows";
 
