@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Be done after so many seconds; the first round of all loads always completes
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     budget: Option<u64>,
-    /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or what is free]
+    /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or the free space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
     /// Write no more than about so much, since flash wears; preparing the file and the first round of all loads always

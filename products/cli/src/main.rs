@@ -32,7 +32,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what this machine offers and lacks for each part of brisk, with reason and remedy
+    /// Check what this machine offers and lacks for each part of brisk, with reason and remedy
     Doctor(doctor::Args),
     /// Measure the storage under a path (StoreBench)
     Bench(bench::Args),
@@ -40,7 +40,7 @@ enum Command {
     Study(study::Args),
     /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
     Profile(brisk_command::profile::Args),
-    /// Measure once what the daemon should know of each device: at installation, and when a device is new
+    /// Measure once the figures that the daemon uses for each device: at installation, and when a device is new
     Tune(tune::Args),
     #[command(flatten)]
     Lab(brisk_command::lab::Command),
@@ -58,7 +58,7 @@ enum Command {
     Replay(replay::Args),
     /// Put every setting back to what it was before brisk
     Reset(reset::Args),
-    /// Look the daemon's configuration over, show it, have it read again
+    /// Check the daemon's configuration, show it, reload it
     Config(config::Args),
     /// Write the man pages into a directory
     #[command(hide = true)]

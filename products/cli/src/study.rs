@@ -42,11 +42,11 @@ enum Study {
     Slowdown(SlowdownArgs),
     /// How many streams at once serve best, for each kind of load
     Concurrency(ConcurrencyArgs),
-    /// What each I/O scheduler of this kernel makes of mixes of reads and writes (root; settings are put back)
+    /// Throughput and latency of each I/O scheduler of this kernel under mixed load (root; settings are restored)
     Schedulers(SchedulersArgs),
     /// How random writes fare as the range of their addresses grows (writes about 25G; 0.5G quick, 55G paper)
     Footprint(FootprintArgs),
-    /// Which settings serve reads soonest beside writes, found by search (root; settings are put back; about three minutes)
+    /// Which settings give the lowest read latency under mixed load, found by search (root; settings are restored; about three minutes)
     Frontier(frontier::Args),
 }
 
@@ -178,7 +178,7 @@ impl Every {
 
 const MIB: u64 = 1 << 20;
 
-/// What was kept of a model of device in the directory of profiles; `None` when nothing was.
+/// The profile that was kept for a model of device; `None` when there is none.
 pub(crate) fn kept(profiles: &Path, model: &str) -> anyhow::Result<Option<brisk_smartio::Profile>> {
     kept::load(&profiles.join(brisk_smartio::NAME).join(brisk_smartio::file_name(model)))
 }

@@ -13,11 +13,11 @@ pub mod suite;
 /// A subcommand of the laboratory.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
+    /// Launch an app and measure it from outside: window, settled screen, work done, and a split of the time by cause
     Launch(launch::Args),
-    /// Measure how long an app takes to answer keys, clicks and scrolling
+    /// Measure how long an app takes to respond to keys, clicks and scrolling
     Latency(latency::Args),
-    /// Measure real apps on an emulated phone: the suite, and what other storage could ever give
+    /// Measure real apps on an emulated phone: the suite, and the most that faster storage could gain
     Suite(suite::Args),
     /// Prove what brisk changes: the same launches with the daemon and without, interleaved
     Prove(prove::Args),

@@ -46,7 +46,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes files and prints what is to be read. One that fails costs no other: the measurement took minutes.
+    /// Writes the files and prints the result. When one output fails the others are still written: the measurement took minutes.
     ///
     /// # Errors
     /// The first of all that failed; later ones are printed.
@@ -63,12 +63,12 @@ impl Outputs {
         first_of(files, printed)
     }
 
-    /// Writes the files alone: what there is so far.
+    /// Writes the files alone: the results so far.
     ///
     /// # Errors
     /// The first of all that failed; later ones are printed.
     pub fn keep(&self, document: &Document) -> anyhow::Result<()> {
-        // JSON before all: everything else can be made of it.
+        // JSON first: everything else can be made of it.
         let mut done = Ok(());
         if let Some(file) = file_of(self.json.as_ref()) {
             done = json(document).and_then(|json| replace(file, json.as_bytes()));

@@ -21,13 +21,13 @@ Examples:
   brisk profile                                   # the device that holds your data, below 15 minutes
   brisk profile --device loop3 --destroy-data     # a device of the lab, or one that is not in use
   brisk profile --workloads mine.fio              # with workloads of your own besides
-  brisk profile --held-out                        # how well the profile chooses for workloads that it does not hold
+  brisk profile --held-out                        # how well the profile chooses for workloads that are not in it
   brisk profile --virtual galaxy-s5-emmc          # an emulated device in the kernel lab's virtual machine
 
 With --virtual nothing of this machine is measured or changed: time is that of the virtual machine, which counts \
 instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk kernel does, \
-and begins anew each time. A run that is stopped (Ctrl-C) is gone on with by the same command. Only root can set a device's scheduler; all settings \
-are put back. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
+and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only root can set a device's scheduler; all settings \
+are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk profile`.
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,7 @@ pub struct Args {
     /// time_s, rw, offset_bytes, size_bytes
     #[arg(long, value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
-    /// Measure workloads that no profile holds, and say how well the profile chooses for them; it stays as it is
+    /// Measure workloads that no profile holds, and report how well the profile chooses for them; the profile does not change
     #[arg(long)]
     pub held_out: bool,
     /// Queue depths to try
@@ -72,7 +72,7 @@ pub struct Args {
     /// Seconds of each workload under each setting, in each round
     #[arg(long, value_name = "SECONDS", default_value_t = 0.4, value_parser = cell)]
     pub cell: f64,
-    /// Rounds; more of them even out what else the machine does, and fewer than three say nothing of that
+    /// Rounds: more of them average out other load on the machine; fewer than three give no interval
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
     /// Minutes that all may take: rounds beyond the third are left out where they would take longer

@@ -27,7 +27,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Puts back what a killed measurement left changed, and takes over the signals.
+    /// Restores settings that a killed measurement left changed, and registers the signals.
     ///
     /// # Errors
     /// When signals cannot be watched.
@@ -80,7 +80,7 @@ impl Session {
         Sense::default()
     }
 
-    /// Set when the person wants it to end.
+    /// Set when a signal asked for the end.
     #[must_use]
     pub fn stop_flag(&self) -> &AtomicBool {
         &self.stop
@@ -92,7 +92,7 @@ impl Session {
         self.bar.set_message(doing.to_owned());
     }
 
-    /// Says something above the bar, also where there is none.
+    /// Prints a line above the bar, also where there is none.
     pub fn say(&self, words: &str) {
         self.bar.suspend(|| eprintln!("{words}"));
     }
@@ -107,11 +107,11 @@ impl Session {
     /// # Errors
     /// When an output cannot be written.
     pub fn finish(&self, mut document: Document, outputs: &Outputs) -> anyhow::Result<()> {
-        self.ask_the_lab(document.header_mut());
+        self.add_lab_status(document.header_mut());
         outputs.write(&document)
     }
 
-    /// Says that it was stopped, and gives the exit code for that.
+    /// Prints that it was stopped, and gives the exit code for that.
     #[must_use]
     pub fn was_stopped(&self) -> ExitCode {
         eprintln!("brisk: stopped; nothing is left behind");
@@ -132,7 +132,7 @@ impl Session {
         outcome
     }
 
-    /// Shows the result, or says that it was stopped.
+    /// Shows the result, or prints that it was stopped.
     ///
     /// # Errors
     /// The measurement's own, but for a stop, or of an output that cannot be written.
@@ -153,8 +153,8 @@ impl Session {
         ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())
     }
 
-    /// Adds what only the lab knows, when the device is one of its own.
-    fn ask_the_lab(&self, header: &mut Header) {
+    /// Adds preset and fidelity of an emulated device, which only its server knows.
+    fn add_lab_status(&self, header: &mut Header) {
         let Some(device) = &mut header.environment.device else { return };
         let Some(emulated) = Client::new(&self.run_dir).find(&device.name) else { return };
         let status = emulated.status().ok();

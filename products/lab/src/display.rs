@@ -11,7 +11,7 @@ use brisk_screen::{Screen, VirtualX, Wayland, X11};
 /// The same for the emulated phone.
 const PHONE_SIZE: (u16, u16) = (1280, 720);
 
-/// What is said to who asks for no screen where one is needed.
+/// The refusal of --no-screen where a screen is needed.
 const NEEDED: &str = "this needs a screen: leave --no-screen out";
 
 /// A screen that is open.

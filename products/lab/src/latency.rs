@@ -64,7 +64,7 @@ fn on_a_phone(args: &Args, script: Option<&Script>, app: &App) -> anyhow::Result
     let known = on_phone::known(&app.command)?;
     let session = begin()?;
     let mut display = display::of_phone(&args.watching.display)?;
-    // What has no screen is told now and not after the phone was built.
+    // A missing screen is an error now and not after the phone was built.
     display.needed()?;
     let Brought::Up(phone) = on_phone::bring(&args.phone, &session, &[known])? else {
         return Ok(session.was_stopped());

@@ -57,11 +57,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     show(args, &session, report, &display, &printed)
 }
 
-/// Leftovers ended, signals taken over.
+/// Begins a session without leftovers of killed runs.
 pub(crate) fn begin() -> anyhow::Result<Session> {
     let session = Session::begin()?;
     for name in scope::end_leftovers(&session.sense())? {
-        eprintln!("repaired: ended {name}, which a killed run had left");
+        eprintln!("repaired: ended {name}, a leftover of a killed run");
     }
     Ok(session)
 }

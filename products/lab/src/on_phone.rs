@@ -1,6 +1,6 @@
 //! An emulated phone for one measurement: chosen by options, brought up, and gone with it.
 //!
-//! What can be known beforehand (rights, preset, apps) is checked before minutes go into an image. A phone that was brought
+//! Rights, preset and apps are checked before minutes go into an image. A phone that was brought
 //! up here is taken down when its [`Phone`] goes, however the measurement ends; one that stood before stays.
 
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ use brisk_results::Header;
 
 use crate::lab::phone as lab_phone;
 
-/// Tells the head of a report what the lab knows of the flash; of a phone that stays, the lab is asked when the report is
-/// shown, as for other devices.
+/// Adds preset and fidelity of the flash to the head of a report; of a phone that stays up, the session does it when the
+/// report is shown, as for other devices.
 pub(crate) fn tell(choice: &Choice, header: &mut Header, phone: &Phone) -> anyhow::Result<()> {
     if choice.phone.is_some() {
         return Ok(());
@@ -41,7 +41,7 @@ pub(crate) fn leave(choice: &Choice, phone: Phone) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The phone that is wanted, with `apps`.
+/// Brings up the chosen phone with `apps`, or finds the one that is up.
 pub(crate) fn bring(choice: &Choice, session: &Session, apps: &[&brisk_phone::App]) -> anyhow::Result<Brought> {
     if let Some(id) = &choice.phone {
         let phone = Phones::new(session.run_dir()).find(Some(id))?;
@@ -95,7 +95,7 @@ impl Wanted<'_> {
             take_down: crate::lab::brisk_lab(&run_dir, &["down", "--force"])?,
             keep: false,
         };
-        // A wrong preset is told now and not after minutes of building.
+        // A wrong preset is an error now and not after minutes of building.
         phones.check_flash(&new)?;
         let images = lab_phone::images(self.cache_dir)?;
         let mut progress = |doing: &str| session.show(0.0, doing);

@@ -29,7 +29,7 @@ const MEMORY_BYTES: u64 = 512 << 20;
 const DEVICE_MIN_BYTES: u64 = 1 << 30;
 /// Schedulers of stock kernels.
 const SCHEDULERS: [&str; 3] = ["mq-deadline", "kyber", "bfq"];
-/// Progress is told in steps of this share, since each line takes the guest's time.
+/// Progress is printed in steps of this share, since each line takes the guest's time.
 const STEP: f64 = 0.005;
 
 /// The name of an emulated device among profiles: its figures are not those of a device of the lab, nor of a real one.

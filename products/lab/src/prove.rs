@@ -1,8 +1,8 @@
 //! `brisk prove`: the same launches with brisk and without, on an emulated phone.
 //!
-//! Four conditions take turns launch by launch (A B C D D C B A): idle and beside a writer, with the daemon at work and
-//! without; after them readers beside writers ([`storage`]). The daemon is the real one, started before a launch and ended after it, which gives all settings back; that is
-//! also why what it learns from one launch to the next is no part of the figures.
+//! Four conditions take turns launch by launch (A B C D D C B A): idle and concurrent with a writer, with the daemon at work and
+//! without; after them readers concurrent with writers ([`storage`]). The daemon is the real one, started before a launch and ended after it, which restores all settings; therefore
+//! what it learns from one launch to the next is not in the figures.
 
 mod storage;
 mod told;
@@ -23,10 +23,10 @@ use crate::lab::phone as lab_phone;
 use crate::launch::settings;
 use crate::suite::bed::{self, Bed, Made, condition, end, stopped, targets, warn};
 
-/// What is proved within ten minutes when nobody says with which apps.
+/// The apps by default: done within ten minutes.
 const FEW_APPS: [&str; 4] = ["xterm", "galculator", "mousepad", "evince"];
 
-/// Share of the time that launches take; the rest is for readers beside writers.
+/// Share of the time that launches take; the rest is for readers and writers.
 const LAUNCHES_SHARE: f64 = 0.75;
 
 /// Runs it.
@@ -89,10 +89,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         match storage::measure(&session, &phone, &command, runs, LAUNCHES_SHARE) {
             Ok(Some(measured)) => Some(measured),
             Ok(None) => return stopped(&session, phone),
-            // What is known of launches stays worth telling.
+            // The figures of the launches are still reported.
             Err(error) => {
                 failed = true;
-                let text = format!("Readers beside writers could not be measured: {error:#}.");
+                let text = format!("Readers and writers could not be measured: {error:#}.");
                 head.warn([Warning { code: "storage_failed".to_owned(), text }]);
                 None
             }
@@ -136,7 +136,7 @@ fn daemon(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
     let in_path = std::env::split_paths(&path).map(|dir| dir.join("briskd"));
     let mut places = beside.into_iter().chain(in_path);
     places.find(|place| place.is_file()).context(
-        "briskd is neither beside this program nor in PATH: it is what is to be proved (build it: cargo build --release \
+        "briskd is neither beside this program nor in PATH: prove measures it (build it: cargo build --release \
          --workspace; or name it with --briskd)",
     )
 }

@@ -16,7 +16,7 @@ use self::bed::{Bed, Made, condition, end, stopped, targets, warn};
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
 
-/// What is done within five minutes when nobody says which apps.
+/// The apps by default: done within five minutes.
 const FEW_APPS: [&str; 4] = ["galculator", "mousepad", "evince", "gnumeric"];
 
 /// Runs it.

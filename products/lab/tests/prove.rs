@@ -1,4 +1,4 @@
-//! `brisk prove` from outside: what is refused and in which words, and readers beside writers as processes of their own. What
+//! `brisk prove` from outside: what is refused and in which words, and readers and writers as processes of their own. What
 //! launches and daemon do is tested where they are.
 
 use std::process::Command;

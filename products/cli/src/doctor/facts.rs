@@ -1,4 +1,4 @@
-//! What was seen on the machine, before anyone says what it means.
+//! Facts about the machine, without judgement.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use brisk_sense::{
 
 use super::probe::{self, Answer};
 
-/// A value, or in words why it is not known.
+/// A value, or the reason why it is unavailable.
 pub(crate) type Known<T> = Result<T, String>;
 
 /// A file system and the disk under it.
@@ -67,7 +67,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Looks at this machine.
+    /// Reads this machine.
     pub(crate) fn gather(sense: &Sense) -> Self {
         let memory_pressure = sense.path("/proc/pressure/memory");
         Self {
@@ -105,7 +105,7 @@ impl Facts {
         }
     }
 
-    /// Whether this process has `capability`; no when that is not known.
+    /// Whether this process has `capability`; false when that is unavailable.
     pub(crate) fn has(&self, capability: Capability) -> bool {
         self.status.as_ref().is_ok_and(|status| status.has(capability))
     }

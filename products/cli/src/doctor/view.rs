@@ -83,7 +83,7 @@ pub(crate) fn json(facts: &Facts, findings: &[Finding], state: State) -> serde_j
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
 
-/// A report for eyes, lines at most `width` columns wide where it is known.
+/// A report for people, in lines of at most `width` columns where that is given.
 pub(crate) fn terminal(
     facts: &Facts,
     findings: &[Finding],
@@ -124,8 +124,8 @@ pub(crate) fn terminal(
     }
     let verdict = match state {
         State::Ok => "all is there",
-        State::Degraded => "usable; what is marked above would give more",
-        State::Missing => "not usable before the missing things above are there",
+        State::Degraded => "usable; the marked checks limit it",
+        State::Missing => "not usable until the missing requirements above are met",
     };
     let _ = writeln!(out, "\n{}", paint(state, verdict));
     out

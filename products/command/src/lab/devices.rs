@@ -15,7 +15,7 @@ Examples:
   mkfs.ext4 -q $dev
   brisk lab ctl $dev --time on --reset-counters
   brisk bench $dev --destroy
-  brisk lab ctl $dev                # counters, lateness, and whether to believe them
+  brisk lab ctl $dev                # counters, lateness, and whether they are reliable
   brisk lab down $dev
 
 A DEVICE is named by its block device (/dev/loop3, or ublkb0 where the kernel has ublk) or by its number in `brisk lab list`.";
@@ -108,7 +108,7 @@ pub struct Ctl {
     /// Let the device take the model's time, or none (to fill it without waiting)
     #[arg(long, value_name = "on|off")]
     pub time: Option<Switch>,
-    /// Start all counters and the judgement of fidelity anew
+    /// Reset all counters and the judgement of fidelity
     #[arg(long)]
     pub reset_counters: bool,
     /// Print one JSON document for programs
@@ -151,10 +151,10 @@ pub struct Down {
     /// The devices
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub devices: Vec<String>,
-    /// All devices of this lab, and what dead servers left
+    /// All devices of this lab, and leftovers of dead servers
     #[arg(long)]
     pub all: bool,
-    /// Also when in use: unmount lazily what is mounted from it, switch off swap on it
+    /// Also when in use: unmount its file systems lazily, switch off swap on it
     #[arg(long)]
     pub force: bool,
 }

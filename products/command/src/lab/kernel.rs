@@ -17,8 +17,8 @@ Examples:
   brisk kernel test --kernel 6.12,6.1
 
 It works from a source tree of brisk: kernels are fetched and modules built there the first time (about five minutes). \
-Nothing is installed, no root is needed, and nothing of this machine shows in the figures but its patience. \
-What was measured is kept in target/kernel/cases: a run that was stopped goes on where it was. \
+Nothing is installed, no root is needed, and the load of this machine does not change the figures. \
+Measured cases are kept in target/kernel/cases: a run that was stopped continues. \
 Exit codes: 0 measured or passed, 1 a test failed, 2 not possible or refused, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk kernel`.
@@ -40,9 +40,9 @@ pub enum What {
     List,
     /// Run one scheduler with one setting
     Run(RunArgs),
-    /// Set schedulers side by side, by default and at their best settings
+    /// Compare schedulers, with default and with tuned settings
     Compare(CompareArgs),
-    /// Compare everything in kernel/bench.toml, and hold it against the aims there
+    /// Compare everything in kernel/bench.toml, and check the results against the aims there
     Bench(BenchArgs),
     /// Boot the tests of the kernel parts
     Test(TestArgs),
@@ -54,7 +54,7 @@ pub struct Common {
     /// Series of the guest's kernel
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     pub kernel: String,
-    /// How often each load is run, each time with another seed
+    /// Repetitions of each load, each with another seed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub seeds: u16,
     /// The first seed
@@ -66,10 +66,10 @@ pub struct Common {
     /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,
-    /// Virtual machines at the same time; their number does not show in the figures [default: one for each processor]
+    /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
-    /// Measure again what an earlier run with the same kernel, modules and load measured
+    /// Measure again cases that an earlier run with the same kernel, modules and load measured
     #[arg(long)]
     pub again: bool,
     /// Where the results go.
@@ -106,7 +106,7 @@ pub struct CompareArgs {
     /// Also search the best settings of each scheduler, and measure those
     #[arg(long)]
     pub tuned: bool,
-    /// Search again, though the best settings were kept by an earlier --save
+    /// Search again although an earlier --save kept the best settings
     #[arg(long, requires = "tuned")]
     pub search: bool,
     /// Settings that the search tries of each scheduler; the best three meet again in loads of full length
@@ -118,7 +118,7 @@ pub struct CompareArgs {
     /// Write throughput that tuned settings have to leave, in percent of the best default [default: the scenario's, 90]
     #[arg(long, value_name = "PERCENT", requires = "tuned")]
     pub min_writes: Option<f64>,
-    /// Keep the best settings that were found, for later runs with --tuned
+    /// Keep the best settings for later runs with --tuned
     #[arg(long, requires = "tuned")]
     pub save: bool,
     /// What all that measure take.
@@ -132,13 +132,13 @@ pub struct BenchArgs {
     /// Parts of kernel/bench.toml by the names of their scenarios [default: the short ones]
     #[arg(value_name = "PART")]
     pub parts: Vec<String>,
-    /// All parts, which takes hours; what was stopped goes on where it was
+    /// All parts, which takes hours; a run that was stopped continues
     #[arg(long, conflicts_with = "parts")]
     pub all: bool,
     /// Only the settings that schedulers come with
     #[arg(long)]
     pub defaults: bool,
-    /// Search again, though the best settings were kept by an earlier run
+    /// Search again although an earlier run kept the best settings
     #[arg(long, conflicts_with = "defaults")]
     pub search: bool,
     /// What all that measure take.

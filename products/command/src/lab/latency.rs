@@ -42,7 +42,7 @@ pub struct Args {
     /// Repetitions, each in a freshly launched app
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub runs: u16,
-    /// Drop all caches of the machine before each repetition, so that what the app needs is read again
+    /// Drop all caches of the machine before each repetition, so that the app's files are read again
     #[arg(long)]
     pub cold: bool,
     /// How the app is watched.

@@ -11,7 +11,7 @@ use crate::output::Outputs;
 const AFTER_HELP: &str = "\
 Examples:
   brisk launch mousepad                          # cold and warm, on the display of this session
-  brisk launch --virtual -- xterm -e top         # on a screen of its own
+  brisk launch --virtual -- xterm -e top         # on a virtual screen
   brisk launch org.gnome.Evince --cold --runs 10 --html evince.html
   brisk launch --warm --vs 'mousepad --disable-server' -- mousepad
   brisk launch --cold --save-reads reads.json -- gnumeric
@@ -31,7 +31,7 @@ pub struct Args {
     /// Program and arguments
     #[arg(last = true)]
     pub command: Vec<OsString>,
-    /// Launch with nothing of the app in memory, verified [default: cold and warm in turns]
+    /// Launch with none of the app's files in memory, verified [default: cold and warm in turns]
     #[arg(long)]
     pub cold: bool,
     /// Launch with the app in memory
@@ -43,7 +43,7 @@ pub struct Args {
     /// Compare with this command line, in turns (A B B A)
     #[arg(long, value_name = "COMMAND")]
     pub vs: Option<String>,
-    /// Drop all caches of the machine before cold launches as well: folders and inodes go too, and everything else is cold
+    /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
     #[arg(long)]
     pub drop_caches: bool,
     /// How the app is watched.
@@ -72,7 +72,7 @@ pub struct Watching {
     /// Give up on a launch or an answer after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
-    /// Give up on a screen that never stands still after so many seconds without waits for storage
+    /// Give up on a screen that never settles after so many seconds without waits for storage
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub unsettled: u64,
 }

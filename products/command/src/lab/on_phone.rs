@@ -8,7 +8,7 @@ use crate::size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "On an emulated phone")]
 pub struct Choice {
-    /// Run the app on an emulated phone with this flash, which is brought up for it and taken down in the end: a name from
+    /// Run the app on an emulated phone with this flash, which is brought up before and taken down after: a name from
     /// `brisk lab presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE")]
     pub preset: Option<String>,
@@ -21,7 +21,7 @@ pub struct Choice {
     /// Where images of phones are kept [default: $BRISK_CACHE_DIR, or /var/cache/brisk]
     #[arg(long, value_name = "DIR", requires = "preset")]
     pub cache_dir: Option<PathBuf>,
-    /// Run the app on this phone, which is up already and stays; apps that run there are ended (see `brisk lab phone list`)
+    /// Run the app on this phone, which is up and stays up; apps that run there are ended (see `brisk lab phone list`)
     #[arg(long, value_name = "ID", conflicts_with = "preset")]
     pub phone: Option<String>,
 }

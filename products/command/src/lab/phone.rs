@@ -65,7 +65,7 @@ pub enum Command {
         #[arg(last = true)]
         command: Vec<OsString>,
     },
-    /// Put what apps store into memory, or undo that, to see what storage costs them
+    /// Keep the data of apps in memory, or undo that, to see what storage costs them
     Variant {
         /// The phone [default: the only one]
         #[arg(long, value_name = "ID")]
@@ -76,7 +76,7 @@ pub enum Command {
     },
     /// Take phones down
     Down(Down),
-    /// Clear up after phones whose maker was killed or whose device is gone
+    /// Remove leftovers of phones whose command was killed or whose device is gone
     Repair,
     /// Write in the background (started by `suite`)
     #[command(hide = true)]
@@ -116,7 +116,7 @@ pub struct Up {
     /// Only these apps, separated by commas (a smaller image)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "image")]
     pub apps: Vec<String>,
-    /// An ext4 image of a root directory of one's own, instead of Debian
+    /// Your own ext4 image of a root directory, instead of Debian
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Change a parameter of the preset
@@ -136,10 +136,10 @@ pub struct Down {
     /// The phones
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub ids: Vec<String>,
-    /// All phones, and what is left of those whose maker was killed
+    /// All phones, and leftovers of phones whose command was killed
     #[arg(long)]
     pub all: bool,
-    /// Also when somebody outside uses its files
+    /// Also when a process outside uses its files
     #[arg(long)]
     pub force: bool,
 }

@@ -11,7 +11,7 @@ Examples:
   brisk prove --config my.toml --json proof.json    # with a configuration of your own
   brisk prove --profiles found                      # with what brisk study frontier --save --profiles found has found
 
-Launches alternate between the kernel's settings and brisk's, idle and beside a background writer. Nothing of this machine \
+Launches alternate between the kernel's settings and brisk's, idle and concurrent with a background writer. Nothing of this machine \
 but the emulated phone is managed by the daemon that is measured. Exit codes: 0 measured, 1 measured but something could \
 not be, 2 not possible, 130 stopped by Ctrl-C.";
 
@@ -25,14 +25,14 @@ pub struct Args {
     /// The background writer.
     #[command(flatten)]
     pub writing: Writing,
-    /// Leave out what readers and writers do to each other, their throughput and energy
+    /// Leave out the mixed load of readers and writers, their throughput and energy
     #[arg(long)]
     pub no_storage: bool,
     /// Configuration of the daemon [default: its defaults]; which devices it manages and where it records is set here
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What was measured on devices, for the daemon to go by (see `brisk study frontier --save` and `brisk profile`); an empty
-    /// directory is a device that nobody has measured
+    /// Profiles of devices for the daemon (see `brisk study frontier --save` and `brisk profile`); an empty
+    /// directory stands for a device without measurements
     #[arg(long, value_name = "DIR", default_value = brisk_profile::store::PROFILES)]
     pub profiles: PathBuf,
     /// The daemon [default: briskd beside this program, or in PATH]

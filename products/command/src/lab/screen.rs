@@ -7,7 +7,7 @@ pub struct Options {
     /// --virtual]
     #[arg(long, value_name = "DISPLAY", conflicts_with_all = ["virtual_screen", "no_screen"])]
     pub display: Option<String>,
-    /// Watch a screen of its own that nobody sees (Xvfb)
+    /// Watch a virtual screen (Xvfb)
     #[arg(long = "virtual", value_name = "WIDTHxHEIGHT", num_args = 0..=1, default_missing_value = DEFAULT_SIZE, value_parser = size)]
     pub virtual_screen: Option<(u16, u16)>,
     /// Watch no screen: a program without windows, until its work is done

@@ -11,7 +11,7 @@ use crate::size;
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk suite run                                        # a few apps, idle and beside a writer, in about five minutes
+  brisk suite run                                        # a few apps, idle and concurrent with a writer, in about five minutes
   brisk suite run --apps all --runs 6 --html suite.html
   brisk suite run --preset nexus4-emmc --conditions idle --apps evince,gimp
   brisk suite whatif --apps chromium,lowriter
@@ -32,9 +32,9 @@ pub struct Args {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Launch apps cold and warm, idle and beside a background writer, in turns
+    /// Launch apps cold and warm, idle and concurrent with a background writer, interleaved
     Run(RunArgs),
-    /// Launch apps with storage taken out of the way: caches, databases or all in memory, no syncs, no journal
+    /// Launch apps without storage costs: caches, databases or all data in memory, no syncs, no journal
     #[command(name = "whatif")]
     WhatIf(WhatIfArgs),
 }
@@ -84,7 +84,7 @@ pub struct WhatIfArgs {
     pub sqlite: u64,
 }
 
-/// What happens besides the launches.
+/// The load besides the launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ConditionName {
     /// Nothing else happens
@@ -125,7 +125,7 @@ pub struct Every {
 /// What those take that have a writer in the background.
 #[derive(Debug, clap::Args)]
 pub struct Writing {
-    /// What the background writer writes a second, as app installs and sync of accounts do
+    /// Bytes per second of the background writer, as app installs and sync of accounts write
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6M")]
     pub writer_rate: u64,
 }

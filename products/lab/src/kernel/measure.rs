@@ -1,4 +1,4 @@
-//! Scenarios one after the other: how far it is, what is written in between, what becomes of one that is refused.
+//! Scenarios one after the other: progress, results in between, and scenarios that are refused.
 
 use std::cell::Cell;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub(super) struct Keep {
     pub(super) anew: bool,
 }
 
-/// A scenario and what is wanted of it.
+/// A scenario and how it is measured.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) scenario: Scenario,
@@ -50,7 +50,7 @@ pub(super) fn measure(
     match outcome {
         Ok(report) => {
             common.outputs.write(&Document::Kernel(Box::new(report)))?;
-            // Each was told when it happened; the last words on a terminal are of them too.
+            // Each was printed when it happened; the last line on a terminal counts them.
             if !failed.is_empty() {
                 eprintln!("brisk: {} of the scenarios have no figures", failed.len());
             }
@@ -147,7 +147,7 @@ fn measured(
     Ok(report)
 }
 
-/// One scenario with the settings that are known of it.
+/// One scenario with the settings that an earlier search found.
 fn one(
     source: &Source,
     lab: &mut Lab,
@@ -214,7 +214,7 @@ impl Way {
         self.kept.set(self.kept.get() + kept * self.shares[place]);
     }
 
-    /// How long the rest will take, if it goes on like this; empty while nobody can know.
+    /// Estimate of how long the rest takes; empty while there is none.
     fn left(&self) -> String {
         self.left_after(self.begun.elapsed())
     }

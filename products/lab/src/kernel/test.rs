@@ -14,7 +14,7 @@ use brisk_vm::sources::Source;
 use brisk_vm::tests_in_guest::{self, GuestTest, Verdict};
 use brisk_vm::{Error, Watch};
 
-/// The scenario of a second of everything.
+/// The scenario with a second of each load.
 const SMOKE: &str = "smoke";
 
 /// A series made ready, with what was asked for.

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::phone_view as view;
 
-/// Where images are kept when nothing else is said.
+/// Where images are kept by default.
 const CACHE_DIR: &str = "/var/cache/brisk";
 
 /// Runs it, in the lab whose state is in `run_dir`.
@@ -85,7 +85,7 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
         take_down: super::brisk_lab(run_dir, &["down", "--force"])?,
         keep: true,
     };
-    // A wrong preset is told now and not after minutes of building.
+    // A wrong preset is an error now and not after minutes of building.
     phones.check_flash(&new)?;
     let work = Work::begin()?;
     let made = work.follow(|stop, progress| {
@@ -133,7 +133,7 @@ fn take_down(phones: &Phones, down: &Down) -> anyhow::Result<ExitCode> {
     Ok(exit)
 }
 
-/// The images in `cache_dir`, or where they are kept when nothing is said.
+/// The images in `cache_dir`, or in the default directory.
 pub(crate) fn images(cache_dir: Option<&PathBuf>) -> anyhow::Result<Images> {
     let dir = cache_dir.cloned().or_else(|| env_dir("BRISK_CACHE_DIR")).unwrap_or_else(|| CACHE_DIR.into());
     Ok(Images::new(&dir, program("inside")?))
@@ -154,20 +154,20 @@ pub(crate) fn variant(name: &str) -> Variant {
     known.expect("the command line takes the names of all variants, and no other")
 }
 
-/// Something that takes a while: it shows what it does, and Ctrl-C stops it in order.
+/// A long operation: it shows its progress, and Ctrl-C stops it in order.
 struct Work {
     stop: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
 }
 
 impl Work {
-    /// Takes over the signals.
+    /// Registers the signals.
     fn begin() -> anyhow::Result<Self> {
         let work = Self { stop: Arc::default(), signal: Arc::default() };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let watch = || {
                 let number = usize::try_from(signal).unwrap_or_default();
-                // The second signal ends at once; what is left then, the next command removes.
+                // The second signal ends at once; the next command removes what is left then.
                 signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&work.stop))?;
                 signal_hook::flag::register_usize(signal, Arc::clone(&work.signal), number)?;
                 signal_hook::flag::register(signal, Arc::clone(&work.stop))
@@ -186,7 +186,7 @@ impl Work {
         done
     }
 
-    /// Says that it was stopped, and gives the exit code after the signal that did it.
+    /// Prints that it was stopped, and gives the exit code for the signal.
     fn stopped(&self) -> ExitCode {
         eprintln!("brisk: stopped; nothing is left behind");
         ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The storage part of `brisk prove`: an app that reads beside something that writes, with the daemon and without.
+//! The storage part of `brisk prove`: an app that reads concurrent with background writers, with the daemon and without.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use brisk_sense::Sense;
 const STREAMS: u32 = 4;
 /// The same (4.2.3).
 const BLOCK_BYTES: u64 = 4096;
-/// About how long the writers take when nobody reads: a multiple of the time in which the daemon sees an app.
+/// About how long the writers take without readers: a multiple of the time in which the daemon sees an app.
 const LENGTH: Duration = Duration::from_secs(2);
 
 /// Measures on `phone`, with the daemon that `command` starts and without; each `runs` times. `done` of the whole proof was done
-/// before; nothing when the person stopped it.
+/// before; nothing when it was stopped.
 pub(super) fn measure(
     session: &Session,
     phone: &Phone,
@@ -65,7 +65,7 @@ pub(super) fn measure(
             Ok(Some((storage, outcome.header)))
         }
         Err(Error::Stopped) => Ok(None),
-        Err(error) => Err(anyhow::Error::from(error).context("cannot measure readers beside writers")),
+        Err(error) => Err(anyhow::Error::from(error).context("cannot measure readers and writers")),
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Told {
     pub(super) set_ups: Vec<String>,
 }
 
-/// What the record in `file` tells; without one there is nothing to tell.
+/// The settings and profiles in the record `file`; empty without one.
 pub(super) fn told(file: &Path) -> Told {
     let items = Reader::open(file).into_iter().flatten();
     of(items.filter_map(|item| match item {
@@ -42,7 +42,7 @@ fn of(all: impl Iterator<Item = Decided>) -> Told {
         }
         for effect in decided.effects.into_iter().filter(|effect| effect.outcome == "written") {
             let (Some(from), Some(to)) = (effect.from, effect.to) else { continue };
-            // Each launch has a group of its own; what all of them got is told once.
+            // Each launch has a group of its own; a setting that all of them got is reported once.
             let knob = match effect.knob {
                 Knob::IoPriority { group } if group.starts_with("app-") => "io_priority of the app".to_owned(),
                 Knob::Group { group, setting } if group.starts_with("app-") => format!("{setting} of the app"),

@@ -17,9 +17,9 @@ use crate::display::{self, Display};
 use crate::launch::few_runs;
 use crate::on_phone::{Brought, Wanted};
 
-/// Launches of each kind when nobody says with which apps: what is done within minutes.
+/// Launches of each kind with the default apps: done within minutes.
 const FEW_RUNS: u16 = 3;
-/// Launches of each kind of apps that somebody chose.
+/// Launches of each kind with apps that were named.
 const RUNS: u16 = 6;
 
 /// The background writer that was asked for.
@@ -43,7 +43,7 @@ pub(crate) enum Made {
     Stopped(ExitCode),
 }
 
-/// Brings up the phone and a screen; `few` are the apps when none was named. What is impossible is told before.
+/// Brings up the phone and a screen; `few` are the apps when none was named. Impossible wishes are refused first.
 pub(crate) fn make(every: &Every, few: &[&str]) -> anyhow::Result<Made> {
     every.outputs.check(Path::new("/"))?;
     let apps = chosen(every, few)?;
@@ -88,7 +88,7 @@ pub(crate) fn targets(
     apps.iter().map(target).collect()
 }
 
-/// A condition in words, with what is written meanwhile.
+/// A condition in words, with its background writer.
 pub(crate) fn condition(name: &str, text: &str, writer: Option<&WriterSpec>) -> Condition {
     let load = |spec: &WriterSpec| WriterLoad {
         text: spec.text(),
@@ -99,7 +99,7 @@ pub(crate) fn condition(name: &str, text: &str, writer: Option<&WriterSpec>) -> 
     Condition { name: name.to_owned(), text: text.to_owned(), writer: writer.map(load) }
 }
 
-/// Takes the phone down before the person is told that nothing is left.
+/// Takes the phone down, then prints that the run was stopped.
 pub(crate) fn stopped(session: &Session, phone: Phone) -> anyhow::Result<ExitCode> {
     phone.down(true).context("cannot take the phone down; try brisk lab phone down --all --force")?;
     Ok(session.was_stopped())

@@ -75,7 +75,7 @@ pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
     }
     let why = "without the pressure on processors brisk cannot tell a disturbed measurement from a quiet one";
     if needs.known(State::Degraded, "cpu pressure", &facts.pressure_cpu, why).is_some() {
-        needs.ok("cpu pressure", "told by the kernel (PSI)");
+        needs.ok("cpu pressure", "reported by the kernel (PSI)");
     }
     processors(facts, &mut needs, "the load and the kernel's work for it disturb each other");
 }
@@ -236,7 +236,7 @@ pub(super) fn energy(facts: &Facts, mut needs: Needs<'_>) {
         needs.lacks(
             State::Missing,
             "meter",
-            "neither energy counters of the processor (RAPL) nor a battery that tells its power",
+            "neither energy counters of the processor (RAPL) nor a battery that reports its power",
             "what a change costs in energy can only be computed from the device model, not measured",
             "measure on a machine with a meter; a virtual machine rarely passes its host's on",
         );

@@ -107,7 +107,7 @@ fn perfect() -> Facts {
     }
 }
 
-/// Somebody who is not root, on a machine that lacks nothing else.
+/// A user other than root, on a machine that lacks nothing else.
 fn not_root(facts: &mut Facts) {
     facts.status = Ok(ProcessStatus { effective_uid: 1000, effective_capabilities: 0 });
     facts.limits = Ok(Limits {
