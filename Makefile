@@ -35,7 +35,8 @@ kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held aga
 
 dist: build ## binaries, man pages and shell completions in target/dist
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
-	cp $(BRISK) $(BRISK)d $(BRISK)-lab $(DIST)/bin/
+	cp $(BRISK) $(BRISK)-lab $(DIST)/bin/
+	ln -sf brisk $(DIST)/bin/briskd
 	$(BRISK) man $(DIST)/share/man/man1
 	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
 	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done

@@ -13,7 +13,7 @@ mod view;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use brisk_command::print;
+use brisk_command::{print, terminal_width};
 use brisk_sense::Sense;
 
 use facts::Facts;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let terminal = stdout.is_terminal();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let width = if terminal { view::terminal_width() } else { None };
+        let width = if terminal { terminal_width().map(usize::from) } else { None };
         view::terminal(&facts, &findings, state, terminal && !plain, width)
     };
     print(&text)?;

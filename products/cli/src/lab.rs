@@ -18,9 +18,7 @@ const PROGRAM: &str = "brisk-lab";
 /// When it is not installed or cannot be run.
 pub(crate) fn hand_over() -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let own = std::env::current_exe().ok();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let Some(program) = places(own.as_deref(), &path).find(|place| place.is_file()) else {
+    let Some(program) = program() else {
         let word = arguments.first().map(|word| word.to_string_lossy()).unwrap_or_default();
         let what = if word == "profile" { "brisk profile --virtual".to_owned() } else { format!("brisk {word}") };
         bail!(
@@ -30,6 +28,13 @@ pub(crate) fn hand_over() -> anyhow::Result<ExitCode> {
     };
     let failed = Command::new(&program).arg(format!("--called-by={}", brisk_command::VERSION)).args(arguments).exec();
     Err(failed).with_context(|| format!("cannot run {}: install the package {PROGRAM} anew", program.display()))
+}
+
+/// Where `brisk-lab` is installed; `None` when it is not.
+pub(crate) fn program() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    places(own.as_deref(), &path).find(|place| place.is_file())
 }
 
 /// Where the program may be, the first place first: beside this program, then in the directories of PATH.

@@ -16,6 +16,7 @@ mod study;
 mod top;
 mod tune;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use brisk_command::exit_code;
@@ -68,7 +69,17 @@ enum Command {
     Completions(generate::CompletionsArgs),
 }
 
+/// Whether this program was started under the name of the daemon. A package has one file with both names, as most of the
+/// code serves both.
+fn is_called_briskd() -> bool {
+    let name = std::env::args_os().next();
+    name.is_some_and(|name| Path::new(&name).file_name() == Some("briskd".as_ref()))
+}
+
 fn main() -> ExitCode {
+    if is_called_briskd() {
+        return brisk_daemon::command::main();
+    }
     let outcome = match Cli::parse().command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use brisk_command::{print, print_json};
+use brisk_command::{print, print_json, terminal_width};
 use brisk_results::Document;
 
 /// Arguments of `brisk report`.
@@ -38,8 +38,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         None if args.json => print_json(&documents)?,
         None => {
-            // comfy-table asks the terminal, and knows when there is none.
-            let width = comfy_table::Table::new().width();
+            let width = terminal_width();
             let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
             shown.extend(brisk_report::comparison(&documents, width));
             print(&shown.join("\n"))?;

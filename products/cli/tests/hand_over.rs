@@ -1,4 +1,5 @@
-//! `brisk` becomes `brisk-lab` for the laboratory's subcommands, and says how to get it where it is missing.
+//! `brisk` becomes `brisk-lab` for the laboratory's subcommands, and says how to get it where it is missing; called `briskd` it
+//! is the daemon.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -52,6 +53,14 @@ fn without_brisk_lab_each_of_its_subcommands_says_how_to_get_it() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(name) && said.contains("install the package brisk-lab"), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn under_the_name_briskd_it_is_the_daemon() {
+    let dir = alone();
+    std::os::unix::fs::symlink("brisk", dir.path().join("briskd")).expect("linked");
+    let version = Command::new(dir.path().join("briskd")).arg("--version").output().expect("briskd runs");
+    assert_eq!(String::from_utf8_lossy(&version.stdout), concat!("briskd ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]

@@ -40,6 +40,13 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(value).context("cannot write JSON")?))
 }
 
+/// Columns of the terminal; `None` when standard output is none.
+#[must_use]
+pub fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
+
 /// The exit code of a program: an error is printed, with code 2.
 pub fn exit_code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use brisk_results::Document;
 use rustix::fs::Access;
 
-use crate::print;
+use crate::{print, terminal_width};
 
 /// Options for where results go.
 #[derive(Debug, clap::Args)]
@@ -57,8 +57,7 @@ impl Outputs {
         } else if self.html.as_deref().is_some_and(is_standard) {
             print(&page(document))
         } else {
-            // comfy-table asks the terminal, and knows when there is none.
-            print(&brisk_report::terminal(document, comfy_table::Table::new().width()))
+            print(&brisk_report::terminal(document, terminal_width()))
         };
         first_of(files, printed)
     }

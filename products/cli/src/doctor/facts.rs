@@ -62,6 +62,8 @@ pub(crate) struct Facts {
     pub(crate) fuse: Answer,
     pub(crate) loop_control: Answer,
     pub(crate) ublk: Answer,
+    /// Where `brisk-lab` is installed.
+    pub(crate) lab_program: Option<PathBuf>,
     pub(crate) powercap: Known<Vec<PowercapZone>>,
     pub(crate) supplies: Known<Vec<PowerSupply>>,
 }
@@ -100,6 +102,7 @@ impl Facts {
             fuse: probe::open_device(&sense.path("/dev/fuse")),
             loop_control: probe::open_device(&sense.path("/dev/loop-control")),
             ublk: probe::open_device(&sense.path("/dev/ublk-control")),
+            lab_program: crate::lab::program(),
             powercap: known(sense.powercap_zones()),
             supplies: known(sense.power_supplies()),
         }

@@ -131,14 +131,6 @@ pub(crate) fn terminal(
     out
 }
 
-/// Columns of the terminal, when standard output is one.
-pub(crate) fn terminal_width() -> Option<usize> {
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: TIOCGWINSZ fills one winsize, which outlives the call.
-    let asked = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    (asked == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
-}
-
 fn by_part(findings: &[Finding]) -> impl Iterator<Item = (Part, Vec<&Finding>)> {
     Part::ALL.into_iter().filter_map(|part| {
         let own: Vec<_> = findings.iter().filter(|finding| finding.part == part).collect();

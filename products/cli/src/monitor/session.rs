@@ -126,7 +126,7 @@ impl Screen {
         let text = if self.json {
             view::sample_json(now, interval)?
         } else if let Some(lines_before) = &mut self.block_lines {
-            let width = comfy_table::Table::new().width().map_or(80, usize::from);
+            let width = brisk_command::terminal_width().map_or(80, usize::from);
             let block = view::block(now, interval, own, width);
             // Up to where the last block began, and clear from there on.
             let up = if *lines_before > 0 { format!("\x1b[{lines_before}F\x1b[J") } else { String::new() };

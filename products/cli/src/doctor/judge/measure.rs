@@ -121,6 +121,16 @@ fn processors(facts: &Facts, needs: &mut Needs<'_>, reason: &str) {
 
 /// Emulated flash devices.
 pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
+    match &facts.lab_program {
+        Some(program) => needs.ok("brisk-lab", format!("{} is installed", program.display())),
+        None => needs.lacks(
+            State::Missing,
+            "brisk-lab",
+            "not installed",
+            "emulated devices, phones, launches and suites are a program of their own, which devices do not need",
+            "install the package brisk-lab, or in a source tree run: make build",
+        ),
+    }
     kernel(facts, &mut needs, LAB_KERNEL);
     needs.privilege(
         facts,
