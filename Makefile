@@ -15,8 +15,8 @@ setup: ## install what is missing to build and test (root, Debian), or say what 
 	@scripts/setup
 
 build: setup ## build the release binaries
-	cargo build --release --locked --bin brisk --bin briskd
-	@echo "built $(BRISK) and $(BRISK)d"
+	cargo build --release --locked --bins
+	@echo "built $(BRISK), $(BRISK)d and $(BRISK)-lab"
 
 run: ## from nothing to a report: doctor, this disk, an emulated phone's flash (below 10 minutes)
 	@scripts/run
@@ -35,12 +35,13 @@ kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held aga
 
 dist: build ## binaries, man pages and shell completions in target/dist
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
-	cp $(BRISK) $(BRISK)d $(DIST)/bin/
+	cp $(BRISK) $(BRISK)-lab $(DIST)/bin/
+	ln -sf brisk $(DIST)/bin/briskd
 	$(BRISK) man $(DIST)/share/man/man1
 	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
 	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
 
-deb: build ## Debian packages in target/dist: command, daemon and service; the I/O scheduler for DKMS
+deb: build ## Debian packages in target/dist: command and daemon; laboratory; the I/O scheduler for DKMS
 	packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)
 

@@ -8,10 +8,10 @@ use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::Path;
 
+use brisk_lab_client::state::{StateDir, Way};
 use brisk_sense::Sense;
 
 use crate::error::{Error, Result};
-use crate::state::{StateDir, Way};
 use crate::{fuse, loopdev, ublk};
 
 /// How a new device is to reach the block layer.
@@ -59,14 +59,12 @@ fn mark() -> u64 {
     std::hash::RandomState::new().build_hasher().finish() | 1
 }
 
-impl Way {
-    /// Kernel names of the block devices of the lab device in `dir`, by the kernel's own word: one, or none.
-    pub(crate) fn block_devices(self, sense: &Sense, dir: &StateDir) -> Result<Vec<String>> {
-        match self {
-            Self::Fuse => loopdev::carriers(sense, &dir.backing_file()),
-            Self::Ublk { mark } => {
-                Ok(own_ublk_devices(mark)?.into_iter().filter(|own| own.live).map(ublk::Own::name).collect())
-            }
+/// Kernel names of the block devices of the lab device in `dir`, by what the kernel says: one, or none.
+pub(crate) fn block_devices(sense: &Sense, dir: &StateDir) -> Result<Vec<String>> {
+    match dir.way() {
+        Way::Fuse => loopdev::carriers(sense, &dir.backing_file()),
+        Way::Ublk { mark } => {
+            Ok(own_ublk_devices(mark)?.into_iter().filter(|own| own.live).map(ublk::Own::name).collect())
         }
     }
 }

@@ -10,9 +10,10 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::control::{Client, Order};
+use brisk_lab_client::Overhead;
+use brisk_lab_client::control::{Connection, Order};
+
 use crate::error::{Result, io as failed};
-use crate::fidelity::Overhead;
 use crate::store::PAGE_BYTES;
 
 /// About the time of a random read on the devices of the papers.
@@ -41,7 +42,7 @@ fn open(device: &Path) -> io::Result<File> {
 
 /// Measures the overhead: the middle one of the medians of several short rounds, so that a burst of other work spoils
 /// some of the rounds and not the figure. How far all reads are apart tells how quiet the machine was.
-pub(crate) fn overhead(client: &mut Client, device: &Path, size_bytes: u64) -> Result<Overhead> {
+pub(crate) fn overhead(client: &mut Connection, device: &Path, size_bytes: u64) -> Result<Overhead> {
     let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
     let mut buffer = Box::new(Page([0; PAGE_BYTES as usize]));
     let mut round = |service: Duration, first: usize| -> Result<Vec<f64>> {
@@ -76,7 +77,7 @@ pub(crate) fn overhead(client: &mut Client, device: &Path, size_bytes: u64) -> R
 }
 
 /// The queue depth that the device shows: more readers than `depth_requests` at once, and how many the server saw.
-pub(crate) fn shown_depth(client: &mut Client, device: &Path, size_bytes: u64, depth_requests: u32) -> Result<u32> {
+pub(crate) fn shown_depth(client: &mut Connection, device: &Path, size_bytes: u64, depth_requests: u32) -> Result<u32> {
     client.order(&Order::Fixed { service_ns: BURST_SERVICE.as_nanos() as u64 })?;
     let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
     let read = std::thread::scope(|scope| {

@@ -15,8 +15,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use brisk_flash::{Completion, Device, Fault, Kind, Preset, Request, Status, SubmitError};
+use brisk_lab_client::Requests;
 
-use crate::statistics::Requests;
 use crate::store::{PAGE_BYTES, Store};
 use crate::undo::{Moment, Undo, WriteId};
 

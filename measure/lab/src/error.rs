@@ -6,9 +6,9 @@ use std::path::PathBuf;
 /// Failure of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Making block devices needs root.
-    #[error("the lab needs root: it makes a block device (try: sudo brisk lab ...)")]
-    NotRoot,
+    /// The server was not reached, refused, or needs another user.
+    #[error(transparent)]
+    Client(#[from] brisk_lab_client::Error),
     /// A device file that the lab is built on is missing.
     #[error("{path} is missing or not usable: {remedy}")]
     NoDeviceFile {
@@ -74,9 +74,6 @@ pub enum Error {
         /// Its own words, or the end of its log.
         reason: String,
     },
-    /// A request to the server was refused.
-    #[error("{0}")]
-    Refused(String),
     /// A system call failed.
     #[error("cannot {action}")]
     Io {
@@ -99,4 +96,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Names what was tried, for `map_err`.
 pub(crate) fn io<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Error {
     |source| Error::Io { action: action.into(), source: source.into() }
+}
+
+/// An order that is refused, with the reason.
+pub(crate) fn refused(why: impl Into<String>) -> Error {
+    brisk_lab_client::Error::Refused(why.into()).into()
 }

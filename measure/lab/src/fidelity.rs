@@ -3,9 +3,7 @@
 //! A lab that is late measures the machine and not the flash, so a result must be able to say so. Properties:
 //! `a_quiet_calibrated_lab_is_reliable`, and each reason alone makes it unreliable.
 
-use serde::{Deserialize, Serialize};
-
-use crate::statistics::{Lateness, Requests};
+use brisk_lab_client::{CpuPressure, Fidelity, Lateness, Overhead, Requests};
 
 /// Times shorter than this are not faithful even when all is well.
 pub const FAITHFUL_FROM_US: f64 = 100.0;
@@ -24,40 +22,6 @@ const LATENESS_COUNT_MIN: u64 = 50;
 const CPU_PRESSURE_PERCENT_MAX: f64 = 25.0;
 /// Share of requests that may be faster than the lab.
 const FASTER_SHARE_MAX: f64 = 0.05;
-
-/// What the lab itself costs, measured on the finished device before it is handed out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Overhead {
-    /// Median time of a 4 KiB random read whose model time is zero.
-    pub read_at_zero_us_p50: f64,
-    /// Median overhead of a timed read: what is taken off each request.
-    pub overhead_us_p50: f64,
-    /// From the 25th to the 75th percentile of all rounds.
-    pub overhead_us_spread: f64,
-    /// Reads that were timed.
-    pub count: u64,
-}
-
-/// How busy the processors were while the counters ran.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct CpuPressure {
-    /// Share of the time since the reset of the counters in which a task waited for a processor; within the first
-    /// seconds the kernel's average over the last 10 s.
-    pub percent_since_reset: f64,
-    /// The kernel's average over the last 10 s.
-    pub percent_avg10: f64,
-}
-
-/// Whether to believe the device's times.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fidelity {
-    /// No reason against it.
-    pub reliable: bool,
-    /// Why not.
-    pub reasons: Vec<String>,
-    /// What to know all the same.
-    pub notes: Vec<String>,
-}
 
 /// Everything that the judgement rests on.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use brisk_lab_client::state::FILE_NAME;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -132,7 +133,7 @@ impl Front {
                     }
                 }
             }
-            wire::Call::Lookup { name } if message.node == wire::ROOT && name == wire::FILE_NAME.as_bytes() => {
+            wire::Call::Lookup { name } if message.node == wire::ROOT && name == FILE_NAME.as_bytes() => {
                 self.answer(unique, 0, &wire::entry_reply(self.size_bytes));
             }
             wire::Call::Lookup { .. } => self.answer(unique, libc::ENOENT, &[]),

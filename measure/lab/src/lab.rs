@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_core::causes::in_one_line;
+use brisk_lab_client::control::{Answer, Commit, Connection, FaultOrder, Order, Status};
+use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Way};
 use brisk_sense::Sense;
 use serde::Serialize;
 
-use crate::backend::Backend;
-use crate::control::{Answer, Client, Commit, FaultOrder, Order, Status};
+use crate::backend::{Backend, block_devices};
 use crate::error::{Error, Result, io as failed};
-use crate::state::{Record, SCHEMA_VERSION, StateDir, Way};
 use crate::store::PAGE_BYTES;
 use crate::{calibrate, loopdev, preset, take_down, ublk};
 
@@ -113,7 +113,7 @@ impl Lab {
         let preset = preset::load(&new.preset, &new.set)?;
         drop(preset);
         if !rustix::process::geteuid().is_root() {
-            return Err(Error::NotRoot);
+            return Err(brisk_lab_client::Error::NotRoot.into());
         }
         let way = new.backend.choose()?;
         let memory = self.sense.mem_info()?;
@@ -200,7 +200,7 @@ impl Lab {
         client.order(&Order::Commit(Commit { device, overhead, depth_requests: (tags, shown), timed: new.timed }))?;
         record.ready = true;
         dir.save(&record)?;
-        client.status()
+        Ok(client.status()?)
     }
 
     /// Gives the server's ublk device its block device. Gives its kernel name.
@@ -247,15 +247,15 @@ impl Lab {
     /// # Errors
     /// When it may not: the lab is root's.
     pub fn check_access(&self) -> Result<()> {
-        StateDir::all(&self.run_dir).map(drop)
+        Ok(StateDir::all(&self.run_dir).map(drop)?)
     }
 
     fn listed(&self, dir: &StateDir) -> Listed {
         let record = dir.load();
-        let carriers = dir.way().block_devices(&self.sense, dir).unwrap_or_default();
+        let carriers = block_devices(&self.sense, dir).unwrap_or_default();
         let status = match dir.lock_if_free() {
             Ok(Some(_)) => Err("the server is dead; the next `brisk lab up` or `brisk lab down` clears up".to_owned()),
-            _ => Client::connect(&dir.socket())
+            _ => Connection::open(&dir.socket())
                 .and_then(|mut client| client.status())
                 .map_err(|error| in_one_line(&error)),
         };
@@ -286,11 +286,11 @@ impl Lab {
         timed: Option<bool>,
         reset_counters: bool,
     ) -> Result<Status> {
-        let mut client = Client::connect(&self.find(device)?.socket())?;
+        let mut client = Connection::open(&self.find(device)?.socket())?;
         if !parameters.is_empty() || timed.is_some() || reset_counters {
             client.order(&Order::Set { parameters: parameters.to_vec(), timed, reset_counters })?;
         }
-        client.status()
+        Ok(client.status()?)
     }
 
     /// Puts a fault in force, or takes faults back. Gives the pages lost, for a power cut.
@@ -298,7 +298,7 @@ impl Lab {
     /// # Errors
     /// When there is no such device, or the fault does not fit it.
     pub fn fault(&self, device: &str, fault: FaultOrder) -> Result<Option<u64>> {
-        let mut client = Client::connect(&self.find(device)?.socket())?;
+        let mut client = Connection::open(&self.find(device)?.socket())?;
         match client.order(&Order::Fault(fault))? {
             Answer::PowerCut { lost_pages } => Ok(Some(lost_pages)),
             _ => Ok(None),
@@ -344,7 +344,7 @@ impl Lab {
     fn find(&self, device: &str) -> Result<StateDir> {
         let name = device.strip_prefix("/dev/").unwrap_or(device);
         for dir in StateDir::all(&self.run_dir)? {
-            let carries = || dir.way().block_devices(&self.sense, &dir).unwrap_or_default();
+            let carries = || block_devices(&self.sense, &dir).unwrap_or_default();
             if dir.id.to_string() == name || carries().iter().any(|carrier| carrier == name) {
                 return Ok(dir);
             }
@@ -374,7 +374,7 @@ fn kernel_device_number(dev: u64) -> u64 {
 }
 
 /// Starts the server with the lock, a socket and the log in the places of its standard descriptors.
-fn start_server(new: &NewDevice, dir: &StateDir, lock: File) -> Result<(Child, Client)> {
+fn start_server(new: &NewDevice, dir: &StateDir, lock: File) -> Result<(Child, Connection)> {
     let started = (|| {
         let (ours, theirs) = UnixStream::pair()?;
         let log = File::options().create(true).append(true).open(dir.log())?;
@@ -389,5 +389,5 @@ fn start_server(new: &NewDevice, dir: &StateDir, lock: File) -> Result<(Child, C
         Ok((child, ours))
     })();
     let (child, ours) = started.map_err(|error: std::io::Error| failed("start the lab server")(error))?;
-    Ok((child, Client::over(ours)?))
+    Ok((child, Connection::over(ours)?))
 }

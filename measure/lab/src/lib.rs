@@ -16,28 +16,24 @@
 //!
 //! Files: `backend` chooses the way to the kernel, `front` is the border to it with `fuse` (whose protocol `wire` parses)
 //! and `loopdev`, or `ublk`, behind; `emulated` is the device, `store` its memory and `undo` what a power cut takes back,
-//! `server` the thread, `calibrate` and `fidelity` the judgement, `state` what is on disk in directories
-//! that are `numbered`, `lab` and `take_down` the way up
-//! and the way down.
+//! `server` the thread, `calibrate`, `lateness` and `fidelity` the judgement, `lab` and `take_down` the way up and the way
+//! down. Directories, messages and the client's side are `measure/lab-client`.
 
 mod backend;
 mod bytes;
 mod calibrate;
-mod control;
 mod emulated;
 mod error;
 mod fidelity;
 mod front;
 mod fuse;
 mod lab;
+mod lateness;
 mod loopdev;
-pub mod numbered;
 mod peer;
 mod preset;
 mod realtime;
 mod server;
-mod state;
-mod statistics;
 mod store;
 mod take_down;
 mod ublk;
@@ -45,9 +41,10 @@ mod undo;
 mod wire;
 
 pub use backend::Backend;
-pub use control::{FaultOrder, Status};
+pub use brisk_lab_client::{
+    CpuPressure, FaultOrder, Fidelity, KindCount, Lateness, Overhead, Requests, Status, numbered,
+};
 pub use error::{Error, Result};
-pub use fidelity::{CpuPressure, FAITHFUL_FROM_US, Fidelity, Overhead};
+pub use fidelity::FAITHFUL_FROM_US;
 pub use lab::{Lab, Listed, NewDevice, Repaired, SIZE_BYTES_MIN};
 pub use server::serve;
-pub use statistics::{KindCount, Lateness, Requests};

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use brisk_lab_client::state::FILE_NAME;
 use brisk_sense::Sense;
 
 use crate::error::{Error, Result, io as failed};
@@ -125,7 +126,7 @@ pub(crate) fn carriers(sense: &Sense, file: &Path) -> Result<Vec<String>> {
 /// Whether the device carries the lab's file of the file system with this number, although the file has no path any
 /// more: somebody took the mount away. The number is nobody else's for as long as the device holds the file system.
 pub(crate) fn carries_unmounted(sense: &Sense, name: &str, file_system: u64) -> Result<bool> {
-    let bare = Path::new("/").join(wire::FILE_NAME);
+    let bare = Path::new("/").join(FILE_NAME);
     if sense.loop_backing(name)?.is_none_or(|backing| backing.file != bare) {
         return Ok(false);
     }

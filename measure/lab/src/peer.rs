@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use crate::control::Answer;
+use brisk_lab_client::control::Answer;
 
 /// An order is a line; longer ones are not orders.
 const LINE_BYTES_MAX: usize = 1 << 16;

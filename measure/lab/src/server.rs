@@ -17,17 +17,18 @@ use std::time::{Duration, Instant};
 
 use brisk_core::causes::in_one_line;
 use brisk_flash::{Device, Fault, Preset};
+use brisk_lab_client::control::{Answer, Commit, FaultOrder, Order, Status};
+use brisk_lab_client::state::{Record, StateDir, Way};
+use brisk_lab_client::{CpuPressure, Requests};
 use brisk_sense::{Resource, Sense};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use crate::control::{Answer, Commit, FaultOrder, Order, Status};
 use crate::emulated::{Emulated, Reply, Timing};
-use crate::error::{Error, Result, io as failed};
-use crate::fidelity::{CpuPressure, Evidence, judge};
+use crate::error::{Result, io as failed, refused};
+use crate::fidelity::{Evidence, judge};
 use crate::front::{Call, Front, Received, Request};
+use crate::lateness::LatenessHistogram;
 use crate::peer::Peer;
-use crate::state::{Record, StateDir, Way};
-use crate::statistics::{LatenessHistogram, Requests};
 use crate::store::Store;
 use crate::{fuse, preset, realtime, ublk};
 
@@ -49,7 +50,7 @@ const PRESSURE_WINDOW_MIN: Duration = Duration::from_secs(6);
 /// When the device cannot be made; the reason also went through the socket.
 pub fn serve(dir: &Path) -> Result<()> {
     if StateDir::at(dir).is_none_or(|dir| dir.load().is_none()) {
-        return Err(Error::Refused(format!("{} is not the directory of a lab device", dir.display())));
+        return Err(refused(format!("{} is not the directory of a lab device", dir.display())));
     }
     let (lock, stream) = take_descriptors()?;
     let mut up = Peer::new(stream, true);
@@ -112,7 +113,7 @@ enum Next {
 
 impl Server {
     fn start(dir: &Path, lock: File) -> Result<Self> {
-        let no_state = || Error::Refused(format!("{} is not the directory of a lab device", dir.display()));
+        let no_state = || refused(format!("{} is not the directory of a lab device", dir.display()));
         let dir = StateDir::at(dir).ok_or_else(no_state)?;
         let record = dir.load().ok_or_else(no_state)?;
         let preset = preset::load(&record.preset, &record.set)?;
@@ -323,12 +324,12 @@ impl Server {
             changed.set(name, value)?;
         }
         if changed.queue_depth_requests() != self.preset.queue_depth_requests() {
-            return Err(Error::Refused(
+            return Err(refused(
                 "the queue depth belongs to the block device: make a new one with brisk lab up --set".to_owned(),
             ));
         }
         if changed.write_cache() != self.preset.write_cache() && matches!(self.front, Front::Ublk(_)) {
-            return Err(Error::Refused(
+            return Err(refused(
                 "the write cache belongs to the block device, which flushes because of it: make a new one with brisk lab up --set"
                     .to_owned(),
             ));

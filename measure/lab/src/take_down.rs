@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use brisk_act::{BlockQueue, Journal};
 use brisk_core::causes::in_one_line;
+use brisk_lab_client::control::{Connection, FaultOrder, Order};
+use brisk_lab_client::state::{StateDir, Way};
 
 use crate::backend::own_ublk_devices;
-use crate::control::{Client, FaultOrder, Order};
 use crate::error::{Error, Result, io as failed};
 use crate::lab::Lab;
-use crate::state::{StateDir, Way};
 use crate::{fuse, loopdev, ublk};
 
 /// How long the kernel may take to let go of something that nobody uses.
@@ -83,7 +83,7 @@ fn take_ublk_device_away(
     dir: &StateDir,
     mark: u64,
     force: bool,
-    client: Option<&mut Client>,
+    client: Option<&mut Connection>,
     words: &mut Vec<String>,
 ) -> Result<()> {
     let own = own_ublk_devices(mark)?;
@@ -141,7 +141,7 @@ enum Server {
     /// It is dead; its lock is ours now.
     Dead(File),
     /// It lives.
-    Answers(Client),
+    Answers(Connection),
 }
 
 /// Finds out whether the server lives. One that nobody can talk to although it has its lock has not begun to listen yet, or is
@@ -155,14 +155,14 @@ fn server(dir: &StateDir) -> Result<Server> {
             Ok(None) => answering_server(dir).map(Server::Answers),
             Err(error) => Err(error),
         };
-        !matches!(&found, Err(Error::Io { source, .. })
+        !matches!(&found, Err(Error::Client(brisk_lab_client::Error::Io { source, .. }))
             if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused))
     });
     found
 }
 
-fn answering_server(dir: &StateDir) -> Result<Client> {
-    let mut client = Client::connect(&dir.socket())?;
+fn answering_server(dir: &StateDir) -> Result<Connection> {
+    let mut client = Connection::open(&dir.socket())?;
     client.status().map_err(|error| {
         let pid = dir.load().and_then(|record| record.server_pid).map_or_else(|| "?".to_owned(), |pid| pid.to_string());
         let remedy = format!("end it with: kill -9 {pid}, and give this command again");
@@ -243,7 +243,7 @@ fn unmount(dir: &StateDir, lazily: bool) -> Result<()> {
 }
 
 /// Ends a living server and waits until the kernel has let go of its lock.
-fn end(dir: &StateDir, client: Option<Client>, dead: Option<File>) -> Result<()> {
+fn end(dir: &StateDir, client: Option<Connection>, dead: Option<File>) -> Result<()> {
     let Some(mut client) = client else {
         drop(dead);
         return Ok(());

@@ -9,8 +9,6 @@ use crate::bytes::Bytes;
 pub(crate) const ROOT: u64 = 1;
 /// Node of the one file.
 pub(crate) const FILE: u64 = 2;
-/// Name of the one file.
-pub(crate) const FILE_NAME: &str = "flash";
 /// Largest write payload and read that the server takes.
 pub(crate) const MAX_IO_BYTES: usize = 1 << 20;
 /// Bytes in front of a write's payload.

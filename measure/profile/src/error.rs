@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// The lab device does not answer.
     #[error(transparent)]
-    Lab(#[from] brisk_lab::Error),
+    Lab(#[from] brisk_lab_client::Error),
     /// There is no single device whose queue could be set.
     #[error("there is no single block device under {0}: name a directory on one, or a device with --device")]
     NoDevice(PathBuf),

@@ -22,7 +22,7 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
-use brisk_lab::Lab;
+use brisk_lab_client::{Client, Device};
 use brisk_results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
 use brisk_smartstorage::model::MODEL_VERSION;
@@ -197,19 +197,17 @@ fn is_affordable(elapsed: Duration, cells: u64, more_cells: u64, budget: Duratio
 /// # Errors
 /// When the place cannot be measured, has no single device or nothing to choose, a setting is refused, a request fails, or
 /// the stop flag is raised. The settings are put back in every case; what was measured is kept.
-pub fn run(sense: &Sense, lab: &Lab, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
+pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
     let begun = Instant::now();
     let place = Place::find(sense, &options.path, options.destroy_data)?;
     let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
     let disk = located.disk.name.clone();
     let Identity { model, kind, .. } = sense.identity(&located.disk)?;
-    // Only a lab that can be asked has more to tell of its device than the kernel.
-    let node = located.disk.node();
-    let is_lab = lab.list().into_iter().any(|listed| listed.device.as_ref() == Some(&node));
+    let emulated = lab.find(&disk);
     let mut queue = BlockQueue::new(&paths.sysfs, &disk);
     let own = own(sense, &disk)?;
-    let settings = settings(sense, lab, &disk, is_lab, &own, options)?;
-    let meter = meter::choose(sense, lab, &disk, is_lab, options.meter)?;
+    let settings = settings(sense, emulated.as_ref(), &disk, &own, options)?;
+    let meter = meter::choose(sense, emulated, &disk, options.meter)?;
     if options.cell < meter.cell_min() {
         let least = meter.cell_min().as_secs_f64();
         return Err(meter.about().kind.unusable(format!("it needs cells of {least} s: use a longer --cell")));
@@ -301,9 +299,8 @@ fn own(sense: &Sense, disk: &str) -> Result<Setting> {
 /// All settings, the device's own first. Under `none` a queue is as deep as the driver's tags: deeper cannot be.
 fn settings(
     sense: &Sense,
-    lab: &Lab,
+    emulated: Option<&Device>,
     disk: &str,
-    is_lab: bool,
     own: &Setting,
     options: &Options,
 ) -> Result<Vec<Setting>> {
@@ -317,7 +314,7 @@ fn settings(
         return Err(brisk_bench::Error::BadLoad(why).into());
     }
     let wanted = if options.schedulers.is_empty() { &offered } else { &options.schedulers };
-    let tags = if is_lab { Some(lab.change(disk, &[], None, false)?.depth_requests) } else { None };
+    let tags = emulated.map(|device| Ok::<_, Error>(device.status()?.depth_requests)).transpose()?;
     let tags = tags.or((own.scheduler == "none").then_some(own.depth_requests));
     let mut settings = vec![own.clone()];
     for scheduler in wanted {

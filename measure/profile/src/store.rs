@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 
 /// Where profiles of all engines are.
 pub const PROFILES: &str = "/var/lib/brisk/profiles";
+/// Larger files briskd leaves out.
+pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// The part of this engine.
 const ENGINE: &str = "smartstorage";
 /// Digits of a number that are kept.

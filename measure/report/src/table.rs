@@ -126,7 +126,7 @@ impl Table {
         let columns: Vec<Vec<String>> = (0..self.columns.len()).map(|i| self.column_text(i)).collect();
         let (kept, left_out) = self.columns_that_fit(&columns, width);
         let mut table = comfy_table::Table::new();
-        table.load_style(STYLE).force_no_tty();
+        table.load_style(STYLE);
         if let Some(width) = width {
             // comfy-table needs room for a character and the padding of each column.
             let least = u16::try_from(kept.len() * 4).unwrap_or(u16::MAX);

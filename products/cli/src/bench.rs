@@ -1,8 +1,5 @@
 //! `brisk bench`: StoreBench on a directory or a block device.
 
-pub(crate) mod output;
-pub(crate) mod session;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,12 +7,11 @@ use std::time::Duration;
 use brisk_bench::engine::EngineKind;
 use brisk_bench::environment::data_home;
 use brisk_bench::storebench::{self, Budget, Options};
-use brisk_core::units::parse_bytes;
+use brisk_command::output::Outputs;
+use brisk_command::session::Session;
+use brisk_command::size;
 use brisk_results::Document;
 use clap::ValueEnum;
-
-use output::Outputs;
-use session::Session;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,7 +38,7 @@ pub(crate) struct Args {
     /// Be done after so many seconds; the first round of all loads always completes
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     budget: Option<u64>,
-    /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or what is free]
+    /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or the free space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
     /// Write no more than about so much, since flash wears; preparing the file and the first round of all loads always
@@ -120,8 +116,4 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// The place asked for, or where this person's data lives.
 pub(crate) fn place(asked: Option<&PathBuf>) -> PathBuf {
     asked.cloned().unwrap_or_else(|| data_home(|name| std::env::var_os(name), |path| path.is_dir()))
-}
-
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    parse_bytes(text).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! `brisk config`: look the daemon's configuration over, show it, have it read again.
+//! `brisk config`: check the daemon's configuration, show it, reload it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -10,10 +10,10 @@ mod judge;
 mod probe;
 mod view;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use brisk_command::{print, terminal_width};
 use brisk_sense::Sense;
 
 use facts::Facts;
@@ -22,7 +22,7 @@ use finding::{Part, State};
 /// Arguments of `brisk doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Look at these parts only; the exit code is theirs
+    /// Check these parts only; the exit code is theirs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     part: Vec<Part>,
     /// Print one JSON document for programs
@@ -45,14 +45,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let terminal = stdout.is_terminal();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let width = if terminal { view::terminal_width() } else { None };
+        let width = if terminal { terminal_width().map(usize::from) } else { None };
         view::terminal(&facts, &findings, state, terminal && !plain, width)
     };
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever closed the pipe has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        outcome => outcome.context("cannot print the findings")?,
-    }
+    print(&text)?;
     Ok(ExitCode::from(match state {
         State::Ok => 0,
         State::Degraded => 1,

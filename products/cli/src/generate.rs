@@ -1,11 +1,11 @@
 //! `brisk man` and `brisk completions`: what packages ship is generated from the command line itself, so it is never
 //! older than the binary.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::Context as _;
+use brisk_command::print;
 
 /// Arguments of `brisk man`.
 #[derive(Debug, clap::Args)]
@@ -39,10 +39,6 @@ pub(crate) fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<Exit
 pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "brisk", &mut script);
-    match io::stdout().lock().write_all(&script) {
-        // Whoever closed the pipe has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        outcome => outcome.context("cannot print the completions")?,
-    }
+    print(&String::from_utf8(script).context("the completions are not UTF-8")?)?;
     Ok(ExitCode::SUCCESS)
 }

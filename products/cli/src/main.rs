@@ -1,32 +1,26 @@
-//! `brisk`: wiring of the command. Each subcommand has its file.
+//! `brisk`: wiring of the command. Each subcommand has its file; those of the laboratory are handed over to `brisk-lab`.
 
 mod bench;
 mod config;
-mod display;
 mod doctor;
 mod explain;
 mod generate;
-mod kernel;
 mod lab;
-mod latency;
-mod launch;
 mod monitor;
-mod on_phone;
 mod profile;
-mod prove;
 mod replay;
 mod report;
 mod reset;
 mod status;
 mod study;
-mod suite;
 mod top;
 mod tune;
 
-use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use brisk_command::exit_code;
+pub(crate) use brisk_command::print;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
@@ -39,30 +33,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what this machine offers and lacks for each part of brisk, with reason and remedy
+    /// Check what this machine offers and lacks for each part of brisk, with reason and remedy
     Doctor(doctor::Args),
     /// Measure the storage under a path (StoreBench)
     Bench(bench::Args),
     /// Run a study on a device: slowdown, concurrency, schedulers, footprint, frontier
     Study(study::Args),
     /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
-    Profile(profile::Args),
-    /// Measure once what the daemon should know of each device: at installation, and when a device is new
+    Profile(brisk_command::profile::Args),
+    /// Measure once the figures that the daemon uses for each device: at installation, and when a device is new
     Tune(tune::Args),
-    /// Launch an app and measure it from outside: window, settled screen, work done, and what the time went to
-    Launch(launch::Args),
-    /// Measure how long an app takes to answer keys, clicks and scrolling
-    Latency(latency::Args),
-    /// Measure real apps on an emulated phone: the suite, and what other storage could ever give
-    Suite(suite::Args),
-    /// Prove what brisk changes: the same launches with the daemon and without, interleaved
-    Prove(prove::Args),
+    #[command(flatten)]
+    Lab(brisk_command::lab::Command),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
-    /// Make, list, change and remove emulated flash devices
-    Lab(lab::Args),
-    /// Compare I/O schedulers of Linux on emulated flash in a virtual machine, with figures that repeat anywhere
-    Kernel(kernel::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
@@ -75,7 +59,7 @@ enum Command {
     Replay(replay::Args),
     /// Put every setting back to what it was before brisk
     Reset(reset::Args),
-    /// Look the daemon's configuration over, show it, have it read again
+    /// Check the daemon's configuration, show it, reload it
     Config(config::Args),
     /// Write the man pages into a directory
     #[command(hide = true)]
@@ -85,20 +69,25 @@ enum Command {
     Completions(generate::CompletionsArgs),
 }
 
+/// Whether this program was started under the name of the daemon. A package has one file with both names, as most of the
+/// code serves both.
+fn is_called_briskd() -> bool {
+    let name = std::env::args_os().next();
+    name.is_some_and(|name| Path::new(&name).file_name() == Some("briskd".as_ref()))
+}
+
 fn main() -> ExitCode {
+    if is_called_briskd() {
+        return brisk_daemon::command::main();
+    }
     let outcome = match Cli::parse().command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Tune(args) => tune::run(&args),
-        Command::Launch(args) => launch::run(&args),
-        Command::Latency(args) => latency::run(&args),
-        Command::Suite(args) => suite::run(&args),
-        Command::Prove(args) => prove::run(&args),
+        Command::Lab(_) => lab::hand_over(),
         Command::Report(args) => report::run(&args),
-        Command::Lab(args) => lab::run(&args),
-        Command::Kernel(args) => kernel::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
@@ -109,19 +98,44 @@ fn main() -> ExitCode {
         Command::Man(args) => generate::man(&args, Cli::command()),
         Command::Completions(args) => generate::completions(&args, Cli::command()),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("brisk: {error:#}");
-        ExitCode::from(2)
-    })
+    exit_code(outcome)
 }
 
-/// Prints at once; that nobody reads any more is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A paragraph for a command and each of its subcommands: arguments, their defaults and values.
+    fn describe(command: &clap::Command, path: &str, lines: &mut String) {
+        let path = format!("{path}{}", command.get_name());
+        lines.push_str(&path);
+        for argument in command.get_arguments().filter(|one| !["help", "version"].contains(&one.get_id().as_str())) {
+            *lines += &format!("\n    {argument}");
+            if !argument.get_action().takes_values() {
+                continue;
+            }
+            let possible = argument.get_possible_values();
+            if !possible.is_empty() {
+                let names: Vec<_> = possible.iter().map(|value| value.get_name()).collect();
+                *lines += &format!(" {{{}}}", names.join(","));
+            }
+            let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+            if !defaults.is_empty() {
+                *lines += &format!(" = {}", defaults.join(","));
+            }
         }
-        _ => Ok(()),
+        lines.push('\n');
+        let mut subcommands: Vec<_> = command.get_subcommands().filter(|one| one.get_name() != "help").collect();
+        subcommands.sort_by_key(|subcommand| subcommand.get_name());
+        subcommands.iter().for_each(|subcommand| describe(subcommand, &format!("{path} "), lines));
+    }
+
+    #[test]
+    fn the_command_line_is_as_written_down() {
+        let mut command = Cli::command();
+        command.build();
+        let mut lines = String::new();
+        describe(&command, "", &mut lines);
+        snapbox::assert_data_eq!(lines, snapbox::file!["../tests/command_line.txt"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `brisk monitor`: what the machine does, second by second, on the terminal and in a record; and what is in a record.
+//! `brisk monitor`: samples of the machine, second by second, on the terminal and in a record; and views of records.
 
 mod export;
 mod metrics;
@@ -75,7 +75,7 @@ struct Watch {
     /// End after this time, such as 90s or 5m [default: on Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
     duration: Option<Duration>,
-    /// Record the samples in FILE, behind what is there
+    /// Record the samples in FILE, appended to its content
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Let the record and its older part, FILE.1, take no more than this; the latest half at least is kept
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn read(path: &Path, use_item: &mut dyn FnMut(Item) -> anyhow::Result<()>) -> anyhow::Result<Lost> {
     let mut reader = Reader::open(path)?;
     let Some(first) = reader.next().transpose()? else {
-        bail!("{} holds no session: nothing was recorded, or nothing of it is left", path.display());
+        bail!("{} holds no session: nothing was recorded, or all of it is lost", path.display());
     };
     let mut lost = Lost::default();
     if let Item::Session(session) = &first
@@ -169,7 +169,7 @@ fn is_older(path: &Path, session: &Session) -> bool {
     })
 }
 
-/// Says what of a record is lost, and gives the exit code for it.
+/// Prints what is lost of a record, and gives the exit code for it.
 fn report(path: &Path, lost: Lost) -> ExitCode {
     if lost.unknown_frames > 0 {
         eprintln!(
@@ -196,7 +196,7 @@ fn report(path: &Path, lost: Lost) -> ExitCode {
 fn size(text: &str) -> anyhow::Result<u64> {
     let size_bytes = parse_bytes(text)?;
     if size_bytes < SIZE_BYTES_MIN {
-        bail!("a record of {size_bytes} bytes holds next to nothing: give at least 64K");
+        bail!("a record of {size_bytes} bytes is too small: give at least 64K");
     }
     Ok(size_bytes)
 }

@@ -1,10 +1,11 @@
 //! `brisk report`: results that were written before, in the terminal or as a page.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use brisk_command::{print, print_json, terminal_width};
 use brisk_results::Document;
 
 /// Arguments of `brisk report`.
@@ -35,10 +36,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("cannot write the page to {}", out.display()))?;
             print(&format!("{}\n", out.display()))?;
         }
-        None if args.json => print(&format!("{}\n", serde_json::to_string_pretty(&documents)?))?,
+        None if args.json => print_json(&documents)?,
         None => {
-            // comfy-table asks the terminal, and knows when there is none.
-            let width = comfy_table::Table::new().width();
+            let width = terminal_width();
             let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
             shown.extend(brisk_report::comparison(&documents, width));
             print(&shown.join("\n"))?;
@@ -70,13 +70,4 @@ fn refuse_to_overwrite_input(out: &Path, files: &[PathBuf]) -> anyhow::Result<()
         bail!("{} is one of the documents: give --html another name", out.display());
     }
     Ok(())
-}
-
-/// Prints; a reader that went away, such as `head`, is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
-        _ => Ok(()),
-    }
 }

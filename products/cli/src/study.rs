@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
+use brisk_command::session::Session;
+use brisk_command::size;
 use brisk_results::{ConcurrencyParameter, Direction, Document, Pattern};
 use brisk_smartio::Concurrency;
 use clap::Subcommand;
 
 use self::kept::Keep;
-use crate::bench::session::Session;
-use crate::bench::{Shared, place, size};
+use crate::bench::{Shared, place};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,15 +42,12 @@ enum Study {
     Slowdown(SlowdownArgs),
     /// How many streams at once serve best, for each kind of load
     Concurrency(ConcurrencyArgs),
-    /// What each I/O scheduler of this kernel makes of mixes of reads and writes (root; settings are put back)
+    /// Throughput and latency of each I/O scheduler of this kernel under mixed load (root; settings are restored)
     Schedulers(SchedulersArgs),
     /// How random writes fare as the range of their addresses grows (writes about 25G; 0.5G quick, 55G paper)
     Footprint(FootprintArgs),
-    /// Which settings serve reads soonest beside writes, found by search (root; settings are put back; about three minutes)
+    /// Which settings give the lowest read latency under mixed load, found by search (root; settings are restored; about three minutes)
     Frontier(frontier::Args),
-    /// Run streams for another brisk (started by `prove`)
-    #[command(hide = true)]
-    Crew,
 }
 
 /// What all studies take.
@@ -181,7 +178,7 @@ impl Every {
 
 const MIB: u64 = 1 << 20;
 
-/// What was kept of a model of device in the directory of profiles; `None` when nothing was.
+/// The profile that was kept for a model of device; `None` when there is none.
 pub(crate) fn kept(profiles: &Path, model: &str) -> anyhow::Result<Option<brisk_smartio::Profile>> {
     kept::load(&profiles.join(brisk_smartio::NAME).join(brisk_smartio::file_name(model)))
 }
@@ -194,10 +191,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Schedulers(args) => run_schedulers(args),
         Study::Footprint(args) => run_footprint(args),
         Study::Frontier(args) => frontier::run(args),
-        Study::Crew => {
-            brisk_bench::crew::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
-            Ok(ExitCode::SUCCESS)
-        }
     }
 }
 

@@ -1,13 +1,14 @@
-//! `brisk tune`: measures, once, what briskd should know of each device that it manages: at installation, and when a device
+//! `brisk tune`: measures once the figures that briskd uses for each device that it manages: at installation, and when a device
 //! is new (dissertation 4.3: the concurrency profiler runs at installation).
 //!
-//! Each part is a command of its own, run here one after the other; what a part has kept stays when a later one is stopped.
+//! Each part is a separate command; they run one after the other. A part that is complete is kept when a later one is stopped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
+use brisk_command::session::Session;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
@@ -15,7 +16,6 @@ use brisk_daemon::{devices, profiles};
 use brisk_sense::Sense;
 use serde::Serialize;
 
-use crate::bench::session::Session;
 use crate::status::Socket;
 use crate::study;
 
@@ -25,7 +25,7 @@ Examples:
   brisk tune --check               # say what is not known
   brisk tune mmcblk1 --again       # measure a card anew
 
-It measures how many streams serve a device best, which settings serve reads soonest beside writes, and what each scheduler \
+It measures how many streams serve a device best, which settings give the lowest read latency under mixed load, and what each scheduler \
 and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. A daemon that runs \
 changes nothing meanwhile and reads the outcome afterwards. Exit codes: 0 all is known, 1 something is not (with --check), \
 or could not be measured, 2 not possible, 130 stopped by Ctrl-C.";
@@ -36,10 +36,10 @@ or could not be measured, 2 not possible, 130 stopped by Ctrl-C.";
 pub(crate) struct Args {
     /// Devices by name, such as mmcblk0 [default: those that the configuration has briskd manage]
     devices: Vec<String>,
-    /// Say what is not known, and measure nothing
+    /// List what has not been measured, and measure nothing
     #[arg(long)]
     check: bool,
-    /// Measure what is known already, too
+    /// Measure again what has been measured already
     #[arg(long, conflicts_with = "check")]
     again: bool,
     /// About three minutes a device instead of fifteen: fewer repetitions, and nothing about energy
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// The daemon's configuration [default: /etc/brisk/brisk.toml; where there is none, the defaults]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the outcome is kept
+    /// Directory of the results
     #[arg(long, value_name = "DIR", default_value = profiles::DIR)]
     profiles: PathBuf,
     /// Print one JSON object for programs
@@ -58,13 +58,13 @@ pub(crate) struct Args {
     socket: Socket,
 }
 
-/// What can be known of a device.
+/// A measurement of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Part {
-    /// How many streams at once serve best.
+    /// How many concurrent streams give the best throughput.
     Concurrency,
-    /// Which settings serve reads soonest beside writes.
+    /// Which settings give the lowest read latency under mixed load.
     Frontier,
     /// What each scheduler and depth costs.
     Profile,
@@ -76,8 +76,8 @@ impl Part {
 
     fn of(self) -> &'static str {
         match self {
-            Self::Concurrency => "how many streams at once serve best",
-            Self::Frontier => "which settings serve reads soonest beside writes",
+            Self::Concurrency => "how many concurrent streams give the best throughput",
+            Self::Frontier => "which settings give the lowest read latency under mixed load",
             Self::Profile => "what each scheduler and depth costs",
         }
     }
@@ -104,7 +104,7 @@ struct Todo {
     device: String,
     model: String,
     known: Vec<Part>,
-    /// Not known, or to be measured again.
+    /// Not measured yet, or to be measured again.
     missing: Vec<Part>,
     /// A directory on it.
     place: Option<PathBuf>,
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {
     let kept = study::kept(&args.profiles, &device.model);
-    // A damaged file is one to measure again; the command that does it says what is wrong with it.
+    // A damaged file is measured again; the command that measures reports the damage.
     let kept = kept.ok().flatten();
     let costs = brisk_profile::store::load(&args.profiles, &device.model).ok().flatten();
     let is_known = |part: &Part| match part {
@@ -180,14 +180,14 @@ fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Option<PathBuf>> {
     Ok(best.map(|(_, place)| place))
 }
 
-/// Holds the daemon still while it lives.
+/// Suspends the daemon for as long as it exists.
 struct Stillness(Option<Client>);
 
 impl Stillness {
     fn begin(socket: &Socket) -> anyhow::Result<Self> {
         match socket.connect() {
             Ok(mut client) => {
-                client.answer("Reset", &[]).context("the daemon does not hold still")?;
+                client.answer("Reset", &[]).context("the daemon cannot be suspended")?;
                 Ok(Self(Some(client)))
             }
             Err(ClientError::NotRunning { .. }) => Ok(Self(None)),
@@ -201,13 +201,13 @@ impl Drop for Stillness {
         if let Some(client) = &mut self.0
             && let Err(error) = client.answer("Reload", &[])
         {
-            eprintln!("brisk: the daemon does not go on: try 'brisk config reload': {error}");
+            eprintln!("brisk: the daemon does not continue: try 'brisk config reload': {error}");
         }
     }
 }
 
 fn measure(all: &mut [Todo], args: &Args) -> anyhow::Result<ExitCode> {
-    // Ctrl-C ends the command that measures; this one then lets the daemon go on.
+    // Ctrl-C ends the command that measures; then this one lets the daemon continue.
     let session = Session::begin()?;
     let _still = Stillness::begin(&args.socket)?;
     let parts: usize = all.iter().map(|one| one.missing.len()).sum();
@@ -239,19 +239,19 @@ fn summary(all: &[Todo], args: &Args) -> String {
     let mut text = String::new();
     let mut line = |device: &str, words: &str| text += &format!("{device}: {words}\n");
     if all.is_empty() {
-        line("no device", "briskd would manage none here; see 'devices' in its configuration");
+        line("no device", "briskd manages none here; see 'devices' in its configuration");
     }
     for one in all {
         let name = format!("{} ({})", one.device, one.model);
         let words = |parts: &[Part]| parts.iter().map(|part| part.of()).collect::<Vec<_>>().join("; ");
         let no_place = format!(
-            "nothing is mounted on it where files can be made; 'brisk study frontier /dev/{} --destroy-data --save' measures it \
-             and destroys what is on it",
+            "no writable file system is mounted on it; 'brisk study frontier /dev/{} --destroy-data --save' measures it \
+             and destroys its data",
             one.device
         );
         match (one.missing.is_empty(), args.check, one.place.is_some()) {
-            (true, ..) => line(&name, "all is known"),
-            (false, true, true) => line(&name, &format!("not known: {}", words(&one.missing))),
+            (true, ..) => line(&name, "everything is measured"),
+            (false, true, true) => line(&name, &format!("not measured: {}", words(&one.missing))),
             (false, _, false) => line(&name, &no_place),
             (false, false, true) if one.failed.is_empty() => {
                 line(&name, &format!("measured: {}", words(&one.missing)));

@@ -14,8 +14,14 @@ struct Rule {
     others: Option<&'static [&'static str]>,
 }
 
-/// Crates that are not named after their folder: the command, and the scheduler, whose engine has the name.
-const OTHER_NAMES: &[(&str, &str)] = &[("products/cli", "brisk"), ("kernel/smartio", "brisk-smartio-kernel")];
+/// Crates that are not named after their folder: the two commands, and the scheduler, whose engine has the name.
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("products/cli", "brisk"), ("products/lab", "brisk-lab-command"), ("kernel/smartio", "brisk-smartio-kernel")];
+
+/// Products that may use another: the command asks the daemon, reads its configuration and replays its records; both
+/// commands share one command line.
+const BETWEEN_PRODUCTS: &[(&str, &str)] =
+    &[("brisk", "brisk-daemon"), ("brisk", "brisk-command"), ("brisk-lab-command", "brisk-command")];
 
 const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 
@@ -28,7 +34,12 @@ const RULES: &[Rule] = &[
     Rule { folder: "platform/act", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/record", brisk: &["brisk-core"], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
-    Rule { folder: "measure/lab", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-flash"], others: None },
+    Rule {
+        folder: "measure/lab",
+        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-flash", "brisk-lab-client"],
+        others: None,
+    },
+    Rule { folder: "measure/lab-client", brisk: &["brisk-sense"], others: None },
     Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-results"], others: None },
     Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },
@@ -57,7 +68,7 @@ const RULES: &[Rule] = &[
             "brisk-core",
             "brisk-sense",
             "brisk-act",
-            "brisk-lab",
+            "brisk-lab-client",
             "brisk-bench",
             "brisk-results",
             "brisk-smartstorage",
@@ -66,17 +77,69 @@ const RULES: &[Rule] = &[
     },
     Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-flash", "brisk-results"], others: None },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
+    // What a device gets, here and by the rest of what it uses: no emulator, screen or database (see `FOREIGN_TO_DEVICES`).
     Rule {
-        folder: "products/*",
+        folder: "products/command",
+        brisk: &[
+            "brisk-core",
+            "brisk-act",
+            "brisk-bench",
+            "brisk-lab-client",
+            "brisk-profile",
+            "brisk-report",
+            "brisk-results",
+            "brisk-smartstorage",
+        ],
+        others: None,
+    },
+    Rule {
+        folder: "products/daemon",
         brisk: &[
             "brisk-core",
             "brisk-sense",
             "brisk-probes",
             "brisk-act",
+            "brisk-record",
+            "brisk-smartstorage",
+            "brisk-smartio",
+            "brisk-iram",
+            "brisk-mars",
+        ],
+        others: None,
+    },
+    Rule {
+        folder: "products/cli",
+        brisk: &[
+            "brisk-core",
+            "brisk-sense",
+            "brisk-probes",
+            "brisk-act",
+            "brisk-command",
             "brisk-daemon",
+            "brisk-record",
+            "brisk-lab-client",
+            "brisk-bench",
+            "brisk-profile",
+            "brisk-report",
+            "brisk-results",
+            "brisk-smartstorage",
+            "brisk-smartio",
+            "brisk-iram",
+            "brisk-mars",
+        ],
+        others: None,
+    },
+    Rule {
+        folder: "products/lab",
+        brisk: &[
+            "brisk-core",
+            "brisk-sense",
+            "brisk-act",
+            "brisk-command",
             "brisk-record",
             "brisk-flash",
             "brisk-lab",
+            "brisk-lab-client",
             "brisk-bench",
             "brisk-launch",
             "brisk-phone",
@@ -84,14 +147,24 @@ const RULES: &[Rule] = &[
             "brisk-report",
             "brisk-results",
             "brisk-screen",
-            "brisk-smartstorage",
             "brisk-vm",
-            "brisk-smartio",
-            "brisk-iram",
-            "brisk-mars",
         ],
         others: None,
     },
+];
+
+/// Packages of which no device gets any: the emulator, phones, screens, databases. A package belongs to these when its name
+/// begins so.
+const FOREIGN_TO_DEVICES: &[&str] = &[
+    "brisk-flash",
+    "brisk-phone",
+    "brisk-launch",
+    "brisk-screen",
+    "brisk-vm",
+    "rusqlite",
+    "libsqlite3",
+    "x11rb",
+    "wayland",
 ];
 
 /// Sources that read no file, clock or environment and start nothing.
@@ -141,9 +214,8 @@ fn wrong_arrows(crates: &[Crate]) -> Vec<String> {
     for one in crates {
         let Crate { name, folder, .. } = one;
         for used in one.uses.iter().chain(&one.tests_use) {
-            // The command speaks with the daemon, reads its configuration and replays what it recorded.
-            let is_client = (name.as_str(), used.as_str()) == ("brisk", "brisk-daemon");
-            if products.contains(&used.as_str()) && !is_client {
+            let is_allowed = BETWEEN_PRODUCTS.contains(&(name.as_str(), used.as_str()));
+            if products.contains(&used.as_str()) && !is_allowed {
                 wrong.push(format!("{name} uses the product {used}"));
             }
         }
@@ -373,6 +445,39 @@ fn pure_parts_stay_pure() {
         wrong.extend(impurities(&source).into_iter().map(|what| format!("{}: {what}", file.display())));
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Names of all packages that `package` links, its own included.
+fn linked_by(package: &str) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--package", package])
+        .current_dir(workspace())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+fn foreign_to_devices(packages: &[String]) -> Vec<&str> {
+    let is_foreign =
+        |name: &&str| *name == "brisk-lab" || FOREIGN_TO_DEVICES.iter().any(|foreign| name.starts_with(foreign));
+    packages.iter().map(String::as_str).filter(is_foreign).collect()
+}
+
+#[test]
+fn the_device_package_links_no_emulator_screen_or_database() {
+    for package in ["brisk", "brisk-daemon"] {
+        let linked = linked_by(package);
+        assert!(linked.iter().any(|name| name == "brisk-core"), "{linked:?}");
+        assert_eq!(foreign_to_devices(&linked), [""; 0], "{package}");
+    }
+    let lab = linked_by("brisk-lab-command");
+    let found = foreign_to_devices(&lab);
+    for foreign in FOREIGN_TO_DEVICES.iter().chain(&["brisk-lab"]) {
+        assert!(found.iter().any(|name| name.starts_with(foreign)), "{foreign} is not in {found:?}");
+    }
 }
 
 fn made_up(name: &str, folder: &str, uses: &[&str]) -> Crate {

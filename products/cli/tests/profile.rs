@@ -2,6 +2,7 @@
 //! engine that uses the profile, on a device at work.
 
 #[allow(dead_code, reason = "other tests use more of it")]
+#[path = "../../lab/tests/lab_guard/mod.rs"]
 mod lab_guard;
 
 use std::os::fd::AsFd as _;
@@ -108,7 +109,7 @@ fn a_profile_is_measured_and_kept_and_settings_are_put_back() {
     kill_process(pid, Signal::INT).expect("stopped");
     let output = child.wait_with_output().expect("ended");
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the same command goes on from there"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the same command continues from there"), "{}", stderr(&output));
     assert_eq!(queue_of(&device), before);
     assert!(unfinished.exists());
 

@@ -1,10 +1,11 @@
 //! The command line of `briskd`: here, so that the command of the same version can print its man page.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
 
-use crate::daemon::Options;
+use crate::daemon::{Daemon, Options};
 use crate::{config, profiles, run_dir};
 
 const AFTER_HELP: &str = "\
@@ -38,6 +39,25 @@ pub struct Arguments {
     /// Log each decision and event, not the exceptions only
     #[arg(long)]
     foreground: bool,
+}
+
+/// The program `briskd`: starts and runs the daemon with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let daemon = match Daemon::start(Arguments::parse().into()) {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            eprintln!("briskd: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    match daemon.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("briskd: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The command line as a description, for man pages.

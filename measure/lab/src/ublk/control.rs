@@ -13,7 +13,7 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 
 use super::abi;
-use crate::error::{Error, Result, io as failed};
+use crate::error::{Error, Result, io as failed, refused};
 
 /// The control device file.
 pub(crate) const DEV_CONTROL: &str = "/dev/ublk-control";
@@ -90,7 +90,7 @@ impl Control {
     /// kernel reads from the device before this is over.
     pub(crate) fn start(&self, mark: u64, server_pid: u32) -> Result<Own> {
         let own = self.own(mark)?.first().copied().ok_or_else(|| {
-            Error::Refused("the ublk device went away before it was started (did someone remove it?)".to_owned())
+            refused("the ublk device went away before it was started (did someone remove it?)".to_owned())
         })?;
         self.order(abi::START_DEV, own.device, server_pid.into(), START_WITHIN)
             .map_err(failed(format!("start ublk device {}", own.device)))?;

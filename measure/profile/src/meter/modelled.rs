@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use brisk_core::energy::AWAKE_MW;
-use brisk_lab::Lab;
+use brisk_lab_client::Device;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ struct Totals {
 
 #[derive(Debug)]
 enum Source {
-    Lab(Lab),
+    Lab(Device),
     Guest(Sense),
     Counters(Sense),
 }
@@ -69,9 +69,9 @@ pub struct Modelled {
 impl Modelled {
     /// Of a device of the lab.
     #[must_use]
-    pub fn of_lab(lab: Lab, disk: &str) -> Self {
+    pub fn of_lab(device: Device, disk: &str) -> Self {
         Self {
-            source: Source::Lab(lab),
+            source: Source::Lab(device),
             disk: disk.to_owned(),
             constants: Constants::default(),
             began: Totals::default(),
@@ -94,8 +94,8 @@ impl Modelled {
 
     fn totals(&self) -> Result<Totals> {
         match &self.source {
-            Source::Lab(lab) => {
-                let status = lab.change(&self.disk, &[], None, false)?;
+            Source::Lab(device) => {
+                let status = device.status()?;
                 let energy_nj = status.model.get("energy_nj").and_then(serde_json::Value::as_f64);
                 let energy_nj = energy_nj.ok_or_else(|| MeterKind::Modelled.unusable("the lab counts no energy"))?;
                 Ok(Totals { device_uj: energy_nj / 1e3, busy_ms: status.requests.busy_ns as f64 / 1e6 })

@@ -1,4 +1,4 @@
-//! What was seen on the machine, before anyone says what it means.
+//! Facts about the machine, without judgement.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use brisk_sense::{
 
 use super::probe::{self, Answer};
 
-/// A value, or in words why it is not known.
+/// A value, or the reason why it is unavailable.
 pub(crate) type Known<T> = Result<T, String>;
 
 /// A file system and the disk under it.
@@ -62,12 +62,14 @@ pub(crate) struct Facts {
     pub(crate) fuse: Answer,
     pub(crate) loop_control: Answer,
     pub(crate) ublk: Answer,
+    /// Where `brisk-lab` is installed.
+    pub(crate) lab_program: Option<PathBuf>,
     pub(crate) powercap: Known<Vec<PowercapZone>>,
     pub(crate) supplies: Known<Vec<PowerSupply>>,
 }
 
 impl Facts {
-    /// Looks at this machine.
+    /// Reads this machine.
     pub(crate) fn gather(sense: &Sense) -> Self {
         let memory_pressure = sense.path("/proc/pressure/memory");
         Self {
@@ -100,12 +102,13 @@ impl Facts {
             fuse: probe::open_device(&sense.path("/dev/fuse")),
             loop_control: probe::open_device(&sense.path("/dev/loop-control")),
             ublk: probe::open_device(&sense.path("/dev/ublk-control")),
+            lab_program: crate::lab::program(),
             powercap: known(sense.powercap_zones()),
             supplies: known(sense.power_supplies()),
         }
     }
 
-    /// Whether this process has `capability`; no when that is not known.
+    /// Whether this process has `capability`; false when that is unavailable.
     pub(crate) fn has(&self, capability: Capability) -> bool {
         self.status.as_ref().is_ok_and(|status| status.has(capability))
     }

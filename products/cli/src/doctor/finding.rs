@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A part of brisk that needs something of the machine.
+/// A part of brisk with requirements on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lower")]
@@ -39,7 +39,7 @@ impl Part {
             Self::SmartIo => ("smartio", "keeps reads ahead of writes"),
             Self::Iram => ("iram", "decides who keeps memory"),
             Self::Mars => ("mars", "swaps whole apps"),
-            Self::Launch => ("launch", "tells where the time of a start goes"),
+            Self::Launch => ("launch", "measures where the time of a launch goes"),
             Self::Energy => ("energy", "measures what it costs in energy"),
         }
     }

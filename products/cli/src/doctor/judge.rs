@@ -1,10 +1,10 @@
 //! What the facts mean: a pure function from [`Facts`] to findings.
 //!
 //! Each part of brisk lists its needs in a file of this folder. A need is `missing` when the part does not work without
-//! it, `degraded` when it works with less or would work with more rights: brisk started by somebody who is not root is
+//! it, `degraded` when it works with less or would work with more rights: brisk started by another user than root is
 //! degraded, not broken.
 //!
-//! Properties: whatever is not ok has a reason and a remedy; a fact that is not known never counts as ok; every part has
+//! Properties: whatever is not ok has a reason and a remedy; an unavailable fact never counts as ok; every part has
 //! at least one finding.
 
 mod launch;
@@ -83,7 +83,7 @@ impl Needs<'_> {
         });
     }
 
-    /// The value, or a finding in `state` that says why it is not known.
+    /// The value, or a finding in `state` that says why it is unavailable.
     fn known<'f, T>(
         &mut self,
         state: State,
@@ -94,7 +94,7 @@ impl Needs<'_> {
         match value {
             Ok(value) => Some(value),
             Err(why) => {
-                self.lacks(state, check, "not known", reason, why.clone());
+                self.lacks(state, check, "unavailable", reason, why.clone());
                 None
             }
         }

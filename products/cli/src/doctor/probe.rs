@@ -38,7 +38,7 @@ impl Answer {
 /// Owns the descriptor that a system call returned, or says why there is none.
 fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
     match RawFd::try_from(returned) {
-        // SAFETY: the kernel just made this descriptor for us and nobody else knows its number.
+        // SAFETY: the kernel just made this descriptor for us and no other code knows its number.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

@@ -83,7 +83,7 @@ pub(crate) fn json(facts: &Facts, findings: &[Finding], state: State) -> serde_j
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
 
-/// A report for eyes, lines at most `width` columns wide where it is known.
+/// A report for people, in lines of at most `width` columns where that is given.
 pub(crate) fn terminal(
     facts: &Facts,
     findings: &[Finding],
@@ -124,19 +124,11 @@ pub(crate) fn terminal(
     }
     let verdict = match state {
         State::Ok => "all is there",
-        State::Degraded => "usable; what is marked above would give more",
-        State::Missing => "not usable before the missing things above are there",
+        State::Degraded => "usable; the marked checks limit it",
+        State::Missing => "not usable until the missing requirements above are met",
     };
     let _ = writeln!(out, "\n{}", paint(state, verdict));
     out
-}
-
-/// Columns of the terminal, when standard output is one.
-pub(crate) fn terminal_width() -> Option<usize> {
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: TIOCGWINSZ fills one winsize, which outlives the call.
-    let asked = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    (asked == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
 fn by_part(findings: &[Finding]) -> impl Iterator<Item = (Part, Vec<&Finding>)> {

@@ -64,7 +64,7 @@ fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyh
     read(path, &mut |item| {
         match item {
             Item::Session(next) => {
-                // The next file of one session goes on with it.
+                // The next file of one session continues it.
                 if next.part == 0 || started_unix_ms != Some(next.started_unix_ms) {
                     session += 1;
                     previous = None;
@@ -150,7 +150,7 @@ impl Write for Target {
     }
 }
 
-/// Whoever closed the pipe has read enough.
+/// A reader that closed the pipe is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe))
 }

@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 pub(super) enum Wake {
     /// It is time for a sample; so many before were missed, as the machine was busy or asleep.
     Sample { missed: u64 },
-    /// This signal wants the end.
+    /// A signal that ends the session.
     Signal(u8),
 }
 

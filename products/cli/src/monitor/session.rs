@@ -1,4 +1,4 @@
-//! One session: sample, show, record, until time is up or somebody wants the end.
+//! One session: sample, show, record, until the time is up or a signal ends it.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
@@ -113,7 +113,7 @@ impl Screen {
         Self { json: watch.json, quiet: watch.quiet, block_lines: terminal.then_some(0), lines: 0 }
     }
 
-    /// Shows a sample; false when nobody reads any more.
+    /// Shows a sample; false when the reader is gone.
     fn sample(
         &mut self,
         now: &brisk_core::snapshot::Snapshot,
@@ -126,7 +126,7 @@ impl Screen {
         let text = if self.json {
             view::sample_json(now, interval)?
         } else if let Some(lines_before) = &mut self.block_lines {
-            let width = comfy_table::Table::new().width().map_or(80, usize::from);
+            let width = brisk_command::terminal_width().map_or(80, usize::from);
             let block = view::block(now, interval, own, width);
             // Up to where the last block began, and clear from there on.
             let up = if *lines_before > 0 { format!("\x1b[{lines_before}F\x1b[J") } else { String::new() };
@@ -148,7 +148,7 @@ impl Screen {
     }
 }
 
-/// Prints at once; false when nobody reads any more, which is no error.
+/// Prints at once; false when the reader is gone, which is no error.
 pub(super) fn print(text: &str) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -32,7 +32,7 @@ pub(super) fn run(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
     };
     let lost = super::read(path, &mut |item| {
         match item {
-            // The next file of the same session goes on with it.
+            // The next file of the same session continues it.
             Item::Session(next) => {
                 let goes_on = |session: &Session| {
                     next.part > 0 && session.started_unix_ms == next.started_unix_ms && current.end.is_none()

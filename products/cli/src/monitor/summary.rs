@@ -41,7 +41,7 @@ pub(super) struct Spread {
     pub(super) part: String,
     /// What, in which unit.
     pub(super) name: &'static str,
-    /// In how many intervals it was known.
+    /// Number of intervals that have it.
     pub(super) count: u64,
     pub(super) min: f64,
     /// Within 1 %.
@@ -49,7 +49,7 @@ pub(super) struct Spread {
     pub(super) max: f64,
 }
 
-/// What one disk moved. Rates are added up, so what was done while brisk did not look is not in it.
+/// What one disk moved. Rates are added up, so the time between samples that were missed is not in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct DiskSums {
     pub(super) read_requests: f64,

@@ -223,10 +223,10 @@ fn sums(text: &mut String, summary: &Summary) {
     let bytes = |value: f64| format_bytes(value.round() as u64);
     let mean =
         |bytes_sum: f64, requests: f64| if requests >= 0.5 { bytes(bytes_sum / requests) } else { "-".to_owned() };
-    // Loop devices without a file and the like are many, and have nothing to say.
+    // Idle loop devices and the like are many, and have no counts.
     let active = |sums: &DiskSums| sums.read_requests + sums.write_requests + sums.discard_bytes > 0.0;
     if !summary.disks.values().any(active) {
-        let _ = writeln!(text, "no disk did anything");
+        let _ = writeln!(text, "no disk activity");
     }
     for (name, sums) in summary.disks.iter().filter(|(_, sums)| active(sums)) {
         let _ = write!(

@@ -1,17 +1,17 @@
-//! `brisk study frontier`: the search for the settings that serve reads soonest beside writes.
+//! `brisk study frontier`: the search for the settings with the lowest read latency under mixed load.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use brisk_bench::study::frontier;
+use brisk_command::session::Session;
+use brisk_command::size;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_results::{Document, FrontierPoint, FrontierReport};
 use brisk_smartio::{Evidence, Profile, QueueSettings};
 
 use super::kept::Keep;
 use super::{Degrees, Every};
-use crate::bench::session::Session;
-use crate::bench::size;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
     #[arg(long, value_name = "PERCENT", default_value_t = brisk_smartio::Config::default().write_throughput_min_percent)]
     min_writes: f64,
-    /// How long reads of higher priority may hold a write back, in ms
+    /// How long reads of higher priority may defer a write, in ms
     #[arg(long, value_name = "MS", default_value_t = brisk_smartio::Config::default().writes_wait_max_ms)]
     writes_wait: u32,
     /// Schedulers to try [default: all of this kernel]
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn found(report: &FrontierReport) -> Option<(QueueSettings, Evidence)> {
     let chosen = report.point(report.chosen.as_ref()?)?;
     let found = report.point(&report.found)?;
-    // Of one load, as a mean over loads is no time that anybody saw: the first, which is an app beside an install.
+    // Of one load, as a mean over loads is no latency that occurred: the first, which is an app concurrent with an install.
     let read_us = |point: &FrontierPoint| point.loads.first().map(|load| load.read_us.median);
     let evidence = Evidence {
         measured_at: report.header.started.clone(),

@@ -4,27 +4,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use brisk_command::output::replace;
+use brisk_command::session::Session;
 use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
 use brisk_daemon::{devices, profiles};
 use brisk_results::Header;
 use brisk_smartio::{Profile, shipped};
 
-use crate::bench::output::replace;
-use crate::bench::session::Session;
-
-const UNNAMED: &str = "the device has no name of its own: give it one with --model, the same as `brisk status` shows";
+const UNNAMED: &str = "the device reports no model name: give one with --model, the same as `brisk status` shows";
 
 /// Options of a study whose outcome can be kept.
 #[derive(Debug, clap::Args)]
 pub(super) struct Keep {
-    /// Keep what was found for this model of device, for briskd
+    /// Keep the result for this model of device, for briskd
     #[arg(long)]
     save: bool,
-    /// The device's model, under which it is kept [default: its own name; of an emulated device its preset]
+    /// The device's model, under which it is kept [default: the name that it reports; of an emulated device its preset]
     #[arg(long, value_name = "NAME", requires = "save")]
     model: Option<String>,
-    /// Where it is kept
+    /// Directory of the profiles
     #[arg(long, value_name = "DIR", default_value = profiles::DIR, requires = "save")]
     profiles: PathBuf,
 }
@@ -60,7 +59,7 @@ impl Keep {
         let file = self.dir().join(brisk_smartio::file_name(&model));
         let mut profile = load(&file)?.unwrap_or_else(|| Profile { model, ..shipped(&device.kind) });
         if let Err(why) = change(&mut profile) {
-            eprintln!("nothing is kept: {why}");
+            eprintln!("no profile is kept: {why}");
             return Ok(());
         }
         let text = toml::to_string(&profile).context("cannot write the profile as TOML")?;

@@ -32,7 +32,7 @@ pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
             State::Missing,
             "group counters",
             "no control groups of version 2",
-            "an app's processes cannot be kept together and told from others",
+            "an app's processes cannot be kept together and distinguished from others",
             "mount -t cgroup2 none /sys/fs/cgroup/unified",
         ),
     }

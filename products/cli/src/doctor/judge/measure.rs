@@ -75,7 +75,7 @@ pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
     }
     let why = "without the pressure on processors brisk cannot tell a disturbed measurement from a quiet one";
     if needs.known(State::Degraded, "cpu pressure", &facts.pressure_cpu, why).is_some() {
-        needs.ok("cpu pressure", "told by the kernel (PSI)");
+        needs.ok("cpu pressure", "reported by the kernel (PSI)");
     }
     processors(facts, &mut needs, "the load and the kernel's work for it disturb each other");
 }
@@ -121,6 +121,16 @@ fn processors(facts: &Facts, needs: &mut Needs<'_>, reason: &str) {
 
 /// Emulated flash devices.
 pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
+    match &facts.lab_program {
+        Some(program) => needs.ok("brisk-lab", format!("{} is installed", program.display())),
+        None => needs.lacks(
+            State::Missing,
+            "brisk-lab",
+            "not installed",
+            "emulated devices, phones, launches and suites are a program of their own, which devices do not need",
+            "install the package brisk-lab, or in a source tree run: make build",
+        ),
+    }
     kernel(facts, &mut needs, LAB_KERNEL);
     needs.privilege(
         facts,
@@ -236,7 +246,7 @@ pub(super) fn energy(facts: &Facts, mut needs: Needs<'_>) {
         needs.lacks(
             State::Missing,
             "meter",
-            "neither energy counters of the processor (RAPL) nor a battery that tells its power",
+            "neither energy counters of the processor (RAPL) nor a battery that reports its power",
             "what a change costs in energy can only be computed from the device model, not measured",
             "measure on a machine with a meter; a virtual machine rarely passes its host's on",
         );

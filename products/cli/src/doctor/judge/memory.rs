@@ -31,7 +31,7 @@ pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
         }
     }
     freezing(facts, &mut needs);
-    let why = "the age of pages tells which programs still use theirs";
+    let why = "the age of pages shows which programs still use theirs";
     if let Some(bits) = needs.known(State::Degraded, "page ages", &facts.lru_gen, why) {
         match bits {
             Some(0) => needs.lacks(
@@ -96,7 +96,7 @@ fn triggers(facts: &Facts, needs: &mut Needs<'_>) {
                 works: "",
                 lacking: "not in this kernel",
                 state: State::Degraded,
-                reason: "brisk has to look at the pressure from time to time instead of being woken",
+                reason: "brisk has to poll the pressure instead of being woken",
                 remedy: "use Linux 5.2 or newer with CONFIG_PSI",
                 refused_to_root: REFUSED_TO_ROOT,
             };

@@ -29,7 +29,7 @@ pub(super) fn smart_storage(facts: &Facts, mut needs: Needs<'_>) {
     }
     let why = "the effect of a choice is seen in the time that work waits for storage";
     if needs.known(State::Degraded, "io pressure", &facts.pressure_io, why).is_some() {
-        needs.ok("io pressure", "told by the kernel (PSI)");
+        needs.ok("io pressure", "reported by the kernel (PSI)");
     }
 }
 

@@ -102,12 +102,13 @@ fn perfect() -> Facts {
         fuse: Answer::Works,
         loop_control: Answer::Works,
         ublk: Answer::Works,
+        lab_program: Some(PathBuf::from("/usr/bin/brisk-lab")),
         powercap: Ok(vec![zone(Some(1))]),
         supplies: Ok(vec![]),
     }
 }
 
-/// Somebody who is not root, on a machine that lacks nothing else.
+/// A user other than root, on a machine that lacks nothing else.
 fn not_root(facts: &mut Facts) {
     facts.status = Ok(ProcessStatus { effective_uid: 1000, effective_capabilities: 0 });
     facts.limits = Ok(Limits {
@@ -177,6 +178,7 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
     ("no disk", |f| f.queues = Ok(vec![]), Part::Bench, "/sys", State::Degraded),
     ("no disk", |f| f.queues = Ok(vec![]), Part::SmartStorage, "schedulers", State::Missing),
     ("one processor", |f| f.cpus = Ok(1), Part::Lab, "processors", State::Degraded),
+    ("no brisk-lab", |f| f.lab_program = None, Part::Lab, "brisk-lab", State::Missing),
     ("no fuse", |f| f.fuse = Answer::Unknown, Part::Lab, "fuse", State::Missing),
     ("fuse refused to root", |f| f.fuse = Answer::Refused, Part::Lab, "fuse", State::Missing),
     ("not root", not_root, Part::Lab, "loop", State::Degraded),

@@ -2,7 +2,7 @@
 //!
 //! The messages are those few of perfetto_trace.proto that counters need (TracePacket, ClockSnapshot, TrackDescriptor,
 //! CounterDescriptor, TrackEvent), with the numbers of their fields. A counter holds its value until the next one, so a
-//! rate stands at the start of its interval, a level at its end, and a zero where a rate is no longer known.
+//! rate stands at the start of its interval, a level at its end, and a zero where a rate becomes unavailable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -103,7 +103,7 @@ pub(super) fn trace(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyh
             packets.push(clock(row.start_unix_ns));
             packets.extend(descriptors);
         }
-        // What is not known in this interval does not go on as it was. A gap between sessions ends all.
+        // A value that is unavailable in this interval does not continue. A gap between sessions ends all.
         if let Some(last) = &last {
             let gap = last.session != row.session;
             let known: BTreeSet<_> = row.metrics.iter().filter(|_| !gap).map(key).collect();

@@ -41,7 +41,7 @@ fn title((part, name): &(Part, &'static str)) -> String {
     }
 }
 
-/// Writes comma-separated values with a heading; what was not known is empty.
+/// Writes comma-separated values with a heading; an unavailable value is empty.
 pub(super) fn csv(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record(HEAD.into_iter().map(str::to_owned).chain(columns.iter().map(title)))?;

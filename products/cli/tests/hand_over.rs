@@ -1,0 +1,101 @@
+//! `brisk` becomes `brisk-lab` for the laboratory's subcommands, and says how to get it where it is missing; called `briskd` it
+//! is the daemon.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// A copy of `brisk` in a directory of its own, without `brisk-lab` beside it.
+fn alone() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::copy(env!("CARGO_BIN_EXE_brisk"), dir.path().join("brisk")).expect("copied");
+    fs::create_dir(dir.path().join("elsewhere")).expect("made");
+    dir
+}
+
+/// `brisk` of that directory, with its folder `elsewhere` alone in PATH.
+fn brisk(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(dir.join("brisk"));
+    command.args(arguments).env("PATH", dir.join("elsewhere")).stdin(Stdio::null());
+    command
+}
+
+fn run(dir: &Path, arguments: &[&str]) -> Output {
+    brisk(dir, arguments).output().expect("brisk runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A script in place of `brisk-lab`.
+fn script(path: &Path, body: &str) {
+    fs::write(path, format!("#!/bin/sh\n{body}\n")).expect("written");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("executable");
+}
+
+#[test]
+fn without_brisk_lab_each_of_its_subcommands_says_how_to_get_it() {
+    let dir = alone();
+    fs::create_dir(dir.path().join("brisk-lab")).expect("a directory is no program");
+    for (arguments, name) in [
+        (&["launch", "xterm"][..], "'brisk launch'"),
+        (&["latency", "--list"], "'brisk latency'"),
+        (&["suite", "run"], "'brisk suite'"),
+        (&["prove"], "'brisk prove'"),
+        (&["lab", "list"], "'brisk lab'"),
+        (&["kernel", "list"], "'brisk kernel'"),
+        (&["profile", "--virtual", "ufs-3.1"], "'brisk profile --virtual'"),
+    ] {
+        let output = run(dir.path(), arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(name) && said.contains("install the package brisk-lab"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn under_the_name_briskd_it_is_the_daemon() {
+    let dir = alone();
+    std::os::unix::fs::symlink("brisk", dir.path().join("briskd")).expect("linked");
+    let version = Command::new(dir.path().join("briskd")).arg("--version").output().expect("briskd runs");
+    assert_eq!(String::from_utf8_lossy(&version.stdout), concat!("briskd ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn help_and_wrong_arguments_need_no_brisk_lab() {
+    let dir = alone();
+    let help = run(dir.path(), &["launch", "--help"]);
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--save-reads"), "{help:?}");
+    let wrong = run(dir.path(), &["launch", "--colder", "xterm"]);
+    assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("'--colder'"), "{wrong:?}");
+}
+
+#[test]
+fn a_brisk_lab_that_cannot_be_run_is_named() {
+    let dir = alone();
+    let beside = dir.path().join("brisk-lab");
+    fs::write(&beside, "#!/bin/sh\n").expect("written");
+    fs::set_permissions(&beside, Permissions::from_mode(0o644)).expect("not executable");
+    let output = run(dir.path(), &["lab", "list"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("cannot run {}", beside.display())) && said.contains("Permission denied"), "{said}");
+}
+
+#[test]
+fn brisk_lab_gets_the_arguments_and_gives_process_and_exit_code() {
+    let dir = alone();
+    script(&dir.path().join("elsewhere/brisk-lab"), "echo in PATH; exit 3");
+    assert_eq!(run(dir.path(), &["lab", "list"]).status.code(), Some(3));
+    script(&dir.path().join("brisk-lab"), "echo $$; for word; do echo \"<$word>\"; done; exit 7");
+    let arguments = ["launch", "--cold", "--", "xterm", "-e", "two words"];
+    let child = brisk(dir.path(), &arguments).stdout(Stdio::piped()).spawn().expect("brisk runs");
+    let pid = child.id();
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(7));
+    let version = concat!("<--called-by=", env!("CARGO_PKG_VERSION"), ">");
+    let expected = format!("{pid}\n{version}\n<launch>\n<--cold>\n<-->\n<xterm>\n<-e>\n<two words>\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}

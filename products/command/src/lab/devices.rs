@@ -1,0 +1,216 @@
+//! Arguments of `brisk lab`.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+use super::phone;
+use crate::size;
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk lab presets
+  dev=$(brisk lab up --preset galaxy-s5-emmc --size 2G)
+  brisk lab ctl $dev --time off     # provision without waiting
+  mkfs.ext4 -q $dev
+  brisk lab ctl $dev --time on --reset-counters
+  brisk bench $dev --destroy
+  brisk lab ctl $dev                # counters, lateness, and whether they are reliable
+  brisk lab down $dev
+
+A DEVICE is named by its block device (/dev/loop3, or ublkb0 where the kernel has ublk) or by its number in `brisk lab list`.";
+
+/// Arguments of `brisk lab`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
+pub struct Args {
+    /// Where the lab keeps its state [default: $BRISK_RUN_DIR, or /run/brisk]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub run_dir: Option<PathBuf>,
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a device and print its path
+    Up(Up),
+    /// Show the devices
+    List {
+        /// Print one JSON document for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what devices can be emulated
+    Presets {
+        /// Print one JSON document for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show or change a device: parameters, time, counters, fidelity
+    Ctl(Ctl),
+    /// Make a device fail: power cut, read error, time-out
+    Fault(FaultArgs),
+    /// Remove devices
+    Down(Down),
+    /// Bring up a phone: real apps on an emulated flash device
+    Phone(phone::Args),
+    /// Serve a device (started by `up`)
+    #[command(hide = true)]
+    Serve {
+        /// Directory of the device
+        dir: PathBuf,
+    },
+    /// Read or write as one of several processes (started by `prove`)
+    #[command(hide = true)]
+    Crew,
+}
+
+/// Arguments of the subcommand `up`.
+#[derive(Debug, clap::Args)]
+pub struct Up {
+    /// What to emulate: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub preset: String,
+    /// Size, such as 512M or 4G; the data is kept in memory as it is written
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: u64,
+    /// Seed of what a power cut loses
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Whether the device takes the model's time, or none
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    pub time: Switch,
+    /// Change a parameter of the preset
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// I/O scheduler [default: mq-deadline where the kernel has it, as on phones]
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// How the device reaches the kernel's block layer
+    #[arg(long, value_enum, default_value_t = BackendName::Auto)]
+    pub backend: BackendName,
+    /// Print one JSON document for programs instead of the path
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `brisk lab ctl`.
+#[derive(Debug, clap::Args)]
+pub struct Ctl {
+    /// The device
+    pub device: String,
+    /// Change a parameter of the model, its state stays
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Let the device take the model's time, or none (to fill it without waiting)
+    #[arg(long, value_name = "on|off")]
+    pub time: Option<Switch>,
+    /// Reset all counters and the judgement of fidelity
+    #[arg(long)]
+    pub reset_counters: bool,
+    /// Print one JSON document for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `brisk lab fault`.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub struct FaultArgs {
+    /// The device
+    pub device: String,
+    /// Cut the power: all requests fail, and what was not flushed is lost in part
+    #[arg(long, group = "what")]
+    pub power_cut: bool,
+    /// Seed of what the power cut loses [default: the device's]
+    #[arg(long, value_name = "N", conflicts_with_all = ["power_on", "read_error", "timeout", "clear"])]
+    pub seed: Option<u64>,
+    /// End the power cut
+    #[arg(long, group = "what")]
+    pub power_on: bool,
+    /// Fail reads of a range, such as 1M+64k
+    #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
+    pub read_error: Option<(u64, u64)>,
+    /// Let requests to a range hang, and then fail as timed out
+    #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
+    pub timeout: Option<(u64, u64)>,
+    /// Seconds for which they hang [default: until --clear]
+    #[arg(long = "for", value_name = "SECONDS", conflicts_with_all = ["power_on", "power_cut", "read_error", "clear"])]
+    pub for_s: Option<u32>,
+    /// End read errors and time-outs
+    #[arg(long, group = "what")]
+    pub clear: bool,
+}
+
+/// Arguments of the subcommand `down`.
+#[derive(Debug, clap::Args)]
+pub struct Down {
+    /// The devices
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub devices: Vec<String>,
+    /// All devices of this lab, and leftovers of dead servers
+    #[arg(long)]
+    pub all: bool,
+    /// Also when in use: unmount its file systems lazily, switch off swap on it
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names say it, and a comment would show in the help")]
+pub enum Switch {
+    On,
+    Off,
+}
+
+/// How a device reaches the kernel's block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackendName {
+    /// ublk where the kernel has it, else FUSE
+    Auto,
+    /// A FUSE file under a loop device: any kernel since 5.8
+    Fuse,
+    /// A user-space block device: Linux 6.5 with ublk_drv
+    Ublk,
+}
+
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let (offset, length) =
+        text.split_once('+').ok_or("write an offset and a length, such as 1M+64k for 64 KiB from 1 MiB on")?;
+    match (size(offset)?, size(length)?) {
+        (_, 0) => Err("the length is zero".to_owned()),
+        range => Ok(range),
+    }
+}
+
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("write KEY=VALUE, such as read_us=150".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_an_offset_and_a_length() {
+        assert_eq!(range("1M+64k"), Ok((1 << 20, 64 << 10)));
+        for wrong in ["1M", "1M+", "+4k", "1M+0", "1M-4k", ""] {
+            assert!(range(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_needs_a_name_and_a_value() {
+        assert_eq!(key_value("read_us = 150"), Ok(("read_us".into(), "150".into())));
+        for wrong in ["read_us", "=1", " =1", ""] {
+            assert!(key_value(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Arguments of `brisk kernel`.
+
+use std::path::PathBuf;
+
+use crate::output::Outputs;
+
+/// Lengths of loads in the first part of a search.
+pub const SEARCH_SCALE: f64 = 0.25;
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk kernel list
+  brisk kernel run one-reader-four-writers --scheduler mq-deadline --set fifo_batch=1
+  brisk kernel compare one-reader-four-writers --tuned --html schedulers.html
+  brisk kernel compare slowdown-s5 --schedulers none,mq-deadline,bfq --seeds 5 --scale 8
+  brisk kernel bench --all --html kernel.html
+  brisk kernel test --kernel 6.12,6.1
+
+It works from a source tree of brisk: kernels are fetched and modules built there the first time (about five minutes). \
+Nothing is installed, no root is needed, and the load of this machine does not change the figures. \
+Measured cases are kept in target/kernel/cases: a run that was stopped continues. \
+Exit codes: 0 measured or passed, 1 a test failed, 2 not possible or refused, 130 stopped by Ctrl-C.";
+
+/// Arguments of `brisk kernel`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Source tree of brisk [default: the one that this directory is in]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub source: Option<PathBuf>,
+    /// The subcommand.
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// The subcommands.
+#[derive(Debug, clap::Subcommand)]
+pub enum What {
+    /// List the scenarios
+    List,
+    /// Run one scheduler with one setting
+    Run(RunArgs),
+    /// Compare schedulers, with default and with tuned settings
+    Compare(CompareArgs),
+    /// Compare everything in kernel/bench.toml, and check the results against the aims there
+    Bench(BenchArgs),
+    /// Boot the tests of the kernel parts
+    Test(TestArgs),
+}
+
+/// What all that measure take.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Series of the guest's kernel
+    #[arg(long, value_name = "SERIES", default_value = "6.12")]
+    pub kernel: String,
+    /// Repetitions of each load, each with another seed
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub seeds: u16,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u32,
+    /// Lengths of loads over those in the scenario
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    pub scale: f64,
+    /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
+    /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
+    /// Measure again cases that an earlier run with the same kernel, modules and load measured
+    #[arg(long)]
+    pub again: bool,
+    /// Where the results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// Arguments of the subcommand `run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// Scenarios by name, or files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// The scheduler
+    #[arg(long, value_name = "NAME", default_value = "mq-deadline")]
+    pub scheduler: String,
+    /// A setting of the queue or a tunable of the scheduler; can be given again
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// What all that measure take.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Arguments of `brisk kernel compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// Scenarios by name, or files; all: every one
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// Schedulers [default: all of kernel/schedulers.toml that the kernel has]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub schedulers: Vec<String>,
+    /// Also search the best settings of each scheduler, and measure those
+    #[arg(long)]
+    pub tuned: bool,
+    /// Search again although an earlier --save kept the best settings
+    #[arg(long, requires = "tuned")]
+    pub search: bool,
+    /// Settings that the search tries of each scheduler; the best three meet again in loads of full length
+    #[arg(long, value_name = "N", default_value_t = 24, requires = "tuned", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub search_budget: u16,
+    /// Lengths of loads when they are tried first, over those in the comparison
+    #[arg(long, value_name = "FACTOR", default_value_t = SEARCH_SCALE, value_parser = factor, requires = "tuned")]
+    pub search_scale: f64,
+    /// Write throughput that tuned settings have to leave, in percent of the best default [default: the scenario's, 90]
+    #[arg(long, value_name = "PERCENT", requires = "tuned")]
+    pub min_writes: Option<f64>,
+    /// Keep the best settings for later runs with --tuned
+    #[arg(long, requires = "tuned")]
+    pub save: bool,
+    /// What all that measure take.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Arguments of `brisk kernel bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    /// Parts of kernel/bench.toml by the names of their scenarios [default: the short ones]
+    #[arg(value_name = "PART")]
+    pub parts: Vec<String>,
+    /// All parts, which takes hours; a run that was stopped continues
+    #[arg(long, conflicts_with = "parts")]
+    pub all: bool,
+    /// Only the settings that schedulers come with
+    #[arg(long)]
+    pub defaults: bool,
+    /// Search again although an earlier run kept the best settings
+    #[arg(long, conflicts_with = "defaults")]
+    pub search: bool,
+    /// What all that measure take.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    if (0.01..=100.0).contains(&factor) { Ok(factor) } else { Err("from 0.01 to 100".to_owned()) }
+}
+
+/// Arguments of `brisk kernel test`.
+#[derive(Debug, clap::Args)]
+pub struct TestArgs {
+    /// Series of kernels
+    #[arg(long, value_name = "SERIES,...", value_delimiter = ',', default_values = ["6.12", "6.1"])]
+    pub kernel: Vec<String>,
+    /// Only tests whose names contain this; `smoke` is the first one
+    #[arg(long, value_name = "WORD")]
+    pub only: Option<String>,
+    /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
+    /// Virtual machines at the same time; tests with more than one processor run alone [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
+}

@@ -1,0 +1,89 @@
+//! Arguments of `brisk launch`, and how an app is watched.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::{on_phone, screen};
+use crate::output::Outputs;
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk launch mousepad                          # cold and warm, on the display of this session
+  brisk launch --virtual -- xterm -e top         # on a virtual screen
+  brisk launch org.gnome.Evince --cold --runs 10 --html evince.html
+  brisk launch --warm --vs 'mousepad --disable-server' -- mousepad
+  brisk launch --cold --save-reads reads.json -- gnumeric
+  brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
+
+The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, what was \
+read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 not possible, \
+130 stopped by Ctrl-C.";
+
+/// Arguments of `brisk launch`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
+pub struct Args {
+    /// A desktop id such as org.gnome.Evince, or a program; with arguments give it after --
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub app: Option<String>,
+    /// Program and arguments
+    #[arg(last = true)]
+    pub command: Vec<OsString>,
+    /// Launch with none of the app's files in memory, verified [default: cold and warm in turns]
+    #[arg(long)]
+    pub cold: bool,
+    /// Launch with the app in memory
+    #[arg(long)]
+    pub warm: bool,
+    /// Launches of each kind, interleaved: 6 or more give intervals of 95 %
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub runs: u16,
+    /// Compare with this command line, in turns (A B B A)
+    #[arg(long, value_name = "COMMAND")]
+    pub vs: Option<String>,
+    /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
+    #[arg(long)]
+    pub drop_caches: bool,
+    /// How the app is watched.
+    #[command(flatten)]
+    pub watching: Watching,
+    /// The emulated phone, where one is wanted.
+    #[command(flatten)]
+    pub phone: on_phone::Choice,
+    /// Write what the first cold launch read, in order, into FILE (JSON)
+    #[arg(long, value_name = "FILE")]
+    pub save_reads: Option<PathBuf>,
+    /// Where the results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// How an app is watched, for `launch` and `latency`.
+#[derive(Debug, clap::Args)]
+pub struct Watching {
+    /// How the time is split
+    #[arg(long, value_enum, value_name = "METHOD", default_value = "bpf")]
+    pub method: MethodName,
+    /// The screen.
+    #[command(flatten)]
+    pub display: screen::Options,
+    /// Give up on a launch or an answer after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: u64,
+    /// Give up on a screen that never settles after so many seconds without waits for storage
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub unsettled: u64,
+}
+
+/// How the time of a launch is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MethodName {
+    /// By the kernel's events (eBPF): exclusive, to the microsecond
+    Bpf,
+    /// By counters of the app's control group
+    Cgroup,
+    /// By formulas 4.1 and 4.2 of the dissertation
+    Paper,
+}

@@ -1,0 +1,165 @@
+//! Arguments of `brisk lab phone`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::devices::key_value;
+use super::variant;
+use crate::size;
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk lab phone up                          # the first time builds the image: some minutes, 4 GB
+  brisk lab phone enter -- ls Documents
+  DISPLAY=:99 brisk lab phone enter -- evince Documents/report.pdf
+  brisk lab phone down --all
+
+A phone is a small Debian with real apps on an emulated flash device. Its image is kept in the cache; each phone gets a copy,
+in memory, which goes with it.";
+
+/// Arguments of `brisk lab phone`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
+pub struct Args {
+    /// Where images of phones are kept [default: $BRISK_CACHE_DIR, or /var/cache/brisk]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub cache_dir: Option<PathBuf>,
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the apps that a phone can have
+    Apps {
+        /// Print one JSON document for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Build the image of a phone now, with Debian's packages of today
+    Build {
+        /// Only these apps, separated by commas
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        apps: Vec<String>,
+        /// Print one JSON document for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring up a phone and print its root directory; the first time builds the image
+    Up(Up),
+    /// Show the phones
+    List {
+        /// Print one JSON document for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command in a phone, as its user
+    Enter {
+        /// The phone [default: the only one]
+        id: Option<String>,
+        /// Program and arguments [default: a shell]
+        #[arg(last = true)]
+        command: Vec<OsString>,
+    },
+    /// Keep the data of apps in memory, or undo that, to see what storage costs them
+    Variant {
+        /// The phone [default: the only one]
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+        /// baseline, cache_in_ram, databases_in_ram, all_in_ram, sync_off or no_journal; ends the apps that run
+        #[arg(value_parser = variant)]
+        variant: String,
+    },
+    /// Take phones down
+    Down(Down),
+    /// Remove leftovers of phones whose command was killed or whose device is gone
+    Repair,
+    /// Write in the background (started by `suite`)
+    #[command(hide = true)]
+    Write {
+        /// The phone's root directory
+        root: PathBuf,
+    },
+    /// Become a program in a root that is being built (started by `build`)
+    #[command(hide = true)]
+    Inside {
+        /// As the phone's user instead of root
+        #[arg(long)]
+        user: bool,
+        /// Show a directory of this machine elsewhere in the root
+        #[arg(long, value_name = "FROM:TO", value_parser = bind)]
+        bind: Vec<(PathBuf, PathBuf)>,
+        /// Display for the program
+        #[arg(long)]
+        display: Option<String>,
+        /// The root directory
+        root: PathBuf,
+        /// Program and arguments
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
+
+/// Arguments of the subcommand `up`.
+#[derive(Debug, clap::Args)]
+pub struct Up {
+    /// Flash to emulate: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "galaxy-s5-emmc")]
+    pub preset: String,
+    /// Size of the flash; the data is kept in memory as it is written
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
+    pub size: u64,
+    /// Only these apps, separated by commas (a smaller image)
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "image")]
+    pub apps: Vec<String>,
+    /// Your own ext4 image of a root directory, instead of Debian
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Change a parameter of the preset
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// I/O scheduler [default: mq-deadline where the kernel has it, as on phones]
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Print one JSON document for programs instead of the path
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of the subcommand `down`.
+#[derive(Debug, clap::Args)]
+pub struct Down {
+    /// The phones
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub ids: Vec<String>,
+    /// All phones, and leftovers of phones whose command was killed
+    #[arg(long)]
+    pub all: bool,
+    /// Also when a process outside uses its files
+    #[arg(long)]
+    pub force: bool,
+}
+
+fn bind(text: &str) -> Result<(PathBuf, PathBuf), String> {
+    match text.split_once(':') {
+        Some((from, to)) if from.starts_with('/') && to.starts_with('/') => Ok((from.into(), to.into())),
+        _ => Err("write two absolute paths, such as /etc/apt:/etc/apt".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bind_names_two_absolute_paths() {
+        assert_eq!(bind("/a:/b/c"), Ok(("/a".into(), "/b/c".into())));
+        for wrong in ["", "/a", "/a:", ":/b", "a:b", "/a:b"] {
+            assert!(bind(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Arguments of `brisk suite`, and what the proof takes as well.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+use super::launch::Watching;
+use super::variant;
+use crate::output::Outputs;
+use crate::size;
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk suite run                                        # a few apps, idle and concurrent with a writer, in about five minutes
+  brisk suite run --apps all --runs 6 --html suite.html
+  brisk suite run --preset nexus4-emmc --conditions idle --apps evince,gimp
+  brisk suite whatif --apps chromium,lowriter
+
+The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \
+in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could not be, \
+2 not possible, 130 stopped by Ctrl-C.";
+
+/// Arguments of `brisk suite`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
+pub struct Args {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Launch apps cold and warm, idle and concurrent with a background writer, interleaved
+    Run(RunArgs),
+    /// Launch apps without storage costs: caches, databases or all data in memory, no syncs, no journal
+    #[command(name = "whatif")]
+    WhatIf(WhatIfArgs),
+}
+
+/// How the apps are launched.
+#[derive(Debug, clap::Args)]
+pub struct Launches {
+    /// What all of them take.
+    #[command(flatten)]
+    pub every: Every,
+    /// Cold launches only
+    #[arg(long, conflicts_with = "warm")]
+    pub cold: bool,
+    /// Warm launches only
+    #[arg(long)]
+    pub warm: bool,
+    /// Leave the machine's other caches alone: folders and inodes of the phone then stay in memory for cold launches
+    #[arg(long)]
+    pub keep_caches: bool,
+}
+
+/// Arguments of the subcommand `run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// How the apps are launched.
+    #[command(flatten)]
+    pub launches: Launches,
+    /// Conditions to compare, the base first
+    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "idle,writers")]
+    pub conditions: Vec<ConditionName>,
+    /// The background writer.
+    #[command(flatten)]
+    pub writing: Writing,
+}
+
+/// Arguments of `brisk suite whatif`.
+#[derive(Debug, clap::Args)]
+pub struct WhatIfArgs {
+    /// How the apps are launched.
+    #[command(flatten)]
+    pub launches: Launches,
+    /// Variants besides the baseline [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = variant)]
+    pub variants: Vec<String>,
+    /// Seconds for each kind of SQLite transaction
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub sqlite: u64,
+}
+
+/// The load besides the launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConditionName {
+    /// Nothing else happens
+    Idle,
+    /// Apps are installed and accounts synced meanwhile
+    Writers,
+}
+
+/// What all of them take.
+#[derive(Debug, clap::Args)]
+pub struct Every {
+    /// Flash to emulate: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "galaxy-s5-emmc")]
+    pub preset: String,
+    /// Size of the flash; the data is kept in memory
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
+    pub size: u64,
+    /// I/O scheduler that the phone comes with [default: mq-deadline where the kernel has it, as on phones]
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Apps by name, or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub apps: Vec<String>,
+    /// Launches of each kind: 6 or more give intervals of 95 % [default: 3, or 6 of apps that were named]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub runs: Option<u16>,
+    /// Where images of phones are kept [default: $BRISK_CACHE_DIR, or /var/cache/brisk]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// How the app is watched.
+    #[command(flatten)]
+    pub watching: Watching,
+    /// Where the results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// What those take that have a writer in the background.
+#[derive(Debug, clap::Args)]
+pub struct Writing {
+    /// Bytes per second of the background writer, as app installs and sync of accounts write
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6M")]
+    pub writer_rate: u64,
+}

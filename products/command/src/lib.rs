@@ -1,0 +1,64 @@
+//! The command line of brisk, as far as more than one of its programs has part in it.
+//!
+//! A user sees one command, `brisk`. A device has the program `brisk` with the subcommands for devices; the program `brisk-lab`
+//! has those of the laboratory (emulated devices, phones, launches, suites, kernel lab), and `brisk` hands over to it.
+//! Therefore the arguments of the laboratory's subcommands stand here ([`lab`]): `brisk` completes, documents and checks them
+//! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
+//! outputs ([`output`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]).
+
+pub mod lab;
+pub mod output;
+pub mod profile;
+pub mod session;
+
+use std::io::{ErrorKind, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use brisk_core::units::parse_bytes;
+
+/// Version of this build, which `brisk` and `brisk-lab` compare.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Prints at once; a reader that closed the pipe, such as `head`, is no error.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
+        _ => Ok(()),
+    }
+}
+
+/// Prints one JSON document.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value).context("cannot write JSON")?))
+}
+
+/// Columns of the terminal; `None` when standard output is none.
+#[must_use]
+pub fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
+
+/// The exit code of a program: an error is printed, with code 2.
+pub fn exit_code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        eprintln!("brisk: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// Reads a size such as `4k` or `512MiB`, in bytes.
+///
+/// # Errors
+/// When it is none, in words for clap.
+pub fn size(text: &str) -> Result<u64, String> {
+    parse_bytes(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,158 @@
+//! Where results go: a table for people, JSON for programs, a page with charts.
+//!
+//! Files are checked before anything is measured, so that a mistyped name does not cost minutes of measuring, and are
+//! replaced whole, so that no reader sees half of one.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use brisk_results::Document;
+use rustix::fs::Access;
+
+use crate::{print, terminal_width};
+
+/// Options for where results go.
+#[derive(Debug, clap::Args)]
+pub struct Outputs {
+    /// Write the result as JSON into FILE; without FILE print it instead of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Write one page with charts that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// Refuses files that could not be written later. `place` is what will be measured.
+    ///
+    /// # Errors
+    /// When a file is the place itself, cannot be made, or two outputs go to one place.
+    pub fn check(&self, place: &Path) -> anyhow::Result<()> {
+        for (option, file) in [("--json", &self.json), ("--html", &self.html)] {
+            let Some(file) = file_of(file.as_ref()) else { continue };
+            if fs::canonicalize(file).is_ok_and(|file| fs::canonicalize(place).is_ok_and(|place| place == file)) {
+                bail!("{option} {} is the place to measure: name another file", file.display());
+            }
+            check_file(file).with_context(|| format!("cannot write {option} {}", file.display()))?;
+        }
+        if [&self.json, &self.html].iter().all(|file| file.as_deref().is_some_and(is_standard)) {
+            bail!("--json and --html - both write to standard output: give one of them a file");
+        }
+        if self.json.is_some() && self.json == self.html {
+            bail!("--json and --html name the same file: give each its own");
+        }
+        Ok(())
+    }
+
+    /// Writes the files and prints the result. When one output fails the others are still written: the measurement took minutes.
+    ///
+    /// # Errors
+    /// The first of all that failed; later ones are printed.
+    pub fn write(&self, document: &Document) -> anyhow::Result<()> {
+        let files = self.keep(document);
+        let printed = if self.json.as_deref().is_some_and(is_standard) {
+            json(document).and_then(|json| print(&json))
+        } else if self.html.as_deref().is_some_and(is_standard) {
+            print(&page(document))
+        } else {
+            print(&brisk_report::terminal(document, terminal_width()))
+        };
+        first_of(files, printed)
+    }
+
+    /// Writes the files alone: the results so far.
+    ///
+    /// # Errors
+    /// The first of all that failed; later ones are printed.
+    pub fn keep(&self, document: &Document) -> anyhow::Result<()> {
+        // JSON first: everything else can be made of it.
+        let mut done = Ok(());
+        if let Some(file) = file_of(self.json.as_ref()) {
+            done = json(document).and_then(|json| replace(file, json.as_bytes()));
+        }
+        if let Some(file) = file_of(self.html.as_ref()) {
+            done = first_of(done, replace(file, page(document).as_bytes()));
+        }
+        done
+    }
+}
+
+fn json(document: &Document) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(document).context("cannot write the result as JSON")? + "\n")
+}
+
+fn page(document: &Document) -> String {
+    brisk_report::html(std::slice::from_ref(document))
+}
+
+/// The first of two that failed; the other is printed.
+fn first_of(before: anyhow::Result<()>, after: anyhow::Result<()>) -> anyhow::Result<()> {
+    match (before, after) {
+        (Err(before), Err(after)) => {
+            eprintln!("brisk: {after:#}");
+            Err(before)
+        }
+        (before, after) => before.and(after),
+    }
+}
+
+/// The file, unless it is standard output.
+fn file_of(asked: Option<&PathBuf>) -> Option<&PathBuf> {
+    asked.filter(|file| !is_standard(file))
+}
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The directory that a file is in.
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether `file` could be written. Permissions alone do not tell (root may write to /proc, and /proc refuses), so the
+/// file that will be renamed is made for a moment.
+fn check_file(file: &Path) -> anyhow::Result<()> {
+    match fs::metadata(file) {
+        Ok(metadata) if metadata.is_dir() => bail!("it is a directory: name a file in it"),
+        Ok(metadata) if !metadata.is_file() => rustix::fs::access(file, Access::WRITE_OK).context("no permission")?,
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {
+            let dir = parent(file);
+            if !dir.is_dir() {
+                bail!("there is no directory {}", dir.display());
+            }
+            let new = unfinished(file);
+            fs::write(&new, "").and_then(|()| fs::remove_file(&new)).context("no file can be made there")?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a file that is not whole yet. A link is followed: what it points to is replaced.
+fn unfinished(file: &Path) -> PathBuf {
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    parent(&file).join(name)
+}
+
+/// Puts `content` into `file`: as a whole under another name first, unless it is a device or pipe.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let written = match fs::metadata(file) {
+        Ok(metadata) if !metadata.is_file() => fs::write(file, content),
+        _ => {
+            let new = unfinished(file);
+            let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+            fs::write(&new, content).and_then(|()| fs::rename(&new, &file)).inspect_err(|_| {
+                let _ = fs::remove_file(&new);
+            })
+        }
+    };
+    written.with_context(|| format!("cannot write {}", file.display()))
+}

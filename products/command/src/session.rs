@@ -1,0 +1,185 @@
+//! Around a measurement: leftovers of a killed one, signals, a progress bar, and the status of an emulated device.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::Context;
+use brisk_bench::{Control, Error, Sense};
+use brisk_lab_client::{Client, Status};
+use brisk_results::{Document, Header, Warning};
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::output::Outputs;
+
+/// Steps of the progress bar.
+const STEPS: u64 = 1_000;
+
+/// One measurement from start to end.
+pub struct Session {
+    stop: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+    bar: ProgressBar,
+    run_dir: PathBuf,
+}
+
+impl Session {
+    /// Restores settings that a killed measurement left changed, and registers the signals.
+    ///
+    /// # Errors
+    /// When signals cannot be watched.
+    pub fn begin() -> anyhow::Result<Self> {
+        let run_dir: PathBuf = std::env::var_os("BRISK_RUN_DIR")
+            .filter(|dir| !dir.is_empty())
+            .unwrap_or_else(|| OsString::from("/run/brisk"))
+            .into();
+        let session = Self { stop: Arc::default(), signal: Arc::default(), bar: bar(), run_dir };
+        session.restore_leftovers();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let watch = || {
+                let number = usize::try_from(signal).unwrap_or_default();
+                // The second signal ends at once; the work file has no name, and settings are in the journal.
+                signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&session.stop))?;
+                signal_hook::flag::register_usize(signal, Arc::clone(&session.signal), number)?;
+                signal_hook::flag::register(signal, Arc::clone(&session.stop))
+            };
+            watch().context("cannot watch for signals")?;
+        }
+        Ok(session)
+    }
+
+    /// Where the lab keeps its state.
+    #[must_use]
+    pub fn run_dir(&self) -> &Path {
+        &self.run_dir
+    }
+
+    /// The journal and the roots of the kernel's trees.
+    #[must_use]
+    pub fn paths(&self) -> brisk_act::Paths {
+        brisk_act::Paths::with_run_dir(&self.run_dir)
+    }
+
+    fn restore_leftovers(&self) {
+        match brisk_act::restore_leftovers(&self.paths()) {
+            Ok(reports) => {
+                for (device, knob) in reports.iter().flat_map(|(_, report)| &report.restored) {
+                    eprintln!("repaired: {knob} of {device}, which a killed run had left changed");
+                }
+            }
+            Err(error) => eprintln!("brisk: warning: {:#}", anyhow::Error::from(error)),
+        }
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn sense(&self) -> Sense {
+        Sense::default()
+    }
+
+    /// Set when a signal asked for the end.
+    #[must_use]
+    pub fn stop_flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Moves the bar: `done` is 0 to 1.
+    pub fn show(&self, done: f64, doing: &str) {
+        self.bar.set_position((done * STEPS as f64) as u64);
+        self.bar.set_message(doing.to_owned());
+    }
+
+    /// Prints a line above the bar, also where there is none.
+    pub fn say(&self, words: &str) {
+        self.bar.suspend(|| eprintln!("{words}"));
+    }
+
+    /// Takes the bar away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Shows a result.
+    ///
+    /// # Errors
+    /// When an output cannot be written.
+    pub fn finish(&self, mut document: Document, outputs: &Outputs) -> anyhow::Result<()> {
+        self.add_lab_status(document.header_mut());
+        outputs.write(&document)
+    }
+
+    /// Prints that it was stopped, and gives the exit code for that.
+    #[must_use]
+    pub fn was_stopped(&self) -> ExitCode {
+        eprintln!("brisk: stopped; nothing is left behind");
+        self.stopped()
+    }
+
+    /// Runs `measure` under this session's flag and bar.
+    ///
+    /// # Errors
+    /// The measurement's own.
+    pub fn measure<T>(
+        &self,
+        measure: impl FnOnce(&Sense, &Control<'_>) -> brisk_bench::Result<T>,
+    ) -> brisk_bench::Result<T> {
+        let progress = |done: f64, doing: &str| self.show(done, doing);
+        let outcome = measure(&self.sense(), &Control { stop: &self.stop, progress: &progress });
+        self.clear();
+        outcome
+    }
+
+    /// Shows the result, or prints that it was stopped.
+    ///
+    /// # Errors
+    /// The measurement's own, but for a stop, or of an output that cannot be written.
+    pub fn end(&self, outcome: brisk_bench::Result<Document>, outputs: &Outputs) -> anyhow::Result<ExitCode> {
+        match outcome {
+            Ok(document) => self.finish(document, outputs).map(|()| ExitCode::SUCCESS),
+            Err(Error::Stopped) => Ok(self.was_stopped()),
+            Err(error @ Error::LeftBehind { .. }) if is_stop(&error) => {
+                eprintln!("brisk: stopped; {error}");
+                Ok(self.stopped())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The exit code after the signal that stopped it.
+    fn stopped(&self) -> ExitCode {
+        ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())
+    }
+
+    /// Adds preset and fidelity of an emulated device, which only its server knows.
+    fn add_lab_status(&self, header: &mut Header) {
+        let Some(device) = &mut header.environment.device else { return };
+        let Some(emulated) = Client::new(&self.run_dir).find(&device.name) else { return };
+        let status = emulated.status().ok();
+        device.lab_preset = Some(status.as_ref().map_or(emulated.preset(), |status| &status.preset).to_owned());
+        header.warnings.extend(status.as_ref().and_then(lab_late));
+    }
+}
+
+/// The warning of an emulated device whose times are not reliable.
+#[must_use]
+pub fn lab_late(status: &Status) -> Option<Warning> {
+    let fidelity = &status.fidelity;
+    (!fidelity.reliable)
+        .then(|| Warning { code: "lab_late".to_owned(), text: format!("{}.", fidelity.reasons.join("; ")) })
+}
+
+fn is_stop(error: &Error) -> bool {
+    matches!(error, Error::LeftBehind { ended_by, .. } if matches!(**ended_by, Error::Stopped))
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed}  {msg}");
+    match style {
+        Ok(style) if std::io::IsTerminal::is_terminal(&std::io::stderr()) => ProgressBar::new(STEPS).with_style(style),
+        _ => ProgressBar::hidden(),
+    }
+}

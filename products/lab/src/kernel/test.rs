@@ -1,0 +1,124 @@
+//! `brisk kernel test`: does every scheduler serve a load, and do the guest's own tests pass, on each kernel?
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use brisk_command::lab::kernel::TestArgs as Args;
+use brisk_command::session::Session;
+use brisk_vm::compare::{self, Found, Options};
+use brisk_vm::lab::Lab;
+use brisk_vm::qemu::Clock;
+use brisk_vm::scenario::Scenario;
+use brisk_vm::schedulers::Settings;
+use brisk_vm::sources::Source;
+use brisk_vm::tests_in_guest::{self, GuestTest, Verdict};
+use brisk_vm::{Error, Watch};
+
+/// The scenario with a second of each load.
+const SMOKE: &str = "smoke";
+
+/// A series made ready, with what was asked for.
+fn lab(args: &Args, source: &Source, series: &str, watch: Watch<'_>) -> brisk_vm::Result<Lab> {
+    let mut lab = Lab::prepare(source, series, watch)?;
+    lab.time_limit = args.time_limit.map(Duration::from_secs);
+    lab.jobs = super::machines(args.jobs);
+    Ok(lab)
+}
+
+pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
+    let tests = GuestTest::all(source)?;
+    if let Some(word) = &args.only {
+        let names: Vec<&str> = std::iter::once(SMOKE).chain(tests.iter().map(|test| test.name.as_str())).collect();
+        if !names.iter().any(|name| name.contains(word.as_str())) {
+            anyhow::bail!("no test has '{word}' in its name; there are {}", names.join(", "));
+        }
+    }
+    let session = Session::begin()?;
+    let outcome = all(&session, source, &tests, args);
+    session.clear();
+    match outcome {
+        Ok(0) => Ok(ExitCode::SUCCESS),
+        Ok(failed) => {
+            eprintln!("brisk: {failed} failed");
+            Ok(ExitCode::from(1))
+        }
+        Err(Error::Stopped) => Ok(session.was_stopped()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Runs all of them; gives how many failed.
+fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> brisk_vm::Result<usize> {
+    let mut failed = 0;
+    let wanted = |name: &str| args.only.as_ref().is_none_or(|word| name.contains(word.as_str()));
+    for series in &args.kernel {
+        let progress = |done: f64, doing: &str| session.show(done, &format!("{series}: {doing}"));
+        let watch = Watch { stop: session.stop_flag(), progress: &progress };
+        let lab = lab(args, source, series, watch)?;
+        let mut tell = |name: &str, verdict: &Verdict| {
+            session.clear();
+            let words = match verdict {
+                Verdict::Passed => "passed".to_owned(),
+                Verdict::Skipped(why) => format!("skipped: {why}"),
+                Verdict::Failed(why, log) => {
+                    failed += 1;
+                    format!("FAILED: {why}; its console: {}", log.display())
+                }
+            };
+            println!("{} {name}: {words}", lab.kernel.release);
+        };
+        let mut verdicts = Vec::new();
+        if wanted(SMOKE) {
+            verdicts.extend(smoke(source, series, args, watch)?);
+        }
+        for (name, verdict) in &verdicts {
+            tell(name, verdict);
+        }
+        let chosen: Vec<&GuestTest> = tests.iter().filter(|test| wanted(&test.name)).collect();
+        tests_in_guest::run_all(&lab, &chosen, watch, |test, verdict| {
+            let name = match test.clock() {
+                Clock::Instructions => test.name.clone(),
+                Clock::Host => format!("{} ({} processors, the host's time)", test.name, test.cpus()),
+            };
+            tell(&name, verdict);
+        })?;
+    }
+    Ok(failed)
+}
+
+/// Every scheduler that the kernel has under a second of everything, with a kernel that does not complain.
+fn smoke(source: &Source, series: &str, args: &Args, watch: Watch<'_>) -> brisk_vm::Result<Vec<(String, Verdict)>> {
+    let mut lab = lab(args, source, series, watch)?;
+    if lab.kernel.is_debug() {
+        let why = "response times would be those of the kernel's own checks".to_owned();
+        return Ok(vec![(SMOKE.to_owned(), Verdict::Skipped(why))]);
+    }
+    let scenario = Scenario::find(&source.scenarios(), SMOKE)?;
+    let options = Options {
+        schedulers: lab.schedulers.names().map(str::to_owned).collect(),
+        settings: Settings::new(),
+        tuned: false,
+        seeds: vec![1],
+        scale: 1.0,
+        search_scale: 1.0,
+        search_budget: 1,
+        also: Vec::new(),
+        write_min_percent: None,
+        repeat_percent_max: Some(brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX),
+    };
+    match compare::compare(&mut lab, &scenario, &options, &mut Found::new(), watch) {
+        Ok(measured) => {
+            let passed = measured.rows.iter().map(|row| (format!("{SMOKE} {}", row.scheduler), Verdict::Passed));
+            let refused = measured.refused.iter().map(|(name, why)| {
+                let verdict = match lab.check_scheduler(name) {
+                    Ok(_) => Verdict::Failed(why.clone(), lab.consoles()),
+                    Err(_) => Verdict::Skipped(why.clone()),
+                };
+                (format!("{SMOKE} {name}"), verdict)
+            });
+            Ok(passed.chain(refused).collect())
+        }
+        Err(Error::Refused { why, log }) => Ok(vec![(SMOKE.to_owned(), Verdict::Failed(why, log))]),
+        Err(error) => Err(error),
+    }
+}

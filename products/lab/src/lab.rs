@@ -1,0 +1,164 @@
+//! `brisk lab`: emulated flash devices of this machine.
+
+pub(crate) mod phone;
+mod phone_view;
+mod view;
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use brisk_command::lab::devices::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
+use brisk_command::{print, print_json};
+use brisk_core::units::format_bytes;
+use brisk_flash::Preset;
+use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
+use indicatif::ProgressBar;
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let run_dir = args
+        .run_dir
+        .clone()
+        .or_else(|| std::env::var_os("BRISK_RUN_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from))
+        .unwrap_or_else(|| "/run/brisk".into());
+    let lab = Lab::new(&run_dir);
+    match &args.command {
+        Command::Up(up) => make(&lab, up, &run_dir)?,
+        Command::List { json } => {
+            lab.check_access()?;
+            let devices = lab.list();
+            if *json { print_json(&devices)? } else { print(&view::list(&devices))? }
+        }
+        Command::Presets { json } => presets(*json)?,
+        Command::Ctl(ctl) => {
+            let timed = ctl.time.map(|time| time == Switch::On);
+            let status = lab.change(&ctl.device, &ctl.set, timed, ctl.reset_counters)?;
+            if ctl.json {
+                print_json(&status)?;
+            } else if ctl.set.is_empty() && ctl.time.is_none() && !ctl.reset_counters {
+                print(&view::status(&status))?;
+            }
+        }
+        Command::Fault(fault) => fail(&lab, fault)?,
+        Command::Down(down) => return remove(&lab, down),
+        Command::Phone(args) => return phone::run(args, &run_dir),
+        Command::Serve { dir } => brisk_lab::serve(dir)?,
+        Command::Crew => {
+            brisk_bench::crew::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
+    let new = NewDevice {
+        preset: up.preset.clone(),
+        set: up.set.clone(),
+        size_bytes: up.size,
+        seed: up.seed,
+        timed: up.time == Switch::On,
+        scheduler: up.scheduler.clone(),
+        backend: match up.backend {
+            BackendName::Auto => Backend::Auto,
+            BackendName::Fuse => Backend::Fuse,
+            BackendName::Ublk => Backend::Ublk,
+        },
+        server: brisk_lab(run_dir, &["serve"])?,
+        take_down: brisk_lab(run_dir, &["down", "--force"])?,
+    };
+    let spinner = if std::io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let made = lab.up(&new, |what| spinner.set_message(what.to_owned()));
+    spinner.finish_and_clear();
+    let (status, repaired) = made?;
+    for sentence in &repaired.leftovers {
+        eprintln!("repaired: {sentence}");
+    }
+    if up.json {
+        return print_json(&status);
+    }
+    println!("{}", status.device);
+    eprint!("{}", view::made(&status));
+    Ok(())
+}
+
+/// The command line of this program's `lab WORDS` for the same lab.
+pub(crate) fn brisk_lab(run_dir: &Path, words: &[&str]) -> anyhow::Result<Vec<String>> {
+    let program = std::env::current_exe().context("cannot find the program file of brisk")?;
+    let program = program.to_str().context("the path of the program file of brisk is not UTF-8")?;
+    let run_dir = std::path::absolute(run_dir).context("cannot find the lab's directory")?;
+    let run_dir = run_dir.to_str().context("the path of the lab's directory is not UTF-8")?;
+    Ok([program, "lab", "--run-dir", run_dir].iter().chain(words).map(|&word| word.to_owned()).collect())
+}
+
+fn presets(json: bool) -> anyhow::Result<()> {
+    let presets = Preset::builtin_names().into_iter().map(Preset::builtin).collect::<Result<Vec<_>, _>>()?;
+    if !json {
+        return print(&view::presets(&presets));
+    }
+    let documents: Vec<_> = presets
+        .iter()
+        .map(|preset| {
+            let parameters: serde_json::Map<_, _> =
+                preset.parameters().into_iter().map(|p| (p.name.to_owned(), p.value.into())).collect();
+            serde_json::json!({
+                "name": preset.name,
+                "title": preset.title,
+                "note": preset.note.trim(),
+                "queue_depth_requests": preset.queue_depth_requests(),
+                "parameters": parameters,
+            })
+        })
+        .collect();
+    print_json(&documents)
+}
+
+fn fail(lab: &Lab, fault: &FaultArgs) -> anyhow::Result<()> {
+    let order = if fault.power_cut {
+        let seed = fault.seed.map_or_else(|| lab.seed(&fault.device), Ok)?;
+        FaultOrder::PowerCut { seed }
+    } else if fault.power_on {
+        FaultOrder::PowerOn
+    } else if let Some((offset_bytes, len_bytes)) = fault.read_error {
+        FaultOrder::ReadError { offset_bytes, len_bytes }
+    } else if let Some((offset_bytes, len_bytes)) = fault.timeout {
+        FaultOrder::Timeout { offset_bytes, len_bytes, for_ms: fault.for_s.map(|s| u64::from(s) * 1000) }
+    } else {
+        FaultOrder::Clear
+    };
+    if let Some(pages) = lab.fault(&fault.device, order)? {
+        println!(
+            "power cut: {} lost what was written to them last",
+            match pages {
+                1 => "1 page".to_owned(),
+                n => format!("{n} pages ({})", format_bytes(n * 4096)),
+            }
+        );
+    }
+    Ok(())
+}
+
+/// Goes through all devices even when one cannot be removed.
+fn remove(lab: &Lab, down: &Down) -> anyhow::Result<ExitCode> {
+    let mut devices = down.devices.clone();
+    if down.all {
+        for sentence in lab.repair(&mut |_: &str| {})?.leftovers {
+            eprintln!("repaired: {sentence}");
+        }
+        devices = lab.list().into_iter().map(|listed| listed.id.to_string()).collect();
+    }
+    let mut exit = ExitCode::SUCCESS;
+    for device in &devices {
+        match lab.down(device, down.force) {
+            Ok(sentences) => sentences.iter().for_each(|sentence| eprintln!("{sentence}")),
+            Err(error) => {
+                eprintln!("brisk: {:#}", anyhow::Error::from(error));
+                exit = ExitCode::from(2);
+            }
+        }
+    }
+    Ok(exit)
+}

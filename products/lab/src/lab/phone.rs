@@ -1,0 +1,204 @@
+//! `brisk lab phone`: emulated phones with real apps.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use brisk_command::lab::phone::{Args, Command, Down, Up};
+use brisk_command::{print, print_json};
+use brisk_phone::{Catalogue, Error, Images, Inside, NewPhone, Phones, Variant, become_app, serve_writer};
+use indicatif::ProgressBar;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::phone_view as view;
+
+/// Where images are kept by default.
+const CACHE_DIR: &str = "/var/cache/brisk";
+
+/// Runs it, in the lab whose state is in `run_dir`.
+pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
+    let images = images(args.cache_dir.as_ref())?;
+    let phones = Phones::new(run_dir);
+    match &args.command {
+        Command::Apps { json } => {
+            let catalogue = Catalogue::builtin();
+            if *json { print_json(&catalogue.apps)? } else { print(&view::apps(catalogue))? }
+        }
+        Command::Build { apps, json } => {
+            let work = Work::begin()?;
+            let built = work.follow(|stop, progress| images.build(apps, stop, progress));
+            let image = match built {
+                Err(Error::Stopped) => return Ok(work.stopped()),
+                built => built?,
+            };
+            if *json { print_json(&image)? } else { print(&view::built(&image))? }
+        }
+        Command::Up(up) => return make(&phones, &images, up, run_dir),
+        Command::List { json } => {
+            let listed = phones.list()?;
+            if *json { print_json(&listed)? } else { print(&view::list(&listed))? }
+        }
+        Command::Enter { id, command } => {
+            let phone = phones.find(id.as_deref())?;
+            let display = std::env::var("DISPLAY").ok();
+            let shell = || vec![OsString::from("/bin/sh")];
+            let command = if command.is_empty() { shell() } else { command.clone() };
+            let never: Infallible = become_app(&phone.command(command, display.as_deref()))?;
+            match never {}
+        }
+        Command::Variant { id, variant: variant_name } => {
+            let mut phone = phones.find(id.as_deref())?;
+            Work::begin()?.follow(|_, progress| phone.set_variant(variant(variant_name), progress))?;
+        }
+        Command::Down(down) => return take_down(&phones, down),
+        Command::Repair => phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}")),
+        Command::Write { root } => serve_writer(root)?,
+        Command::Inside { user, bind, display, root, command } => {
+            let inside = Inside {
+                root: root.clone(),
+                as_user: *user,
+                binds: bind.clone(),
+                display: display.clone(),
+                command: command.clone(),
+            };
+            let never: Infallible = inside.run()?;
+            match never {}
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Result<ExitCode> {
+    let mut new = NewPhone {
+        preset: up.preset.clone(),
+        set: up.set.clone(),
+        size_bytes: up.size,
+        scheduler: up.scheduler.clone(),
+        image: up.image.clone().unwrap_or_default(),
+        apps: Vec::new(),
+        server: super::brisk_lab(run_dir, &["serve"])?,
+        take_down: super::brisk_lab(run_dir, &["down", "--force"])?,
+        keep: true,
+    };
+    // A wrong preset is an error now and not after minutes of building.
+    phones.check_flash(&new)?;
+    let work = Work::begin()?;
+    let made = work.follow(|stop, progress| {
+        if up.image.is_none() {
+            let image = images.get(&up.apps, stop, progress)?;
+            (new.image, new.apps) = (image.path, image.about.apps);
+        }
+        phones.up(&new, stop, progress)
+    });
+    let (phone, repaired) = match made {
+        Err(Error::Stopped) => return Ok(work.stopped()),
+        made => made?,
+    };
+    for sentence in &repaired {
+        eprintln!("repaired: {sentence}");
+    }
+    let listed =
+        phones.list()?.into_iter().find(|listed| listed.id == phone.id()).context("the phone went away at once")?;
+    if up.json {
+        print_json(&listed)?;
+    } else {
+        println!("{}", listed.root.display());
+        eprint!("{}", view::made(&listed));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Goes through all phones even when one cannot be taken down.
+fn take_down(phones: &Phones, down: &Down) -> anyhow::Result<ExitCode> {
+    let mut ids = down.ids.clone();
+    if down.all {
+        phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}"));
+        ids = phones.list()?.into_iter().map(|listed| listed.id.to_string()).collect();
+    }
+    let mut exit = ExitCode::SUCCESS;
+    for id in &ids {
+        match phones.down(id, down.force) {
+            Ok(sentences) => sentences.iter().for_each(|sentence| eprintln!("{sentence}")),
+            Err(error) => {
+                eprintln!("brisk: {:#}", anyhow::Error::from(error));
+                exit = ExitCode::from(2);
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// The images in `cache_dir`, or in the default directory.
+pub(crate) fn images(cache_dir: Option<&PathBuf>) -> anyhow::Result<Images> {
+    let dir = cache_dir.cloned().or_else(|| env_dir("BRISK_CACHE_DIR")).unwrap_or_else(|| CACHE_DIR.into());
+    Ok(Images::new(&dir, program("inside")?))
+}
+
+fn env_dir(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from)
+}
+
+/// The command line of this program's `lab phone WORD`.
+pub(crate) fn program(word: &str) -> anyhow::Result<Vec<OsString>> {
+    let program = std::env::current_exe().context("cannot find the program file of brisk")?;
+    Ok([program.into_os_string(), "lab".into(), "phone".into(), word.into()].into())
+}
+
+pub(crate) fn variant(name: &str) -> Variant {
+    let known = Variant::ALL.into_iter().find(|variant| variant.name() == name);
+    known.expect("the command line takes the names of all variants, and no other")
+}
+
+/// A long operation: it shows its progress, and Ctrl-C stops it in order.
+struct Work {
+    stop: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Work {
+    /// Registers the signals.
+    fn begin() -> anyhow::Result<Self> {
+        let work = Self { stop: Arc::default(), signal: Arc::default() };
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let watch = || {
+                let number = usize::try_from(signal).unwrap_or_default();
+                // The second signal ends at once; the next command removes what is left then.
+                signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&work.stop))?;
+                signal_hook::flag::register_usize(signal, Arc::clone(&work.signal), number)?;
+                signal_hook::flag::register(signal, Arc::clone(&work.stop))
+            };
+            watch().context("cannot watch for signals")?;
+        }
+        Ok(work)
+    }
+
+    fn follow<T>(&self, work: impl FnOnce(&AtomicBool, &mut dyn FnMut(&str)) -> T) -> T {
+        let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        let spinner = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        let done = work(&self.stop, &mut |what: &str| spinner.set_message(what.to_owned()));
+        spinner.finish_and_clear();
+        done
+    }
+
+    /// Prints that it was stopped, and gives the exit code for the signal.
+    fn stopped(&self) -> ExitCode {
+        eprintln!("brisk: stopped; nothing is left behind");
+        ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_takes_all_variants_and_no_other() {
+        assert_eq!(Variant::ALL.map(Variant::name), brisk_command::lab::VARIANTS);
+    }
+}

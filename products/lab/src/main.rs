@@ -1,0 +1,58 @@
+//! `brisk-lab`: the laboratory of brisk. `brisk` hands its subcommands over to this program; each has its file.
+
+mod display;
+mod kernel;
+mod lab;
+mod latency;
+mod launch;
+mod on_phone;
+mod profile;
+mod prove;
+mod suite;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use brisk_command::{VERSION, exit_code, lab as arguments};
+use clap::{Parser, Subcommand};
+
+/// The laboratory of brisk, which runs as a part of the command `brisk`: brisk launch, brisk lab, ...
+#[derive(Debug, Parser)]
+#[command(name = "brisk-lab", bin_name = "brisk", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    /// Version of the `brisk` that hands over
+    #[arg(long, hide = true, value_name = "VERSION")]
+    called_by: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Lab(arguments::Command),
+    /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
+    #[command(hide = true)]
+    Profile(brisk_command::profile::Args),
+}
+
+fn main() -> ExitCode {
+    exit_code(run(Cli::parse()))
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    if let Some(caller) = cli.called_by.filter(|caller| caller != VERSION) {
+        bail!(
+            "this brisk has version {caller}, and its brisk-lab {VERSION}: install the same version of both packages"
+        );
+    }
+    match cli.command {
+        Command::Lab(arguments::Command::Launch(args)) => launch::run(&args),
+        Command::Lab(arguments::Command::Latency(args)) => latency::run(&args),
+        Command::Lab(arguments::Command::Suite(args)) => suite::run(&args),
+        Command::Lab(arguments::Command::Prove(args)) => prove::run(&args),
+        Command::Lab(arguments::Command::Lab(args)) => lab::run(&args),
+        Command::Lab(arguments::Command::Kernel(args)) => kernel::run(&args),
+        Command::Profile(args) => profile::run(&args),
+    }
+}

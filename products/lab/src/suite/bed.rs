@@ -1,0 +1,125 @@
+//! What the suite, what-if and the proof share: their arguments, the phone and the screen that they measure on, and what their
+//! reports begin with.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use brisk_bench::environment::Run;
+use brisk_bench::place::Place;
+use brisk_command::lab::suite::{Every, Writing};
+use brisk_command::session::{Session, lab_late};
+use brisk_phone::suite::{Outcome, Target};
+use brisk_phone::{Catalogue, Phone, WriterSpec};
+use brisk_results::{Condition, Header, PhoneFacts, WriterLoad};
+
+use crate::display::{self, Display};
+use crate::launch::few_runs;
+use crate::on_phone::{Brought, Wanted};
+
+/// Launches of each kind with the default apps: done within minutes.
+const FEW_RUNS: u16 = 3;
+/// Launches of each kind with apps that were named.
+const RUNS: u16 = 6;
+
+/// The background writer that was asked for.
+pub(crate) fn writer(writing: &Writing) -> WriterSpec {
+    WriterSpec { target_bytes_per_s: writing.writer_rate as f64, ..WriterSpec::default() }
+}
+
+/// The phone and the screen of a measurement, and what the report begins with.
+pub(crate) struct Bed {
+    pub(crate) session: Session,
+    pub(crate) phone: Phone,
+    pub(crate) display: Display,
+    pub(crate) head: Run,
+    pub(crate) apps: Vec<&'static brisk_phone::App>,
+    pub(crate) runs: u16,
+}
+
+/// What making a [`Bed`] came to.
+pub(crate) enum Made {
+    Bed(Box<Bed>),
+    Stopped(ExitCode),
+}
+
+/// Brings up the phone and a screen; `few` are the apps when none was named. Impossible wishes are refused first.
+pub(crate) fn make(every: &Every, few: &[&str]) -> anyhow::Result<Made> {
+    every.outputs.check(Path::new("/"))?;
+    let apps = chosen(every, few)?;
+    let display = display::of_phone(&every.watching.display)?;
+    let session = Session::begin()?;
+    let names: Vec<String> = apps.iter().map(|app| app.name.clone()).collect();
+    let wanted = Wanted {
+        preset: &every.preset,
+        size_bytes: every.size,
+        scheduler: every.scheduler.as_deref(),
+        cache_dir: every.cache_dir.as_ref(),
+    };
+    let phone = match wanted.up(&session, &names)? {
+        Brought::Up(phone) => *phone,
+        Brought::Stopped => return Ok(Made::Stopped(session.was_stopped())),
+    };
+    let sense = session.sense();
+    brisk_launch::scope::end_leftovers(&sense)?;
+    let head = Run::begin(&sense, &Place::find(&sense, &phone.root(), false)?, 0)?;
+    let runs = every.runs.unwrap_or(if every.apps.is_empty() { FEW_RUNS } else { RUNS });
+    Ok(Made::Bed(Box::new(Bed { session, phone, display, head, apps, runs })))
+}
+
+fn chosen(every: &Every, few: &[&str]) -> anyhow::Result<Vec<&'static brisk_phone::App>> {
+    let catalogue = Catalogue::builtin();
+    match every.apps.as_slice() {
+        [] => Ok(catalogue.choose(&few.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())?),
+        [all] if all == "all" => Ok(catalogue.apps.iter().collect()),
+        names => Ok(catalogue.choose(names)?),
+    }
+}
+
+/// The apps as the suite launches them.
+pub(crate) fn targets(
+    phone: &Phone,
+    apps: &[&'static brisk_phone::App],
+    display: &Display,
+) -> anyhow::Result<Vec<Target>> {
+    let target = |app: &&brisk_phone::App| -> anyhow::Result<Target> {
+        Ok(Target { name: app.name.clone(), group: app.group.clone(), app: phone.app(app, display.name())? })
+    };
+    apps.iter().map(target).collect()
+}
+
+/// A condition in words, with its background writer.
+pub(crate) fn condition(name: &str, text: &str, writer: Option<&WriterSpec>) -> Condition {
+    let load = |spec: &WriterSpec| WriterLoad {
+        text: spec.text(),
+        target_bytes_per_s: spec.target_bytes_per_s,
+        reached_bytes_per_s: None,
+        syncs_per_s: None,
+    };
+    Condition { name: name.to_owned(), text: text.to_owned(), writer: writer.map(load) }
+}
+
+/// Takes the phone down, then prints that the run was stopped.
+pub(crate) fn stopped(session: &Session, phone: Phone) -> anyhow::Result<ExitCode> {
+    phone.down(true).context("cannot take the phone down; try brisk lab phone down --all --force")?;
+    Ok(session.was_stopped())
+}
+
+/// Adds what to know of the launches and of the flash; gives whether some app has no figures.
+pub(crate) fn warn(head: &mut Run, phone: &Phone, outcome: &Outcome, runs: u16) -> anyhow::Result<bool> {
+    head.warn(lab_late(&phone.flash()?));
+    head.warn(outcome.warnings.iter().cloned());
+    if runs < RUNS {
+        head.warn([few_runs(usize::from(runs))]);
+    }
+    Ok(outcome.apps.iter().any(|app| app.failure.is_some()))
+}
+
+/// Ends the head with what the phone's block device is: the lab cannot be asked once the phone is down.
+pub(crate) fn end(head: Run, phone: &PhoneFacts, written_bytes: u64) -> Header {
+    let mut header = head.end(None, written_bytes);
+    if let Some(device) = &mut header.environment.device {
+        device.lab_preset = Some(phone.preset.clone());
+    }
+    header
+}

@@ -1,0 +1,180 @@
+//! A lab of its own for each test, cleared up whatever happens.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A lab in a temporary directory.
+pub(crate) struct Guard {
+    dir: tempfile::TempDir,
+}
+
+impl Guard {
+    /// `None`, with the reason printed, where the lab cannot work.
+    pub(crate) fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: not root");
+            return None;
+        }
+        for path in ["/dev/fuse", "/dev/loop-control"] {
+            if !Path::new(path).exists() {
+                eprintln!("skipped: no {path}");
+                return None;
+            }
+        }
+        Some(Self { dir: tempfile::tempdir().expect("temporary directory") })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(snapbox::cmd::cargo_bin("brisk-lab"));
+        command.arg("lab").args(words).env("BRISK_RUN_DIR", self.dir());
+        command
+    }
+
+    fn output(&self, words: &[&str]) -> Output {
+        self.command(words).output().expect("brisk starts")
+    }
+
+    /// Runs `brisk lab`, which must succeed, and gives what it printed.
+    pub(crate) fn brisk(&self, words: &[&str]) -> String {
+        let output = self.output(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Runs `brisk lab`, which must fail, and gives what it said.
+    pub(crate) fn refused(&self, words: &[&str]) -> String {
+        let output = self.output(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?} was not refused");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    }
+
+    /// Makes a device over FUSE and loop, also where the kernel has ublk, and gives its path.
+    pub(crate) fn up(&self, words: &[&str]) -> String {
+        self.brisk(&[&["up", "--backend", "fuse"], words].concat()).trim_end().to_owned()
+    }
+
+    /// Runs `brisk lab ... --json`.
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.brisk(&[words, &["--json"]].concat())).expect("JSON")
+    }
+
+    /// Loop devices that carry a file of this lab.
+    pub(crate) fn carriers(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/sys/block").expect("sysfs").flatten() {
+            let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            if file.contains(&format!("{}/lab/", self.dir().display())) {
+                found.push(format!("/dev/{}", entry.file_name().to_string_lossy()));
+            }
+        }
+        found
+    }
+
+    /// Mounts in the directory of this lab.
+    pub(crate) fn mounts(&self) -> Vec<String> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+        mounts.lines().filter(|line| line.contains(&*self.dir().to_string_lossy())).map(str::to_owned).collect()
+    }
+
+    /// No loop device, mount, directory, journal or process of this lab.
+    pub(crate) fn nothing_is_left(&self) {
+        assert_eq!(self.carriers(), [""; 0]);
+        assert_eq!(self.mounts(), [""; 0]);
+        assert_eq!(self.brisk(&["list", "--json"]).trim(), "[]");
+        let journals: Vec<PathBuf> =
+            fs::read_dir(self.dir().join("journal")).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        assert!(journals.is_empty(), "{journals:?}");
+        let ours = self.dir().to_string_lossy().into_owned();
+        eventually("no server is left", || {
+            !fs::read_dir("/proc").expect("proc").flatten().any(|process| {
+                let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+                let line = String::from_utf8_lossy(&line);
+                line.contains("\0serve\0") && line.contains(&ours)
+            })
+        });
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let output = self.output(&["down", "--all", "--force"]);
+        if !output.status.success() {
+            eprintln!("clearing up failed: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+/// A loop device that is not the lab's.
+pub(crate) struct ForeignLoop {
+    pub(crate) device: String,
+}
+
+impl ForeignLoop {
+    pub(crate) fn attach(image: &Path) -> Self {
+        let image = image.to_str().expect("UTF-8");
+        Self { device: run("losetup", &["--find", "--show", image]).trim_end().to_owned() }
+    }
+
+    /// What it carries and how it is set.
+    pub(crate) fn settings(&self) -> Vec<String> {
+        let dir = Path::new("/sys/block").join(self.device.trim_start_matches("/dev/"));
+        ["loop/backing_file", "queue/scheduler", "queue/nr_requests", "queue/max_sectors_kb", "queue/read_ahead_kb"]
+            .map(|file| fs::read_to_string(dir.join(file)).expect("it is still attached"))
+            .to_vec()
+    }
+}
+
+impl Drop for ForeignLoop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
+    }
+}
+
+/// Runs a tool, which must succeed, and gives what it printed.
+pub(crate) fn run(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Whether this machine has a tool; says so when not.
+pub(crate) fn tool(program: &str) -> bool {
+    let has = Command::new(program).arg("--help").output().is_ok();
+    if !has {
+        eprintln!("skipped: no {program}");
+    }
+    has
+}
+
+pub(crate) fn knob(queue: &Path, file: &str) -> String {
+    fs::read_to_string(queue.join(file)).expect("knob").trim_end().to_owned()
+}
+
+/// The knob of a loop device that carries nothing; `None` when someone else, such as another test, has taken it by now.
+pub(crate) fn knob_at_rest(queue: &Path, file: &str) -> Option<String> {
+    let value = knob(queue, file);
+    (!queue.with_file_name("loop/backing_file").exists()).then_some(value)
+}
+
+pub(crate) fn resident_bytes(pid: u64) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
+    line.split_ascii_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
+}
+
+/// Looks until a condition holds; fails when it does not within half a minute.
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

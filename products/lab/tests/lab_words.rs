@@ -1,0 +1,116 @@
+//! What `brisk lab` says to bad input: whole sentences, exit code 2, and nothing made.
+
+use std::process::Command;
+
+/// Runs `brisk lab` in a run directory that must stay empty; gives the exit code and what was said.
+fn lab(words: &[&str]) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_brisk-lab"))
+        .arg("lab")
+        .args(words)
+        .env("BRISK_RUN_DIR", dir.path().join("run"))
+        .output()
+        .expect("brisk starts");
+    assert!(!dir.path().join("run/lab/1").exists(), "{words:?} made something");
+    (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
+#[test]
+fn bad_input_is_named_with_a_remedy() {
+    let up = |more: &[&'static str]| [&["up", "--preset", "galaxy-s5-emmc", "--size", "64M"], more].concat();
+    let cases: &[(Vec<&str>, &str)] = &[
+        (vec!["up", "--preset", "galaxy-s5", "--size", "64M"], "did you mean 'galaxy-s5-emmc'"),
+        (vec!["up", "--preset", "/no/such.toml", "--size", "64M"], "cannot read the preset /no/such.toml"),
+        (vec!["up", "--preset", "/dev/null", "--size", "64M"], "the preset is not readable"),
+        (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "big"], "is not a size"),
+        (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "64 parsecs"], "is not a unit of size"),
+        (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "0"], "at least 16 MiB"),
+        (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "1M"], "at least 16 MiB"),
+        (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "33554433"], "a multiple of 4 KiB"),
+        (vec!["up", "--preset", "galaxy-s5-emmc"], "--size"),
+        (vec!["up", "--size", "64M"], "--preset"),
+        (up(&["--set", "reed_us=1"]), "did you mean 'read_us'"),
+        (up(&["--set", "read_us"]), "write KEY=VALUE"),
+        (up(&["--set", "read_us=fast"]), "read_us"),
+        (up(&["--set", "units=5000"]), "units"),
+        (up(&["--time", "maybe"]), "[possible values: on, off]"),
+        (up(&["--backend", "nbd"]), "[possible values: auto, fuse, ublk]"),
+        (up(&["--seed=-1"]), "--seed"),
+        (vec!["ctl", "/dev/loop999"], "'/dev/loop999' is not a lab device"),
+        (vec!["ctl", "../../etc"], "is not a lab device"),
+        (vec!["ctl"], "<DEVICE>"),
+        (vec!["fault", "1"], "--power-cut"),
+        (vec!["fault", "1", "--power-cut", "--power-on"], "cannot be used with"),
+        (vec!["fault", "1", "--read-error", "4k"], "write an offset and a length"),
+        (vec!["fault", "1", "--read-error", "4k+0"], "the length is zero"),
+        (vec!["fault", "1", "--clear", "--for", "3"], "cannot be used with"),
+        (vec!["fault", "1", "--power-on", "--seed", "3"], "cannot be used with"),
+        (vec!["fault", "1", "--clear"], "'1' is not a lab device"),
+        (vec!["down"], "<DEVICES>"),
+        (vec!["down", "1", "--all"], "cannot be used with"),
+        (vec!["down", "1"], "'1' is not a lab device"),
+        (vec!["serve", "/no/such"], "is not the directory of a lab device"),
+    ];
+    for (words, sentence) in cases {
+        let (code, said) = lab(words);
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains(sentence), "{words:?}: {said}");
+        assert!(!said.contains("panicked"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_kernel_without_ublk_is_told_with_a_remedy() {
+    if std::path::Path::new("/dev/ublk-control").exists() || !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root, or this kernel has ublk");
+        return;
+    }
+    let (code, said) = lab(&["up", "--preset", "galaxy-s5-emmc", "--size", "64M", "--backend", "ublk"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("modprobe ublk_drv") && said.contains("use --backend fuse"), "{said}");
+}
+
+#[test]
+fn a_device_larger_than_memory_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    let (code, said) = lab(&["up", "--preset", "galaxy-s5-emmc", "--size", "1000T"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("do not fit") && said.contains("choose a smaller --size"), "{said}");
+}
+
+#[test]
+fn nothing_to_take_down_is_no_error() {
+    assert_eq!(lab(&["down", "--all"]).0, Some(0));
+    assert_eq!(lab(&["list"]).0, Some(0));
+}
+
+#[test]
+fn not_root_is_told_to_become_it() {
+    use std::os::unix::process::CommandExt as _;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can become someone else to try it");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("temporary directory");
+    std::fs::create_dir_all(dir.path().join("run/lab")).expect("run directory");
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(dir.path().join("run/lab"), closed).expect("permissions");
+    // The build's directory may be closed to others, so the program is copied to where they may go; by another process,
+    // because one that starts programs meanwhile, as parallel tests do, would hold the copy open for writing.
+    let program = dir.path().join("brisk");
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_brisk-lab")).arg(&program).status();
+    assert!(copied.expect("cp is everywhere").success());
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("permissions");
+    let (up, list) = (&["up", "--preset", "galaxy-s5-emmc", "--size", "64M"][..], &["list"][..]);
+    for words in [up, list] {
+        let mut command = Command::new(&program);
+        command.arg("lab").args(words).env("BRISK_RUN_DIR", dir.path().join("run"));
+        let output = command.uid(65_534).output().expect("brisk starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("the lab needs root") && said.contains("sudo"), "{said}");
+    }
+}

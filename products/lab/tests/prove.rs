@@ -1,0 +1,116 @@
+//! `brisk prove` from outside: what is refused and in which words, and readers and writers as processes of their own. What
+//! launches and daemon do is tested where they are.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use brisk_bench::study::Common;
+use brisk_bench::study::jobs::{Options, Turns, run};
+use brisk_bench::{Control, Error, Result, Sense};
+use brisk_results::{Direction, Pattern};
+
+#[test]
+fn each_impossible_wish_is_refused_in_words_with_code_2() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let briskd = dir.path().join("briskd");
+    std::fs::write(&briskd, "").expect("written");
+    let briskd = briskd.to_string_lossy();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--briskd", "/no/such/briskd"], "/no/such/briskd is no program"),
+        (&["--briskd", &briskd, "--config", "/no/such/config"], "cannot read /no/such/config"),
+        (&["--briskd", &briskd, "--profiles", "/no/such/folder"], "there is no directory /no/such/folder"),
+        (&["--briskd", &briskd, "--apps", "solitaire"], "solitaire"),
+        (&["--runs", "0"], "0 is not in 1..=1000"),
+        (&["--writer-rate", "fast"], "'fast' is not a size"),
+    ];
+    for (args, words) in cases {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_brisk-lab")).arg("prove").args(*args).output().expect("brisk runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?} said: {said}");
+    }
+}
+
+/// Turns in which nothing is at work: what they were asked for, and who was put where.
+#[derive(Default)]
+struct Watched {
+    turns: Vec<bool>,
+    placed: Vec<(Direction, u32)>,
+    /// Energies are handed out by turn.
+    counts: bool,
+}
+
+impl Turns for Watched {
+    fn enter(&mut self, with: bool) -> Result<()> {
+        self.turns.push(with);
+        Ok(())
+    }
+
+    fn place(&mut self, direction: Direction, pid: u32) -> Result<()> {
+        // It is there, and waits: nothing was read or written yet.
+        assert!(std::path::Path::new(&format!("/proc/{pid}/io")).exists());
+        self.placed.push((direction, pid));
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        assert!(!std::mem::replace(&mut self.counts, true), "it begins once in each turn");
+        Ok(())
+    }
+
+    fn leave(&mut self, cpu_ns: u64, requests: u64) -> Result<f64> {
+        assert!(std::mem::take(&mut self.counts) && cpu_ns > 0 && requests >= 4 * 64, "{cpu_ns} {requests}");
+        Ok(if self.turns.last() == Some(&true) { 3.0 } else { 2.0 })
+    }
+}
+
+fn options(dir: &std::path::Path, program: &[&str]) -> Options {
+    Options {
+        common: Common { path: dir.to_owned(), destroy_data: false, block_bytes: 4096, runs: 2, engine: None, seed: 1 },
+        streams: 2,
+        length: Duration::from_millis(1),
+        program: program.iter().map(Into::into).collect(),
+    }
+}
+
+#[test]
+fn readers_and_writers_are_processes_that_take_turns_with_and_without() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let stop = AtomicBool::new(false);
+    let control = Control { stop: &stop, progress: &|done, _| assert!((0.0..=1.0).contains(&done), "{done}") };
+    let mut watched = Watched::default();
+    let crew = options(dir.path(), &[env!("CARGO_BIN_EXE_brisk-lab"), "lab", "crew"]);
+    let outcome = run(&Sense::default(), &crew, &mut watched, &control).expect("measured");
+    // Two repetitions of two patterns, the second in reverse.
+    assert_eq!(watched.turns, [false, true, false, true, true, false, true, false]);
+    let mut pids: Vec<u32> = watched.placed.iter().map(|(_, pid)| *pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!((watched.placed.len(), pids.len()), (16, 16));
+    assert!(!pids.contains(&std::process::id()));
+    assert_eq!(
+        outcome.jobs.iter().map(|jobs| jobs.pattern).collect::<Vec<_>>(),
+        [Pattern::Sequential, Pattern::Random]
+    );
+    for jobs in &outcome.jobs {
+        assert_eq!((jobs.energy_uj.ratio.median, jobs.energy_uj.ratio.count), (1.5, 2));
+        assert!(jobs.stream_bytes >= 64 * 4096 && jobs.read_us.with.median > 0.0);
+    }
+    let jobs_bytes: u64 = outcome.jobs.iter().map(|jobs| jobs.stream_bytes * 2 * 4).sum();
+    assert!(outcome.header.written_bytes > jobs_bytes);
+    // Nobody stays, and no file.
+    assert!(pids.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()));
+    assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
+}
+
+#[test]
+fn a_crew_that_does_not_do_its_work_ends_it_with_its_reason() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let stop = AtomicBool::new(false);
+    let control = Control { stop: &stop, progress: &|_, _| () };
+    let wrong = options(dir.path(), &["sh", "-c", "echo '{\"failed\":\"no hands\"}'"]);
+    let error = run(&Sense::default(), &wrong, &mut Watched::default(), &control).expect_err("no crew");
+    assert!(matches!(&error, Error::Crew(reason) if reason == "no hands"), "{error}");
+}
