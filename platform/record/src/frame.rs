@@ -24,13 +24,15 @@ pub(crate) enum Kind {
     Configuration = 6,
     Scene = 7,
     Decided = 8,
+    /// Of earlier versions.
     Merges = 9,
+    Later = 10,
 }
 
 impl Kind {
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        use Kind::{Configuration, Decided, Delta, End, Event, Key, Merges, Scene, Session};
-        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided, Merges];
+        use Kind::{Configuration, Decided, Delta, End, Event, Key, Later, Merges, Scene, Session};
+        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided, Merges, Later];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }

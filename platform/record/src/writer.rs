@@ -12,7 +12,7 @@ use crate::delta;
 use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, Kind};
 use crate::item::{self, Configuration, Decided, End, Scene, Session};
-use crate::merges;
+use crate::later;
 use crate::reader::Reader;
 
 /// A key comes at least with each of so many snapshots: that much a lost one can cost.
@@ -193,7 +193,7 @@ impl Writer {
         self.written
     }
 
-    /// Its frame, behind that of its merges where it needs one.
+    /// Its frame, behind that of its later counters where it needs one.
     fn frame_of(&mut self, snapshot: &Snapshot) -> Result<Vec<u8>> {
         let number = self.number.to_le_bytes();
         let difference = match &self.last {
@@ -201,7 +201,7 @@ impl Writer {
             _ => None,
         };
         let last = self.last.as_ref().filter(|_| difference.is_some()).map(|(last, _)| last);
-        let mut frames = merges::frame_before(self.number, last, snapshot)?;
+        let mut frames = later::frame_before(self.number, last, snapshot)?;
         if let Some(difference) = difference {
             frames.extend(frame::encode(Kind::Delta as u8, &[&number, &difference[..]].concat())?);
             return Ok(frames);

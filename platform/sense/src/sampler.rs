@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{
-    AppTotals, CpuTotals, DiskTotals, FlushTotals, IoTotals, MemoryLevels, MergeTotals, NetTotals, PagingTotals,
-    PressureTotals, Snapshot, StallTotals,
+    AppTotals, CpuTotals, DiskTotals, FlushTotals, IoTotals, MemoryLevels, NetTotals, PagingTotals, PressureTotals,
+    Snapshot, StallTotals,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -417,7 +417,8 @@ fn disk_totals(disk: DiskStats) -> DiskTotals {
         time_ms: counters.time_ms,
     };
     DiskTotals {
-        merged: Some(MergeTotals { reads: disk.read.merges, writes: disk.write.merges }),
+        merged_reads: Some(disk.read.merges),
+        merged_writes: Some(disk.write.merges),
         read: io(disk.read),
         write: io(disk.write),
         discard: disk.discard.map(io),
