@@ -10,6 +10,7 @@
 //! - [`event`]: what happened on the machine.
 //! - [`knob`]: what can be set, under one name each.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
+//! - [`token_bucket`]: a rate limit.
 //! - [`units`]: sizes, durations and rates as people write and read them.
 //! - [`stats`]: the few statistics that brisk reports, each with its interval.
 
@@ -22,4 +23,5 @@ pub mod event;
 pub mod knob;
 pub mod snapshot;
 pub mod stats;
+pub mod token_bucket;
 pub mod units;

@@ -125,6 +125,19 @@ impl Counted for Snapshot {
     }
 }
 
+impl CpuTotals {
+    /// The time of each state since `earlier`, idle and iowait last. One that ran backwards (iowait does, now and then) had none.
+    #[must_use]
+    pub fn states_us_since(&self, earlier: &Self) -> [u64; 8] {
+        let states = |of: &Self| {
+            [of.user_us, of.nice_us, of.system_us, of.irq_us, of.softirq_us, of.steal_us, of.idle_us, of.iowait_us]
+        };
+        let (mut passed, earlier) = (states(self), states(earlier));
+        passed.iter_mut().zip(earlier).for_each(|(now, then)| *now = now.saturating_sub(then));
+        passed
+    }
+}
+
 impl MemoryLevels {
     /// Swap that holds pages.
     #[must_use]

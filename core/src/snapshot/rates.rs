@@ -87,14 +87,10 @@ impl Span {
         Some(grown_ms(now, then).filter(|_| requests > 0).map(|ms| ms as f64 / requests as f64))
     }
 
-    /// What these states, in us, took of the time of all processors. A state that ran backwards (iowait does, now and then)
-    /// had no time.
+    /// What these states took of the time of all processors.
     pub(super) fn share_of_cpu<const N: usize>(&self, now: &CpuTotals, then: &CpuTotals, states_us: [u64; N]) -> f64 {
-        let all = |of: &CpuTotals| {
-            [of.user_us, of.nice_us, of.system_us, of.idle_us, of.iowait_us, of.irq_us, of.softirq_us, of.steal_us]
-        };
-        let passed = all(now).into_iter().zip(all(then)).map(|(now, then)| now.saturating_sub(then) as f64);
-        let (total, part): (f64, f64) = (passed.sum(), states_us.into_iter().map(|us| us as f64).sum());
+        let total: f64 = now.states_us_since(then).into_iter().map(|us| us as f64).sum();
+        let part: f64 = states_us.into_iter().map(|us| us as f64).sum();
         if total > 0.0 { (part / total * 100.0).min(100.0) } else { 0.0 }
     }
 

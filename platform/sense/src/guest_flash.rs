@@ -1,7 +1,9 @@
 //! What the flash device of the kernel lab's guest has done (kernel/flash): `counters` in its folder of debugfs.
 
-use crate::Sense;
-use crate::error::{ParseError, Result};
+use crate::machine::Sense;
+use brisk_formats::ParseError;
+
+use crate::error::Result;
 
 /// Counts since the device was made, or since they were reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,11 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use brisk_core::decision::with_firmware;
+use brisk_formats::DeviceNumber;
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::block::{BlockDevice, DeviceNumber};
+use crate::block::BlockDevice;
 use crate::error::Result;
+use crate::machine::Sense;
 
 /// Where directories of lab devices are found that no loop device leads to.
 const LAB: &str = "/run/brisk/lab";

@@ -59,7 +59,7 @@ impl Daemon {
     /// A device that has just gone out of use gets its settings back before the next user of its name finds them.
     fn vacate(&mut self, change: &BlockChange) {
         let (BlockChange::Changed(name) | BlockChange::Gone(name)) = change else { return };
-        let device = name.replace('!', "/");
+        let device = brisk_formats::device_name(name);
         match self.actuator.vacate(&device) {
             Ok(false) => {}
             Ok(true) => self.tell("setting", &format!("{device} is out of use: its settings are as before brisk")),

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{ParseError, Result};
+use crate::ParseError;
 use crate::fields;
 
 /// A limit of setrlimit(2).
@@ -42,7 +41,7 @@ pub struct Limits {
 ///
 /// # Errors
 /// When one of the lines is missing or its value is neither a number nor `unlimited`.
-pub fn parse_limits(bytes: &[u8]) -> std::result::Result<Limits, ParseError> {
+pub fn parse_limits(bytes: &[u8]) -> Result<Limits, ParseError> {
     let soft = |name: &'static str| {
         for mut words in fields::lines(bytes) {
             if let Some(rest) = words.rest.strip_prefix(name.as_bytes()) {
@@ -60,16 +59,6 @@ pub fn parse_limits(bytes: &[u8]) -> std::result::Result<Limits, ParseError> {
         realtime_priority: soft("Max realtime priority")?,
         open_files: soft("Max open files")?,
     })
-}
-
-impl Sense {
-    /// What this process may take, from /proc/self/limits.
-    ///
-    /// # Errors
-    /// When the file is missing, not readable or not understood.
-    pub fn limits(&self) -> Result<Limits> {
-        self.parse("/proc/self/limits", parse_limits)
-    }
 }
 
 #[cfg(test)]
@@ -100,14 +89,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
-            let mut text = b"Max locked memory".to_vec();
-            text.extend(&bytes);
-            let _ = parse_limits(&text);
-            let _ = parse_limits(&bytes);
-        }
-
         #[test]
         fn what_the_kernel_renders_is_read_back(memory in any::<u64>(), priority in 0u64..100) {
             let limits = parse_limits(table(&memory.to_string(), &priority.to_string()).as_bytes());

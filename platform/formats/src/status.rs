@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{ParseError, Result};
+use crate::ParseError;
 use crate::fields::lines;
 
 /// The capabilities that brisk asks about, with their numbers in capabilities(7).
@@ -47,7 +46,7 @@ impl ProcessStatus {
 ///
 /// # Errors
 /// When the line `Uid` or `CapEff` is missing or not understood.
-pub fn parse_process_status(bytes: &[u8]) -> std::result::Result<ProcessStatus, ParseError> {
+pub fn parse_process_status(bytes: &[u8]) -> Result<ProcessStatus, ParseError> {
     let (mut uid, mut capabilities) = (None, None);
     for mut words in lines(bytes) {
         match words.next_word() {
@@ -73,25 +72,6 @@ pub fn parse_process_status(bytes: &[u8]) -> std::result::Result<ProcessStatus, 
     })
 }
 
-impl Sense {
-    /// Who this process is and what it may do, from /proc/self/status.
-    ///
-    /// # Errors
-    /// When the file is missing, not readable or not understood.
-    pub fn process_status(&self) -> Result<ProcessStatus> {
-        self.parse("/proc/self/status", parse_process_status)
-    }
-
-    /// The effective user of a process; `None` when it is gone.
-    ///
-    /// # Errors
-    /// When its file is not readable or not understood.
-    pub fn process_user(&self, pid: u32) -> Result<Option<u32>> {
-        let status = self.parse_optional(format!("/proc/{pid}/status"), parse_process_status)?;
-        Ok(status.map(|status| status.effective_uid))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,14 +89,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
-            let mut text = b"Uid:\t0\t0\nCapEff:\t".to_vec();
-            text.extend(&bytes);
-            let _ = parse_process_status(&text);
-            let _ = parse_process_status(&bytes);
-        }
-
         #[test]
         fn what_the_kernel_renders_is_read_back(uid in any::<u32>(), caps in any::<u64>()) {
             let text = format!("Umask:\t0022\nUid:\t1\t{uid}\t3\t4\nCapEff:\t{caps:016x}\n");

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{ParseError, Result};
+use crate::ParseError;
 use crate::fields::{self, Words, lines};
 
 /// What work can wait for.
@@ -59,7 +58,7 @@ pub struct Pressure {
 ///
 /// # Errors
 /// When there is no line `some` or a value is not a number.
-pub fn parse_pressure(bytes: &[u8]) -> std::result::Result<Pressure, ParseError> {
+pub fn parse_pressure(bytes: &[u8]) -> Result<Pressure, ParseError> {
     let (mut some, mut full) = (None, None);
     for mut words in lines(bytes) {
         match words.next_word() {
@@ -71,7 +70,7 @@ pub fn parse_pressure(bytes: &[u8]) -> std::result::Result<Pressure, ParseError>
     Ok(Pressure { some: some.ok_or(ParseError::MissingLine("some"))?, full })
 }
 
-fn stall(mut words: Words<'_>) -> std::result::Result<Stall, ParseError> {
+fn stall(mut words: Words<'_>) -> Result<Stall, ParseError> {
     let line = words.line;
     let mut value = |prefix: &'static str| {
         let word = words.word(prefix)?;
@@ -93,16 +92,6 @@ fn stall(mut words: Words<'_>) -> std::result::Result<Stall, ParseError> {
         avg300_percent: share("avg300", value("avg300")?)?,
         total_us: fields::number(line, "total", value("total")?)?,
     })
-}
-
-impl Sense {
-    /// The pressure on `resource` since boot, from /proc/pressure.
-    ///
-    /// # Errors
-    /// When the kernel was built without PSI or it is off, or the file is not readable or not understood.
-    pub fn pressure(&self, resource: Resource) -> Result<Pressure> {
-        self.parse(format!("/proc/pressure/{resource}"), parse_pressure)
-    }
 }
 
 #[cfg(test)]
@@ -142,14 +131,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
-            let _ = parse_pressure(&bytes);
-            let mut with_head = b"some avg10=".to_vec();
-            with_head.extend(&bytes);
-            let _ = parse_pressure(&with_head);
-        }
-
         #[test]
         fn what_the_kernel_renders_is_read_back(
             (a, b, c) in (hundredths(), hundredths(), hundredths()),

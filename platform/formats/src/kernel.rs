@@ -4,10 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{Error, ParseError, Result};
-use crate::fields;
-
 /// The two numbers of a kernel release that say what it can do. Vendors' kernels may have taken over more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KernelVersion {
@@ -31,21 +27,6 @@ impl KernelVersion {
 impl fmt::Display for KernelVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-impl Sense {
-    /// The release of the running kernel, as `uname -r` prints it.
-    ///
-    /// # Errors
-    /// When /proc/sys/kernel/osrelease is missing, not readable or empty.
-    pub fn kernel_release(&self) -> Result<String> {
-        const PATH: &str = "/proc/sys/kernel/osrelease";
-        let release = fields::text(&self.read(PATH)?);
-        if release.is_empty() {
-            return Err(Error::Parse { path: self.path(PATH), source: ParseError::MissingLine("release") });
-        }
-        Ok(release)
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::block::DeviceNumber;
-use crate::error::{ParseError, Result};
+use crate::DeviceNumber;
+use crate::ParseError;
 use crate::fields::{self, Words, lines};
 
 /// One mount.
@@ -46,11 +45,11 @@ impl Mount {
 ///
 /// # Errors
 /// When a line lacks a field or the separator before the file system type.
-pub fn parse_mounts(bytes: &[u8]) -> std::result::Result<Vec<Mount>, ParseError> {
+pub fn parse_mounts(bytes: &[u8]) -> Result<Vec<Mount>, ParseError> {
     lines(bytes).map(mount).collect()
 }
 
-fn mount(mut words: Words<'_>) -> std::result::Result<Mount, ParseError> {
+fn mount(mut words: Words<'_>) -> Result<Mount, ParseError> {
     let id = words.number("mount ID")?;
     let parent = words.number("parent ID")?;
     let device = words.number("major:minor")?;
@@ -86,32 +85,12 @@ fn options(word: &[u8]) -> Vec<String> {
         .collect()
 }
 
-impl Sense {
-    /// The mounts that this process sees, in the kernel's order.
-    ///
-    /// # Errors
-    /// When /proc/self/mountinfo is missing, not readable or not understood.
-    pub fn mounts(&self) -> Result<Vec<Mount>> {
-        self.parse("/proc/self/mountinfo", parse_mounts)
-    }
-
-    /// The mount that holds `path`, which must be absolute and free of links, as [`std::fs::canonicalize`] gives it.
-    ///
-    /// # Errors
-    /// As [`Sense::mounts`].
-    pub fn mount_of(&self, path: &Path) -> Result<Option<Mount>> {
-        let mounts = self.mounts()?;
-        let depth = |mount: &Mount| mount.mount_point.components().count();
-        // max_by_key gives the last of equals: the mount on top.
-        Ok(mounts.into_iter().filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(depth))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
 
     #[test]
     fn optional_fields_and_escapes_are_understood() {
@@ -147,14 +126,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_mounts(&bytes);
-            let mut with_head = b"1 2 3:4 / /x rw - ext4 ".to_vec();
-            with_head.extend(&bytes);
-            let _ = parse_mounts(&with_head);
-        }
-
         #[test]
         fn odd_mount_points_come_back(name in prop::collection::vec(1u8..=255, 1..40)) {
             let mut escaped = b"/".to_vec();

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{Error, ParseError, Result};
+use crate::ParseError;
 
 /// A rail, and what went through it since the monitor began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +25,7 @@ const ENERGY_VALUE: &str = "energy_value";
 ///
 /// # Errors
 /// When a line of a channel has another form.
-pub fn parse_power_rails(monitor: &str, bytes: &[u8]) -> std::result::Result<Vec<PowerRail>, ParseError> {
+pub fn parse_power_rails(monitor: &str, bytes: &[u8]) -> Result<Vec<PowerRail>, ParseError> {
     let text = String::from_utf8_lossy(bytes);
     let channels = text.lines().enumerate().filter(|(_, line)| line.starts_with("CH"));
     channels
@@ -43,29 +42,9 @@ pub fn parse_power_rails(monitor: &str, bytes: &[u8]) -> std::result::Result<Vec
         .collect()
 }
 
-impl Sense {
-    /// The rails that are monitored, from /sys/bus/iio/devices; empty where none is, or where only root may read them.
-    ///
-    /// # Errors
-    /// When a file is not understood, or not readable for another reason than permission.
-    pub fn power_rails(&self) -> Result<Vec<PowerRail>> {
-        let mut rails = Vec::new();
-        for monitor in self.names_in("/sys/bus/iio/devices")? {
-            let path = format!("/sys/bus/iio/devices/{monitor}/{ENERGY_VALUE}");
-            match self.parse_optional(path, |bytes| parse_power_rails(&monitor, bytes)) {
-                Ok(found) => rails.extend(found.into_iter().flatten()),
-                Err(Error::Denied { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(rails)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     const TEXT: &str = "t=473848\nCH0(T=473848)[S10M_VDD_TPU], 3679\nCH1(T=473848)[VSYS_PWR_MODEM], 48\nCH2[OLD], 7\n";
 
@@ -77,24 +56,6 @@ mod tests {
         assert!(rails.iter().all(|rail| rail.monitor == "iio:device1"));
         for bad in ["CH0(T=1)[X] 5", "CHx[X], 5", "CH0[X], many", "CH0"] {
             assert!(parse_power_rails("m", bad.as_bytes()).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn other_devices_of_the_bus_are_left_out() {
-        let root = tempfile::tempdir().expect("directory");
-        let bus = root.path().join("sys/bus/iio/devices");
-        std::fs::create_dir_all(bus.join("iio:device0")).expect("an accelerometer");
-        std::fs::create_dir_all(bus.join("iio:device1")).expect("a monitor");
-        std::fs::write(bus.join("iio:device1/energy_value"), TEXT).expect("written");
-        assert_eq!(Sense::new(root.path()).power_rails().expect("rails").len(), 3);
-        assert_eq!(Sense::new("/nonexistent").power_rails().expect("none"), []);
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_power_rails("m", &bytes);
         }
     }
 }

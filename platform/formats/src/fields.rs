@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use crate::error::ParseError;
+use crate::ParseError;
 
 /// The lines of `bytes` that are not blank, each with its number from 1.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Words<'_>> {
@@ -68,12 +68,12 @@ pub(crate) fn number<T: FromStr>(line: usize, field: &'static str, word: &[u8]) 
 }
 
 /// A file that holds one number and nothing else.
-pub(crate) fn only_number<T: FromStr>(field: &'static str, bytes: &[u8]) -> Result<T, ParseError> {
+pub fn only_number<T: FromStr>(field: &'static str, bytes: &[u8]) -> Result<T, ParseError> {
     number(1, field, bytes.trim_ascii())
 }
 
 /// A file or word that holds one number in hexadecimal, with or without `0x`.
-pub(crate) fn only_hex(line: usize, field: &'static str, word: &[u8]) -> Result<u32, ParseError> {
+pub fn only_hex(line: usize, field: &'static str, word: &[u8]) -> Result<u32, ParseError> {
     let bare = word.trim_ascii();
     let bare = bare.strip_prefix(b"0x").unwrap_or(bare);
     std::str::from_utf8(bare)
@@ -83,12 +83,12 @@ pub(crate) fn only_hex(line: usize, field: &'static str, word: &[u8]) -> Result<
 }
 
 /// A file that holds 0 or 1.
-pub(crate) fn only_flag(field: &'static str, bytes: &[u8]) -> Result<bool, ParseError> {
+pub fn only_flag(field: &'static str, bytes: &[u8]) -> Result<bool, ParseError> {
     only_number::<u64>(field, bytes).map(|value| value != 0)
 }
 
 /// Bytes as text without white space at the ends; bytes that are no text become the replacement character.
-pub(crate) fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.trim_ascii()).into_owned()
 }
 
@@ -112,6 +112,14 @@ pub(crate) fn unescape_octal(word: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Takes a path and the kernel's mark of a deleted one apart. A file of that very name cannot be told from it.
+pub(crate) fn split_deleted(path: &[u8]) -> (&[u8], bool) {
+    match path.strip_suffix(b" (deleted)") {
+        Some(path) => (path, true),
+        None => (path, false),
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{ParseError, Result};
+use crate::ParseError;
 use crate::fields::{self, lines};
 
 /// One swap area.
@@ -29,7 +28,7 @@ pub struct Swap {
 ///
 /// # Errors
 /// When a line lacks a field or a value is not a number.
-pub fn parse_swaps(bytes: &[u8]) -> std::result::Result<Vec<Swap>, ParseError> {
+pub fn parse_swaps(bytes: &[u8]) -> Result<Vec<Swap>, ParseError> {
     lines(bytes)
         .filter(|words| words.line > 1)
         .map(|mut words| {
@@ -42,16 +41,6 @@ pub fn parse_swaps(bytes: &[u8]) -> std::result::Result<Vec<Swap>, ParseError> {
             })
         })
         .collect()
-}
-
-impl Sense {
-    /// The swap areas in use, from /proc/swaps.
-    ///
-    /// # Errors
-    /// When the file is missing (a kernel without swap), not readable or not understood.
-    pub fn swaps(&self) -> Result<Vec<Swap>> {
-        self.parse("/proc/swaps", parse_swaps)
-    }
 }
 
 #[cfg(test)]
@@ -77,13 +66,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
-            let mut text = HEADING.as_bytes().to_vec();
-            text.extend(bytes);
-            let _ = parse_swaps(&text);
-        }
-
         #[test]
         fn what_the_kernel_renders_is_read_back(
             size in 0u64..1 << 50, used in 0u64..1 << 50, priority in any::<i32>(),
