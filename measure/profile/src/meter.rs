@@ -7,6 +7,7 @@
 //! - [`modelled`]: counted operations times what each is assumed to take, plus processor time. Modelled, and called so.
 
 pub mod battery;
+mod guest_flash;
 pub mod modelled;
 pub mod rails;
 pub mod rapl;
@@ -80,7 +81,7 @@ pub trait Meter {
 /// # Errors
 /// When the one asked for does not work here, with the reason.
 pub fn choose(sense: &Sense, lab: &Lab, disk: &str, is_lab: bool, wanted: Option<MeterKind>) -> Result<Box<dyn Meter>> {
-    let is_guest = sense.guest_flash(disk).is_ok_and(|found| found.is_some());
+    let is_guest = guest_flash::read(sense, disk).is_ok_and(|found| found.is_some());
     let modelled = || -> Box<dyn Meter> {
         Box::new(if is_lab {
             modelled::Modelled::of_lab(lab.clone(), disk)

@@ -10,7 +10,6 @@ mod block;
 mod cgroup_meter;
 mod cgroups;
 mod error;
-mod guest_flash;
 mod identity;
 mod kept;
 mod loops;
@@ -30,7 +29,6 @@ pub use brisk_formats::{
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
 pub use error::{Error, Result};
-pub use guest_flash::{GuestFlash, parse_guest_flash};
 pub use identity::{Identity, kind_of_preset};
 pub use loops::LoopBacking;
 pub use machine::Sense;

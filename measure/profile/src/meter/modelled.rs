@@ -19,7 +19,7 @@ use brisk_lab::Lab;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
-use super::{About, Meter, MeterKind, Work};
+use super::{About, Meter, MeterKind, Work, guest_flash};
 use crate::error::Result;
 
 /// What is assumed.
@@ -103,7 +103,7 @@ impl Modelled {
             }
             Source::Guest(sense) => {
                 let gone = || MeterKind::Modelled.unusable(format!("the guest has no flash device {}", self.disk));
-                let counted = sense.guest_flash(&self.disk)?.ok_or_else(gone)?;
+                let counted = guest_flash::read(sense, &self.disk)?.ok_or_else(gone)?;
                 Ok(Totals { device_uj: counted.energy_nj as f64 / 1e3, busy_ms: counted.busy_ns as f64 / 1e6 })
             }
             Source::Counters(sense) => {
