@@ -49,5 +49,6 @@ pub use control::{FaultOrder, Status};
 pub use error::{Error, Result};
 pub use fidelity::{CpuPressure, FAITHFUL_FROM_US, Fidelity, Overhead};
 pub use lab::{Lab, Listed, NewDevice, Repaired, SIZE_BYTES_MIN};
+pub use preset::kind_of_preset;
 pub use server::serve;
 pub use statistics::{KindCount, Lateness, Requests};

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use brisk_sense::DeviceNumber;
+use brisk_sense::{DeviceNumber, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
@@ -32,6 +32,9 @@ pub(crate) struct Record {
     pub(crate) schema_version: u32,
     /// A built-in preset's name or the absolute path of a file.
     pub(crate) preset: String,
+    /// What the device stands for, as the reader of the machine tells others.
+    #[serde(default)]
+    pub(crate) identity: Option<Identity>,
     /// Parameters that differ from the preset.
     pub(crate) set: Vec<(String, String)>,
     pub(crate) size_bytes: u64,
@@ -150,6 +153,7 @@ pub(crate) mod tests {
         Record {
             schema_version: SCHEMA_VERSION,
             preset: "galaxy-s5-emmc".into(),
+            identity: Some(Identity { model: "galaxy-s5-emmc".into(), kind: "emmc".into(), is_lab: true }),
             set: vec![],
             size_bytes: 1 << 24,
             seed: 1,

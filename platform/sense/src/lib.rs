@@ -29,7 +29,7 @@ pub use brisk_formats::{
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
 pub use error::{Error, Result};
-pub use identity::{Identity, kind_of_preset};
+pub use identity::Identity;
 pub use loops::LoopBacking;
 pub use machine::Sense;
 pub use power::{PowerSupply, PowercapZone};
