@@ -189,7 +189,7 @@ macro_rules! named {
 /// A rate by its rule; `None` of a rule means that the whole part began to count anew.
 macro_rules! rule {
     ([share_of_cpu $($part:ident)+] $field:ident $span:ident $now:ident $then:ident) => {
-        $span.share_of_cpu($now, $then, [$($now.$part.saturating_sub($then.$part)),+])
+        $span.share_of_cpu($now.states_us_since($then), [$($now.$part.saturating_sub($then.$part)),+])
     };
     ([$rule:ident over $other:ident] $field:ident $span:ident $now:ident $then:ident) => {
         $span.$rule([$now.$other, $then.$other], [$now.$field, $then.$field])?

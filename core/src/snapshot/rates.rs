@@ -1,7 +1,5 @@
 //! The rules that make a rate of two totals.
 
-use super::table::CpuTotals;
-
 /// What has rates between two moments.
 pub(super) trait Rated {
     /// They.
@@ -87,9 +85,9 @@ impl Span {
         Some(grown_ms(now, then).filter(|_| requests > 0).map(|ms| ms as f64 / requests as f64))
     }
 
-    /// What these states took of the time of all processors.
-    pub(super) fn share_of_cpu<const N: usize>(&self, now: &CpuTotals, then: &CpuTotals, states_us: [u64; N]) -> f64 {
-        let total: f64 = now.states_us_since(then).into_iter().map(|us| us as f64).sum();
+    /// What these states took of all states of the processors.
+    pub(super) fn share_of_cpu<const N: usize>(&self, all_us: [u64; 8], states_us: [u64; N]) -> f64 {
+        let total: f64 = all_us.into_iter().map(|us| us as f64).sum();
         let part: f64 = states_us.into_iter().map(|us| us as f64).sum();
         if total > 0.0 { (part / total * 100.0).min(100.0) } else { 0.0 }
     }

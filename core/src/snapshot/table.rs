@@ -75,6 +75,7 @@ counters! {
         swap_free_bytes: u64, PAGE_BYTES, [b"SwapFree"];
         /// In memory and still in its swap slot.
         swap_cached_bytes: u64, PAGE_BYTES, [b"SwapCached"];
+        later {}
     }
 }
 
@@ -105,6 +106,7 @@ counters! {
         steal_kswapd_pages: Option<u64>, 1, [b"pgsteal_kswapd"] => steal_kswapd_pages_per_s: Option<f64> = known_per_s;
         /// Pages reclaimed by tasks that wanted memory and had to wait for it.
         steal_direct_pages: Option<u64>, 1, [b"pgsteal_direct"] => steal_direct_pages_per_s: Option<f64> = known_per_s;
+        later {}
     }
 }
 

@@ -50,10 +50,12 @@ mod error;
 mod frame;
 mod item;
 mod later;
+mod parts;
 mod reader;
 mod writer;
 
 pub use error::{Error, Result};
 pub use item::{Configuration, Decided, Effect, End, Item, Note, Scene, Session, Setting};
-pub use reader::{Lost, Reader, read_with_older_part};
-pub use writer::{Writer, Written, older_part, set_damaged_aside};
+pub use parts::{older_part, read_with_older_part, set_damaged_aside};
+pub use reader::{Lost, Reader};
+pub use writer::{Writer, Written};

@@ -10,9 +10,8 @@ use serde::Serialize;
 use crate::delta;
 use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, FRAME_BYTES_MAX, Kind};
-use crate::item::{Item, Session};
+use crate::item::Item;
 use crate::later::{self, Later};
-use crate::writer::older_part;
 
 /// What a reader could not use so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -249,40 +248,6 @@ fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
         Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
         Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Merges | Kind::Later => None,
     }
-}
-
-/// Gives every item of the record at `path` to `use_item`, and before them those of its older part where a session that
-/// goes on here filled one; what is lost of both.
-///
-/// # Errors
-/// When one of the files cannot be read, or `use_item` fails.
-pub fn read_with_older_part<E: From<Error>>(
-    path: &Path,
-    mut use_item: impl FnMut(Item) -> std::result::Result<(), E>,
-) -> std::result::Result<Lost, E> {
-    let mut reader = Reader::open(path)?;
-    let first = reader.next().transpose()?;
-    let mut lost = Lost::default();
-    if let Some(Item::Session(session)) = &first
-        && is_part_before(&older_part(path), session)
-    {
-        let mut older = Reader::open(&older_part(path))?;
-        older.by_ref().try_for_each(|item| use_item(item?))?;
-        lost = older.lost();
-    }
-    first.into_iter().try_for_each(&mut use_item)?;
-    reader.by_ref().try_for_each(|item| use_item(item?))?;
-    Ok(lost.and(reader.lost()))
-}
-
-/// Whether the record at `path` holds the part before the one that begins with `session`.
-fn is_part_before(path: &Path, session: &Session) -> bool {
-    let Some(part_before) = session.part.checked_sub(1) else { return false };
-    let Ok(mut reader) = Reader::open(path) else { return false };
-    reader.any(|item| {
-        matches!(item, Ok(Item::Session(older))
-            if older.started_unix_ms == session.started_unix_ms && older.part == part_before)
-    })
 }
 
 /// What a frame of a snapshot gave.

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::frame::{self, FORMAT, Kind};
 use crate::item::{self, Configuration, Decided, End, Scene, Session};
 use crate::later;
-use crate::reader::Reader;
+use crate::parts::older_part;
 
 /// A key comes at least with each of so many snapshots: that much a lost one can cost.
 const KEY_EVERY: u32 = 60;
@@ -49,33 +49,6 @@ pub struct Writer {
     /// Frames of what holds until it is replaced: configuration, scene, decision.
     holding: [Vec<u8>; 3],
     written: Written,
-}
-
-/// Where the part before the file at `path` is, if the session filled one.
-#[must_use]
-pub fn older_part(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".1");
-    name.into()
-}
-
-/// Renames the file at `path`, where a record should be and none can go on because its head is damaged, so that a new one can
-/// begin; gives the new name, which ends in `.damaged` and replaces an earlier file of that name. `None` when it is
-/// not ours to rename: by its name it is no record (`.brisk`), and no frame of it is whole.
-///
-/// # Errors
-/// When it cannot be renamed.
-pub fn set_damaged_aside(path: &Path) -> Result<Option<PathBuf>> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_named = name.strip_suffix(".1").unwrap_or(&name).ends_with(".brisk");
-    if !path.is_file() || !(is_named || Reader::open(path).is_ok()) {
-        return Ok(None);
-    }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".damaged");
-    let aside = PathBuf::from(aside);
-    std::fs::rename(path, &aside).map_err(|source| Error::Open { path: aside.clone(), source })?;
-    Ok(Some(aside))
 }
 
 impl Writer {
