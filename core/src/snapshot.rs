@@ -24,8 +24,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-pub use counters::Counted;
 use counters::Valued;
+pub use counters::{Counted, VisitLater};
 use rates::{Rated, Span, both};
 pub use table::{
     AppRates, AppTotals, CpuShares, CpuTotals, DiskRates, DiskTotals, FlushRates, FlushTotals, IoRates, IoTotals,
@@ -113,7 +113,7 @@ impl Counted for Snapshot {
         apps.iter_mut().for_each(|app| app.each_number(step, visit));
     }
 
-    fn each_later(&mut self, _part: u16, visit: &mut dyn FnMut((u8, u16), &mut Option<u64>)) {
+    fn each_later(&mut self, _part: u16, visit: VisitLater<'_>) {
         let Self { at_ns: _, wall_unix_ms: _, cpu, memory, paging, pressure, disks, nets, apps } = self;
         cpu.each_later(0, visit);
         memory.each_later(0, visit);
@@ -160,11 +160,13 @@ impl DiskRates {
     }
 }
 
+/// Takes a value: the kind of part (`cpu`, `memory`, `paging`, `pressure`, `disk`, `net` or `app`), which disk, interface or app
+/// (empty for the machine), the name of the value, whose last word is the unit, and the value.
+pub type PutValue<'a> = &'a mut dyn FnMut(&'static str, &str, Cow<'static, str>, f64);
+
 impl Interval {
-    /// Each value that is known, and the levels of `now`, at which the interval ends: the kind of part (`cpu`, `memory`,
-    /// `paging`, `pressure`, `disk`, `net` or `app`), which disk, interface or app (empty for the machine), the name of the
-    /// value, whose last word is the unit, and the value.
-    pub fn each_value(&self, now: &Snapshot, put: &mut dyn FnMut(&'static str, &str, Cow<'static, str>, f64)) {
+    /// Each value that is known, and the levels of `now`, at which the interval ends.
+    pub fn each_value(&self, now: &Snapshot, put: PutValue<'_>) {
         let mut part = |kind, part: &str, values: &dyn Valued| {
             values.each_value("", "", &mut |name, value| put(kind, part, name, value));
         };

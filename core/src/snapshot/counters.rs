@@ -10,13 +10,17 @@ use std::borrow::Cow;
 /// Takes an exported value: its name, whose last word is the unit, and the value.
 pub(super) type Put<'a> = &'a mut dyn FnMut(Cow<'static, str>, f64);
 
+/// Takes a counter that came after format 1 of records: its id in the table, which part of its kind has it (the first is 0), and its
+/// value.
+pub type VisitLater<'a> = &'a mut dyn FnMut((u8, u16), &mut Option<u64>);
+
 /// The numbers of a snapshot or of a part of it, in the order of the table.
 pub trait Counted {
     /// Visits each number that format 1 of records has, with its step: most of its differences are multiples of that.
     fn each_number(&mut self, step: u64, visit: &mut dyn FnMut(&mut u64, u64));
 
-    /// Visits each counter that came later: its id in the table, which part of its kind has it (the first is 0), and its value.
-    fn each_later(&mut self, _part: u16, _visit: &mut dyn FnMut((u8, u16), &mut Option<u64>)) {}
+    /// Visits each counter that came later.
+    fn each_later(&mut self, _part: u16, _visit: VisitLater<'_>) {}
 
     /// The place of the counter that the kernel calls `name`; `None` for counters that no part has. Names of one place add up.
     fn slot_of(&mut self, _name: &[u8]) -> Option<&mut u64> {
@@ -110,7 +114,7 @@ macro_rules! totals {
                 $(self.$field.each_number($step, visit);)*
             }
 
-            fn each_later(&mut self, _part: u16, _visit: &mut dyn FnMut((u8, u16), &mut Option<u64>)) {
+            fn each_later(&mut self, _part: u16, _visit: VisitLater<'_>) {
                 $($(_visit(($id, _part), &mut self.$later);)*)?
             }
 

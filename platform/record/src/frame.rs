@@ -1,12 +1,7 @@
 //! Frames: where one ends, and whether it is whole.
 
 use crate::error::{Error, Result};
-
-/// Version of the format.
-pub(crate) const FORMAT: u32 = 1;
-
-/// What a record begins with, before its version.
-pub(crate) const MAGIC: &[u8] = b"brisk record ";
+use crate::format::{FORMAT, MAGIC};
 
 /// The largest payload of a frame, and the largest chunk that a reader holds in memory.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 20;

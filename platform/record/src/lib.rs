@@ -47,6 +47,7 @@
 
 mod delta;
 mod error;
+mod format;
 mod frame;
 mod item;
 mod later;

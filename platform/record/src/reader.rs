@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::delta;
 use crate::error::{Error, Result};
-use crate::frame::{self, FORMAT, FRAME_BYTES_MAX, Kind};
+use crate::format::FORMAT;
+use crate::frame::{self, FRAME_BYTES_MAX, Kind};
 use crate::item::Item;
 use crate::later::{self, Later};
 

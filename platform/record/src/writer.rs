@@ -10,7 +10,8 @@ use brisk_core::snapshot::Snapshot;
 
 use crate::delta;
 use crate::error::{Error, Result};
-use crate::frame::{self, FORMAT, Kind};
+use crate::format::{FORMAT, MAGIC};
+use crate::frame::{self, Kind};
 use crate::item::{self, Configuration, Decided, End, Scene, Session};
 use crate::later;
 use crate::parts::older_part;
@@ -257,7 +258,7 @@ fn open(path: &Path) -> Result<(File, u64, u64)> {
 fn head_of(path: &Path) -> Result<()> {
     let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(frame::MAGIC.len() as u64 + 11).read_to_end(&mut head))
+        .and_then(|file| file.take(MAGIC.len() as u64 + 11).read_to_end(&mut head))
         .map_err(|source| Error::Open { path: path.to_owned(), source })?;
     let end = head.iter().position(|&byte| byte == 0).unwrap_or(0);
     match frame::format_of(&head[..end]) {
