@@ -14,6 +14,7 @@
 //! - [`outcome`]: what became of a requested action.
 //! - [`reason`]: why something was decided.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
+//! - [`token_bucket`]: a rate limit.
 //! - [`units`]: sizes, durations and rates as people write and read them.
 //! - [`stats`]: the statistics that brisk reports, each with its interval.
 
@@ -30,4 +31,5 @@ pub mod outcome;
 pub mod reason;
 pub mod snapshot;
 pub mod stats;
+pub mod token_bucket;
 pub mod units;

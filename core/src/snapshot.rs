@@ -8,18 +8,29 @@
 //! of processors are in us though the kernel counts in steps of 10 ms. Disks are named as in /sys/block, interfaces as in
 //! /sys/class/net, apps by their control group.
 //!
+//! All counters stand in one table (`table.rs`): their structs, the rules of their rates, what a record holds of them and the
+//! values that are exported follow from it.
+//!
 //! Properties: shares are between 0 and 100 %; no rate is negative or infinite; what appeared, went, or began to count
 //! anew has no rate for that interval rather than a wrong one; a wall clock that was set changes no rate.
 
-mod interval;
+mod counters;
+mod rates;
+mod table;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-pub use interval::{
-    AppRates, CpuShares, DiskRates, FlushRates, Interval, IoRates, MergeRates, NetRates, PagingRates, PressureShares,
-    StallShares,
+use counters::Valued;
+pub use counters::{Counted, VisitLater};
+use rates::{Rated, Span, both};
+pub use table::{
+    AppRates, AppTotals, CpuShares, CpuTotals, DiskRates, DiskTotals, FlushRates, FlushTotals, IoRates, IoTotals,
+    MemoryLevels, NetRates, NetTotals, PagingRates, PagingTotals, PressureShares, PressureTotals, StallShares,
+    StallTotals, TICK_US,
 };
 
 /// One moment of the machine.
@@ -27,7 +38,7 @@ pub use interval::{
 pub struct Snapshot {
     /// When, by the clock that nobody can set (CLOCK_MONOTONIC: since boot, without suspend).
     pub at_ns: u64,
-    /// When, by the clock on the wall: since 1970 in UTC.
+    /// When, by the wall clock: since 1970 in UTC.
     pub wall_unix_ms: u64,
     /// Processors.
     pub cpu: CpuTotals,
@@ -45,181 +56,126 @@ pub struct Snapshot {
     pub apps: Vec<AppTotals>,
 }
 
-/// Where the time of all processors together went.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CpuTotals {
-    /// Level: how many processors are online.
-    pub processors: u64,
-    /// Programs.
-    pub user_us: u64,
-    /// Programs of low priority.
-    pub nice_us: u64,
-    /// The kernel.
-    pub system_us: u64,
-    /// Nothing to do, no storage request outstanding.
-    pub idle_us: u64,
-    /// Nothing to do, with a storage request of one of the processor's tasks outstanding. May run backwards.
-    pub iowait_us: u64,
-    /// Interrupts.
-    pub irq_us: u64,
-    /// Deferred work of interrupts.
-    pub softirq_us: u64,
-    /// Taken by other guests of the host.
-    pub steal_us: u64,
+/// What happened between two snapshots.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// How long it was.
+    pub elapsed_ns: u64,
+    /// How far the wall clock ran ahead of time meanwhile: it was set, or the machine was suspended.
+    pub wall_step_ms: i64,
+    /// Processors.
+    pub cpu: CpuShares,
+    /// Reclaim and swap.
+    pub paging: PagingRates,
+    /// Time that tasks stood still.
+    pub pressure: PressureShares,
+    /// Disks that were there all the time.
+    pub disks: Vec<DiskRates>,
+    /// Interfaces that were there all the time.
+    pub nets: Vec<NetRates>,
+    /// Apps that were there all the time.
+    pub apps: Vec<AppRates>,
 }
 
-/// What the memory is used for: levels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryLevels {
-    /// All memory that the kernel manages.
-    pub total_bytes: u64,
-    /// Used for nothing.
-    pub free_bytes: u64,
-    /// What new programs can have without swapping; `None` before Linux 3.14.
-    pub available_bytes: Option<u64>,
-    /// Pages of block devices.
-    pub buffers_bytes: u64,
-    /// Pages of files, those of tmpfs included.
-    pub cached_bytes: u64,
-    /// Anonymous memory: active and inactive.
-    pub anon_bytes: u64,
-    /// Waits to be written.
-    pub dirty_bytes: u64,
-    /// Is being written.
-    pub writeback_bytes: u64,
-    /// All swap.
-    pub swap_total_bytes: u64,
-    /// Swap that is not used.
-    pub swap_free_bytes: u64,
-    /// In memory and still in its swap slot.
-    pub swap_cached_bytes: u64,
+impl Snapshot {
+    /// What happened since `previous`; `None` when that is not earlier, as after a restart of the machine.
+    #[must_use]
+    pub fn since(&self, previous: &Self) -> Option<Interval> {
+        let elapsed_ns = self.at_ns.checked_sub(previous.at_ns).filter(|&elapsed| elapsed > 0)?;
+        let span = Span { elapsed_s: elapsed_ns as f64 / 1e9, processors: self.cpu.processors.max(1) };
+        let wall_ms = i128::from(self.wall_unix_ms) - i128::from(previous.wall_unix_ms);
+        let wall_step_ms = wall_ms - i128::from(elapsed_ns / 1_000_000);
+        Some(Interval {
+            elapsed_ns,
+            wall_step_ms: i64::try_from(wall_step_ms).unwrap_or(if wall_step_ms < 0 { i64::MIN } else { i64::MAX }),
+            cpu: self.cpu.rates(&previous.cpu, &span).unwrap_or_default(),
+            // These count from boot and never begin anew while time goes forward.
+            paging: self.paging.rates(&previous.paging, &span).unwrap_or_default(),
+            pressure: self.pressure.rates(&previous.pressure, &span).unwrap_or_default(),
+            disks: both(&self.disks, &previous.disks, |disk| &disk.name, &span),
+            nets: both(&self.nets, &previous.nets, |net| &net.name, &span),
+            apps: both(&self.apps, &previous.apps, |app| &app.name, &span),
+        })
+    }
 }
 
-/// Reclaim and swap. A kernel without swap has moved no pages; other counters are `None` where a kernel has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PagingTotals {
-    /// Pages brought back from swap.
-    pub swap_in_pages: u64,
-    /// Pages written to swap.
-    pub swap_out_pages: u64,
-    /// Faults that had to wait for storage.
-    pub major_faults: u64,
-    /// Anonymous pages that came back soon after they were reclaimed; `None` before Linux 5.9.
-    pub refault_anon_pages: Option<u64>,
-    /// Pages of files that came back soon after they were reclaimed, before Linux 5.9 all pages.
-    pub refault_file_pages: Option<u64>,
-    /// Pages looked at by the kernel's own thread.
-    pub scan_kswapd_pages: Option<u64>,
-    /// Pages looked at by tasks that wanted memory and had to wait for it.
-    pub scan_direct_pages: Option<u64>,
-    /// Pages reclaimed by the kernel's own thread.
-    pub steal_kswapd_pages: Option<u64>,
-    /// Pages reclaimed by tasks that wanted memory and had to wait for it.
-    pub steal_direct_pages: Option<u64>,
+impl Counted for Snapshot {
+    fn each_number(&mut self, step: u64, visit: &mut dyn FnMut(&mut u64, u64)) {
+        let Self { at_ns, wall_unix_ms, cpu, memory, paging, pressure, disks, nets, apps } = self;
+        visit(at_ns, 1);
+        visit(wall_unix_ms, 1);
+        cpu.each_number(step, visit);
+        memory.each_number(step, visit);
+        paging.each_number(step, visit);
+        pressure.each_number(step, visit);
+        disks.iter_mut().for_each(|disk| disk.each_number(step, visit));
+        nets.iter_mut().for_each(|net| net.each_number(step, visit));
+        apps.iter_mut().for_each(|app| app.each_number(step, visit));
+    }
+
+    fn each_later(&mut self, _part: u16, visit: VisitLater<'_>) {
+        let Self { at_ns: _, wall_unix_ms: _, cpu, memory, paging, pressure, disks, nets, apps } = self;
+        cpu.each_later(0, visit);
+        memory.each_later(0, visit);
+        paging.each_later(0, visit);
+        pressure.each_later(0, visit);
+        (0..).zip(disks).for_each(|(part, disk)| disk.each_later(part, visit));
+        (0..).zip(nets).for_each(|(part, net)| net.each_later(part, visit));
+        (0..).zip(apps).for_each(|(part, app)| app.each_later(part, visit));
+    }
 }
 
-/// Time that tasks stood still for want of one resource.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StallTotals {
-    /// At least one task stood still.
-    pub some_us: u64,
-    /// All tasks that had work stood still; `None` for processors before Linux 5.13.
-    pub full_us: Option<u64>,
+impl CpuTotals {
+    /// The time of each state since `earlier`, idle and iowait last. One that ran backwards (iowait does, now and then) had none.
+    #[must_use]
+    pub fn states_us_since(&self, earlier: &Self) -> [u64; 8] {
+        let states = |of: &Self| {
+            [of.user_us, of.nice_us, of.system_us, of.irq_us, of.softirq_us, of.steal_us, of.idle_us, of.iowait_us]
+        };
+        let (mut passed, earlier) = (states(self), states(earlier));
+        passed.iter_mut().zip(earlier).for_each(|(now, then)| *now = now.saturating_sub(then));
+        passed
+    }
 }
 
-/// The three resources; `None` where the kernel counts no pressure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PressureTotals {
-    /// A processor.
-    pub cpu: Option<StallTotals>,
-    /// Storage.
-    pub io: Option<StallTotals>,
-    /// Memory.
-    pub memory: Option<StallTotals>,
+impl MemoryLevels {
+    /// Swap that holds pages.
+    #[must_use]
+    pub fn swap_used_bytes(&self) -> u64 {
+        self.swap_total_bytes.saturating_sub(self.swap_free_bytes)
+    }
+
+    /// Each level that is known, with its name.
+    pub fn each_value(&self, put: &mut dyn FnMut(Cow<'static, str>, f64)) {
+        Valued::each_value(self, "", "", put);
+        Valued::each_value(&self.swap_used_bytes(), "", "swap_used_bytes", put);
+    }
 }
 
-/// Requests of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IoTotals {
-    /// Requests completed.
-    pub requests: u64,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Sum over the requests of the time from queueing to completion; wraps at 2^32.
-    pub time_ms: u64,
+impl DiskRates {
+    /// Merged requests of both directions, where both are known.
+    #[must_use]
+    pub fn merged_per_s(&self) -> Option<f64> {
+        Some(self.merged_reads_per_s? + self.merged_writes_per_s?)
+    }
 }
 
-/// Flushes of a disk's cache.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FlushTotals {
-    /// Flushes completed.
-    pub requests: u64,
-    /// Sum of their times; wraps at 2^32.
-    pub time_ms: u64,
-}
+/// Takes a value: the kind of part (`cpu`, `memory`, `paging`, `pressure`, `disk`, `net` or `app`), which disk, interface or app
+/// (empty for the machine), the name of the value, whose last word is the unit, and the value.
+pub type PutValue<'a> = &'a mut dyn FnMut(&'static str, &str, Cow<'static, str>, f64);
 
-/// Requests that became part of another before they were issued, since they continued it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MergeTotals {
-    /// Reads.
-    pub reads: u64,
-    /// Writes.
-    pub writes: u64,
-}
-
-/// One disk or partition.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskTotals {
-    /// Kernel name, such as `mmcblk0`.
-    pub name: String,
-    /// Reads.
-    pub read: IoTotals,
-    /// Writes.
-    pub write: IoTotals,
-    /// Discards; `None` before Linux 4.18.
-    pub discard: Option<IoTotals>,
-    /// Flushes; `None` before Linux 5.5.
-    pub flush: Option<FlushTotals>,
-    /// Merged requests; `None` in records from before these were kept. Records hold them apart, see `brisk-record`.
-    #[serde(skip)]
-    pub merged: Option<MergeTotals>,
-    /// Level: requests issued and not completed.
-    pub in_flight_requests: u64,
-    /// Time in which at least one request was in flight; wraps at 2^32.
-    pub busy_ms: u64,
-    /// Sum over time of the requests that were waiting or in flight; wraps at 2^32.
-    pub queue_ms: u64,
-}
-
-/// One network interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetTotals {
-    /// Its name, such as `wlan0`.
-    pub name: String,
-    /// Received.
-    pub receive_bytes: u64,
-    /// Received.
-    pub receive_packets: u64,
-    /// Sent.
-    pub transmit_bytes: u64,
-    /// Sent.
-    pub transmit_packets: u64,
-}
-
-/// One app: the tasks of a control group and of the groups below it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppTotals {
-    /// The name of its group, such as `app-org.gnome.Evince-4711.scope`.
-    pub name: String,
-    /// Time on processors.
-    pub cpu_us: Option<u64>,
-    /// Level: memory charged to it, page cache included; `None` without the memory controller.
-    pub memory_bytes: Option<u64>,
-    /// Level: sum of what its processes have in memory, where `memory_bytes` is not known. Pages that they share count
-    /// once for each.
-    pub rss_bytes: Option<u64>,
-    /// Its tasks waited for storage.
-    pub io_pressure: Option<StallTotals>,
-    /// Its tasks waited for memory.
-    pub memory_pressure: Option<StallTotals>,
+impl Interval {
+    /// Each value that is known, and the levels of `now`, at which the interval ends.
+    pub fn each_value(&self, now: &Snapshot, put: PutValue<'_>) {
+        let mut part = |kind, part: &str, values: &dyn Valued| {
+            values.each_value("", "", &mut |name, value| put(kind, part, name, value));
+        };
+        part("cpu", "", &self.cpu);
+        part("paging", "", &self.paging);
+        part("pressure", "", &self.pressure);
+        self.disks.iter().for_each(|disk| part("disk", &disk.name, disk));
+        self.nets.iter().for_each(|net| part("net", &net.name, net));
+        self.apps.iter().for_each(|app| part("app", &app.name, app));
+        now.memory.each_value(&mut |name, value| put("memory", "", name, value));
+    }
 }

@@ -99,7 +99,8 @@ fn disks() -> impl Strategy<Value = Vec<DiskTotals>> {
         read,
         write,
         discard,
-        merged: flush.map(|(reads, writes)| MergeTotals { reads, writes }),
+        merged_reads: flush.map(|(reads, _)| reads),
+        merged_writes: flush.map(|(_, writes)| writes),
         flush: flush.map(|(requests, time_ms)| FlushTotals { requests, time_ms }),
         in_flight_requests: 0,
         busy_ms,
@@ -160,30 +161,59 @@ prop_compose! {
 /// All numbers of an interval that are shares, and all that are rates or means.
 fn numbers(interval: &Interval) -> (Vec<f64>, Vec<f64>) {
     let (mut shares, mut rates) = (Vec::new(), Vec::new());
-    let cpu = &interval.cpu;
-    shares.extend([cpu.busy_percent, cpu.user_percent, cpu.system_percent, cpu.iowait_percent]);
-    shares.extend([cpu.steal_percent, cpu.idle_percent]);
-    let stalls = [interval.pressure.cpu, interval.pressure.io, interval.pressure.memory];
-    let of_apps = interval.apps.iter().flat_map(|app| [app.io_pressure, app.memory_pressure]);
-    for stall in stalls.into_iter().chain(of_apps).flatten() {
-        shares.push(stall.some_percent);
-        shares.extend(stall.full_percent);
-    }
-    rates.extend([interval.paging.swap_in_pages_per_s, interval.paging.swap_out_pages_per_s]);
-    rates.extend(interval.paging.refault_anon_pages_per_s);
-    for disk in &interval.disks {
-        shares.push(disk.busy_percent);
-        rates.extend(disk.depth_requests_mean);
-        for io in [Some(disk.read), Some(disk.write), disk.discard].into_iter().flatten() {
-            rates.extend([io.requests_per_s, io.bytes_per_s]);
-            rates.extend(io.size_bytes_mean.into_iter().chain(io.latency_ms_mean));
-        }
-    }
-    for net in &interval.nets {
-        rates.extend([net.receive_bytes_per_s, net.transmit_packets_per_s]);
-    }
-    rates.extend(interval.apps.iter().filter_map(|app| app.cpu_percent));
+    interval.each_value(&Snapshot::default(), &mut |kind, _, name, value| {
+        // An app may use several processors.
+        if name.ends_with("percent") && (kind, &*name) != ("app", "cpu_percent") { &mut shares } else { &mut rates }
+            .push(value);
+    });
     (shares, rates)
+}
+
+#[test]
+fn values_have_the_names_that_they_have_always_had_and_what_is_not_known_is_left_out() {
+    let stall = Some(StallTotals { some_us: 1, full_us: Some(1) });
+    let snapshot = |at_ns| Snapshot {
+        at_ns,
+        disks: vec![DiskTotals { name: "vda".into(), flush: Some(FlushTotals::default()), ..DiskTotals::default() }],
+        apps: vec![AppTotals { name: "a".into(), cpu_us: Some(at_ns), io_pressure: stall, ..AppTotals::default() }],
+        ..Snapshot::default()
+    };
+    let now = snapshot(1_000_000_000);
+    let mut names = Vec::new();
+    now.since(&snapshot(0))
+        .expect("later")
+        .each_value(&now, &mut |kind, part, name, _| names.push(format!("{kind} {part} {name}")));
+    for known in [
+        "cpu  iowait_percent",
+        "memory  swap_used_bytes",
+        "paging  swap_in_pages_per_s",
+        "disk vda read_requests_per_s",
+        "disk vda flush_requests_per_s",
+        "disk vda in_flight_requests",
+        "app a cpu_percent",
+        "app a io_full_percent",
+    ] {
+        assert!(names.iter().any(|name| name == known), "{known}: {names:?}");
+    }
+    for unknown in
+        ["memory  available_bytes", "pressure  io_some_percent", "app a rss_bytes", "disk vda read_latency_ms_mean"]
+    {
+        assert!(!names.iter().any(|name| name == unknown), "{unknown}: {names:?}");
+    }
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "each name stands for one value");
+}
+
+#[test]
+fn the_kernels_names_of_a_place_add_up() {
+    let mut memory = MemoryLevels::default();
+    for (name, kib) in [(&b"Active(anon)"[..], 3), (b"Inactive(anon)", 4), (b"MemAvailable", 5)] {
+        *memory.slot_of(name).expect("known") += kib;
+    }
+    assert_eq!((memory.anon_bytes, memory.available_bytes), (7, Some(5)));
+    assert_eq!(memory.slot_of(b"HugePages_Total"), None);
 }
 
 proptest! {

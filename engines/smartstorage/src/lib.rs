@@ -17,7 +17,6 @@
 
 pub mod adaptive;
 mod config;
-pub mod judge;
 pub mod model;
 pub mod paper;
 pub mod pattern;

@@ -6,8 +6,8 @@
 //! nearest ones decide.
 //!
 //! Nearest neighbours were chosen because they can say why (the nearest workload has a name), know when they do not know
-//! (nothing is near), and take a new workload without training. Whether they choose well on a device is for the held-out
-//! tests of [`crate::judge`] to say, which `brisk profile` runs each time. How many neighbours, and what a switch has to
+//! (nothing is near), and take a new workload without training. Whether they choose well on a device, cross-validation
+//! tells, which `brisk profile` runs each time. How many neighbours, and what a switch has to
 //! save, were chosen by leaving workloads out of profiles in turn, on emulated devices in virtual time (`brisk profile --virtual`):
 //! three, and half of what counts as equal.
 //!
@@ -190,7 +190,8 @@ impl Workload {
 }
 
 /// One cost of two, weighted.
-pub(crate) fn blend(delay_share: f64, energy: f64, delay: f64) -> f64 {
+#[must_use]
+pub fn blend(delay_share: f64, energy: f64, delay: f64) -> f64 {
     energy.powf(1.0 - delay_share) * delay.powf(delay_share)
 }
 

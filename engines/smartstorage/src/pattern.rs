@@ -172,8 +172,8 @@ impl Window {
             write_ms: rates.write.latency_ms_mean.unwrap_or(0.0) * writes,
             busy_s: rates.busy_percent / 100.0 * seconds,
             queue_s: rates.depth_requests_mean.unwrap_or(0.0) * seconds,
-            merged: rates.merged.map_or(0.0, |merged| merged.reads_per_s + merged.writes_per_s) * seconds,
-            merged_known: rates.merged.is_some(),
+            merged: rates.merged_per_s().unwrap_or(0.0) * seconds,
+            merged_known: rates.merged_per_s().is_some(),
         }
     }
 
@@ -277,7 +277,7 @@ fn rate(sum: f64, over: f64) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use brisk_core::snapshot::{IoRates, MergeRates};
+    use brisk_core::snapshot::IoRates;
     use proptest::prelude::*;
 
     /// Rates of 4 KiB reads and writes that take `latency_ms` each.
@@ -344,9 +344,9 @@ pub(crate) mod tests {
 
     #[test]
     fn merged_requests_tell_sequential_from_random_where_both_know_them() {
-        let with = |merged: Option<f64>| {
-            let merged = merged.map(|per_s| MergeRates { reads_per_s: per_s, writes_per_s: 0.0 });
-            Window::of(&DiskRates { merged, ..rates(200.0, 0.0, 0.2) }, 1.0)
+        let with = |merged_reads_per_s: Option<f64>| {
+            let merged_writes_per_s = Some(0.0);
+            Window::of(&DiskRates { merged_reads_per_s, merged_writes_per_s, ..rates(200.0, 0.0, 0.2) }, 1.0)
         };
         let (random, sequential, unknown) = (with(Some(0.0)), with(Some(600.0)), with(None));
         assert_eq!(sequential.pattern().merged_share, Some(0.75));

@@ -60,7 +60,7 @@ pub fn check(
         if sense.block_queue(disk).is_ok_and(|queue| !queue.counts_io) {
             return Ok(None);
         }
-        Ok(sense.disk_stats_of(disk)?.map(|stats| stats.read.bytes()))
+        Ok(sense.disk_stats_of(disk)?.map(|stats| stats.read.bytes))
     };
     let mut evidence = Evidence {
         cached_loop: match disk {

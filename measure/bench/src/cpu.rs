@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use brisk_core::snapshot::CpuTotals;
 use brisk_core::units::three_digits;
-use brisk_sense::{CpuTimes, Resource, Sense};
+use brisk_sense::{Resource, Sense};
 
 use brisk_results::Warning;
 
@@ -24,12 +25,12 @@ pub fn process_cpu_ns() -> u64 {
     ns(usage.ru_utime) + ns(usage.ru_stime)
 }
 
-/// Where the CPUs' time went during parts of a run (/proc/stat), added up so that its coarse ticks average out.
+/// Where the CPUs' time went during parts of a run (/proc/stat), added up so that its coarse steps average out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuShares {
-    total_ticks: u64,
-    busy_ticks: u64,
-    iowait_ticks: u64,
+    total_us: u64,
+    busy_us: u64,
+    iowait_us: u64,
 }
 
 impl CpuShares {
@@ -38,27 +39,29 @@ impl CpuShares {
         let before = sense.cpu_stat();
         let result = work();
         if let (Ok(before), Ok(after)) = (before, sense.cpu_stat()) {
-            self.add(&after.all.since(&before.all));
+            self.add(&before, &after);
         }
         result
     }
 
-    fn add(&mut self, times: &CpuTimes) {
-        self.total_ticks += times.total_ticks();
-        self.busy_ticks += times.busy_ticks();
-        self.iowait_ticks += times.iowait_ticks;
+    fn add(&mut self, before: &CpuTotals, after: &CpuTotals) {
+        let [busy @ .., idle_us, iowait_us] = after.states_us_since(before);
+        let busy_us: u64 = busy.iter().sum();
+        self.total_us += busy_us + idle_us + iowait_us;
+        self.busy_us += busy_us;
+        self.iowait_us += iowait_us;
     }
 
     /// Share of time that was idle with storage requests outstanding.
     #[must_use]
     pub fn iowait_percent(&self) -> f64 {
-        percent(self.iowait_ticks, self.total_ticks)
+        percent(self.iowait_us, self.total_us)
     }
 
     /// Share of time in which anything ran.
     #[must_use]
     pub fn busy_percent(&self) -> f64 {
-        percent(self.busy_ticks, self.total_ticks)
+        percent(self.busy_us, self.total_us)
     }
 }
 
@@ -110,14 +113,9 @@ mod tests {
     #[test]
     fn shares_are_of_all_cpus_time() {
         let mut shares = CpuShares::default();
-        shares.add(&CpuTimes {
-            user_ticks: 10,
-            system_ticks: 20,
-            idle_ticks: 60,
-            iowait_ticks: 10,
-            ..CpuTimes::default()
-        });
-        shares.add(&CpuTimes { idle_ticks: 60, iowait_ticks: 40, ..CpuTimes::default() });
+        let none = CpuTotals::default();
+        shares.add(&none, &CpuTotals { user_us: 10, system_us: 20, idle_us: 60, iowait_us: 10, ..none });
+        shares.add(&none, &CpuTotals { idle_us: 60, iowait_us: 40, ..none });
         assert_eq!((shares.busy_percent(), shares.iowait_percent()), (15.0, 25.0));
         assert_eq!(CpuShares::default().busy_percent(), 0.0);
     }

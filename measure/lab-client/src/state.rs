@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use brisk_sense::DeviceNumber;
+use brisk_sense::{DeviceNumber, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
@@ -38,6 +38,9 @@ pub struct Record {
     pub schema_version: u32,
     /// A built-in preset's name or the absolute path of a file.
     pub preset: String,
+    /// What the device stands for, as the reader of the machine tells others.
+    #[serde(default)]
+    pub identity: Option<Identity>,
     /// Parameters that differ from the preset.
     pub set: Vec<(String, String)>,
     /// Size.
@@ -180,6 +183,7 @@ mod tests {
         Record {
             schema_version: SCHEMA_VERSION,
             preset: "galaxy-s5-emmc".into(),
+            identity: Some(Identity { model: "galaxy-s5-emmc".into(), kind: "emmc".into(), is_lab: true }),
             set: vec![],
             size_bytes: 1 << 24,
             seed: 1,

@@ -11,7 +11,7 @@ use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_core::causes::in_one_line;
 use brisk_lab_client::control::{Answer, Commit, Connection, FaultOrder, Order, Status};
 use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Way};
-use brisk_sense::Sense;
+use brisk_sense::{Identity, Sense};
 use serde::Serialize;
 
 use crate::backend::{Backend, block_devices};
@@ -162,6 +162,11 @@ impl Lab {
         take_down.push(dir.id.to_string());
         let mut record = Record {
             schema_version: SCHEMA_VERSION,
+            identity: Some(Identity {
+                kind: preset::kind_of_preset(&preset_name).to_owned(),
+                model: preset_name.clone(),
+                is_lab: true,
+            }),
             preset: preset_name,
             set: new.set.clone(),
             size_bytes: new.size_bytes,

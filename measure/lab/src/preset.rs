@@ -22,3 +22,23 @@ pub(crate) fn load(name: &str, set: &[(String, String)]) -> Result<Preset> {
 pub(crate) fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
+
+/// Sort of device that a preset stands for, by its name: `emmc`, `ufs`, `sd`, else `virtual`.
+#[must_use]
+pub fn kind_of_preset(preset: &str) -> &'static str {
+    let words: Vec<&str> = preset.split(['-', '/', '.']).collect();
+    ["emmc", "ufs", "sd"].into_iter().find(|kind| words.contains(kind)).unwrap_or("virtual")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_stands_in_the_name() {
+        for (preset, kind) in [("galaxy-s5-emmc", "emmc"), ("ufs-3.1", "ufs"), ("sd-ridata", "sd"), ("pcm", "virtual")]
+        {
+            assert_eq!(kind_of_preset(preset), kind);
+        }
+    }
+}

@@ -11,6 +11,7 @@
 //! Properties: settings are put back after each setting, on an error and on a stop; what was measured before a stop is kept
 //! and gone on from; a cell's numbers come from one meter, and meters are never mixed in a profile.
 
+mod cross_validation;
 pub mod error;
 pub mod fio;
 pub mod meter;

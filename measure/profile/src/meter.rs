@@ -7,6 +7,7 @@
 //! - [`modelled`]: counted operations times what each is assumed to take, plus processor time. Modelled, and called so.
 
 pub mod battery;
+mod guest_flash;
 pub mod modelled;
 pub mod rails;
 pub mod rapl;
@@ -85,7 +86,7 @@ pub fn choose(
     disk: &str,
     wanted: Option<MeterKind>,
 ) -> Result<Box<dyn Meter>> {
-    let is_guest = sense.guest_flash(disk).is_ok_and(|found| found.is_some());
+    let is_guest = guest_flash::read(sense, disk).is_ok_and(|found| found.is_some());
     let is_emulated = is_guest || emulated.is_some();
     let modelled = || -> Box<dyn Meter> {
         Box::new(match emulated {

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use brisk_results::{
-    ProfileCell, ProfileJudged, ProfileMeter, ProfilePick, ProfileReport, ProfileSetting, ProfileWorkload,
-};
-use brisk_smartstorage::judge::{Chooser, Judged, Pick, judge, leave_one_out};
+use brisk_results::{ProfileCell, ProfileJudged, ProfileMeter, ProfileReport, ProfileWorkload};
 use brisk_smartstorage::model::Workload;
 use brisk_smartstorage::{Config, Model, Setting};
 
+use crate::cross_validation::{document_of, judge, leave_one_out};
 use crate::error::{Error, Result};
 use crate::meter::About;
 use crate::run::{Measured, Options};
@@ -19,7 +17,7 @@ use crate::workload;
 pub fn of_profile(measured: Measured, options: &Options, file: Option<&Path>) -> ProfileReport {
     let config = Config::default();
     let judged = leave_one_out(&config, &measured.model);
-    let mut report = of(measured, options, &config, &judged);
+    let mut report = of(measured, options, &config, judged);
     report.profile = file.map(|file| file.display().to_string());
     report
 }
@@ -38,20 +36,20 @@ pub fn of_judgement(profile: &Model, measured: Measured, options: &Options, file
     }
     let config = Config::default();
     let judged = judge(&config, profile, &measured.model.workloads);
-    let mut report = of(measured, options, &config, &judged);
+    let mut report = of(measured, options, &config, judged);
     report.profile = Some(file.display().to_string());
     report.held_out = true;
     Ok(report)
 }
 
-fn of(measured: Measured, options: &Options, config: &Config, judged: &[Judged]) -> ProfileReport {
+fn of(measured: Measured, options: &Options, config: &Config, judged: Vec<ProfileJudged>) -> ProfileReport {
     let Measured { model, rates, meter, taken_over, header, .. } = measured;
     let workloads = model.workloads.iter().map(|of| {
         let asked = options.workloads.iter().find(|asked: &&workload::Workload| asked.name == of.name);
         ProfileWorkload {
             name: of.name.clone(),
             about: asked.map_or_else(String::new, |asked| asked.about.clone()),
-            best: setting(best(config, of, &model.own)),
+            best: document_of(best(config, of, &model.own)),
             cells: of
                 .cells
                 .iter()
@@ -60,7 +58,7 @@ fn of(measured: Measured, options: &Options, config: &Config, judged: &[Judged])
                     let rate = rates.get(&(of.name.clone(), cell.setting.clone()));
                     let (requests_per_s, kept_up) = rate.copied().unwrap_or((0.0, true));
                     ProfileCell {
-                        setting: setting(&cell.setting),
+                        setting: document_of(&cell.setting),
                         requests_per_s,
                         kept_up,
                         request_uj_mean: cell.request_uj_mean,
@@ -81,12 +79,12 @@ fn of(measured: Measured, options: &Options, config: &Config, judged: &[Judged])
         device_model: model.device,
         device_kind: model.kind,
         meter: in_words(&meter),
-        own: setting(&model.own),
+        own: document_of(&model.own),
         cell_s: options.cell.as_secs_f64(),
         rounds: options.rounds,
         taken_over_cells: taken_over as u64,
         workloads,
-        judged: judged.iter().map(|one| judged_in_words(config, one)).collect(),
+        judged,
         held_out: false,
         profile: None,
     }
@@ -107,37 +105,5 @@ fn in_words(meter: &About) -> ProfileMeter {
         name: meter.kind.name().to_owned(),
         what: meter.what.clone(),
         uncertainty: meter.uncertainty.clone(),
-    }
-}
-
-fn setting(setting: &Setting) -> ProfileSetting {
-    ProfileSetting {
-        scheduler: setting.scheduler.clone(),
-        queue_depth_requests: setting.depth_requests,
-        read_ahead_kb: setting.read_ahead_kb,
-        wbt_lat_usec: setting.wbt_lat_usec,
-    }
-}
-
-fn judged_in_words(config: &Config, one: &Judged) -> ProfileJudged {
-    let pick = |pick: &Pick| ProfilePick {
-        chooser: match pick.chooser {
-            Chooser::Adaptive => "adaptive",
-            Chooser::Paper => "paper",
-            Chooser::OneForAll => "one_for_all",
-            Chooser::Own => "own",
-        }
-        .to_owned(),
-        setting: setting(&pick.setting),
-        over_best: pick.over_best,
-        energy_ratio: pick.energy_ratio,
-        delay_ratio: pick.delay_ratio,
-        right: pick.is_right(config),
-        not_told_from_right: pick.is_not_told_from_right(config),
-    };
-    ProfileJudged {
-        workload: one.workload.clone(),
-        best: setting(&one.best),
-        picks: one.picks.iter().map(pick).collect(),
     }
 }

@@ -6,7 +6,6 @@
 
 mod clock;
 mod keys;
-mod pace;
 mod screen;
 mod shared_memory;
 mod virtual_display;

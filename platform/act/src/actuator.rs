@@ -364,7 +364,7 @@ impl Actuator {
     /// Devices of which something is held or changed.
     fn devices(&self) -> Vec<String> {
         let changed = self.journal.iter().flat_map(Journal::devices);
-        let changed = changed.filter_map(|dir| Some(dir.file_name()?.to_str()?.replace('!', "/")));
+        let changed = changed.filter_map(|dir| Some(brisk_formats::device_name(dir.file_name()?.to_str()?)));
         let mut devices: Vec<String> =
             self.held.keys().filter_map(|knob| knob.device().map(str::to_owned)).chain(changed).collect();
         devices.sort();

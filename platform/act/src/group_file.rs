@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
+use brisk_formats::common_value;
 
 use crate::Error;
 use crate::journal::GroupEntry;
@@ -43,13 +44,7 @@ pub(crate) fn inode(file: &Path) -> Option<u64> {
 /// When it cannot be read, as when the group has gone.
 pub(crate) fn get(file: &Path) -> Result<String, Error> {
     let text = fs::read_to_string(file).map_err(|source| Error::Read { path: file.to_owned(), source })?;
-    Ok(common(&text).to_owned())
-}
-
-/// Weights are a line `default N` and lines for devices; a class is one word.
-fn common(text: &str) -> &str {
-    let default = text.lines().find_map(|line| line.strip_prefix("default "));
-    default.unwrap_or_else(|| text.lines().next().unwrap_or_default()).trim()
+    Ok(common_value(&text).to_owned())
 }
 
 /// Writes `value`; what stands then.
@@ -112,15 +107,6 @@ pub(crate) fn put_back_value(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_weight_is_that_of_devices_without_their_own() {
-        assert_eq!(common("default 100\n8:0 200\n"), "100");
-        assert_eq!(common("8:0 200\ndefault 50\n"), "50");
-        assert_eq!(common("no-change\n"), "no-change");
-        assert_eq!(common("restrict-to-be"), "restrict-to-be");
-        assert_eq!(common(""), "");
-    }
 
     #[test]
     fn both_names_of_a_class_are_the_same() {

@@ -12,6 +12,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::SESSION;
+use brisk_formats::{parse_cgroup_processes, parse_mounts, parse_process_session, parse_process_stat};
 
 use crate::ioprio::{self, IoPriority};
 use crate::journal::PriorityEntry;
@@ -31,25 +32,9 @@ const PASSES_MAX: u32 = 4;
 /// # Errors
 /// When they are not.
 fn root(paths: &Paths) -> Result<PathBuf, Error> {
-    let path = paths.proc.join("self/mounts");
-    let text = fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
-    mount_point(&text).ok_or(Error::NoGroups)
-}
-
-/// The first mount of type `cgroup2` in the text of /proc/self/mounts (proc_pid_mounts(5)).
-fn mount_point(text: &str) -> Option<PathBuf> {
-    text.lines().find_map(|line| {
-        let mut words = line.split(' ');
-        let (_, dir, kind) = (words.next()?, words.next()?, words.next()?);
-        (kind == "cgroup2").then(|| PathBuf::from(unescaped(dir)))
-    })
-}
-
-/// Blanks, tabs, newlines and backslashes are three octal digits there.
-pub(crate) fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+    let path = paths.proc.join("self/mountinfo");
+    let mounts = parse_mounts(&fs::read(&path).map_err(|source| Error::Read { path, source })?).unwrap_or_default();
+    mounts.into_iter().find(|mount| mount.fs_type == "cgroup2").map(|mount| mount.mount_point).ok_or(Error::NoGroups)
 }
 
 /// All that goes by this name: the processes of a session, or control groups.
@@ -74,23 +59,17 @@ fn processes(paths: &Paths, session: u32) -> Vec<PathBuf> {
     dirs_in(&paths.proc).filter(is_process).filter(|dir| session_of(dir) == Some(session)).collect()
 }
 
-/// The session of a process: the fourth word behind its name, which may hold anything (proc_pid_stat(5)). It is near the
-/// beginning, and all processes of the machine are asked: one read is enough.
+/// The session of a process. It is near the beginning of `stat`, and all processes of the machine are asked: one read is
+/// enough.
 pub(crate) fn session_of(dir: &Path) -> Option<u32> {
-    stat_word(dir, 3)
-}
-
-/// The process that made this one.
-pub(crate) fn parent_of(dir: &Path) -> Option<u32> {
-    stat_word(dir, 1)
-}
-
-fn stat_word(dir: &Path, place: usize) -> Option<u32> {
     let mut begin = [0; STAT_BYTES];
     let length = fs::File::open(dir.join("stat")).ok()?.read(&mut begin).ok()?;
-    let stat = &begin[..length];
-    let close = stat.iter().rposition(|byte| *byte == b')')?;
-    std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace().nth(place)?.parse().ok()
+    u32::try_from(parse_process_session(&begin[..length]).ok()?).ok()
+}
+
+/// The process that started or adopted this one.
+pub(crate) fn parent_of(dir: &Path) -> Option<u32> {
+    Some(parse_process_stat(&fs::read(dir.join("stat")).ok()?).ok()?.parent)
 }
 
 /// All groups of this name (or end of a path) below `root`, such as those of two users.
@@ -119,9 +98,8 @@ fn threads(groups: &[PathBuf]) -> BTreeSet<u32> {
             threads.extend(dirs_in(&tasks).filter_map(|task| task.file_name()?.to_str()?.parse::<u32>().ok()));
             continue;
         }
-        let text = fs::read_to_string(dir.join("cgroup.threads")).unwrap_or_default();
-        // Threads of another namespace are shown as 0.
-        threads.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|thread| *thread != 0));
+        let text = fs::read(dir.join("cgroup.threads")).unwrap_or_default();
+        threads.extend(parse_cgroup_processes(&text).unwrap_or_default());
         to_look.extend(dirs_in(&dir));
     }
     threads
@@ -202,14 +180,6 @@ fn is_gone(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_second_version_is_told_from_the_first() {
-        let text = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup\\040two cgroup2 rw 0 0\n";
-        assert_eq!(mount_point(text), Some(PathBuf::from("/sys/fs/cgroup two")));
-        assert_eq!(mount_point("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"), None);
-    }
 
     #[test]
     fn groups_of_one_name_are_all_found_and_others_not() {
@@ -239,12 +209,5 @@ mod tests {
         assert_eq!(threads(&found), BTreeSet::from([40, 41]));
         assert!(named(&paths, "session-7").expect("none").is_empty());
         assert_eq!(session("session-c1.scope"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(text in ".*") {
-            let _ = mount_point(&text);
-        }
     }
 }

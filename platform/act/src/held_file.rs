@@ -11,11 +11,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use brisk_core::outcome::Outcome;
+use brisk_formats::parse_process_stat;
 use rustix::fs::{Mode, OFlags, open, openat, statat};
 use serde::{Deserialize, Serialize};
 
 use crate::group_file::{PutBack, put_back_value};
-use crate::owner::parse_start_ticks;
 use crate::{Error, Journal};
 
 /// File of a process that says how readily the out-of-memory killer takes it.
@@ -84,7 +84,8 @@ impl<'a> HeldFile<'a> {
     /// `None` when the group or process is gone.
     pub(crate) fn identity(&self) -> Option<Identity> {
         if self.name == OOM_SCORE_ADJ {
-            return parse_start_ticks(&self.text("stat").ok()?).map(Identity::StartTicks);
+            let stat = parse_process_stat(self.text("stat").ok()?.as_bytes()).ok()?;
+            return (!stat.has_ended()).then_some(Identity::StartTicks(stat.start_ticks));
         }
         statat(&self.dir, self.name, rustix::fs::AtFlags::empty()).ok().map(|stat| Identity::Inode(stat.st_ino))
     }

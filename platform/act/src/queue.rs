@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brisk_core::knob::QueueSetting;
+use brisk_formats::{parse_schedulers, sysfs_name};
 
 use crate::{Error, Journal};
 
@@ -39,8 +40,7 @@ impl BlockQueue {
     /// The queue of `device` (a kernel name such as `loop3`) under the sysfs root (`/sys`). Nothing is touched yet.
     #[must_use]
     pub fn new(sysfs: &Path, device: &str) -> Self {
-        // A slash in a kernel name is a '!' in sysfs.
-        Self::at(&sysfs.join("block").join(device.replace('/', "!")))
+        Self::at(&sysfs.join("block").join(sysfs_name(device)))
     }
 
     pub(crate) fn at(device_dir: &Path) -> Self {
@@ -90,7 +90,7 @@ impl BlockQueue {
     /// When the device or its file is missing.
     pub fn schedulers(&self) -> Result<Vec<String>, Error> {
         let text = read(&self.path(&QueueSetting::Scheduler))?;
-        Ok(text.split_ascii_whitespace().map(|name| bare(name).to_owned()).collect())
+        Ok(parse_schedulers(text.as_bytes()).unwrap_or_default().available)
     }
 
     /// The value in force, as the kernel prints it; of [`QueueSetting::DriverTags`] what `nr_requests` shows.
@@ -115,7 +115,7 @@ impl BlockQueue {
             }
             (text, _) => text?,
         };
-        Ok(if *setting == QueueSetting::Scheduler { chosen(&text).to_owned() } else { text.trim().to_owned() })
+        Ok(if *setting == QueueSetting::Scheduler { in_force(&text) } else { text.trim().to_owned() })
     }
 
     /// Tunables of the scheduler in force.
@@ -425,13 +425,10 @@ fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
-/// `none [mq-deadline] kyber` has chosen `mq-deadline`; a text without brackets is the choice itself.
-fn chosen(text: &str) -> &str {
-    text.split_ascii_whitespace().find(|name| name.starts_with('[')).map_or_else(|| text.trim(), bare)
-}
-
-fn bare(name: &str) -> &str {
-    name.trim_start_matches('[').trim_end_matches(']')
+/// The scheduler that the kernel marks; a text without a mark is the choice itself.
+fn in_force(text: &str) -> String {
+    let marked = parse_schedulers(text.as_bytes()).ok().and_then(|schedulers| schedulers.current);
+    marked.unwrap_or_else(|| text.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -441,16 +438,16 @@ mod tests {
 
     #[test]
     fn the_chosen_scheduler_stands_in_brackets() {
-        assert_eq!(chosen("none [mq-deadline] kyber bfq\n"), "mq-deadline");
-        assert_eq!(chosen("[none]\n"), "none");
-        assert_eq!(chosen("none\n"), "none");
-        assert_eq!(chosen(""), "");
+        assert_eq!(in_force("none [mq-deadline] kyber bfq\n"), "mq-deadline");
+        assert_eq!(in_force("[none]\n"), "none");
+        assert_eq!(in_force("none\n"), "none");
+        assert_eq!(in_force(""), "");
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in ".*") {
-            let _ = chosen(&text);
+            let _ = in_force(&text);
         }
     }
 }

@@ -45,8 +45,8 @@ impl Machine {
         }
         fs::create_dir_all(at("proc/self")).expect("fixture");
         fs::create_dir_all(at("cgroup/user.slice")).expect("fixture");
-        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", at("cgroup").display());
-        fs::write(at("proc/self/mounts"), mounts).expect("fixture");
+        let mounts = format!("1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n", at("cgroup").display());
+        fs::write(at("proc/self/mountinfo"), mounts).expect("fixture");
         Self { dir, paths }
     }
 

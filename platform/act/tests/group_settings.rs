@@ -31,8 +31,8 @@ impl Machine {
         let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
         fs::create_dir_all(at("proc/self")).expect("fixture");
         fs::create_dir_all(at("cgroup/c.scope")).expect("fixture");
-        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", at("cgroup").display());
-        fs::write(at("proc/self/mounts"), mounts).expect("fixture");
+        let mounts = format!("1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n", at("cgroup").display());
+        fs::write(at("proc/self/mountinfo"), mounts).expect("fixture");
         let machine = Self { dir, paths };
         for (file, text) in FILES {
             fs::create_dir_all(machine.path(file).parent().expect("a group")).expect("fixture");

@@ -1,21 +1,13 @@
 //! One snapshot by what differs from the one before.
 //!
-//! The numbers of a snapshot in a fixed order make a list. Where both have the same devices, interfaces, apps and missing
+//! The numbers of a snapshot in the order of the table of counters (`brisk_core::snapshot`) make a list. Where both have the same devices, interfaces, apps and missing
 //! counters, only the numbers differ: one bit for each number says whether it changed, and each that did has a varint.
 //! Many numbers move in steps (10 ms of processor time, pages, sectors), so a difference is given in steps where that
 //! is exact; the lowest bit of the varint says which.
 //!
 //! Correctness does not depend on the list being complete: what differs and is not in the list makes a key.
 
-use brisk_core::snapshot::{
-    AppTotals, CpuTotals, DiskTotals, FlushTotals, IoTotals, MemoryLevels, NetTotals, PagingTotals, PressureTotals,
-    Snapshot, StallTotals,
-};
-
-/// The kernel counts processor time in steps of 10 ms.
-const TICK_US: u64 = 10_000;
-/// Memory and most storage requests come in pages.
-const PAGE_BYTES: u64 = 4096;
+use brisk_core::snapshot::{Counted, Snapshot};
 
 /// What differs in `now` from `previous`; `None` when that is more than numbers.
 pub(crate) fn encode(previous: &Snapshot, now: &Snapshot) -> Option<Vec<u8>> {
@@ -41,11 +33,11 @@ pub(crate) fn encode(previous: &Snapshot, now: &Snapshot) -> Option<Vec<u8>> {
 pub(crate) fn decode(previous: &Snapshot, bytes: &[u8]) -> Option<Snapshot> {
     let mut now = previous.clone();
     let mut count = 0usize;
-    each_number(&mut now, &mut |_, _| count += 1);
+    now.each_number(1, &mut |_, _| count += 1);
     let (changed, mut rest) = bytes.split_at_checked(count.div_ceil(8))?;
     let mut index = 0;
     let mut whole = true;
-    each_number(&mut now, &mut |number, step| {
+    now.each_number(1, &mut |number, step| {
         if changed[index / 8] & (1 << (index % 8)) != 0 {
             match take_varint(&mut rest).and_then(|code| from_code(code, step)) {
                 Some(difference) => *number = number.wrapping_add(difference.cast_unsigned()),
@@ -96,117 +88,23 @@ fn take_varint(rest: &mut &[u8]) -> Option<u128> {
 /// The numbers of a snapshot with their steps, and what is left of it without them.
 fn split(snapshot: &Snapshot) -> (Vec<(u64, u64)>, Snapshot) {
     let mut shape = snapshot.clone();
-    // In a frame of their own: `merges.rs`.
-    shape.disks.iter_mut().for_each(|disk| disk.merged = None);
+    // In a frame of their own: `later.rs`.
+    shape.each_later(0, &mut |_, value| *value = None);
     let mut numbers = Vec::new();
-    each_number(&mut shape, &mut |number, step| {
+    shape.each_number(1, &mut |number, step| {
         numbers.push((*number, step));
         *number = 0;
     });
     (numbers, shape)
 }
 
-/// Visits each number with its step, always in the same order: the order is the format. Structures are taken apart in
-/// full, so that the compiler names this place when one grows.
-fn each_number(snapshot: &mut Snapshot, visit: &mut dyn FnMut(&mut u64, u64)) {
-    let Snapshot { at_ns, wall_unix_ms, cpu, memory, paging, pressure, disks, nets, apps } = snapshot;
-    visit(at_ns, 1);
-    visit(wall_unix_ms, 1);
-    let CpuTotals { processors, user_us, nice_us, system_us, idle_us, iowait_us, irq_us, softirq_us, steal_us } = cpu;
-    visit(processors, 1);
-    for time in [user_us, nice_us, system_us, idle_us, iowait_us, irq_us, softirq_us, steal_us] {
-        visit(time, TICK_US);
-    }
-    each_level(memory, visit);
-    each_count(paging, visit);
-    let PressureTotals { cpu, io, memory } = pressure;
-    for stall in [cpu, io, memory] {
-        each_stall(stall, visit);
-    }
-    for disk in disks {
-        let DiskTotals { name: _, read, write, discard, flush, merged: _, in_flight_requests, busy_ms, queue_ms } =
-            disk;
-        for io in [Some(read), Some(write), discard.as_mut()].into_iter().flatten() {
-            let IoTotals { requests, bytes, time_ms } = io;
-            visit(requests, 1);
-            visit(bytes, PAGE_BYTES);
-            visit(time_ms, 1);
-        }
-        if let Some(FlushTotals { requests, time_ms }) = flush {
-            visit(requests, 1);
-            visit(time_ms, 1);
-        }
-        for number in [in_flight_requests, busy_ms, queue_ms] {
-            visit(number, 1);
-        }
-    }
-    for net in nets {
-        let NetTotals { name: _, receive_bytes, receive_packets, transmit_bytes, transmit_packets } = net;
-        for number in [receive_bytes, receive_packets, transmit_bytes, transmit_packets] {
-            visit(number, 1);
-        }
-    }
-    for app in apps {
-        let AppTotals { name: _, cpu_us, memory_bytes, rss_bytes, io_pressure, memory_pressure } = app;
-        cpu_us.iter_mut().for_each(|time| visit(time, 1));
-        memory_bytes.iter_mut().chain(rss_bytes).for_each(|bytes| visit(bytes, PAGE_BYTES));
-        each_stall(io_pressure, visit);
-        each_stall(memory_pressure, visit);
-    }
-}
-
-fn each_level(memory: &mut MemoryLevels, visit: &mut dyn FnMut(&mut u64, u64)) {
-    let MemoryLevels {
-        total_bytes,
-        free_bytes,
-        available_bytes,
-        buffers_bytes,
-        cached_bytes,
-        anon_bytes,
-        dirty_bytes,
-        writeback_bytes,
-        swap_total_bytes,
-        swap_free_bytes,
-        swap_cached_bytes,
-    } = memory;
-    let levels = [total_bytes, free_bytes].into_iter().chain(available_bytes);
-    let levels = levels.chain([buffers_bytes, cached_bytes, anon_bytes, dirty_bytes, writeback_bytes]);
-    for level in levels.chain([swap_total_bytes, swap_free_bytes, swap_cached_bytes]) {
-        visit(level, PAGE_BYTES);
-    }
-}
-
-fn each_count(paging: &mut PagingTotals, visit: &mut dyn FnMut(&mut u64, u64)) {
-    let PagingTotals {
-        swap_in_pages,
-        swap_out_pages,
-        major_faults,
-        refault_anon_pages,
-        refault_file_pages,
-        scan_kswapd_pages,
-        scan_direct_pages,
-        steal_kswapd_pages,
-        steal_direct_pages,
-    } = paging;
-    let counts = [swap_in_pages, swap_out_pages, major_faults].into_iter();
-    let refaults = refault_anon_pages.iter_mut().chain(refault_file_pages);
-    let scans = scan_kswapd_pages.iter_mut().chain(scan_direct_pages);
-    let steals = steal_kswapd_pages.iter_mut().chain(steal_direct_pages);
-    for count in counts.chain(refaults).chain(scans).chain(steals) {
-        visit(count, 1);
-    }
-}
-
-fn each_stall(stall: &mut Option<StallTotals>, visit: &mut dyn FnMut(&mut u64, u64)) {
-    if let Some(StallTotals { some_us, full_us }) = stall {
-        visit(some_us, 1);
-        full_us.iter_mut().for_each(|time| visit(time, 1));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_core::snapshot::{
+        AppTotals, DiskTotals, FlushTotals, IoTotals, MemoryLevels, NetTotals, PagingTotals, PressureTotals,
+        StallTotals, TICK_US,
+    };
     use proptest::prelude::*;
 
     /// Two disks, an interface and an app, and all counters there are.
@@ -239,14 +137,14 @@ mod tests {
     fn with(numbers: &[u64]) -> Snapshot {
         let mut snapshot = sample();
         let mut numbers = numbers.iter().copied().cycle();
-        each_number(&mut snapshot, &mut |number, _| *number = numbers.next().unwrap_or_default());
+        snapshot.each_number(1, &mut |number, _| *number = numbers.next().unwrap_or_default());
         snapshot
     }
 
     #[test]
     fn every_number_of_a_snapshot_is_visited() {
         let mut visited = 0;
-        each_number(&mut sample(), &mut |_, _| visited += 1);
+        sample().each_number(1, &mut |_, _| visited += 1);
         let json = serde_json::to_string(&sample()).expect("numbers and strings");
         let written = json.matches(":0").count();
         assert_eq!(visited, written, "{json}");
@@ -298,7 +196,7 @@ mod tests {
         }
 
         #[test]
-        fn codes_come_back(difference in any::<i64>(), step in prop::sample::select(vec![1, PAGE_BYTES, TICK_US])) {
+        fn codes_come_back(difference in any::<i64>(), step in prop::sample::select(vec![1, 4096, TICK_US])) {
             prop_assert_eq!(from_code(to_code(difference, step), step), Some(difference));
         }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::frame::FORMAT;
+use crate::format::FORMAT;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,12 +1,7 @@
 //! Frames: where one ends, and whether it is whole.
 
 use crate::error::{Error, Result};
-
-/// Version of the format.
-pub(crate) const FORMAT: u32 = 1;
-
-/// What a record begins with, before its version.
-pub(crate) const MAGIC: &[u8] = b"brisk record ";
+use crate::format::{FORMAT, MAGIC};
 
 /// The largest payload of a frame, and the largest chunk that a reader holds in memory.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -24,13 +19,15 @@ pub(crate) enum Kind {
     Configuration = 6,
     Scene = 7,
     Decided = 8,
+    /// Of earlier versions.
     Merges = 9,
+    Later = 10,
 }
 
 impl Kind {
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        use Kind::{Configuration, Decided, Delta, End, Event, Key, Merges, Scene, Session};
-        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided, Merges];
+        use Kind::{Configuration, Decided, Delta, End, Event, Key, Later, Merges, Scene, Session};
+        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided, Merges, Later];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }

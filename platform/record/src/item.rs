@@ -107,7 +107,7 @@ pub enum Item {
 }
 
 /// A frame of JSON.
-pub(crate) fn json_frame<T: Serialize>(kind: Kind, value: &T) -> crate::Result<Vec<u8>> {
+pub(crate) fn json_frame<T: Serialize>(kind: Kind, value: &T) -> crate::error::Result<Vec<u8>> {
     let payload = serde_json::to_vec(value).expect("numbers and strings have a form in JSON");
     frame::encode(kind as u8, &payload)
 }

@@ -21,13 +21,14 @@
 //! | 6 | a [`Configuration`] in JSON |
 //! | 7 | a [`Scene`] in JSON |
 //! | 8 | a [`Decided`] in JSON |
-//! | 9 | merged requests of the disks of the snapshot that follows: its number, and in postcard a list of reads and writes |
+//! | 9 | merged requests of the disks of the snapshot that follows: of earlier versions, read and no longer written |
+//! | 10 | counters that came after format 1: number of the snapshot that follows, and in postcard their values (`later.rs`) |
 //!
 //! Kinds 5 to 8 are the daemon's: configuration, scene and events stand before the snapshot on which was decided, the decision
 //! behind it. Each file of a long session begins with those that hold.
 //!
-//! Kind 9 comes before a snapshot whose disks merged requests since the one before, and before a key; without it they are
-//! those of the one before, and before a key not known. It came later than kinds 2 and 3, whose layout it leaves as it was.
+//! Kind 10 comes before a snapshot of which such a counter differs from the one before, and before a key; without it they are
+//! those of the one before, and before a key not known.
 //!
 //! Kinds that a reader does not know are skipped and counted, so that later versions of brisk can add some. Changing the
 //! layout of a kind takes a new kind, or a new version of the format; `tests/format.rs` holds a file of each version
@@ -46,13 +47,16 @@
 
 mod delta;
 mod error;
+mod format;
 mod frame;
 mod item;
-mod merges;
+mod later;
+mod parts;
 mod reader;
 mod writer;
 
 pub use error::{Error, Result};
 pub use item::{Configuration, Decided, End, Item, Scene, Session};
-pub use reader::{Lost, Reader, read_with_older_part};
-pub use writer::{Writer, Written, older_part, set_damaged_aside};
+pub use parts::{older_part, read_with_older_part, set_damaged_aside};
+pub use reader::{Lost, Reader};
+pub use writer::{Writer, Written};

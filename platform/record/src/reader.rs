@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::delta;
 use crate::error::{Error, Result};
-use crate::frame::{self, FORMAT, FRAME_BYTES_MAX, Kind};
-use crate::item::{Item, Session};
-use crate::merges::{self, Merges};
-use crate::writer::older_part;
+use crate::format::FORMAT;
+use crate::frame::{self, FRAME_BYTES_MAX, Kind};
+use crate::item::Item;
+use crate::later::{self, Later};
 
 /// What a reader could not use so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -60,8 +60,8 @@ pub struct Reader<R> {
     in_zeros: bool,
     /// The last snapshot and its number, if deltas may follow.
     last: Option<(u16, Snapshot)>,
-    /// Of the snapshot that follows.
-    merges: Option<(u16, Merges)>,
+    /// Later counters of the snapshot that follows.
+    later: Option<(u16, Later)>,
     /// The item that was found while looking for the first.
     first: Option<Item>,
 }
@@ -93,7 +93,7 @@ impl<R: BufRead> Reader<R> {
             lost: Lost::default(),
             in_zeros: false,
             last: None,
-            merges: None,
+            later: None,
             first: None,
         };
         let head = reader.chunk()?;
@@ -135,7 +135,7 @@ impl<R: BufRead> Reader<R> {
             };
             let item = match kind {
                 Kind::Session => {
-                    self.merges = None;
+                    self.later = None;
                     self.last = None;
                     serde_json::from_slice(&payload).ok().map(Item::Session)
                 }
@@ -150,9 +150,9 @@ impl<R: BufRead> Reader<R> {
                         }
                     }
                 }
-                Kind::Merges => match merges::decode(&payload) {
-                    Some(merges) => {
-                        self.merges = Some(merges);
+                Kind::Merges | Kind::Later => match later::decode(kind, &payload) {
+                    Some(later) => {
+                        self.later = Some(later);
                         continue;
                     }
                     None => None,
@@ -177,7 +177,7 @@ impl<R: BufRead> Reader<R> {
     fn snapshot(&mut self, kind: Kind, payload: &[u8]) -> Sample {
         let Some((number, payload)) = payload.split_first_chunk() else { return Sample::Damaged };
         let number = u16::from_le_bytes(*number);
-        let (last, merges) = (self.last.take(), self.merges.take());
+        let (last, later) = (self.last.take(), self.later.take());
         let snapshot = if kind == Kind::Key {
             postcard::from_bytes(payload).ok()
         } else {
@@ -187,16 +187,16 @@ impl<R: BufRead> Reader<R> {
             }
         };
         let Some(mut snapshot) = snapshot else { return Sample::Damaged };
-        merges::complete(&mut snapshot, number, merges);
+        later::complete(&mut snapshot, number, later);
         self.last = Some((number, snapshot.clone()));
         Sample::Whole(Box::new(snapshot))
     }
 
     fn damaged(&mut self, bytes: usize) {
-        // That may have been merges: what they are is not known until they are told again.
-        self.merges = None;
+        // That may have been a frame of later counters.
+        self.later = None;
         if let Some((_, last)) = &mut self.last {
-            last.disks.iter_mut().for_each(|disk| disk.merged = None);
+            later::forget(last);
         }
         self.lost.damaged_frames += 1;
         self.lost.damaged_bytes += bytes as u64;
@@ -247,42 +247,8 @@ fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
         Kind::Configuration => serde_json::from_slice(payload).ok().map(Item::Configuration),
         Kind::Scene => serde_json::from_slice(payload).ok().map(Item::Scene),
         Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
-        Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Merges => None,
+        Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Merges | Kind::Later => None,
     }
-}
-
-/// Gives every item of the record at `path` to `use_item`, and before them those of its older part where a session that
-/// goes on here filled one; what is lost of both.
-///
-/// # Errors
-/// When one of the files cannot be read, or `use_item` fails.
-pub fn read_with_older_part<E: From<Error>>(
-    path: &Path,
-    mut use_item: impl FnMut(Item) -> std::result::Result<(), E>,
-) -> std::result::Result<Lost, E> {
-    let mut reader = Reader::open(path)?;
-    let first = reader.next().transpose()?;
-    let mut lost = Lost::default();
-    if let Some(Item::Session(session)) = &first
-        && is_part_before(&older_part(path), session)
-    {
-        let mut older = Reader::open(&older_part(path))?;
-        older.by_ref().try_for_each(|item| use_item(item?))?;
-        lost = older.lost();
-    }
-    first.into_iter().try_for_each(&mut use_item)?;
-    reader.by_ref().try_for_each(|item| use_item(item?))?;
-    Ok(lost.and(reader.lost()))
-}
-
-/// Whether the record at `path` holds the part before the one that begins with `session`.
-fn is_part_before(path: &Path, session: &Session) -> bool {
-    let Some(part_before) = session.part.checked_sub(1) else { return false };
-    let Ok(mut reader) = Reader::open(path) else { return false };
-    reader.any(|item| {
-        matches!(item, Ok(Item::Session(older))
-            if older.started_unix_ms == session.started_unix_ms && older.part == part_before)
-    })
 }
 
 /// What a frame of a snapshot gave.

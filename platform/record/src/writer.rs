@@ -10,10 +10,11 @@ use brisk_core::snapshot::Snapshot;
 
 use crate::delta;
 use crate::error::{Error, Result};
-use crate::frame::{self, FORMAT, Kind};
+use crate::format::{FORMAT, MAGIC};
+use crate::frame::{self, Kind};
 use crate::item::{self, Configuration, Decided, End, Scene, Session};
-use crate::merges;
-use crate::reader::Reader;
+use crate::later;
+use crate::parts::older_part;
 
 /// A key comes at least with each of so many snapshots: that much a lost one can cost.
 const KEY_EVERY: u32 = 60;
@@ -49,33 +50,6 @@ pub struct Writer {
     /// Frames of what holds until it is replaced: configuration, scene, decision.
     holding: [Vec<u8>; 3],
     written: Written,
-}
-
-/// Where the part before the file at `path` is, if the session filled one.
-#[must_use]
-pub fn older_part(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".1");
-    name.into()
-}
-
-/// Renames the file at `path`, where a record should be and none can go on because its head is damaged, so that a new one can
-/// begin; gives the new name, which ends in `.damaged` and replaces an earlier file of that name. `None` when it is
-/// not ours to rename: by its name it is no record (`.brisk`), and no frame of it is whole.
-///
-/// # Errors
-/// When it cannot be renamed.
-pub fn set_damaged_aside(path: &Path) -> Result<Option<PathBuf>> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_named = name.strip_suffix(".1").unwrap_or(&name).ends_with(".brisk");
-    if !path.is_file() || !(is_named || Reader::open(path).is_ok()) {
-        return Ok(None);
-    }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".damaged");
-    let aside = PathBuf::from(aside);
-    std::fs::rename(path, &aside).map_err(|source| Error::Open { path: aside.clone(), source })?;
-    Ok(Some(aside))
 }
 
 impl Writer {
@@ -193,7 +167,7 @@ impl Writer {
         self.written
     }
 
-    /// Its frame, behind that of its merges where it needs one.
+    /// Its frame, behind that of its later counters where it needs one.
     fn frame_of(&mut self, snapshot: &Snapshot) -> Result<Vec<u8>> {
         let number = self.number.to_le_bytes();
         let difference = match &self.last {
@@ -201,7 +175,7 @@ impl Writer {
             _ => None,
         };
         let last = self.last.as_ref().filter(|_| difference.is_some()).map(|(last, _)| last);
-        let mut frames = merges::frame_before(self.number, last, snapshot)?;
+        let mut frames = later::frame_before(self.number, last, snapshot)?;
         if let Some(difference) = difference {
             frames.extend(frame::encode(Kind::Delta as u8, &[&number, &difference[..]].concat())?);
             return Ok(frames);
@@ -284,7 +258,7 @@ fn open(path: &Path) -> Result<(File, u64, u64)> {
 fn head_of(path: &Path) -> Result<()> {
     let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(frame::MAGIC.len() as u64 + 11).read_to_end(&mut head))
+        .and_then(|file| file.take(MAGIC.len() as u64 + 11).read_to_end(&mut head))
         .map_err(|source| Error::Open { path: path.to_owned(), source })?;
     let end = head.iter().position(|&byte| byte == 0).unwrap_or(0);
     match frame::format_of(&head[..end]) {

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, MergeTotals, Snapshot};
+use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, Snapshot};
 use brisk_record::{End, Error, Item, Lost, Reader, Session, Writer, older_part, set_damaged_aside};
 use proptest::prelude::*;
 
@@ -74,7 +74,7 @@ fn merged_requests_are_read_back_and_unknown_behind_damage_until_they_are_told_a
     let path = dir.path().join("record");
     let with = |second: u64| {
         let mut sample = sample(second);
-        sample.disks[0].merged = Some(MergeTotals { reads: second / 3, writes: second * 5 });
+        (sample.disks[0].merged_reads, sample.disks[0].merged_writes) = (Some(second / 3), Some(second * 5));
         sample
     };
     let mut writer = Writer::begin(&path, session("one"), None).expect("a record");

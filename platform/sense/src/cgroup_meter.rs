@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::Sense;
-use crate::cgroup_stat::{CgroupCpu, parse_cgroup_cpu};
-use crate::error::{Error, ParseError, Result};
+use brisk_formats::{CgroupCpu, ParseError, Pressure, Resource, parse_cgroup_cpu, parse_pressure};
+
+use crate::error::{Absent as _, Result};
 use crate::kept::Kept;
-use crate::psi::{Pressure, Resource, parse_pressure};
+use crate::machine::Sense;
 
 /// Reads cpu.stat and io.pressure of one control group of the second version.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl CgroupMeter {
     /// # Errors
     /// When a file is there and cannot be opened.
     pub fn open(sense: &Sense, dir: &Path) -> Result<Self> {
-        let kept = |name: String| present(Kept::open(sense, dir.join(name)));
+        let kept = |name: String| Kept::open(sense, dir.join(name)).or_absent();
         Ok(Self { cpu: kept("cpu.stat".to_owned())?, io_pressure: kept(format!("{}.pressure", Resource::Io))? })
     }
 
@@ -35,15 +35,7 @@ impl CgroupMeter {
 }
 
 fn value<T>(kept: &mut Option<Kept>, parser: fn(&[u8]) -> std::result::Result<T, ParseError>) -> Result<Option<T>> {
-    kept.as_mut().map_or(Ok(None), |kept| present(kept.parse(parser)))
-}
-
-fn present<T>(outcome: Result<T>) -> Result<Option<T>> {
-    match outcome {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if Error::is_absent(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
+    kept.as_mut().map_or(Ok(None), |kept| kept.parse(parser).or_absent())
 }
 
 #[cfg(test)]

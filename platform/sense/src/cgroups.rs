@@ -4,12 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
+use brisk_formats::{Mount, parse_controllers_v1, parse_controllers_v2};
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::error::{ParseError, Result};
-use crate::fields::{self, lines};
-use crate::mountinfo::Mount;
+use crate::error::Result;
+use crate::machine::Sense;
 
 /// One hierarchy of the first version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,34 +54,6 @@ impl Cgroups {
     }
 }
 
-/// Reads the names of the controllers that are enabled from the text of /proc/cgroups.
-fn parse_controllers_v1(bytes: &[u8]) -> std::result::Result<Vec<String>, ParseError> {
-    let mut names = Vec::new();
-    for mut words in lines(bytes) {
-        let name = words.word("subsys_name")?;
-        if name.starts_with(b"#") {
-            continue;
-        }
-        let _hierarchy: u32 = words.number("hierarchy")?;
-        let _groups: u64 = words.number("num_cgroups")?;
-        if words.number::<u32>("enabled")? != 0 {
-            names.push(fields::text(name));
-        }
-    }
-    Ok(names)
-}
-
-/// Reads the text of `cgroup.controllers`: names in one line.
-fn parse_controllers_v2(bytes: &[u8]) -> std::result::Result<Vec<String>, ParseError> {
-    let mut names = Vec::new();
-    for mut words in lines(bytes) {
-        while let Some(word) = words.next_word() {
-            names.push(fields::text(word));
-        }
-    }
-    Ok(names)
-}
-
 impl Sense {
     /// The control groups that are mounted.
     ///
@@ -117,11 +88,11 @@ impl Sense {
 
     fn cgroup_v2(&self, mount: Mount) -> Result<CgroupV2> {
         let dir = mount.mount_point;
-        let controllers = self.parse_optional(dir.join("cgroup.controllers"), parse_controllers_v2)?;
+        let controllers = self.read_optional(dir.join("cgroup.controllers"))?;
         let groups = self.names_in(&dir)?;
         let group = groups.iter().map(|name| dir.join(name)).find(|path| self.path(path).is_dir());
         Ok(CgroupV2 {
-            controllers: controllers.unwrap_or_default(),
+            controllers: parse_controllers_v2(&controllers.unwrap_or_default()),
             group_files: group.map(|group| self.names_in(group)).transpose()?,
             mount_point: dir,
         })
@@ -131,16 +102,6 @@ impl Sense {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn disabled_controllers_are_left_out() {
-        let text = b"#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t3\t1\t1\nmemory\t0\t1\t0\n";
-        assert_eq!(parse_controllers_v1(text), Ok(vec!["cpuset".to_owned()]));
-        assert!(parse_controllers_v1(b"cpuset\t3\n").is_err());
-        assert_eq!(parse_controllers_v2(b"cpuset cpu io\n").map(|names| names.len()), Ok(3));
-        assert_eq!(parse_controllers_v2(b"\n"), Ok(vec![]));
-    }
 
     #[test]
     fn a_group_offers_what_has_a_file_there() {
@@ -151,20 +112,5 @@ mod tests {
         let sense = Sense::new(root.path());
         assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/app.slice")), [GroupSetting::IoPrioClass]);
         assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/gone")), []);
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_parsers_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
-            let _ = parse_controllers_v1(&bytes);
-            let _ = parse_controllers_v2(&bytes);
-        }
-
-        #[test]
-        fn what_the_kernel_renders_is_read_back(names in prop::collection::vec("[a-z_]{1,12}", 0..12)) {
-            let first: String = names.iter().map(|name| format!("{name}\t1\t2\t1\n")).collect();
-            prop_assert_eq!(parse_controllers_v1(first.as_bytes()), Ok(names.clone()));
-            prop_assert_eq!(parse_controllers_v2(format!("{}\n", names.join(" ")).as_bytes()), Ok(names));
-        }
     }
 }

@@ -1,8 +1,9 @@
-//! Why something about the machine is not known.
+//! Why something about the machine could not be read.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brisk_formats::ParseError;
 use thiserror::Error;
 
 /// Result of a reader.
@@ -47,32 +48,6 @@ pub enum Error {
     },
 }
 
-/// Where a text of the kernel is not what it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ParseError {
-    /// A line ends before a field that every kernel writes.
-    #[error("line {line} has no field '{field}'")]
-    MissingField {
-        /// Line, the first is 1.
-        line: usize,
-        /// Name of the field.
-        field: &'static str,
-    },
-    /// A field is not of its type, or beyond its range.
-    #[error("line {line}: '{text}' is not a value of the field '{field}'")]
-    BadField {
-        /// Line, the first is 1.
-        line: usize,
-        /// Name of the field.
-        field: &'static str,
-        /// What stands there, odd bytes replaced.
-        text: String,
-    },
-    /// A line that every kernel writes is not there.
-    #[error("there is no line '{0}'")]
-    MissingLine(&'static str),
-}
-
 impl Error {
     /// Sorts what the system said about `path`.
     pub(crate) fn reading(path: PathBuf, source: io::Error) -> Self {
@@ -97,6 +72,32 @@ impl Error {
                     .any(|errno| source.raw_os_error() == Some(errno.raw_os_error()))
             }
             _ => false,
+        }
+    }
+}
+
+/// Outcomes of which a part means that the machine has no such thing.
+pub(crate) trait Absent<T> {
+    /// What this kernel or device lacks is `None`.
+    fn or_absent(self) -> Result<Option<T>>;
+
+    /// What this kernel or device lacks, or shows to root alone, is `None`.
+    fn or_hidden(self) -> Result<Option<T>>;
+}
+
+impl<T> Absent<T> for Result<T> {
+    fn or_absent(self) -> Result<Option<T>> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn or_hidden(self) -> Result<Option<T>> {
+        match self {
+            Err(Error::Denied { .. }) => Ok(None),
+            outcome => outcome.or_absent(),
         }
     }
 }

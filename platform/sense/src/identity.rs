@@ -1,37 +1,38 @@
-//! Under which name and kind a block device is known: what was measured on a device is kept under this name, and read again by
-//! it. So there is one place that says it.
+//! The name and kind under which a block device is known: what was measured on a device is kept under this name, and read again
+//! by it. So there is one place that says it.
 //!
-//! A device of the lab is known by the preset that it emulates, which the file of its server's directory tells
+//! An emulated device is known by what its server says that it stands for, in a file of the server's directory
 //! (`RUN_DIR/lab/ID/state.json`).
 
 use std::path::{Path, PathBuf};
 
 use brisk_core::device::with_firmware;
+use brisk_formats::DeviceNumber;
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
-use crate::block::{BlockDevice, DeviceNumber};
+use crate::block::BlockDevice;
 use crate::error::Result;
+use crate::machine::Sense;
 
-/// Where directories of lab devices are found that no loop device leads to.
-const LAB: &str = "/run/brisk/lab";
+/// Where directories of emulated devices are found that no loop device leads to.
+const EMULATED: &str = "/run/brisk/lab";
 
 /// What a device calls itself, and its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Number of the maker for cards, maker, model and revision of the firmware; the preset for a device of the lab; the
+    /// Number of the maker for cards, maker, model and revision of the firmware; what an emulated device stands for; the
     /// kernel's name for what has neither.
     pub model: String,
     /// `emmc`, `sd`, `ufs`, `nvme`, `usb`, `virtual` or `disk`.
     pub kind: String,
-    /// Whether the lab emulates it.
+    /// Whether it is emulated in the laboratory.
     pub is_lab: bool,
 }
 
-/// What is needed of the file about a lab device.
+/// What is needed of the file about an emulated device.
 #[derive(Debug, Deserialize)]
-struct LabState {
-    preset: String,
+struct Emulated {
+    identity: Identity,
     #[serde(default)]
     ublk_number: Option<DeviceNumber>,
 }
@@ -42,9 +43,8 @@ impl Sense {
     /// # Errors
     /// When its files in /sys are not readable or not understood.
     pub fn identity(&self, disk: &BlockDevice) -> Result<Identity> {
-        if let Some(preset) = self.lab_preset(disk)? {
-            let kind = kind_of_preset(&preset).to_owned();
-            return Ok(Identity { model: preset, kind, is_lab: true });
+        if let Some(emulated) = self.emulated(disk)? {
+            return Ok(emulated.identity);
         }
         let place = self.block_device_place(&disk.name)?;
         let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
@@ -68,22 +68,22 @@ impl Sense {
         Ok(None)
     }
 
-    /// The preset of a lab device: its server's directory is that of the mount in which the file behind the loop device is,
-    /// or the one whose state has the device's number.
-    fn lab_preset(&self, disk: &BlockDevice) -> Result<Option<String>> {
+    /// What the server of an emulated device says of it: its directory is that of the mount in which the file behind the loop
+    /// device is, or the one whose file has the device's number.
+    fn emulated(&self, disk: &BlockDevice) -> Result<Option<Emulated>> {
         if let Some(backing) = self.loop_backing(&disk.name)? {
             let of_mount = backing.file.parent().and_then(Path::parent);
-            return Ok(of_mount.and_then(|dir| self.lab_state(dir)).map(|state| state.preset));
+            return Ok(of_mount.and_then(|dir| self.emulated_in(dir)));
         }
         if !disk.name.starts_with("ublk") {
             return Ok(None);
         }
-        let dirs = self.names_in(LAB)?.into_iter().map(|name| PathBuf::from(LAB).join(name));
-        let is_it = |state: &LabState| state.ublk_number == Some(disk.device);
-        Ok(dirs.filter_map(|dir| self.lab_state(&dir)).find(is_it).map(|state| state.preset))
+        let dirs = self.names_in(EMULATED)?.into_iter().map(|name| PathBuf::from(EMULATED).join(name));
+        let is_it = |found: &Emulated| found.ublk_number == Some(disk.device);
+        Ok(dirs.filter_map(|dir| self.emulated_in(&dir)).find(is_it))
     }
 
-    fn lab_state(&self, dir: &Path) -> Option<LabState> {
+    fn emulated_in(&self, dir: &Path) -> Option<Emulated> {
         serde_json::from_slice(&self.read(dir.join("state.json")).ok()?).ok()
     }
 }
@@ -111,13 +111,6 @@ fn kind(disk: &BlockDevice, place: &str) -> &'static str {
         None if on("usb") => "usb",
         None => "disk",
     }
-}
-
-/// Sort of device that a preset of the lab stands for, by its name.
-#[must_use]
-pub fn kind_of_preset(preset: &str) -> &'static str {
-    let words: Vec<&str> = preset.split(['-', '/', '.']).collect();
-    ["emmc", "ufs", "sd"].into_iter().find(|kind| words.contains(kind)).unwrap_or("virtual")
 }
 
 #[cfg(test)]
@@ -162,10 +155,6 @@ mod tests {
         ] {
             assert_eq!((model(&disk).as_str(), kind(&disk, place)), (name, of_kind));
         }
-        for (preset, kind) in [("galaxy-s5-emmc", "emmc"), ("ufs-3.1", "ufs"), ("sd-ridata", "sd"), ("pcm", "virtual")]
-        {
-            assert_eq!(kind_of_preset(preset), kind);
-        }
     }
 
     #[test]
@@ -201,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_the_lab_is_known_by_its_preset() {
+    fn an_emulated_device_is_known_by_what_it_stands_for() {
         let root = tempfile::tempdir().expect("a directory");
         let sense = Sense::new(root.path());
         let write = |path: &str, text: &str| {
@@ -209,11 +198,14 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
             std::fs::write(path, text).expect("written");
         };
+        let declared = |model: &str, kind: &str, number: &str| {
+            let identity = format!(r#"{{"model": "{model}", "kind": "{kind}", "is_lab": true}}"#);
+            format!(r#"{{"identity": {identity}, "ublk_number": {number}, "size_bytes": 7}}"#)
+        };
         write("/sys/block/loop3/loop/backing_file", "/run/b/lab/1/mnt/device\n");
         write("/sys/block/loop4/loop/backing_file", "/home/x/disk.img\n");
-        write("/run/b/lab/1/state.json", r#"{"preset": "galaxy-s5-emmc", "size_bytes": 7}"#);
-        let number = r#"{"preset": "ufs-3.1", "ublk_number": {"major": 259, "minor": 3}}"#;
-        write("/run/brisk/lab/2/state.json", number);
+        write("/run/b/lab/1/state.json", &declared("galaxy-s5-emmc", "emmc", "null"));
+        write("/run/brisk/lab/2/state.json", &declared("ufs-3.1", "ufs", r#"{"major": 259, "minor": 3}"#));
         write("/run/brisk/lab/3/state.json", "damaged");
         let known = |name: &str| {
             let Identity { model, kind, is_lab } = sense.identity(&disk(name, None, None)).expect("readable");

@@ -1,20 +1,11 @@
 //! How the kernel serves a block device: /sys/block/NAME/queue (Documentation/ABI/stable/sysfs-block).
 
+use brisk_formats::{Schedulers, fields, parse_schedulers};
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
 use crate::block::checked_name;
-use crate::error::{ParseError, Result};
-use crate::fields;
-
-/// The I/O schedulers of a device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Schedulers {
-    /// The one in use; `None` when the kernel marks none, as for devices that have no queue to schedule.
-    pub current: Option<String>,
-    /// Those that can be chosen, the one in use among them. Modules that are not loaded do not show.
-    pub available: Vec<String>,
-}
+use crate::error::Result;
+use crate::machine::Sense;
 
 /// Settings and limits of a request queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,31 +52,6 @@ pub struct BlockQueue {
     pub counts_io: bool,
 }
 
-/// Reads the list of schedulers: `none [mq-deadline] kyber`, or a lone `none` without brackets.
-///
-/// # Errors
-/// When a bracket is not closed.
-pub fn parse_schedulers(bytes: &[u8]) -> std::result::Result<Schedulers, ParseError> {
-    let mut schedulers = Schedulers::default();
-    let Some(mut words) = fields::lines(bytes).next() else { return Ok(schedulers) };
-    while let Some(word) = words.next_word() {
-        let bad = || ParseError::BadField { line: words.line, field: "scheduler", text: fields::text(word) };
-        let name = match word.strip_prefix(b"[") {
-            None => fields::text(word),
-            Some(marked) => {
-                let name = fields::text(marked.strip_suffix(b"]").ok_or_else(bad)?);
-                schedulers.current = Some(name.clone());
-                name
-            }
-        };
-        schedulers.available.push(name);
-    }
-    if schedulers.current.is_none() && schedulers.available == ["none"] {
-        schedulers.current = Some("none".to_owned());
-    }
-    Ok(schedulers)
-}
-
 impl Sense {
     /// The request queue of the whole device `name`, from /sys/block/NAME/queue.
     ///
@@ -94,14 +60,13 @@ impl Sense {
     pub fn block_queue(&self, name: &str) -> Result<BlockQueue> {
         let dir = format!("/sys/block/{}/queue", checked_name(name)?);
         let file = |file: &str| format!("{dir}/{file}");
-        let number = |name: &'static str| self.parse(file(name), |bytes| fields::only_number::<u64>(name, bytes));
-        let small = |name: &'static str| self.parse(file(name), |bytes| fields::only_number::<u32>(name, bytes));
+        let number = |name| self.number(&dir, name);
+        let small = |name| self.number(&dir, name);
         let flag = |name: &'static str| self.parse(file(name), |bytes| fields::only_flag(name, bytes));
         Ok(BlockQueue {
             name: name.to_owned(),
             schedulers: self.parse_optional(file("scheduler"), parse_schedulers)?.unwrap_or_default(),
-            depth_requests: self
-                .parse_optional(file("nr_requests"), |bytes| fields::only_number("nr_requests", bytes))?,
+            depth_requests: self.number_optional(&dir, "nr_requests")?,
             read_ahead_kib: number("read_ahead_kb")?,
             max_request_kib: number("max_sectors_kb")?,
             max_hardware_request_kib: number("max_hw_sectors_kb")?,
@@ -112,13 +77,11 @@ impl Sense {
             physical_block_bytes: small("physical_block_size")?,
             minimum_io_bytes: number("minimum_io_size")?,
             optimal_io_bytes: number("optimal_io_size")?,
-            writeback_throttle_us: self
-                .parse_optional(file("wbt_lat_usec"), |bytes| fields::only_number("wbt_lat_usec", bytes))?,
+            writeback_throttle_us: self.number_optional(&dir, "wbt_lat_usec")?,
             discard_granularity_bytes: number("discard_granularity")?,
             discard_max_bytes: number("discard_max_bytes")?,
             no_merges: small("nomerges")?,
-            completion_affinity: self
-                .parse_optional(file("rq_affinity"), |bytes| fields::only_number("rq_affinity", bytes))?,
+            completion_affinity: self.number_optional(&dir, "rq_affinity")?,
             counts_io: flag("iostats")?,
         })
     }
@@ -143,20 +106,6 @@ impl Sense {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_scheduler_in_use_stands_in_brackets() {
-        let read = |text: &str| parse_schedulers(text.as_bytes()).expect("a list");
-        let list = read("none [mq-deadline] kyber bfq \n");
-        assert_eq!(list.current.as_deref(), Some("mq-deadline"));
-        assert_eq!(list.available, ["none", "mq-deadline", "kyber", "bfq"]);
-        // Linux before 4.13 and devices without a queue have no brackets.
-        assert_eq!(read("none\n").current.as_deref(), Some("none"));
-        assert_eq!(read("\n"), Schedulers::default());
-        assert_eq!(read("noop deadline\n").current, None);
-        assert!(parse_schedulers(b"[none kyber\n").is_err());
-    }
 
     #[test]
     fn tunables_are_those_of_the_scheduler_in_force() {
@@ -173,27 +122,5 @@ mod tests {
         );
         assert_eq!(sense.scheduler_tunables("sda").expect("none is none"), []);
         assert!(sense.scheduler_tunables("../sda").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = parse_schedulers(&bytes);
-        }
-
-        #[test]
-        fn what_the_kernel_renders_is_read_back(
-            available in prop::collection::vec("[a-z][a-z-]{0,15}", 1..6),
-            choice in any::<prop::sample::Index>(),
-        ) {
-            let chosen = choice.index(available.len());
-            let text: String = available
-                .iter()
-                .enumerate()
-                .map(|(i, name)| if i == chosen { format!("[{name}] ") } else { format!("{name} ") })
-                .collect();
-            let current = Some(available[chosen].clone());
-            prop_assert_eq!(parse_schedulers(text.as_bytes()), Ok(Schedulers { current, available }));
-        }
     }
 }

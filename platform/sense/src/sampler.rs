@@ -9,22 +9,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brisk_core::snapshot::{
-    AppTotals, CpuTotals, DiskTotals, FlushTotals, IoTotals, MemoryLevels, MergeTotals, NetTotals, PagingTotals,
-    PressureTotals, Snapshot, StallTotals,
+use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Snapshot, StallTotals};
+use brisk_formats::group_name::{is_app, last_name};
+use brisk_formats::{
+    Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
+    parse_pressure, parse_stat_of, sysfs_name,
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::Sense;
-use crate::block::DeviceNumber;
-use crate::cpu::{CpuStat, parse_cpu_stat};
-use crate::diskstats::{DiskStats, IoCounters, parse_disk_stats, parse_stat_of};
-use crate::error::{Error, ParseError, Result};
-use crate::fields::{lines, only_number};
+use crate::error::{Absent as _, Error, Result};
 use crate::kept::Kept;
-use crate::meminfo::{MemInfo, parse_mem_info};
-use crate::net_dev::parse_net_devices;
-use crate::psi::{Pressure, Resource, parse_pressure};
+use crate::machine::Sense;
 
 /// How often groups of apps are looked for.
 const SEARCH_NS: u64 = 10_000_000_000;
@@ -34,9 +29,6 @@ const DEPTH: usize = 10;
 
 /// So many devices are asked one by one; of more the file of all is read.
 const ASKED_ONE_BY_ONE: usize = 16;
-
-/// USER_HZ is 100 on every Linux.
-const TICK_US: u64 = 10_000;
 
 /// What a sampler looks at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +66,6 @@ pub struct Sampler {
 #[derive(Debug)]
 struct StatFile {
     name: String,
-    device: DeviceNumber,
     file: Kept,
 }
 
@@ -93,14 +84,14 @@ impl Sampler {
     /// # Errors
     /// When /proc lacks one of stat, meminfo, vmstat and diskstats, or does not show it to this user.
     pub fn new(sense: Sense, choice: SampleChoice) -> Result<Self> {
-        let pressure = |resource: Resource| optional(Kept::open(&sense, format!("/proc/pressure/{resource}")));
+        let pressure = |resource: Resource| Kept::open(&sense, format!("/proc/pressure/{resource}")).or_hidden();
         Ok(Self {
             stat: Kept::open(&sense, "/proc/stat")?,
             mem_info: Kept::open(&sense, "/proc/meminfo")?,
             vm_stat: Kept::open(&sense, "/proc/vmstat")?,
             disk_stats: Kept::open(&sense, "/proc/diskstats")?,
             few: None,
-            net_dev: optional(Kept::open(&sense, "/proc/net/dev"))?,
+            net_dev: Kept::open(&sense, "/proc/net/dev").or_hidden()?,
             pressure: [pressure(Resource::Cpu)?, pressure(Resource::Io)?, pressure(Resource::Memory)?],
             whole: BTreeMap::new(),
             loopback: BTreeMap::new(),
@@ -134,8 +125,8 @@ impl Sampler {
         Ok(Snapshot {
             at_ns,
             wall_unix_ms: clock_ns(ClockId::Realtime) / 1_000_000,
-            cpu: cpu_totals(&self.stat.parse(parse_cpu_stat)?),
-            memory: memory_levels(&self.mem_info.parse(parse_mem_info)?),
+            cpu: self.stat.parse(parse_cpu_stat)?,
+            memory: self.mem_info.parse(parse_mem_info)?,
             paging: self.vm_stat.parse(parse_paging)?,
             pressure,
             disks: self.disks()?,
@@ -156,14 +147,13 @@ impl Sampler {
             disks.retain(|disk| {
                 let used = disk.read.requests > 0 || disk.write.requests > 0;
                 used && remembered(whole, &disk.name, || {
-                    // Where the name of a disk has a slash, /sys has an exclamation mark.
-                    sense.path(Path::new("/sys/block").join(disk.name.replace('/', "!"))).exists()
+                    sense.path(Path::new("/sys/block").join(sysfs_name(&disk.name))).exists()
                 })
             });
         } else {
             disks.retain(|disk| self.choice.devices.contains(&disk.name));
         }
-        Ok(disks.into_iter().map(disk_totals).collect())
+        Ok(disks)
     }
 
     /// What the chosen devices say themselves; `None` when one of them says nothing: it is gone, or the name is another's by
@@ -173,11 +163,9 @@ impl Sampler {
             return Ok(None);
         };
         let mut totals = Vec::with_capacity(files.len());
-        for StatFile { name, device, file } in &mut files {
-            let Some(disk) = optional(file.parse(|bytes| parse_stat_of(*device, name, bytes)))? else {
-                return Ok(None);
-            };
-            totals.push(disk_totals(disk));
+        for StatFile { name, file } in &mut files {
+            let Some(disk) = file.parse(|bytes| parse_stat_of(name, bytes)).or_hidden()? else { return Ok(None) };
+            totals.push(disk);
         }
         self.few = Some(files);
         Ok(Some(totals))
@@ -186,10 +174,8 @@ impl Sampler {
     /// The `stat` files of the chosen devices; `None` when one has none.
     fn stat_files(&self) -> Result<Option<Vec<StatFile>>> {
         let of = |name: &String| {
-            let dir = Path::new("/sys/class/block").join(name.replace('/', "!"));
-            let Some(file) = optional(Kept::open(&self.sense, dir.join("stat")))? else { return Ok(None) };
-            let number = self.sense.parse(dir.join("dev"), |bytes| only_number("dev", bytes));
-            Ok(optional(number)?.map(|device| StatFile { name: name.clone(), device, file }))
+            let path = Path::new("/sys/class/block").join(sysfs_name(name)).join("stat");
+            Ok(Kept::open(&self.sense, path).or_hidden()?.map(|file| StatFile { name: name.clone(), file }))
         };
         self.choice.devices.iter().map(of).collect()
     }
@@ -201,17 +187,10 @@ impl Sampler {
         nets.retain(|net| {
             // An interface without flags is about to go; what it moved is no loopback.
             let is_loopback = || sense.is_loopback(&net.name).ok().flatten().unwrap_or(false);
-            let used = net.receive.packets > 0 || net.transmit.packets > 0;
+            let used = net.receive_packets > 0 || net.transmit_packets > 0;
             used && !remembered(loopback, &net.name, is_loopback)
         });
-        let totals = nets.into_iter().map(|net| NetTotals {
-            name: net.name,
-            receive_bytes: net.receive.bytes,
-            receive_packets: net.receive.packets,
-            transmit_bytes: net.transmit.bytes,
-            transmit_packets: net.transmit.packets,
-        });
-        Ok(totals.collect())
+        Ok(nets)
     }
 
     fn apps(&mut self, at_ns: u64) -> Result<Vec<AppTotals>> {
@@ -311,29 +290,11 @@ impl Sampler {
     }
 }
 
-/// Whether a control group is named as one app's: https://systemd.io/DESKTOP_ENVIRONMENTS.
-pub(crate) fn is_app(name: &str) -> bool {
-    name.starts_with("app-") && [".scope", ".service"].iter().any(|tail| name.ends_with(tail))
-}
-
-fn last_name(dir: &Path) -> String {
-    dir.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
 /// What the map knows of `name`, found out at the first time.
 fn remembered(known: &mut BTreeMap<String, bool>, name: &str, find_out: impl FnOnce() -> bool) -> bool {
     match known.get(name) {
         Some(&answer) => answer,
         None => *known.entry(name.to_owned()).or_insert_with(find_out),
-    }
-}
-
-/// Turns what this kernel lacks, or shows to root alone, into `None`.
-fn optional<T>(outcome: Result<T>) -> Result<Option<T>> {
-    match outcome {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_absent() || matches!(error, Error::Denied { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -346,105 +307,16 @@ fn clock_ns(clock: ClockId) -> u64 {
 /// The file is there on kernels where PSI is switched off, and cannot be read.
 fn stall(kept: &mut Option<Kept>) -> Result<Option<StallTotals>> {
     let Some(kept) = kept else { return Ok(None) };
-    Ok(optional(kept.parse(parse_pressure))?.map(stall_totals))
+    Ok(kept.parse(parse_pressure).or_hidden()?.map(stall_totals))
 }
 
 fn stall_totals(pressure: Pressure) -> StallTotals {
     StallTotals { some_us: pressure.some.total_us, full_us: pressure.full.map(|full| full.total_us) }
 }
 
-fn cpu_totals(stat: &CpuStat) -> CpuTotals {
-    let us = |ticks: u64| ticks.saturating_mul(TICK_US);
-    CpuTotals {
-        processors: stat.cpus.len() as u64,
-        user_us: us(stat.all.user_ticks),
-        nice_us: us(stat.all.nice_ticks),
-        system_us: us(stat.all.system_ticks),
-        idle_us: us(stat.all.idle_ticks),
-        iowait_us: us(stat.all.iowait_ticks),
-        irq_us: us(stat.all.irq_ticks),
-        softirq_us: us(stat.all.softirq_ticks),
-        steal_us: us(stat.all.steal_ticks),
-    }
-}
-
-fn memory_levels(info: &MemInfo) -> MemoryLevels {
-    MemoryLevels {
-        total_bytes: info.total_bytes,
-        free_bytes: info.free_bytes,
-        available_bytes: info.available_bytes,
-        buffers_bytes: info.buffers_bytes,
-        cached_bytes: info.cached_bytes,
-        anon_bytes: info.active_anon_bytes.saturating_add(info.inactive_anon_bytes),
-        dirty_bytes: info.dirty_bytes,
-        writeback_bytes: info.writeback_bytes,
-        swap_total_bytes: info.swap_total_bytes,
-        swap_free_bytes: info.swap_free_bytes,
-        swap_cached_bytes: info.swap_cached_bytes,
-    }
-}
-
-/// Takes the counters of a snapshot out of the text of /proc/vmstat. Those that it lacks are zero events, or unknown where
-/// kernels differ.
-fn parse_paging(bytes: &[u8]) -> std::result::Result<PagingTotals, ParseError> {
-    let mut paging = PagingTotals::default();
-    let mut refault_pages = None;
-    for mut words in lines(bytes) {
-        let name = words.word("name")?;
-        let mut value = || words.number("value");
-        match name {
-            b"pswpin" => paging.swap_in_pages = value()?,
-            b"pswpout" => paging.swap_out_pages = value()?,
-            b"pgmajfault" => paging.major_faults = value()?,
-            b"workingset_refault_anon" => paging.refault_anon_pages = Some(value()?),
-            b"workingset_refault_file" => paging.refault_file_pages = Some(value()?),
-            b"workingset_refault" => refault_pages = Some(value()?),
-            b"pgscan_kswapd" => paging.scan_kswapd_pages = Some(value()?),
-            b"pgscan_direct" => paging.scan_direct_pages = Some(value()?),
-            b"pgsteal_kswapd" => paging.steal_kswapd_pages = Some(value()?),
-            b"pgsteal_direct" => paging.steal_direct_pages = Some(value()?),
-            _ => {}
-        }
-    }
-    paging.refault_file_pages = paging.refault_file_pages.or(refault_pages);
-    Ok(paging)
-}
-
-fn disk_totals(disk: DiskStats) -> DiskTotals {
-    let io = |counters: IoCounters| IoTotals {
-        requests: counters.requests,
-        bytes: counters.bytes(),
-        time_ms: counters.time_ms,
-    };
-    DiskTotals {
-        merged: Some(MergeTotals { reads: disk.read.merges, writes: disk.write.merges }),
-        read: io(disk.read),
-        write: io(disk.write),
-        discard: disk.discard.map(io),
-        flush: disk.flush.map(|flush| FlushTotals { requests: flush.requests, time_ms: flush.time_ms }),
-        in_flight_requests: disk.in_flight_requests,
-        busy_ms: disk.busy_ms,
-        queue_ms: disk.queue_ms,
-        name: disk.name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn groups_of_apps_are_known_by_their_names() {
-        for (name, app) in [
-            ("app-org.gnome.Evince-4711.scope", true),
-            ("app-gnome\\x2dsession.service", true),
-            ("app.slice", false),
-            ("app-flatpak.slice", false),
-            ("user@1000.service", false),
-        ] {
-            assert_eq!(is_app(name), app, "{name}");
-        }
-    }
 
     #[test]
     fn a_few_devices_say_what_the_file_of_all_says() {
@@ -454,7 +326,7 @@ mod tests {
             eprintln!("skipped: no block devices");
             return;
         };
-        let counted = || sense.disk_stats_of(&used).expect("Linux").map(disk_totals).expect("it stays");
+        let counted = || sense.disk_stats_of(&used).expect("Linux").expect("it stays");
         let choice = SampleChoice { devices: vec![used.clone()], groups: Vec::new() };
         let mut sampler = Sampler::new(sense.clone(), choice).expect("Linux");
         for _ in 0..2 {
@@ -469,20 +341,6 @@ mod tests {
         sampler.look_at(vec![used, "gone".to_owned()], std::iter::empty());
         assert_eq!(sampler.snapshot().expect("understood").disks.len(), 1);
         assert!(sampler.few.is_none());
-    }
-
-    #[test]
-    fn paging_is_what_the_kernel_says_of_it() {
-        let text = b"nr_free_pages 7\npswpin 1\npswpout 2\npgmajfault 3\nworkingset_refault_anon 4\n\
-            workingset_refault_file 5\npgscan_kswapd 6\npgscan_direct 8\npgsteal_kswapd 9\npgsteal_direct 10\n";
-        let paging = parse_paging(text).expect("understood");
-        assert_eq!((paging.swap_in_pages, paging.swap_out_pages, paging.major_faults), (1, 2, 3));
-        assert_eq!((paging.refault_anon_pages, paging.refault_file_pages), (Some(4), Some(5)));
-        assert_eq!((paging.scan_kswapd_pages, paging.scan_direct_pages), (Some(6), Some(8)));
-        assert_eq!((paging.steal_kswapd_pages, paging.steal_direct_pages), (Some(9), Some(10)));
-        let old = parse_paging(b"pswpin 1\nworkingset_refault 6\n").expect("4.14");
-        assert_eq!((old.refault_anon_pages, old.refault_file_pages, old.scan_direct_pages), (None, Some(6), None));
-        assert!(parse_paging(b"pswpin\n").is_err() && parse_paging(b"pswpin x\n").is_err());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Compressed memory as a block device: /sys/block/zramN (Documentation/admin-guide/blockdev/zram.rst).
 
+use brisk_formats::parse_mm_stat;
 use serde::{Deserialize, Serialize};
 
-use crate::Sense;
 use crate::block::checked_name;
-use crate::error::{ParseError, Result};
-use crate::fields::{self, lines};
+use crate::error::Result;
+use crate::machine::Sense;
 
 /// One zram device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,12 +24,6 @@ pub struct Zram {
     pub backing_device: Option<String>,
 }
 
-/// Reads original, compressed and used bytes from the text of mm_stat.
-fn parse_mm_stat(bytes: &[u8]) -> std::result::Result<[u64; 3], ParseError> {
-    let mut words = lines(bytes).next().ok_or(ParseError::MissingLine("mm_stat"))?;
-    Ok([words.number("orig_data_size")?, words.number("compr_data_size")?, words.number("mem_used_total")?])
-}
-
 impl Sense {
     /// The zram devices, set up or not, from /sys/block/zramN.
     ///
@@ -39,38 +33,12 @@ impl Sense {
         let mut devices = Vec::new();
         for name in self.block_device_names()?.into_iter().filter(|name| name.starts_with("zram")) {
             let dir = format!("/sys/block/{}", checked_name(&name)?);
-            let disk_bytes = self.parse(format!("{dir}/disksize"), |bytes| fields::only_number("disksize", bytes))?;
+            let disk_bytes = self.number(&dir, "disksize")?;
             let [original_bytes, compressed_bytes, memory_bytes] =
                 self.parse(format!("{dir}/mm_stat"), parse_mm_stat)?;
             let backing_device = self.text_optional(format!("{dir}/backing_dev"))?.filter(|device| device != "none");
             devices.push(Zram { name, disk_bytes, original_bytes, compressed_bytes, memory_bytes, backing_device });
         }
         Ok(devices)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_columns_are_padded() {
-        assert_eq!(parse_mm_stat(b"    4096       74    12288        0\n"), Ok([4096, 74, 12288]));
-        assert!(parse_mm_stat(b"4096 74\n").is_err());
-        assert!(parse_mm_stat(b"\n").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = parse_mm_stat(&bytes);
-        }
-
-        #[test]
-        fn what_the_kernel_renders_is_read_back(sizes in any::<[u64; 3]>()) {
-            let [a, b, c] = sizes;
-            prop_assert_eq!(parse_mm_stat(format!("{a:8} {b:8} {c:8}        0\n").as_bytes()), Ok(sizes));
-        }
     }
 }

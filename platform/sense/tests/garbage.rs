@@ -38,7 +38,6 @@ fn read_all(sense: &Sense) -> Vec<Error> {
     errors.extend(sense.block_devices().err());
     errors.extend(sense.mem_info().err());
     errors.extend(sense.swaps().err());
-    errors.extend(sense.vm_stat().err());
     errors.extend(sense.cgroups().err());
     errors.extend(sense.kernel_release().err());
     errors.extend(sense.process_status().err());
@@ -62,7 +61,9 @@ fn read_all(sense: &Sense) -> Vec<Error> {
         errors.extend(sense.block_device_of(DeviceNumber { major, minor }).err());
     }
     let group = Path::new("/sys/fs/cgroup/uid_10100");
-    errors.extend(sense.cgroup_stat(group).err());
+    errors.extend(sense.cgroup_cpu(group).err());
+    errors.extend(sense.cgroup_pressure(group, Resource::Io).err());
+    errors.extend(sense.cgroup_memory_bytes(group).err());
     errors.extend(sense.cgroup_processes(group).err());
     errors.extend(sense.process_ids().err());
     errors.extend(sense.process_stat(4711).err());

@@ -29,9 +29,10 @@ const RULES: &[Rule] = &[
     Rule { folder: "core", brisk: &[], others: PURE },
     Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
-    Rule { folder: "platform/sense", brisk: &["brisk-core"], others: None },
+    Rule { folder: "platform/formats", brisk: &["brisk-core"], others: PURE },
+    Rule { folder: "platform/sense", brisk: &["brisk-core", "brisk-formats"], others: None },
     Rule { folder: "platform/probes", brisk: &["brisk-core"], others: None },
-    Rule { folder: "platform/act", brisk: &["brisk-core"], others: None },
+    Rule { folder: "platform/act", brisk: &["brisk-core", "brisk-formats"], others: None },
     Rule { folder: "platform/record", brisk: &["brisk-core"], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
     Rule {
@@ -45,7 +46,15 @@ const RULES: &[Rule] = &[
     Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },
     Rule {
         folder: "measure/launch",
-        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-probes", "brisk-results", "brisk-screen"],
+        brisk: &[
+            "brisk-core",
+            "brisk-formats",
+            "brisk-sense",
+            "brisk-act",
+            "brisk-probes",
+            "brisk-results",
+            "brisk-screen",
+        ],
         others: None,
     },
     Rule {
@@ -96,6 +105,7 @@ const RULES: &[Rule] = &[
         folder: "products/daemon",
         brisk: &[
             "brisk-core",
+            "brisk-formats",
             "brisk-sense",
             "brisk-probes",
             "brisk-act",
@@ -168,14 +178,21 @@ const FOREIGN_TO_DEVICES: &[&str] = &[
 ];
 
 /// Sources that read no file, clock or environment and start nothing.
-const PURE_SOURCES: &[&str] = &["core/src", "engines", "measure/flash/src", "measure/results/src"];
+const PURE_SOURCES: &[&str] =
+    &["core/src", "engines", "platform/formats/src", "measure/flash/src", "measure/results/src"];
 
 /// Paths that pure sources do not name, the glob of a module that holds one of them included.
 const IMPURE_PATHS: &[&str] = &[
     "std::fs",
     "std::env",
     "std::net",
-    "std::os",
+    "std::os::fd",
+    "std::os::linux",
+    "std::os::unix::fs",
+    "std::os::unix::io",
+    "std::os::unix::net",
+    "std::os::unix::process",
+    "std::os::unix::thread",
     "std::process",
     "std::thread",
     "std::time::Instant",

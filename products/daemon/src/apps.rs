@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::app::{App, AppFacts, Role, SESSION, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::GroupSetting;
+use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
 use brisk_sense::{Group, ProcessSession};
 
 use crate::config::Services;
@@ -25,8 +26,6 @@ const LAUNCH_NS_MAX: u64 = 20_000_000_000;
 const SAMPLE_NS: u64 = 250_000_000;
 /// Interval between readings of nice values and group settings: a service may be made nice after its start.
 const REFRESH_NS: u64 = 60_000_000_000;
-/// Users of apps on Android begin here (AID_APP_START, system/core/libcutils/include/private/android_filesystem_config.h).
-const ANDROID_APP_UID_MIN: u32 = 10_000;
 /// Waiting for storage for less than this part of the time is rest.
 const REST_PERCENT: u64 = 2;
 
@@ -243,7 +242,7 @@ impl Known {
         match &self.session {
             _ if self.is_app() => Role::App,
             Some(_) => Role::Service,
-            None if is_service(&self.group) => Role::Service,
+            None if group_name::is_service(&self.group.dir) => Role::Service,
             None => Role::Other,
         }
     }
@@ -251,25 +250,9 @@ impl Known {
     fn is_app(&self) -> bool {
         match &self.session {
             Some(session) => session.of_user,
-            None => is_named_as_app(&self.group) || android_uid(&self.group).is_some(),
+            None => is_app(&last_name(&self.group.dir)) || android_uid(&self.group.dir).is_some(),
         }
     }
-}
-
-/// Whether a group is a unit of systemd or of OpenRC (`openrc.NAME`), or of what Android's init starts.
-fn is_service(group: &Group) -> bool {
-    let is_of_android = |dir: &Path| {
-        let (Some(last), Some(above)) = (dir.file_name(), dir.parent().and_then(Path::file_name)) else { return false };
-        last.to_string_lossy().starts_with("pid_") && above.to_string_lossy().starts_with("uid_")
-    };
-    let parts = || group.dir.iter().map(|part| part.to_string_lossy());
-    // A service may have groups of its own below its unit's.
-    let is_unit = parts().any(|part| {
-        part == "init.scope"
-            || part.starts_with("openrc.")
-            || (part.ends_with(".service") && !part.starts_with("user@"))
-    });
-    is_unit || is_of_android(&group.dir)
 }
 
 fn dir_of_session(id: u32) -> PathBuf {
@@ -282,25 +265,13 @@ pub fn is_session(dir: &Path) -> bool {
     dir.parent() == Some(Path::new("/proc"))
 }
 
-fn is_named_as_app(group: &Group) -> bool {
-    group.dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("app-"))
-}
-
-/// The user of an app's group on Android: `.../uid_10123/pid_4567` (system/core/libprocessgroup/processgroup.cpp).
-fn android_uid(group: &Group) -> Option<u32> {
-    group.dir.file_name()?.to_str()?.strip_prefix("pid_")?.parse::<u32>().ok()?;
-    let uid = group.dir.parent()?.file_name()?.to_str()?.strip_prefix("uid_")?.parse().ok()?;
-    (uid >= ANDROID_APP_UID_MIN).then_some(uid)
-}
-
 fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
-    let last = known.group.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let android = android_uid(&known.group);
+    let android = android_uid(&known.group.dir);
     // Each app is a user of its own there.
     let id = match (&known.session, android) {
         (Some(session), _) => session.program.clone(),
         (None, Some(uid)) => format!("uid_{uid}"),
-        (None, None) => id_of(&last),
+        (None, None) => app_id(&last_name(&known.group.dir)),
     };
     let parts = || known.group.dir.iter().map(|part| part.to_string_lossy());
     let managed = parts().any(|part| part == "system.slice" || part == "user.slice");
@@ -319,45 +290,6 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         chosen: chosen.get(&id).copied(),
         id,
     }
-}
-
-/// The id of an app from the name of its group (systemd.io/DESKTOP_ENVIRONMENTS): `app[-LAUNCHER]-ID-RANDOM.scope` or
-/// `app[-LAUNCHER]-ID[@RANDOM].service`, where a hyphen in the id is written `\x2d`. Of others the name without its ending.
-fn id_of(name: &str) -> String {
-    let service = name.strip_suffix(".service");
-    let bare = service.or_else(|| name.strip_suffix(".scope")).unwrap_or(name);
-    let bare = bare.strip_prefix("openrc.").unwrap_or(bare);
-    let Some(app) = bare.strip_prefix("app-") else { return unescaped(bare) };
-    let parts: Vec<&str> = app.split('-').collect();
-    let id = match (service, parts.as_slice()) {
-        (Some(_), [.., last]) => last.split('@').next().unwrap_or(last),
-        (None, [.., id, _random]) => id,
-        (_, [only]) => only,
-        (_, []) => app,
-    };
-    unescaped(id)
-}
-
-/// Undoes `\xHH`.
-fn unescaped(name: &str) -> String {
-    let mut out = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.strip_prefix(b"x").and_then(|hex| hex.get(..2)).filter(|_| first == b'\\');
-        let byte =
-            digits.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                out.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //! Properties: a client that sends without reading, sends nonsense, connects again and again or holds its connection idle
 //! costs a bounded number of bytes and a bounded number of wake-ups a second, and others are still served.
 
-mod budget;
 mod client;
 mod connection;
 pub mod protocol;

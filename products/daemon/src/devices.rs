@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::device::Device;
 use brisk_core::knob::QueueSetting;
+use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{BlockDevice, BlockQueue, DeviceNumber, Identity, Mount, Sense};
 
 use crate::config::Devices;
@@ -24,7 +25,7 @@ const NOT_FLASH: [&str; 12] = ["zram", "ram", "loop", "dm-", "md", "nbd", "rbd",
 pub fn managed(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Vec<Device>> {
     let all = sense.block_devices()?;
     let names: BTreeSet<String> = match choice {
-        Devices::These(names) => names.iter().map(|name| name.replace('/', "!")).collect(),
+        Devices::These(names) => names.iter().map(|name| sysfs_name(name)).collect(),
         Devices::Auto => {
             let swaps: Vec<PathBuf> = sense.swaps()?.into_iter().map(|swap| swap.path).collect();
             let disk_of = |number| sense.block_device_of(number).ok().flatten().map(|located| located.disk.name);
@@ -73,7 +74,7 @@ fn name_of(path: &Path) -> Option<String> {
     // Names of volumes are links to the kernel's names.
     let node = path.starts_with("/dev").then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))?;
     let below = node.strip_prefix("/dev/block").or_else(|_| node.strip_prefix("/dev")).ok()?;
-    Some(below.to_str()?.replace('/', "!"))
+    Some(sysfs_name(below.to_str()?))
 }
 
 /// The disks under these devices.
@@ -123,7 +124,7 @@ fn describe(sense: &Sense, device: &BlockDevice) -> brisk_sense::Result<Option<D
     }
     let Identity { model, kind, .. } = sense.identity(device)?;
     Ok(Some(Device {
-        name: device.name.replace('!', "/"),
+        name: device_name(&device.name),
         model,
         kind,
         schedulers: queue.schedulers.available.clone(),

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
+use brisk_formats::group_name::is_of_app_manager;
 use brisk_sense::{
     BlockChange, BlockWatch, FrontWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense,
     SessionChange, SessionWatch, TableWatch,
@@ -134,7 +135,8 @@ impl Sources {
         };
         let groups = split(GroupWatch::new(sense), |outcome| have("no launches of apps are seen", outcome));
         // A desktop, a service manager or Android names groups for apps; else sessions stand for them.
-        let named = |group: &brisk_sense::Group| group.dir.iter().any(|part| is_of_a_manager(&part.to_string_lossy()));
+        let named =
+            |group: &brisk_sense::Group| group.dir.iter().any(|part| is_of_app_manager(&part.to_string_lossy()));
         let by_groups = groups.as_ref().is_some_and(|groups| groups.living().any(named));
         let sessions = if by_groups {
             None
@@ -293,12 +295,6 @@ impl Sources {
     }
 }
 
-/// Whether a group of this name was made by a manager that makes groups for apps too.
-fn is_of_a_manager(name: &str) -> bool {
-    ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin))
-        || matches!(name, "system.slice" | "user.slice")
-}
-
 /// Takes the value out of an outcome, and reports whether there was one.
 fn split<T>(outcome: brisk_sense::Result<Option<T>>, mut tell: impl FnMut(brisk_sense::Result<bool>)) -> Option<T> {
     match outcome {
@@ -346,17 +342,6 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn where_somebody_makes_groups_for_apps_sessions_are_not_listened_to() {
-        // At boot of a machine with systemd there is no login session yet.
-        for name in ["system.slice", "user.slice", "user@1000.service", "app-x-1.scope", "uid_10123"] {
-            assert!(is_of_a_manager(name), "{name}");
-        }
-        for name in ["openrc.cron", "phone", "writer", "session-1"] {
-            assert!(!is_of_a_manager(name), "{name}");
-        }
-    }
 
     #[test]
     fn a_single_event_is_read_at_once_and_a_burst_together() {

@@ -64,7 +64,7 @@ fn on_host(args: &Args, preset: &str) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error),
     };
     measured.model.device = name_of(preset);
-    measured.model.kind = brisk_sense::kind_of_preset(preset).to_owned();
+    measured.model.kind = brisk_lab::kind_of_preset(preset).to_owned();
     let header = &mut measured.header;
     header.started = started.to_string();
     header.duration_s = begun.elapsed().as_secs_f64();

@@ -14,11 +14,12 @@
 use std::time::Duration;
 
 use brisk_core::energy::AWAKE_MW;
+use brisk_core::snapshot::DiskTotals;
 use brisk_lab_client::Device;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
-use super::{About, Meter, MeterKind, Work};
+use super::{About, Meter, MeterKind, Work, guest_flash};
 use crate::error::Result;
 
 /// What is assumed.
@@ -102,7 +103,7 @@ impl Modelled {
             }
             Source::Guest(sense) => {
                 let gone = || MeterKind::Modelled.unusable(format!("the guest has no flash device {}", self.disk));
-                let counted = sense.guest_flash(&self.disk)?.ok_or_else(gone)?;
+                let counted = guest_flash::read(sense, &self.disk)?.ok_or_else(gone)?;
                 Ok(Totals { device_uj: counted.energy_nj as f64 / 1e3, busy_ms: counted.busy_ns as f64 / 1e6 })
             }
             Source::Counters(sense) => {
@@ -114,13 +115,13 @@ impl Modelled {
     }
 }
 
-fn counted(constants: &Constants, stats: &brisk_sense::DiskStats) -> Totals {
+fn counted(constants: &Constants, stats: &DiskTotals) -> Totals {
     let pages = |bytes: u64| bytes as f64 / 4096.0;
     let commands = (stats.read.requests + stats.write.requests) as f64;
     Totals {
         device_uj: commands * constants.command_uj
-            + pages(stats.read.bytes()) * constants.read_page_uj
-            + pages(stats.write.bytes()) * constants.write_page_uj,
+            + pages(stats.read.bytes) * constants.read_page_uj
+            + pages(stats.write.bytes) * constants.write_page_uj,
         busy_ms: stats.busy_ms as f64,
     }
 }
@@ -169,6 +170,7 @@ impl Meter for Modelled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_core::snapshot::IoTotals;
 
     #[test]
     fn the_formula_adds_device_busy_and_processor() {
@@ -182,19 +184,8 @@ mod tests {
     #[test]
     fn counters_are_weighed_by_kind_and_size() {
         let constants = Constants::default();
-        let io =
-            |requests, sectors| brisk_sense::IoCounters { requests, sectors, ..brisk_sense::IoCounters::default() };
-        let stats = brisk_sense::DiskStats {
-            device: brisk_sense::DeviceNumber { major: 8, minor: 0 },
-            name: "sda".to_owned(),
-            read: io(2, 16),
-            write: io(1, 8),
-            in_flight_requests: 0,
-            busy_ms: 0,
-            queue_ms: 0,
-            discard: None,
-            flush: None,
-        };
+        let io = |requests, bytes| IoTotals { requests, bytes, time_ms: 0 };
+        let stats = DiskTotals { read: io(2, 8192), write: io(1, 4096), ..DiskTotals::default() };
         let totals = counted(&constants, &stats);
         assert!((totals.device_uj - (3.0 + 2.0 * 22.8 + 33.8)).abs() < 1e-9, "{totals:?}");
     }

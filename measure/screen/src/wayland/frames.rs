@@ -6,6 +6,7 @@
 
 use std::os::fd::AsFd as _;
 
+use brisk_core::token_bucket::TokenBucket;
 use wayland_client::protocol::wl_buffer::WlBuffer;
 use wayland_client::protocol::wl_output::WlOutput;
 use wayland_client::protocol::wl_shm::{Format, WlShm};
@@ -16,11 +17,14 @@ use wayland_protocols_wlr::screencopy::v1::client::{
 use super::link::{ANSWER_NS, Link};
 use super::state::{Frame, Layout, Progress};
 use crate::clock::monotonic_ns;
-use crate::pace::Pace;
 use crate::screen::{Change, Error, Kind, Picture, Rect, Result};
 use crate::shared_memory::SharedMemory;
 
 const BYTES_PER_PIXEL: usize = 4;
+/// Time between frames in the long run.
+const INTERVAL_NS: u64 = 40_000_000;
+/// Frames that may follow each other at once after a quiet time, so that single changes are dated exactly.
+const BURST_FRAMES: u64 = 16;
 
 /// Memory that the compositor copies a frame into.
 #[derive(Debug)]
@@ -55,7 +59,8 @@ pub(super) struct Frames {
     /// The last frame, and the one that comes.
     last: Option<Buffer>,
     next: Option<Buffer>,
-    pace: Pace,
+    /// Each frame costs the compositor a copy of the screen, about a millisecond, so frames are rationed.
+    pace: TokenBucket,
 }
 
 impl Frames {
@@ -68,7 +73,7 @@ impl Frames {
             request: None,
             last: None,
             next: None,
-            pace: Pace::new(),
+            pace: TokenBucket::new(BURST_FRAMES, INTERVAL_NS),
         };
         if wayland_client::Proxy::version(&frames.manager) < 2 {
             return Err(Error::Lacks {
@@ -96,13 +101,13 @@ impl Frames {
 
     /// When [`Frames::advance`] has something to do though no event came; `None` while a request is under way.
     pub(super) fn due_ns(&self) -> Option<u64> {
-        self.request.is_none().then(|| self.pace.next_ns())
+        self.request.is_none().then(|| self.pace.ready_ns())
     }
 
     /// Does the next step of the request, as far as events allow.
     pub(super) fn advance(&mut self, link: &mut Link) -> Result<()> {
         match (&mut self.request, link.state.frame.progress) {
-            (None, _) if monotonic_ns() < self.pace.next_ns() => {}
+            (None, _) if monotonic_ns() < self.pace.ready_ns() => {}
             (request @ None, _) => {
                 let serial = link.state.frame.serial.wrapping_add(1);
                 link.state.frame = Frame { serial, ..Frame::default() };
@@ -123,7 +128,7 @@ impl Frames {
             }
             (Some(_), Progress::Ready { at_ns }) => {
                 self.finish();
-                self.pace.took(monotonic_ns());
+                self.pace.spend(monotonic_ns());
                 std::mem::swap(&mut self.last, &mut self.next);
                 if let Some(last) = &mut self.last {
                     last.upside_down = link.state.frame.upside_down;
@@ -138,7 +143,7 @@ impl Frames {
             }
             (Some(_), Progress::Failed) => {
                 self.finish();
-                self.pace.took(monotonic_ns());
+                self.pace.spend(monotonic_ns());
                 if self.last.is_none() {
                     return Err(refused("the compositor failed to copy it; the output may be switched off"));
                 }

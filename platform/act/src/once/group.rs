@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
+use brisk_formats::{Mount, parse_mounts};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -46,7 +47,8 @@ impl<'a> Group<'a> {
         if groups::session(name).is_some() {
             return Ok(Self { paths, name, unified, freezer: Vec::new(), memory: Vec::new() });
         }
-        let mounts = fs::read_to_string(paths.proc.join("self/mounts")).unwrap_or_default();
+        let mounts = fs::read(paths.proc.join("self/mountinfo")).unwrap_or_default();
+        let mounts = parse_mounts(&mounts).unwrap_or_default();
         let of =
             |controller| controller_mount(&mounts, controller).map_or_else(Vec::new, |root| groups::find(&root, name));
         Ok(Self { paths, name, unified, freezer: of("freezer"), memory: of("memory") })
@@ -139,14 +141,10 @@ pub(super) fn has_ended(pidfd: &OwnedFd) -> bool {
     poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
-/// Where a controller of version 1 is mounted, by the text of /proc/self/mounts (proc_pid_mounts(5)).
-fn controller_mount(text: &str, controller: &str) -> Option<PathBuf> {
-    text.lines().find_map(|line| {
-        let mut words = line.split(' ');
-        let (_, dir, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
-        let is_it = kind == "cgroup" && options.split(',').any(|option| option == controller);
-        is_it.then(|| PathBuf::from(groups::unescaped(dir)))
-    })
+/// Where a controller of version 1 is mounted.
+fn controller_mount(mounts: &[Mount], controller: &str) -> Option<PathBuf> {
+    let has_it = |mount: &&Mount| mount.super_options.iter().any(|option| option == controller);
+    mounts.iter().filter(|mount| mount.fs_type == "cgroup").find(has_it).map(|mount| mount.mount_point.clone())
 }
 
 /// Whether the text of /proc/PID/cgroup (`ID:controllers:path`, cgroups(7)) has a group of this name, or one below it.
@@ -162,10 +160,11 @@ mod tests {
 
     #[test]
     fn a_controller_is_found_among_its_mount_options() {
-        let text =
-            "cgroup /sys/fs/cgroup/a\\040b cgroup rw,relatime,cpu,freezer 0 0\ncgroup2 /two cgroup2 rw,memory 0 0\n";
-        assert_eq!(controller_mount(text, "freezer"), Some(PathBuf::from("/sys/fs/cgroup/a b")));
-        assert_eq!(controller_mount(text, "memory"), None);
+        let text = b"30 1 0:27 / /sys/fs/cgroup/a\\040b rw - cgroup cgroup rw,cpu,freezer\n\
+                     31 1 0:28 / /two rw - cgroup2 cgroup2 rw,memory\n";
+        let mounts = parse_mounts(text).expect("mounts");
+        assert_eq!(controller_mount(&mounts, "freezer"), Some(PathBuf::from("/sys/fs/cgroup/a b")));
+        assert_eq!(controller_mount(&mounts, "memory"), None);
     }
 
     #[test]
@@ -188,8 +187,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parsers_panic(text in ".*", name in ".*") {
-            let _ = (controller_mount(&text, &name), is_below(&text, &name));
+        fn no_text_makes_the_parser_panic(text in ".*", name in ".*") {
+            let _ = is_below(&text, &name);
         }
     }
 }

@@ -27,14 +27,14 @@ impl Machine {
         let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
         let machine = Self { paths, dir };
         let mount = |kind: &str, name: &str, options: &str| {
-            format!("{kind} {} {kind} rw,{options} 0 0\n", machine.path(name).display())
+            format!("30 1 0:27 / {} rw - {kind} {kind} rw,{options}\n", machine.path(name).display())
         };
         let mounts = [
             mount("cgroup2", "two", "relatime"),
             mount("cgroup", "freezer", "freezer"),
             mount("cgroup", "memory", "memory"),
         ];
-        machine.put("proc/self/mounts", &mounts.concat());
+        machine.put("proc/self/mountinfo", &mounts.concat());
         for (file, text) in [
             ("cgroup.procs", "41\n42\n"),
             ("cgroup.freeze", "0\n"),

@@ -8,12 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::inotify::WatchFlags;
 
-use super::Inotify;
+use super::inotify::Inotify;
 use crate::error::{Error, Result};
-use crate::{Sense, parse_cgroup_processes};
-
-/// Where Android mounts the cpusets of the first version, by the name of the file that both versions have.
-const FRONT: &str = "/dev/cpuset/top-app/cgroup.procs";
+use crate::machine::Sense;
+use crate::readers::FRONT;
 
 /// Tells when another app is in front.
 #[derive(Debug)]
@@ -46,15 +44,5 @@ impl FrontWatch {
 impl AsFd for FrontWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inotify.as_fd()
-    }
-}
-
-impl Sense {
-    /// Processes of the app in front; `None` where nothing says who is in front.
-    ///
-    /// # Errors
-    /// When the list is not readable or not understood.
-    pub fn front_processes(&self) -> Result<Option<Vec<u32>>> {
-        self.parse_optional(FRONT, parse_cgroup_processes)
     }
 }

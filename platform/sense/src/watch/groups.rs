@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use brisk_formats::group_name::{is_app, is_service_manager, last_name};
+use brisk_formats::parse_populated;
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
-use super::{Inotify, Notice};
-use crate::Sense;
-use crate::error::{Error, ParseError, Result};
-use crate::fields::lines;
-use crate::sampler::is_app;
+use super::inotify::{Inotify, Notice};
+use crate::error::{Error, Result};
+use crate::machine::Sense;
 
 /// Directories that are watched at most: on a machine with more groups than that, apps are not told apart by them.
 const DIRS_MAX: usize = 4096;
@@ -60,16 +60,6 @@ pub struct GroupWatch {
 struct Node {
     populated: bool,
     watches: [Option<i32>; 2],
-}
-
-/// Reads whether a process is in a group from the text of cgroup.events.
-fn parse_populated(bytes: &[u8]) -> std::result::Result<bool, ParseError> {
-    for mut words in lines(bytes) {
-        if words.next_word() == Some(b"populated") {
-            return Ok(words.number::<u8>("populated")? != 0);
-        }
-    }
-    Err(ParseError::MissingLine("populated"))
 }
 
 impl GroupWatch {
@@ -210,16 +200,10 @@ impl AsFd for GroupWatch {
 /// Which of these directories, given in their order, are groups of apps.
 fn apps<'a>(root: &Path, dirs: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a PathBuf> {
     let mut found: Vec<&PathBuf> = Vec::new();
-    let name = |dir: &Path| dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    for dir in dirs.filter(|dir| *dir != root) {
-        let name_of_this = name(dir);
-        if name_of_this == "init.scope" || name_of_this.starts_with("user@") {
-            // Service managers.
-            continue;
-        }
+    for dir in dirs.filter(|dir| *dir != root && !is_service_manager(&last_name(dir))) {
         match found.last() {
             // Below an app's group everything is of that app.
-            Some(last) if dir.starts_with(last) && is_app(&name(last)) => {}
+            Some(last) if dir.starts_with(last) && is_app(&last_name(last)) => {}
             // What has a group below it is none itself.
             Some(last) if dir.starts_with(last) => {
                 found.pop();
@@ -232,13 +216,12 @@ fn apps<'a>(root: &Path, dirs: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Pat
 }
 
 fn named(root: &Path, dirs: &[&PathBuf]) -> BTreeMap<PathBuf, Group> {
-    let last = |dir: &Path| dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut count: HashMap<String, usize> = HashMap::new();
     for dir in dirs {
-        *count.entry(last(dir)).or_default() += 1;
+        *count.entry(last_name(dir)).or_default() += 1;
     }
     let name = |dir: &Path| {
-        let name = last(dir);
+        let name = last_name(dir);
         let twice = count.get(&name).is_some_and(|&count| count > 1);
         if twice { dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().into_owned() } else { name }
     };
@@ -288,19 +271,7 @@ mod tests {
         assert_eq!(names, ["u1/app-x.scope", "u2/app-x.scope", "y"]);
     }
 
-    #[test]
-    fn whether_a_process_is_in_a_group_is_one_of_its_events() {
-        assert_eq!(parse_populated(b"populated 1\nfrozen 0\n"), Ok(true));
-        assert_eq!(parse_populated(b"frozen 0\npopulated 0\n"), Ok(false));
-        assert_eq!(parse_populated(b""), Err(ParseError::MissingLine("populated")));
-    }
-
     proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = parse_populated(&bytes);
-        }
-
         #[test]
         fn no_group_of_an_app_lies_in_another(dirs in prop::collection::btree_set("/c(/(a|b|app-x\\.scope)){0,4}", 0..12)) {
             let dirs: Vec<PathBuf> = dirs.iter().map(PathBuf::from).collect();

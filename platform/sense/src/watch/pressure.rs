@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use crate::Sense;
-use crate::error::{Error, Result};
-use crate::psi::Resource;
+use brisk_formats::Resource;
+
+use crate::error::{Absent as _, Error, Result};
+use crate::machine::Sense;
 
 /// Without the right to resources (CAP_SYS_RESOURCE) windows are multiples of this.
 const WINDOW: Duration = Duration::from_secs(2);
@@ -32,11 +33,8 @@ impl PressureWatch {
             let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
             file.write_all(order.as_bytes()).map(|()| file)
         };
-        match set().map_err(|source| Error::reading(path.clone(), source)) {
-            Ok(file) => Ok(Some(Self { resource, file })),
-            Err(error) if error.is_absent() || matches!(error, Error::Denied { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let file = set().map_err(|source| Error::reading(path.clone(), source)).or_hidden()?;
+        Ok(file.map(|file| Self { resource, file }))
     }
 
     /// What it is about.

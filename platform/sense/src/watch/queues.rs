@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use brisk_formats::sysfs_name;
 use rustix::fs::inotify::WatchFlags;
 
-use super::Inotify;
-use crate::Sense;
+use super::inotify::Inotify;
 use crate::block::checked_name;
 use crate::error::{Error, Result};
+use crate::machine::Sense;
 
 /// Watches the queues of some devices.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl QueueWatch {
         let before = std::mem::take(&mut self.watches);
         for device in devices {
             let mut watches = Vec::new();
-            let name = device.replace('/', "!");
+            let name = sysfs_name(device);
             for dir in ["queue", "queue/iosched"] {
                 let path = sense.path(format!("/sys/block/{}/{dir}", checked_name(&name)?));
                 let added = self.inotify.add(&path, WatchFlags::MODIFY | WatchFlags::ONLYDIR);

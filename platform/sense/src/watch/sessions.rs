@@ -9,34 +9,28 @@
 //! asked to send only the last three kinds; before, the others are passed over unread.
 //!
 //! Properties, each with a test: `the_first_program_of_a_new_session_begins_it`; `programs_of_old_sessions_are_nobody_s_launch`;
-//! `a_crowd_of_sessions_is_let_through_at_a_bounded_rate`; no bytes make the parser panic.
+//! `a_crowd_of_sessions_is_let_through_at_a_bounded_rate`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use brisk_core::token_bucket::TokenBucket;
+use brisk_formats::KernelVersion;
+use brisk_formats::proc_connector::{
+    CN_PROC, EVENT_AT, EXEC, EXIT, MESSAGE_BYTES, ProcessMessage, SID, listen_request, parse_process_message,
+};
 use rustix::io::Errno;
 use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, send, socket_with};
 
 use super::passed;
-use crate::Sense;
 use crate::error::{Error, Result};
-use crate::kernel::KernelVersion;
+use crate::machine::Sense;
 
-/// Group and value of the process connector (CN_IDX_PROC, CN_VAL_PROC).
-const CN_PROC: u32 = 1;
-/// Ask for messages (PROC_CN_MCAST_LISTEN).
-const LISTEN: u32 = 1;
-/// Kinds of message (linux/cn_proc.h).
-const EXEC: u32 = 0x2;
-const SID: u32 = 0x80;
-const EXIT: u32 = 0x8000_0000;
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// The first kernel that sends only the kinds that were asked for.
 const FILTERS: KernelVersion = KernelVersion { major: 6, minor: 6 };
-/// Where the parts of a message begin: after the head of netlink, and after that of the connector.
-const CONNECTOR_AT: usize = 16;
-const EVENT_AT: usize = CONNECTOR_AT + 20;
-const MESSAGE_BYTES: usize = 256;
 /// Messages that are read at once; more are left for the next time.
 const MESSAGES_MAX: usize = 4096;
 
@@ -48,7 +42,7 @@ const PENDING_MAX: usize = 64;
 const BURST: u64 = 8;
 const PER_S: u64 = 4;
 /// How often it is looked at most whether a session whose leader has ended has other processes.
-const LOOK_NS: u64 = 1_000_000_000;
+const LOOK_NS: u64 = SECOND_NS;
 /// Users from here on are people, or apps on Android; below are services.
 const PERSON_UID_MIN: u32 = 1000;
 
@@ -74,17 +68,6 @@ pub enum SessionChange {
     Unknown,
 }
 
-/// A message of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Message {
-    /// A process made a session.
-    Sid(u32),
-    /// A process runs another program.
-    Exec(u32),
-    /// A process ended.
-    Exit(u32),
-}
-
 /// Listens to the kernel's messages of processes. Needs CAP_NET_ADMIN.
 #[derive(Debug)]
 pub struct SessionWatch {
@@ -98,13 +81,17 @@ pub struct SessionWatch {
 }
 
 /// Finds the first program of each new session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Births {
     /// Sessions without a program, with the time of their making, oldest first.
     pending: VecDeque<(u32, u64)>,
-    /// What may still be let through, in parts of [`PER_S`] a nanosecond.
-    credit: Option<u64>,
-    credited_ns: u64,
+    let_through: TokenBucket,
+}
+
+impl Default for Births {
+    fn default() -> Self {
+        Self { pending: VecDeque::new(), let_through: TokenBucket::new(BURST, SECOND_NS / PER_S) }
+    }
 }
 
 impl Births {
@@ -124,55 +111,8 @@ impl Births {
         let is_pending = |session: u32| self.pending.iter().any(|(pending, _)| *pending == session);
         let session = if is_pending(pid) { pid } else { session_of(pid).filter(|session| is_pending(*session))? };
         self.pending.retain(|(pending, _)| *pending != session);
-        self.is_let_through(now_ns).then_some(session)
+        self.let_through.take(now_ns).then_some(session)
     }
-
-    /// A bucket that holds [`BURST`] and is filled with [`PER_S`].
-    fn is_let_through(&mut self, now_ns: u64) -> bool {
-        const ONE: u64 = 1_000_000_000;
-        let filled = now_ns.saturating_sub(self.credited_ns).saturating_mul(PER_S);
-        let credit = self.credit.map_or(BURST * ONE, |credit| credit.saturating_add(filled).min(BURST * ONE));
-        self.credited_ns = now_ns;
-        let passes = credit >= ONE;
-        self.credit = Some(if passes { credit - ONE } else { credit });
-        passes
-    }
-}
-
-/// Reads one message; `None` for kinds that mean nothing here, and for threads that end.
-fn parse_message(bytes: &[u8]) -> Option<Message> {
-    let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    if (number(CONNECTOR_AT)?, number(CONNECTOR_AT + 4)?) != (CN_PROC, CN_PROC) {
-        return None;
-    }
-    // Kind, processor, time of eight bytes; then thread and process.
-    let (thread, process) = (number(EVENT_AT + 16)?, number(EVENT_AT + 20)?);
-    match number(EVENT_AT)? {
-        SID => Some(Message::Sid(process)),
-        EXEC => Some(Message::Exec(process)),
-        EXIT if thread == process => Some(Message::Exit(process)),
-        _ => None,
-    }
-}
-
-/// What asks the kernel for messages, of these kinds alone where it can do that.
-fn question(filters: bool, own_pid: u32) -> Vec<u8> {
-    let mut data = LISTEN.to_ne_bytes().to_vec();
-    if filters {
-        data.extend((SID | EXEC | EXIT).to_ne_bytes());
-    }
-    let data_bytes = data.len() as u16;
-    let all_bytes = (EVENT_AT + data.len()) as u32;
-    const NLMSG_DONE: u16 = 3;
-    let mut bytes = Vec::with_capacity(MESSAGE_BYTES);
-    bytes.extend(all_bytes.to_ne_bytes());
-    bytes.extend(NLMSG_DONE.to_ne_bytes());
-    bytes.extend(0u16.to_ne_bytes());
-    bytes.extend([0, own_pid, CN_PROC, CN_PROC, 0, 0].into_iter().flat_map(u32::to_ne_bytes));
-    bytes.extend(data_bytes.to_ne_bytes());
-    bytes.extend(0u16.to_ne_bytes());
-    bytes.extend(data);
-    bytes
 }
 
 fn failed(errno: Errno) -> Error {
@@ -191,7 +131,7 @@ impl SessionWatch {
         let _ = passed::attach(&socket, &passed::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
         bind(&socket, &SocketAddrNetlink::new(0, CN_PROC)).map_err(failed)?;
         let filters = KernelVersion::of(&sense.kernel_release()?).is_some_and(|version| version >= FILTERS);
-        send(&socket, &question(filters, std::process::id()), SendFlags::empty()).map_err(failed)?;
+        send(&socket, &listen_request(filters, std::process::id()), SendFlags::empty()).map_err(failed)?;
         let births = Births::default();
         let (living, orphans) = (BTreeSet::new(), BTreeSet::new());
         let mut watch = Self { sense: sense.clone(), socket, births, living, orphans, looked_ns: None };
@@ -230,7 +170,7 @@ impl SessionWatch {
                 Ok((length, _, from)) => {
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
                     let of_kernel = from.is_some_and(|from| from.pid() == 0);
-                    if of_kernel { parse_message(&buffer[..length.min(MESSAGE_BYTES)]) } else { None }
+                    if of_kernel { parse_process_message(&buffer[..length.min(MESSAGE_BYTES)]) } else { None }
                 }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => None,
@@ -243,8 +183,8 @@ impl SessionWatch {
             };
             match message {
                 None => {}
-                Some(Message::Sid(session)) => self.births.made(session, now_ns),
-                Some(Message::Exec(pid)) => {
+                Some(ProcessMessage::Sid(session)) => self.births.made(session, now_ns),
+                Some(ProcessMessage::Exec(pid)) => {
                     let session_of = |pid| session_of(&self.sense, pid);
                     if let Some(session) = self.births.ran(pid, now_ns, session_of)
                         && let Some(found) = self.described(session, pid)
@@ -253,8 +193,8 @@ impl SessionWatch {
                         changes.push(SessionChange::Began(found));
                     }
                 }
-                Some(Message::Exit(pid)) if self.living.contains(&pid) => drop(self.orphans.insert(pid)),
-                Some(Message::Exit(_)) => {}
+                Some(ProcessMessage::Exit(pid)) if self.living.contains(&pid) => drop(self.orphans.insert(pid)),
+                Some(ProcessMessage::Exit(_)) => {}
             }
         }
         changes.extend(self.gone(now_ns).into_iter().map(SessionChange::Gone));
@@ -306,35 +246,6 @@ impl AsFd for SessionWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    const SECOND_NS: u64 = 1_000_000_000;
-
-    fn message(kind: u32, thread: u32, process: u32) -> Vec<u8> {
-        let head = [76, 3, 0, 0, CN_PROC, CN_PROC, 7, 0, 40];
-        let event = [kind, 0, 1, 2, thread, process];
-        head.into_iter().chain(event).flat_map(u32::to_ne_bytes).collect()
-    }
-
-    #[test]
-    fn messages_are_told_apart() {
-        assert_eq!(parse_message(&message(SID, 7, 7)), Some(Message::Sid(7)));
-        assert_eq!(parse_message(&message(EXEC, 8, 7)), Some(Message::Exec(7)));
-        assert_eq!(parse_message(&message(EXIT, 7, 7)), Some(Message::Exit(7)));
-        // A thread that ends, and a fork.
-        assert_eq!(parse_message(&message(EXIT, 8, 7)), None);
-        assert_eq!(parse_message(&message(1, 7, 7)), None);
-        assert_eq!(parse_message(&message(SID, 7, 7)[..40]), None);
-    }
-
-    #[test]
-    fn the_question_is_as_long_as_it_says() {
-        for (filters, length) in [(false, 40), (true, 44)] {
-            let question = question(filters, 1);
-            assert_eq!((question.len(), question[0]), (length, length as u8));
-            assert_eq!(usize::from(question[32]), length - EVENT_AT);
-        }
-    }
 
     #[test]
     fn the_first_program_of_a_new_session_begins_it() {
@@ -374,12 +285,5 @@ mod tests {
         assert_eq!(births.ran(1, 20 * SECOND_NS, |_| None), Some(1));
         (0..1000).for_each(|pid| births.made(pid, 30 * SECOND_NS));
         assert_eq!(births.pending.len(), PENDING_MAX);
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            let _ = parse_message(&bytes);
-        }
     }
 }

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::Sense;
-use crate::error::{Error, Result};
+use crate::error::{Absent as _, Error, Result};
+use crate::machine::Sense;
 
 /// One of these tables.
 #[derive(Debug)]
@@ -27,19 +27,12 @@ impl TableWatch {
     /// # Errors
     /// When the table is not readable.
     pub fn swaps(sense: &Sense) -> Result<Option<Self>> {
-        match Self::open(sense, "/proc/swaps") {
-            Ok(watch) => Ok(Some(watch)),
-            Err(error) if error.is_absent() => Ok(None),
-            Err(error) => Err(error),
-        }
+        Self::open(sense, "/proc/swaps").or_absent()
     }
 
     fn open(sense: &Sense, path: &str) -> Result<Self> {
         let path = sense.path(path);
-        match File::open(&path) {
-            Ok(file) => Ok(Self { file }),
-            Err(source) => Err(Error::reading(path, source)),
-        }
+        File::open(&path).map(|file| Self { file }).map_err(|source| Error::reading(path, source))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, Capability, Cgroups, Limits, MemInfo, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense, Swap,
-    Zram,
+    BlockQueue, Capability, Cgroups, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense, Swap, Zram,
 };
 
 use super::probe::{self, Answer};
@@ -30,7 +30,7 @@ pub(crate) struct Facts {
     pub(crate) status: Known<ProcessStatus>,
     pub(crate) limits: Known<Limits>,
     pub(crate) cpus: Known<u32>,
-    pub(crate) memory: Known<MemInfo>,
+    pub(crate) memory: Known<MemoryLevels>,
     /// Names in /proc/diskstats.
     pub(crate) counted_devices: Known<Vec<String>>,
     /// Disks that queue requests, without loop devices.

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use brisk_core::units::format_bytes;
+use brisk_formats::device_name;
 use brisk_record::{End, Session, Writer};
-use brisk_sense::{DeviceNumber, SampleChoice, Sampler, Sense};
+use brisk_sense::{DeviceNumber, Located, SampleChoice, Sampler, Sense};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::pace::{Pace, Wake};
@@ -168,7 +169,10 @@ fn devices(sense: &Sense, watch: &Watch) -> anyhow::Result<Vec<String>> {
     for asked in &watch.devices {
         let number = std::fs::metadata(asked).ok().filter(|metadata| metadata.file_type().is_block_device());
         let number = number.map(|metadata| DeviceNumber::from_dev(std::os::unix::fs::MetadataExt::rdev(&metadata)));
-        let found = known.iter().find(|disk| Some(disk.device) == number || Path::new(&disk.name) == asked);
+        let located = number.map(|number| sense.block_device_of(number)).transpose()?.flatten();
+        let name = located.map(|Located { disk, partition }| partition.map_or(disk.name, |partition| partition.name));
+        let name = name.map_or_else(|| asked.clone(), |name| device_name(&name).into());
+        let found = known.iter().find(|disk| Path::new(&disk.name) == name);
         let Some(found) = found else {
             let all: Vec<&str> = known.iter().map(|disk| disk.name.as_str()).collect();
             bail!("'{}' is not a block device of this machine: there are {}", asked.display(), list(&all));
@@ -197,7 +201,7 @@ fn groups(sense: &Sense, watch: &Watch) -> anyhow::Result<Vec<std::path::PathBuf
     for asked in &watch.cgroups {
         let dir =
             std::fs::canonicalize(asked).with_context(|| format!("there is no control group {}", asked.display()))?;
-        if sense.cgroup_stat(&dir)?.cpu.is_none() {
+        if sense.cgroup_cpu(&dir)?.is_none() {
             let mounted = sense.cgroups()?.v2.map(|v2| v2.mount_point.display().to_string());
             let place = mounted.unwrap_or_else(|| "none is mounted".to_owned());
             bail!("{} is not a control group of the second version (those are below: {place})", asked.display());

@@ -1,12 +1,13 @@
 //! A session in a few numbers: least, median and most of every value, and the sums of what moved.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brisk_core::snapshot::{Interval, IoRates, Snapshot};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::metrics::{self, Part};
+use super::metrics::{self, Key};
 
 /// Values are kept in hundredths, with two digits of precision.
 const SCALE: f64 = 100.0;
@@ -17,7 +18,7 @@ pub(super) struct Collector {
     previous: Option<Snapshot>,
     elapsed_ns: u64,
     samples: u64,
-    spreads: BTreeMap<(Part, &'static str), Tally>,
+    spreads: BTreeMap<Key, Tally>,
     disks: BTreeMap<String, DiskSums>,
     nets: BTreeMap<String, NetSums>,
     apps: BTreeMap<String, AppSums>,
@@ -40,7 +41,7 @@ pub(super) struct Spread {
     #[serde(rename = "of")]
     pub(super) part: String,
     /// What, in which unit.
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     /// Number of intervals that have it.
     pub(super) count: u64,
     pub(super) min: f64,
@@ -103,7 +104,7 @@ pub(super) struct Summary {
 impl Summary {
     /// The spread of one value of the machine or of a part of it.
     pub(super) fn spread(&self, kind: &str, part: &str, name: &str) -> Option<&Spread> {
-        self.spreads.iter().find(|one| (one.kind, one.part.as_str(), one.name) == (kind, part, name))
+        self.spreads.iter().find(|one| (one.kind, one.part.as_str(), &*one.name) == (kind, part, name))
     }
 }
 
@@ -134,9 +135,9 @@ impl Collector {
         let interval = now.since(&previous?)?;
         self.elapsed_ns = self.elapsed_ns.saturating_add(interval.elapsed_ns);
         for metric in metrics::of(now, &interval) {
-            match self.spreads.get_mut(&(metric.part.clone(), metric.name)) {
+            match self.spreads.get_mut(&metric.key) {
                 Some(tally) => tally.add(metric.value),
-                None => drop(self.spreads.insert((metric.part, metric.name), Tally::of(metric.value))),
+                None => drop(self.spreads.insert(metric.key, Tally::of(metric.value))),
             }
         }
         let elapsed_s = interval.elapsed_ns as f64 / 1e9;
@@ -181,10 +182,10 @@ impl Collector {
 
     /// All that was collected.
     pub(super) fn summary(&self) -> Summary {
-        let spread = |((part, name), tally): (&(Part, &'static str), &Tally)| Spread {
+        let spread = |((part, name), tally): (&Key, &Tally)| Spread {
             kind: part.kind,
             part: part.name.clone(),
-            name,
+            name: name.clone(),
             count: tally.values.len(),
             min: tally.min,
             median: (tally.values.value_at_quantile(0.5) as f64 / SCALE).clamp(tally.min, tally.max),

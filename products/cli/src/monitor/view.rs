@@ -123,7 +123,7 @@ pub(super) fn block(now: &Snapshot, interval: &Interval, own: &OwnCost, width: u
     let _ = writeln!(
         text,
         "swap       {} of {} used, in {}, out {} pages/s, major faults {}/s",
-        bytes(memory.swap_total_bytes.saturating_sub(memory.swap_free_bytes)),
+        bytes(memory.swap_used_bytes()),
         bytes(memory.swap_total_bytes),
         three_digits(paging.swap_in_pages_per_s),
         three_digits(paging.swap_out_pages_per_s),

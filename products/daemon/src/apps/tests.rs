@@ -1,5 +1,4 @@
 use super::*;
-use proptest::prelude::*;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -192,28 +191,4 @@ fn who_gives_way_is_a_batch_once_that_is_seen() {
     assert_eq!(class(&apps), Tolerance::System);
     apps.refresh(REFRESH_NS, |_| Some(19), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::Batch);
-}
-
-#[test]
-fn ids_are_read_as_desktops_write_them() {
-    for (name, id) in [
-        ("app-gnome-org.gnome.Evince-4711.scope", "org.gnome.Evince"),
-        ("app-org.gnome.Evince-4711.scope", "org.gnome.Evince"),
-        ("app-KDE-org.kde.okular@12ab.service", "org.kde.okular"),
-        (r"app-gnome-gnome\x2dsession\x2dmanager@gnome.service", "gnome-session-manager"),
-        ("cron.service", "cron"),
-        ("openrc.cron", "cron"),
-        ("writer", "writer"),
-        ("app-.scope", ""),
-        (r"app-a\x2-1.scope", r"a\x2"),
-    ] {
-        assert_eq!(id_of(name), id, "{name}");
-    }
-}
-
-proptest! {
-    #[test]
-    fn no_name_makes_the_reader_panic(name in "(app-)?.{0,30}(\\.scope|\\.service)?") {
-        let _ = id_of(&name);
-    }
 }

@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use brisk_core::token_bucket::TokenBucket;
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Gid;
 
-use super::budget::Budget;
 use super::connection::{Connection, Gone, Peer};
 use super::protocol::Reply;
 use super::service::{Ask, understand};
@@ -32,7 +32,7 @@ pub struct Server {
     path: PathBuf,
     listener: UnixListener,
     connections: Vec<Option<Connection>>,
-    budget: Budget,
+    budget: TokenBucket,
     own_uid: u32,
     /// Connection that is served first; it rotates for fairness.
     first: usize,
@@ -83,7 +83,7 @@ impl Server {
                 path: path.to_owned(),
                 listener,
                 connections: (0..CLIENTS_MAX).map(|_| None).collect(),
-                budget: Budget::new(BURST, PER_S),
+                budget: TokenBucket::new(BURST, 1_000_000_000 / PER_S),
                 own_uid: rustix::process::geteuid().as_raw(),
                 first: 0,
                 polls_listener: false,

@@ -84,7 +84,7 @@ impl Daemon {
     /// Restores the settings of a device that has just gone out of use, before its name is used again.
     fn vacate(&mut self, change: &BlockChange) {
         let (BlockChange::Changed(name) | BlockChange::Gone(name)) = change else { return };
-        let device = name.replace('!', "/");
+        let device = brisk_formats::device_name(name);
         match self.actuator.vacate(&device) {
             Ok(false) => {}
             Ok(true) => self.publish("setting", &format!("{device} is out of use: its settings are as before brisk")),

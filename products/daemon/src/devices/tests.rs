@@ -91,7 +91,8 @@ fn machine_with_a_lab(mounts: &str) -> tempfile::TempDir {
         .for_each(|(name, value)| write(&format!("sys/block/loop3/{name}"), &format!("{value}\n")));
     std::fs::create_dir_all(root.path().join("sys/dev/block")).expect("a directory");
     std::os::unix::fs::symlink("../../block/loop3", root.path().join("sys/dev/block/7:3")).expect("a link");
-    write("run/brisk/lab/1/state.json", r#"{"preset": "galaxy-s5-emmc"}"#);
+    let identity = r#"{"identity": {"model": "galaxy-s5-emmc", "kind": "emmc", "is_lab": true}}"#;
+    write("run/brisk/lab/1/state.json", identity);
     write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n");
     write("proc/self/mountinfo", &format!("1 0 0:1 / / rw - tmpfs tmpfs rw\n{mounts}"));
     root

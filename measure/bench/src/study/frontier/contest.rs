@@ -177,7 +177,7 @@ fn until(moment: Instant) {
 
 fn written_bytes(sense: &Sense, disk: &str) -> Result<u64> {
     let stats = sense.disk_stats_of(disk)?;
-    stats.map(|stats| stats.write.bytes()).ok_or_else(|| Error::Missing(format!("/dev/{disk}").into()))
+    stats.map(|stats| stats.write.bytes).ok_or_else(|| Error::Missing(format!("/dev/{disk}").into()))
 }
 
 /// The work file by way of the page cache.

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
+use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, CgroupV1, CgroupV2, Cgroups, Limit, Limits, MemInfo, PowerSupply, PowercapZone, ProcessStatus,
-    Schedulers, Swap, Zram,
+    BlockQueue, CgroupV1, CgroupV2, Cgroups, Limit, Limits, PowerSupply, PowercapZone, ProcessStatus, Schedulers, Swap,
+    Zram,
 };
 
 use super::*;
@@ -64,7 +65,7 @@ fn perfect() -> Facts {
             open_files: Limit::At(1024),
         }),
         cpus: Ok(8),
-        memory: Ok(MemInfo { total_bytes: 8 * GIB, available_bytes: Some(6 * GIB), ..MemInfo::default() }),
+        memory: Ok(MemoryLevels { total_bytes: 8 * GIB, available_bytes: Some(6 * GIB), ..MemoryLevels::default() }),
         counted_devices: Ok(vec!["nvme0n1".to_owned()]),
         queues: Ok(vec![queue("nvme0n1", &["none", "mq-deadline", "kyber", "bfq"])]),
         home: Ok(Home { path: PathBuf::from("/home/a"), fs_type: "ext4".to_owned(), disk: Some("nvme0n1".to_owned()) }),

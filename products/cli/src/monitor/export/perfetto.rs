@@ -12,7 +12,7 @@ use prost::Message;
 
 use super::Row;
 use super::table::Columns;
-use crate::monitor::metrics::{Metric, Part};
+use crate::monitor::metrics::{Key, Metric, Part};
 
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
@@ -106,26 +106,26 @@ pub(super) fn trace(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyh
         // A value that is unavailable in this interval does not continue. A gap between sessions ends all.
         if let Some(last) = &last {
             let gap = last.session != row.session;
-            let known: BTreeSet<_> = row.metrics.iter().filter(|_| !gap).map(key).collect();
-            let gone = last.metrics.iter().filter(|metric| !known.contains(&key(metric)));
-            packets.extend(gone.map(|metric| counter(tracks[&key(metric)], last.end_unix_ns, 0.0)));
+            let known: BTreeSet<_> = row.metrics.iter().filter(|_| !gap).map(|metric| &metric.key).collect();
+            let gone = last.metrics.iter().filter(|metric| !known.contains(&metric.key));
+            packets.extend(gone.map(|metric| counter(tracks[&metric.key], last.end_unix_ns, 0.0)));
         }
         packets.extend(row.metrics.iter().map(|metric| {
-            let at_ns = if is_level(metric.name) { row.end_unix_ns } else { row.start_unix_ns };
-            counter(tracks[&key(metric)], at_ns, metric.value)
+            let at_ns = if is_level(metric) { row.end_unix_ns } else { row.start_unix_ns };
+            counter(tracks[&metric.key], at_ns, metric.value)
         }));
         last = Some(row);
         Ok(out.write_all(&Trace { packet: packets }.encode_to_vec())?)
     })?;
     let end = last.map_or_else(Vec::new, |last| {
-        let rates = last.metrics.iter().filter(|metric| !is_level(metric.name));
-        rates.map(|metric| counter(tracks[&key(metric)], last.end_unix_ns, 0.0)).collect()
+        let rates = last.metrics.iter().filter(|metric| !is_level(metric));
+        rates.map(|metric| counter(tracks[&metric.key], last.end_unix_ns, 0.0)).collect()
     });
     Ok(out.write_all(&Trace { packet: end }.encode_to_vec())?)
 }
 
 /// A number for each counter, and the packets that describe it and its group.
-fn tracks(columns: &Columns) -> (BTreeMap<(&Part, &'static str), u64>, Vec<TracePacket>) {
+fn tracks(columns: &Columns) -> (BTreeMap<&Key, u64>, Vec<TracePacket>) {
     let mut numbers = BTreeMap::new();
     let mut groups: BTreeMap<&Part, u64> = BTreeMap::new();
     let mut packets = Vec::new();
@@ -136,7 +136,7 @@ fn tracks(columns: &Columns) -> (BTreeMap<(&Part, &'static str), u64>, Vec<Trace
         track_descriptor: Some(descriptor),
         ..TracePacket::default()
     };
-    for (part, name) in columns.iter() {
+    for key @ (part, name) in columns.iter() {
         let group = *groups.entry(part).or_insert_with(|| {
             let group = uuid();
             let name = format!("{} {}", part.kind, part.name).trim_end().to_owned();
@@ -154,11 +154,11 @@ fn tracks(columns: &Columns) -> (BTreeMap<(&Part, &'static str), u64>, Vec<Trace
         };
         packets.push(describe(TrackDescriptor {
             uuid: Some(number),
-            name: Some((*name).to_owned()),
+            name: Some(name.to_string()),
             parent_uuid: Some(group),
             counter: Some(CounterDescriptor { unit, unit_name }),
         }));
-        numbers.insert((part, *name), number);
+        numbers.insert(key, number);
     }
     if let Some(packet) = packets.first_mut() {
         packet.sequence_flags = Some(SEQ_INCREMENTAL_STATE_CLEARED);
@@ -190,12 +190,12 @@ fn counter(track: u64, at_unix_ns: u64, value: f64) -> TracePacket {
     }
 }
 
-fn key(metric: &Metric) -> (&Part, &'static str) {
-    (&metric.part, metric.name)
+/// Whether a value stands at a moment rather than for an interval.
+fn is_level(metric: &Metric) -> bool {
+    is_name_of_level(&metric.key.1)
 }
 
-/// Whether a value stands at a moment rather than for an interval.
-fn is_level(name: &str) -> bool {
+fn is_name_of_level(name: &str) -> bool {
     name == "in_flight_requests" || name.ends_with("_bytes")
 }
 
@@ -232,6 +232,10 @@ mod tests {
         ] {
             assert_eq!(unit(name), expected, "{name}");
         }
-        assert!(is_level("available_bytes") && !is_level("write_bytes_per_s") && !is_level("read_size_bytes_mean"));
+        for (name, is_level) in
+            [("available_bytes", true), ("write_bytes_per_s", false), ("read_size_bytes_mean", false)]
+        {
+            assert_eq!(is_name_of_level(name), is_level, "{name}");
+        }
     }
 }

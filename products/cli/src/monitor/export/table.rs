@@ -1,25 +1,26 @@
 //! Tables: a column for each value, a row for each interval.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
 use super::Row;
-use crate::monitor::metrics::Part;
+use crate::monitor::metrics::Key;
 
 /// What stands before the values.
 const HEAD: [&str; 4] = ["session", "start_unix_ns", "end_unix_ns", "elapsed_s"];
 
 /// All values that a record has anywhere, in the order of their columns.
 #[derive(Debug, Default)]
-pub(super) struct Columns(BTreeMap<(Part, &'static str), ()>);
+pub(super) struct Columns(BTreeSet<Key>);
 
 impl Columns {
     /// Adds those of one interval.
     pub(super) fn add(&mut self, row: &Row) {
         for metric in &row.metrics {
-            let key = (metric.part.clone(), metric.name);
-            self.0.entry(key).or_default();
+            if !self.0.contains(&metric.key) {
+                self.0.insert(metric.key.clone());
+            }
         }
     }
 
@@ -28,13 +29,13 @@ impl Columns {
     }
 
     /// Each with what it belongs to.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(Part, &'static str)> {
-        self.0.keys()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
+        self.0.iter()
     }
 }
 
 /// The name of a column: `cpu.busy_percent`, `disk.vda.read_bytes_per_s`.
-fn title((part, name): &(Part, &'static str)) -> String {
+fn title((part, name): &Key) -> String {
     match part.name.as_str() {
         "" => format!("{}.{name}", part.kind),
         which => format!("{}.{which}.{name}", part.kind),
@@ -46,8 +47,7 @@ pub(super) fn csv(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyhow
     let mut table = csv::Writer::from_writer(out);
     table.write_record(HEAD.into_iter().map(str::to_owned).chain(columns.iter().map(title)))?;
     super::rows(path, &mut |row| {
-        let values: BTreeMap<_, f64> =
-            row.metrics.iter().map(|metric| ((&metric.part, metric.name), metric.value)).collect();
+        let values: BTreeMap<&Key, f64> = row.metrics.iter().map(|metric| (&metric.key, metric.value)).collect();
         let elapsed_s = row.end_unix_ns.saturating_sub(row.start_unix_ns) as f64 / 1e9;
         let head = [
             row.session.to_string(),
@@ -55,8 +55,7 @@ pub(super) fn csv(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyhow
             row.end_unix_ns.to_string(),
             elapsed_s.to_string(),
         ];
-        let cells =
-            columns.iter().map(|(part, name)| values.get(&(part, *name)).map_or_else(String::new, f64::to_string));
+        let cells = columns.iter().map(|key| values.get(key).map_or_else(String::new, f64::to_string));
         Ok(table.write_record(head.into_iter().chain(cells))?)
     })?;
     Ok(table.flush()?)

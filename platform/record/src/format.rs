@@ -1,0 +1,7 @@
+//! What a record begins with.
+
+/// Version of the format.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What a record begins with, before its version.
+pub(crate) const MAGIC: &[u8] = b"brisk record ";
