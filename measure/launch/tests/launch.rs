@@ -1,5 +1,4 @@
-//! Real launches of an app that does what it is told, on a virtual screen. Skipped, with the reason, where there is no Xvfb
-//! or no right to use control groups and eBPF.
+//! Real launches of an app that does what it is told, on a virtual screen.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
@@ -11,7 +10,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brisk_launch::over::Limits;
-use brisk_launch::{App, Error, Launched, Launcher, Scope, Settings, Start, Surroundings, scope, script};
+use brisk_launch::{App, Error, Launched, Launcher, Settings, Start, Surroundings, scope, script};
+use brisk_requires::{Capability, available, skip};
 use brisk_results::{Cause, Ending, SplitMethod, Stage};
 use brisk_screen::{VirtualX, X11};
 use brisk_sense::Sense;
@@ -24,7 +24,7 @@ fn specimen(actions: &[&str]) -> Vec<OsString> {
     std::iter::once(program.into_os_string()).chain(actions.iter().map(OsString::from)).collect()
 }
 
-/// The virtual screen and what is needed to launch on it; `None`, with the reason printed, where that cannot be.
+/// A virtual screen to launch on.
 struct Bed {
     server: VirtualX,
     screen: X11,
@@ -35,21 +35,8 @@ struct Bed {
 impl Bed {
     fn make() -> Option<Self> {
         let sense = Sense::default();
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: not root");
-            return None;
-        }
-        if let Err(error) = Scope::create(&sense, "try") {
-            eprintln!("skipped: {error}");
-            return None;
-        }
-        let server = match VirtualX::start((640, 480), 24) {
-            Ok(server) => server,
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                return None;
-            }
-        };
+        available(&[Capability::Root, Capability::Cgroup2, Capability::Program("Xvfb")])?;
+        let server = VirtualX::start((640, 480), 24).unwrap();
         let screen = X11::connect(Some(server.display())).unwrap();
         Some(Self { server, screen, sense, stop: AtomicBool::new(false) })
     }
@@ -93,7 +80,7 @@ fn has_bpf(launched: &Launched) -> bool {
     let found = launched.run.stages.iter().filter_map(|time| time.split.as_ref());
     let bpf = found.clone().count() > 0 && found.clone().all(|split| split.method == SplitMethod::Bpf);
     if !bpf {
-        eprintln!("not checked without eBPF: {:?}", launched.warnings);
+        skip(Capability::Bpf, format!("{:?}", launched.warnings));
     }
     bpf
 }

@@ -29,6 +29,8 @@ const RULES: &[Rule] = &[
     Rule { folder: "platform/record", brisk: &["brisk-core"], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
     Rule { folder: "measure/lab", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-flash"], others: None },
+    // For tests alone: no crate may use it otherwise.
+    Rule { folder: "measure/requires", brisk: &[], others: Some(&["rustix", "thiserror"]) },
     Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-results"], others: None },
     Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use brisk_requires::{Capability, available, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn brisk(args: &[&str]) -> Command {
@@ -267,40 +268,31 @@ struct Loop {
 
 impl Loop {
     fn attach(size_mib: u64, options: &[&str]) -> Option<Self> {
+        available(&[Capability::Root, Capability::Loop, Capability::Program("losetup")])?;
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("image");
         let image = std::fs::File::create(&file).expect("made");
         image.set_len(size_mib << 20).expect("room");
         let output = Command::new("losetup").args(options).args(["--find", "--show"]).arg(&file).output();
-        match output {
-            Ok(output) if output.status.success() => {
-                let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                Some(Self { node, mounted: None, _dir: dir })
-            }
-            Ok(output) => {
-                eprintln!("skipped: no loop device: {}", stderr(&output));
-                None
-            }
-            Err(error) => {
-                eprintln!("skipped: no losetup: {error}");
-                None
-            }
-        }
+        let output = output.expect("losetup runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Some(Self { node, mounted: None, _dir: dir })
     }
 
     /// Makes a file system and mounts it.
     fn mount(&mut self, options: &str) -> bool {
+        if available(&[Capability::Mount, Capability::Program("mkfs.ext4")]).is_none() {
+            return false;
+        }
         let point = self._dir.path().join("mnt");
         std::fs::create_dir(&point).expect("made");
         let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
         let ready = ran(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&self.node))
             && ran(Command::new("mount").args(["-o", options]).arg(&self.node).arg(&point));
-        if ready {
-            self.mounted = Some(point);
-        } else {
-            eprintln!("skipped: no permission to mount, or no mkfs.ext4");
-        }
-        ready
+        assert!(ready, "{} is formatted and mounted", self.node);
+        self.mounted = Some(point);
+        true
     }
 
     fn queue(&self, knob: &str) -> String {
@@ -447,8 +439,7 @@ fn the_scheduler_is_put_back_at_the_end_on_a_stop_and_after_a_kill() {
     let Some(device) = Loop::attach(64, &[]) else { return };
     let before = (device.queue("scheduler"), device.queue("nr_requests"));
     if before.0.split_whitespace().count() < 2 {
-        eprintln!("skipped: this kernel has one scheduler only");
-        return;
+        return skip(Capability::Schedulers, format!("{} has: {}", device.node, before.0));
     }
     let run_dir = tempfile::tempdir().expect("a directory");
     let study = |mix: &str, runs: &str| {

@@ -3,6 +3,8 @@
 
 use std::process::{Command, Output};
 
+use brisk_requires::requires;
+
 fn brisk(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
     command.args(args).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
@@ -64,10 +66,7 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
 
 #[test]
 fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: not root");
-        return;
-    }
+    requires!(Root, Cgroup2, Program("Xvfb"), Program("matchbox-window-manager"));
     let dir = tempfile::tempdir().expect("a folder");
     let cases: &[(&[&str], &str)] = &[
         (&["launch", "--preset", "nokia-3310", "--", "xterm"], "nokia-3310"),
@@ -80,10 +79,6 @@ fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
         command.args(*args).env("BRISK_RUN_DIR", dir.path()).env("BRISK_CACHE_DIR", dir.path().join("cache"));
         let output = command.output().expect("brisk runs");
         let said = stderr(&output);
-        if ["cgroup2", "xvfb", "matchbox"].iter().any(|missing| said.contains(missing)) {
-            eprintln!("skipped: {said}");
-            return;
-        }
         assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
         assert!(said.contains(words), "{args:?} said: {said}");
         assert!(!dir.path().join("cache").exists() && !dir.path().join("phone/1").exists(), "{args:?}");
@@ -103,20 +98,13 @@ fn shipped_scripts_are_listed_and_shown() {
 
 #[test]
 fn a_program_without_windows_is_measured_and_printed() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: not root");
-        return;
-    }
+    requires!(Root, Cgroup2);
     let dir = tempfile::tempdir().expect("a folder");
     let json = dir.path().join("launch.json");
     let reads = dir.path().join("reads.json");
     let args = ["launch", "--no-screen", "--cold", "--runs", "2", "--json", json.to_str().expect("a name")];
     let output =
         brisk(&[&args[..], &["--save-reads", reads.to_str().expect("a name"), "--", "sh", "-c", "sleep 100"]].concat());
-    if stderr(&output).contains("cgroup2") {
-        eprintln!("skipped: {}", stderr(&output));
-        return;
-    }
     assert!(output.status.success(), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).expect("a file")).expect("JSON");
     assert_eq!((&document["kind"], &document["app"]), (&"launch".into(), &"sh".into()));
@@ -129,15 +117,8 @@ fn a_program_without_windows_is_measured_and_printed() {
 
 #[test]
 fn an_app_that_ends_by_itself_is_a_result_with_code_1() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: not root");
-        return;
-    }
+    requires!(Root, Cgroup2);
     let output = brisk(&["launch", "--no-screen", "--warm", "--runs", "1", "--", "sh", "-c", "echo goodbye; exit 3"]);
-    if stderr(&output).contains("cgroup2") {
-        eprintln!("skipped: {}", stderr(&output));
-        return;
-    }
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("goodbye"), "{}", stderr(&output));
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
 use brisk_record::{End, Session, Writer, older_part};
+use brisk_requires::requires;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -292,16 +293,10 @@ fn the_older_part_of_a_long_session_belongs_to_it() {
 
 #[test]
 fn a_control_group_is_watched_as_an_app() {
-    let root = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].map(Path::new);
-    let Some(root) = root.into_iter().find(|dir| dir.join("cgroup.controllers").exists()) else {
-        eprintln!("skipped: no control groups of the second version are mounted");
-        return;
-    };
+    requires!(Root, Cgroup2);
+    let root = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted").mount_point;
     let group = root.join(format!("app-brisk-monitor-{}.scope", std::process::id()));
-    if let Err(error) = fs::create_dir(&group) {
-        eprintln!("skipped: cannot make {}: {error}", group.display());
-        return;
-    }
+    fs::create_dir(&group).expect("root makes groups");
     let spin = format!("echo $$ > {}/cgroup.procs && echo in && while :; do :; done", group.display());
     let mut child = Command::new("sh").args(["-c", &spin]).stdout(Stdio::piped()).spawn().expect("a shell");
     let mut inside = String::new();
@@ -331,11 +326,9 @@ fn a_control_group_is_watched_as_an_app() {
 #[test]
 fn a_full_disk_is_named_and_what_was_written_stays() {
     let (dir, _, _) = place();
+    requires!(Mount);
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(dir.path()).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: cannot mount a tmpfs, which takes root");
-        return;
-    }
+    assert!(mounted.expect("mount runs").status.success());
     fs::write(dir.path().join("ballast"), vec![1; 60 << 10]).expect("room");
     let record = dir.path().join("day.brisk");
     let name = record.to_str().expect("UTF-8");

@@ -1,5 +1,5 @@
 //! Phones on this machine, with a root of some megabytes that is made up from this machine's own shell: needs root, FUSE,
-//! loop devices and control groups; says so and passes where they are missing.
+//! loop devices and control groups.
 //!
 //! What a real image is like is not tested here: building one takes minutes and a network.
 
@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use brisk_launch::{App, Launcher, Settings, Start};
 use brisk_phone::{NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec, make_image};
+use brisk_requires::{Capability, available, requires, skip};
 use brisk_results::{Cause, SplitMethod, Stage};
-use lab_guard::{Guard, eventually, run, tool};
+use lab_guard::{Guard, eventually, run};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -32,14 +33,9 @@ struct Bench {
 
 impl Bench {
     fn new() -> Option<Self> {
+        available(&["mke2fs", "resize2fs", "tune2fs", "e2fsck"].map(Capability::Program))?;
+        available(&[Capability::Cgroup2])?;
         let lab = Guard::new()?;
-        if !["mke2fs", "resize2fs", "tune2fs", "e2fsck"].iter().all(|name| tool(name)) {
-            return None;
-        }
-        if !Path::new("/sys/fs/cgroup/cgroup.procs").exists() && !Path::new("/sys/fs/cgroup/unified").exists() {
-            eprintln!("skipped: no cgroup2");
-            return None;
-        }
         let tree = lab.dir().join("tree");
         fs::create_dir(&tree).expect("made");
         for program in ["sh", "id", "cat", "ls", "dd", "sleep", "env", "stat"] {
@@ -267,10 +263,10 @@ fn a_phone_without_its_flash_is_named_and_cleared_up() {
     bench.nothing_is_left();
 }
 
-/// Not a test: this program again, which owns a phone until it is killed.
 #[test]
+#[ignore = "owns a phone until another test kills it"]
 fn owner_that_is_killed() {
-    let Ok(dir) = std::env::var(OWNER) else { return };
+    let dir = std::env::var(OWNER).expect("set by the test that starts this");
     let mut new: NewPhone = Bench::new().expect("it was possible a moment ago").new_phone(false);
     let (dir, own) = (PathBuf::from(dir), new.server[3].clone());
     for word in new.server.iter_mut().chain(&mut new.take_down) {
@@ -289,7 +285,7 @@ fn a_phone_that_belongs_to_a_process_goes_with_it() {
     bench.nothing_is_left();
 
     let mut owner: Child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "owner_that_is_killed", "--nocapture"])
+        .args(["--ignored", "--exact", "owner_that_is_killed", "--nocapture"])
         .env(OWNER, bench.lab.dir())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -435,8 +431,7 @@ fn waits_for_storage_are_what_the_device_counted() {
         let mut busy_ns = || phone.flash().ok().map(|flash| flash.requests.busy_ns);
         let launched = launcher.launch_beside(&app, None, Start::AsItIs, &mut busy_ns).expect("a launch");
         let Some(split) = launched.run.split(Stage::Idle).filter(|split| split.method == SplitMethod::Bpf) else {
-            eprintln!("skipped: {:?}", launched.warnings);
-            return;
+            return skip(Capability::Bpf, format!("{:?}", launched.warnings));
         };
         let device = launched.run.device.expect("the device counts");
         let waited_ms = split.time_ms(Cause::StorageRead).expect("it reads");
@@ -493,10 +488,8 @@ fn sqlite_is_faster_when_nothing_is_synced() {
 
 #[test]
 fn a_cache_that_is_too_small_is_told_before_anything_is_done() {
+    requires!(Program("debootstrap"), Program("Xvfb"));
     let Some(lab) = Guard::new() else { return };
-    if !["debootstrap", "Xvfb"].iter().all(|name| tool(name)) {
-        return;
-    }
     let cache = lab.dir().join("cache");
     fs::create_dir(&cache).expect("made");
     run("mount", &["-t", "tmpfs", "-o", "size=8m", "none", cache.to_str().expect("UTF-8")]);

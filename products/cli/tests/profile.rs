@@ -15,6 +15,7 @@ use brisk_bench::address::Region;
 use brisk_core::decision::{Device, Observed};
 use brisk_profile::open_loop::OpenLoop;
 use brisk_profile::workload::{Action, Stream};
+use brisk_requires::{Capability, skip};
 use brisk_results::Pattern;
 use brisk_sense::{SampleChoice, Sampler, Sense};
 use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
@@ -60,7 +61,7 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         let output = brisk(&words).env("BRISK_RUN_DIR", dir.path()).output().expect("brisk starts");
         let text = stderr(&output);
         if said.starts_with("queue depths") && text.contains("no single block device") {
-            eprintln!("skipped: {d} is on no block device");
+            skip(Capability::Disk, format!("{d} is on no block device"));
             continue;
         }
         assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
@@ -160,7 +161,7 @@ fn the_engine_follows_a_device_at_work() {
     let mut row = |name: &str, streams: &[Stream], best: &str| {
         let before = sampler.snapshot().expect("a snapshot");
         if let Err(error @ brisk_profile::Error::NoUring(_)) = work(streams, 1) {
-            eprintln!("skipped: {error}");
+            skip(Capability::Uring, error);
             return None;
         }
         let interval = sampler.snapshot().expect("a snapshot").since(&before).expect("later");

@@ -1,6 +1,6 @@
 //! Real processes do something, and the events say so.
 //!
-//! Everything here needs root, eBPF and control groups of the second version, and is skipped with the reason elsewhere.
+//! All of it requires root, eBPF and control groups of version 2.
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should, in its functions too")]
 
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use brisk_probes::{Event, Kind, Options, Recording, Support, Trace, Wait};
+use brisk_requires::{Capability, available, skip};
 
 mod memory;
 mod network;
@@ -49,21 +50,19 @@ fn support() -> Result<&'static Support, &'static str> {
     SUPPORT.get_or_init(|| Support::check().map_err(|error| error.to_string())).as_ref().map_err(String::as_str)
 }
 
-/// A group to watch in, `None` with the reason printed where that cannot be.
+/// A group to watch in; `None`, with the skip recorded, where that cannot be.
 fn group() -> Option<ScratchGroup> {
-    let made = match support() {
-        Ok(_) => scratch::mounted().and_then(|root| ScratchGroup::below(&root)).map_err(|error| error.to_string()),
-        Err(reason) => Err(reason.to_owned()),
-    };
-    made.inspect_err(|reason| eprintln!("skipped: {reason}")).ok()
+    available(&[Capability::Root, Capability::Cgroup2])?;
+    support().map_err(|reason| skip(Capability::Bpf, reason)).ok()?;
+    Some(scratch::mounted().and_then(|root| ScratchGroup::below(&root)).unwrap())
 }
 
-/// Whether this kernel does not show `part`; then the reason is printed.
+/// Whether this kernel does not show `part`; then the skip is recorded.
 fn lacks(part: &str) -> bool {
     let missing = support().map(|support| support.missing.as_slice()).unwrap_or_default();
     let reason = missing.iter().find(|reason| reason.starts_with(part));
     if let Some(reason) = reason {
-        eprintln!("skipped: this kernel does not show {reason}");
+        skip(Capability::Bpf, format!("this kernel does not show {reason}"));
     }
     reason.is_some()
 }
@@ -117,13 +116,13 @@ fn call(number: libc::c_long) -> Option<u32> {
     Some(u32::try_from(number).unwrap())
 }
 
-/// A folder on a file system on a disk, `None` with the reason printed where there is none.
+/// A folder on a file system on a disk; `None`, with the skip recorded, where there is none.
 fn disk() -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     // A file system without a device has the major number 0, and brings forth no requests.
     let device = folder.path().metadata().unwrap().dev();
     if rustix::fs::major(device) == 0 {
-        eprintln!("skipped: {} is not on a disk", folder.path().display());
+        skip(Capability::Disk, format!("{} is not on a disk", folder.path().display()));
         return None;
     }
     Some(folder)

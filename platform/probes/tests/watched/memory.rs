@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use brisk_probes::{Kind, Operation};
+use brisk_requires::{Capability, skip};
 
 use crate::order::check_order;
 use crate::role::Player;
@@ -30,7 +31,8 @@ impl MemoryLimit {
         }
         let root = Path::new("/sys/fs/cgroup/memory");
         if !root.join("memory.limit_in_bytes").exists() {
-            eprintln!("skipped: neither {} nor {} has the memory controller", group.path().display(), root.display());
+            let reason = format!("neither {} nor {} has it", group.path().display(), root.display());
+            skip(Capability::MemoryController, reason);
             return None;
         }
         let own = root.join(group.path().file_name()?);
@@ -91,7 +93,7 @@ impl Swap {
         File::open(&file).unwrap().sync_all().unwrap();
         assert!(run("mkswap", &[], &file));
         if !run("swapon", &["-p", "32767"], &file) {
-            eprintln!("skipped: {} cannot be swap", file.display());
+            skip(Capability::SwapFile, format!("{} cannot be swap", file.display()));
             return None;
         }
         Some(Self { file })

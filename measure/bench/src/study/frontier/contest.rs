@@ -313,8 +313,8 @@ mod tests {
         let control = Control { stop: &stop, progress: &|_, _| () };
         let place = Place::find(&sense, dir.path(), false).expect("a place");
         let Some(disk) = place.device.map(|located| located.disk.name) else {
-            eprintln!("skipped: no single block device below {}", dir.path().display());
-            return;
+            let reason = format!("no single block device below {}", dir.path().display());
+            return brisk_requires::skip(brisk_requires::Capability::Disk, reason);
         };
         let common = Common {
             path: dir.path().to_owned(),
