@@ -11,7 +11,7 @@ use brisk_requires::{Capability, skip};
 use crate::order::check_order;
 use crate::role::Player;
 use crate::scratch::ScratchGroup;
-use crate::{disk, evicted, group, in_one_of_five, lacks, of, start, tid};
+use crate::{disk, evicted, group, lacks, of, start, tid};
 
 /// A limit of memory for processes, in either version of control groups; gone in the end.
 struct MemoryLimit {
@@ -57,10 +57,6 @@ impl Drop for MemoryLimit {
 
 #[test]
 fn a_process_at_the_limit_of_its_memory_reclaims() {
-    in_one_of_five(a_process_at_the_limit_of_its_memory_reclaims_once);
-}
-
-fn a_process_at_the_limit_of_its_memory_reclaims_once() {
     let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("reclaim at the limit") {
         return;
@@ -116,10 +112,6 @@ fn run(tool: &str, arguments: &[&str], file: &Path) -> bool {
 
 #[test]
 fn pages_that_go_to_swap_and_come_back_belong_to_no_file() {
-    in_one_of_five(pages_that_go_to_swap_and_come_back_belong_to_no_file_once);
-}
-
-fn pages_that_go_to_swap_and_come_back_belong_to_no_file_once() {
     let (Some(group), Some(folder)) = (group(), disk()) else { return };
     if lacks("requests") {
         return;
