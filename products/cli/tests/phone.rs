@@ -416,8 +416,13 @@ fn the_writer_keeps_to_its_rate_and_stops_when_told() {
 }
 
 /// An app that does nothing but read, one request after the other: its waits for storage are the device's time.
+///
+/// The median of seven launches decides. A busy machine answers late, and a virtual one may hide events (CONTRIBUTING.md): of 40
+/// launches beside other load none was off by a factor of 1.25, so that with 95 % confidence fewer than 7 % are. Four of seven are
+/// then off with a probability below 35 * 0.07^4 = 0.08 %.
 #[test]
 fn waits_for_storage_are_what_the_device_counted() {
+    const LAUNCHES: usize = 7;
     let Some(bench) = Bench::new() else { return };
     let phone = bench.phone();
     let (sense, stop) = (brisk_sense::Sense::default(), AtomicBool::new(false));
@@ -425,24 +430,23 @@ fn waits_for_storage_are_what_the_device_counted() {
     let from = format!("if={}", phone.device().expect("a device").display());
     let words = ["dd", from.as_str(), "of=/dev/null", "iflag=direct", "bs=16k", "count=800"];
     let app = App::from_command(words.map(Into::into).into());
-    let mut seen = Vec::new();
-    // A virtual machine may hide some events (CONTRIBUTING.md), and a busy one answers late: both hit single launches.
-    for _ in 0..5 {
+    // Each launch gives the waits and the requests in flight over the device's own time.
+    let mut ratios = [Vec::new(), Vec::new()];
+    for _ in 0..LAUNCHES {
         let mut busy_ns = || phone.flash().ok().map(|flash| flash.requests.busy_ns);
         let launched = launcher.launch_beside(&app, None, Start::AsItIs, &mut busy_ns).expect("a launch");
         let Some(split) = launched.run.split(Stage::Idle).filter(|split| split.method == SplitMethod::Bpf) else {
             return skip(Capability::Bpf, format!("{:?}", launched.warnings));
         };
         let device = launched.run.device.expect("the device counts");
-        let waited_ms = split.time_ms(Cause::StorageRead).expect("it reads");
         assert!(device.busy_ms > 10.0, "{device:?}");
-        let near = |ms: f64| (0.9..1.1).contains(&(ms / device.busy_ms));
-        if near(waited_ms) && near(device.in_flight_ms) {
-            return;
-        }
-        seen.push((waited_ms, device));
+        ratios[0].push(split.time_ms(Cause::StorageRead).expect("it reads") / device.busy_ms);
+        ratios[1].push(device.in_flight_ms / device.busy_ms);
     }
-    panic!("waited in ms, and what the device says: {seen:?}");
+    for ratios in &mut ratios {
+        ratios.sort_by(f64::total_cmp);
+        assert!((0.8..1.25).contains(&ratios[LAUNCHES / 2]), "{ratios:?}");
+    }
 }
 
 #[test]
