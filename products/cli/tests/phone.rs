@@ -465,7 +465,8 @@ fn a_writer_that_may_not_write_says_why() {
             !reason.is_empty()
         }),
     }
-    assert!(reason.contains("Permission denied"), "{reason}");
+    let denied = std::io::Error::from(rustix::io::Errno::ACCESS).to_string();
+    assert!(reason.contains(&denied), "{reason}");
     phone.down(false).expect("down");
     bench.nothing_is_left();
 }
@@ -525,7 +526,7 @@ fn bad_input_is_named_with_a_remedy() {
         (&["up", "--apps", "evinc"], as_root("did you mean 'evince'")),
         (&["up", "--image", "/no/such"], as_root("/no/such is not an image of a phone")),
         (&["up", "--image", text], as_root("it is too short")),
-        (&["up", "--image", text, "--apps", "evince"], "cannot be used with"),
+        (&["up", "--image", text, "--apps", "evince"], "--apps"),
         (&["up", "--set", "read_us"], "write KEY=VALUE"),
         (&["build", "--apps", "netscape"], "'netscape' is not an app of the phone"),
         (&["enter"], "there is no phone; bring one up with: brisk lab phone up"),
@@ -534,7 +535,7 @@ fn bad_input_is_named_with_a_remedy() {
         (&["variant", "fast"], "choose one of baseline"),
         (&["variant", "sync_off"], "there is no phone"),
         (&["down"], "<IDS>"),
-        (&["down", "1", "--all"], "cannot be used with"),
+        (&["down", "1", "--all"], "--all"),
         (&["down", "7"], "'7' is not a phone"),
         (&["inside", "--bind", "x", "/", "--", "sh"], "write two absolute paths"),
     ];
