@@ -34,8 +34,6 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         (&["launch", "--virtual", "--display", ":0", "xterm"], "--display"),
         (&["launch", "--method", "guess", "xterm"], "bpf, cgroup, paper"),
         (&["launch", "no.such.App"], "there is no program no.such.App in PATH either"),
-        (&["launch", "--no-screen", "--", "/no/such/program"], "cannot run /no/such/program: there is no such program"),
-        (&["launch", "--no-screen", "--", "/"], "cannot run /: "),
         (&["launch", "--display", ":987", "--", "true"], "no display server answers at :987"),
         (&["launch", "--vs", "true", "--", "true"], "--vs is the same command: there is nothing to compare"),
         (&["launch", "--vs", "'a", "--", "true"], "the quotes in --vs do not close"),
@@ -58,10 +56,24 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         (&["launch", "--scheduler", "none", "xterm"], "--preset"),
     ];
     for (args, words) in cases {
-        let output = brisk(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?} said: {}", stderr(&output));
+        refused(args, words);
     }
+}
+
+fn refused(args: &[&str], words: &str) {
+    let output = brisk(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+    assert!(stderr(&output).contains(words), "{args:?} said: {}", stderr(&output));
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_named() {
+    requires!(Root, Cgroup2);
+    refused(
+        &["launch", "--no-screen", "--", "/no/such/program"],
+        "cannot run /no/such/program: there is no such program",
+    );
+    refused(&["launch", "--no-screen", "--", "/"], "cannot run /: ");
 }
 
 #[test]

@@ -57,7 +57,8 @@ impl Drop for MemoryLimit {
 
 #[test]
 fn a_process_at_the_limit_of_its_memory_reclaims() {
-    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    let Some(group) = group() else { return };
+    let Some(folder) = disk() else { return };
     if lacks("reclaim at the limit") {
         return;
     }
@@ -112,7 +113,8 @@ fn run(tool: &str, arguments: &[&str], file: &Path) -> bool {
 
 #[test]
 fn pages_that_go_to_swap_and_come_back_belong_to_no_file() {
-    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    let Some(group) = group() else { return };
+    let Some(folder) = disk() else { return };
     if lacks("requests") {
         return;
     }

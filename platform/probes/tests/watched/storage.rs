@@ -13,7 +13,8 @@ use crate::{call, disk, evicted, group, in_most_runs, lacks, of, tid, waits, wat
 
 #[test]
 fn a_read_of_a_file_that_is_not_cached_is_a_request_with_file_place_and_path() {
-    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    let Some(group) = group() else { return };
+    let Some(folder) = disk() else { return };
     if lacks("requests") {
         return;
     }
@@ -62,7 +63,8 @@ fn assert_same_file(told: &Path, path: &Path) {
 
 #[test]
 fn a_write_that_is_made_durable_is_a_request_and_a_wait_in_fsync() {
-    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    let Some(group) = group() else { return };
+    let Some(folder) = disk() else { return };
     if lacks("requests") {
         return;
     }
