@@ -230,7 +230,7 @@ mod tests {
     fn what_is_wrong_in_a_preset_is_named() {
         let head = "name = \"x\"\ntitle = \"y\"\n";
         let wrong = [
-            ("name = 1", "line 1"),
+            ("name = 1", "name"),
             (&format!("{head}colour = 1\n[parameters]"), "colour"),
             (&format!("{head}[parameters]\nreed_us = {{ value = 1, source = \"guess\" }}"), "read_us"),
             (&format!("{head}[parameters]\nunits = {{ value = -1, source = \"guess\" }}"), "a whole number"),

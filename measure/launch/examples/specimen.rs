@@ -71,6 +71,11 @@ fn main() -> Outcome<()> {
                 server.read_exact(&mut [0])?;
             }
             "say" => println!("{value}"),
+            // The monotonic clock, under a name.
+            "clock" => {
+                let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+                println!("{value}={}", now.tv_sec * 1_000_000_000 + now.tv_nsec);
+            }
             "exit" => std::process::exit(value.parse()?),
             "abort" => std::process::abort(),
             // The rest is done by a process that this one does not wait for.

@@ -161,14 +161,11 @@ mod tests {
 
     #[test]
     fn it_runs_until_it_is_stopped() {
-        // A shell that can send a datagram needs no more than this machine's Python or Perl; without both there is no test.
+        brisk_requires::requires!(Program("perl"));
         let say = "perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; \
                    IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; \
                    sleep 1 while 1'";
-        let Ok(beside) = start(&format!("exec {say}")) else {
-            eprintln!("skipped: no perl with IO::Socket::UNIX");
-            return;
-        };
+        let beside = start(&format!("exec {say}")).expect("perl says that it is ready");
         let proc = PathBuf::from(format!("/proc/{}", beside.pid()));
         assert!(proc.exists());
         // Perl has loaded a module by now.

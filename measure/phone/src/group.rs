@@ -124,13 +124,8 @@ mod tests {
     #[test]
     fn a_group_goes_with_all_that_runs_in_it() {
         let name = format!("brisk-phone-test-{}", std::process::id());
-        let group = match Group::make(&name) {
-            Ok(group) => group,
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                return;
-            }
-        };
+        brisk_requires::requires!(Root, Cgroup2);
+        let group = Group::make(&name).expect("root makes groups");
         let inner = group.child("inner").expect("made");
         let mut sleepers: Vec<_> =
             (0..3).map(|_| Command::new("sleep").arg("1000").spawn().expect("sleep starts")).collect();

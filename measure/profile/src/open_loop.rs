@@ -443,7 +443,7 @@ mod tests {
         let mut open_loop = OpenLoop::default();
         let served = open_loop.run(file.as_fd(), Region::first(8 << 20), &streams, time, 1, &AtomicBool::new(false));
         let served = match served {
-            Err(Error::NoUring(why)) => return eprintln!("skipped: no io_uring here ({why})"),
+            Err(Error::NoUring(why)) => return brisk_requires::skip(brisk_requires::Capability::Uring, why),
             served => served.expect("run"),
         };
         let due = |number: usize| {
@@ -477,7 +477,7 @@ mod tests {
             )
         };
         let served = match replayed(arrivals) {
-            Err(Error::NoUring(why)) => return eprintln!("skipped: no io_uring here ({why})"),
+            Err(Error::NoUring(why)) => return brisk_requires::skip(brisk_requires::Capability::Uring, why),
             served => served.expect("replayed"),
         };
         let counts = [served.reads.count(), served.writes.count(), served.flushes.count(), served.left];

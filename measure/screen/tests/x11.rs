@@ -8,17 +8,19 @@ mod painter;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use brisk_requires::{Capability::Program, available, requires};
 use brisk_screen::{Change, Error, Input, Kind, Screen as _, VirtualX, WindowInfo, X11, monotonic_ns};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{ConnectionExt as _, GrabMode};
 
-use common::{LONG, SIZE, changes_until, damage, installed, shown};
+use common::{LONG, SIZE, changes_until, damage, shown};
 use painter::{Painter, rect};
 
-/// A server with a watcher and an app, or a word on why not.
+/// A server with a watcher and an app, or a skip.
 fn set_up() -> Option<(VirtualX, X11, Painter)> {
-    let server = installed(VirtualX::start(SIZE, 24))?;
+    available(&[Program("Xvfb")])?;
+    let server = VirtualX::start(SIZE, 24).unwrap();
     let screen = X11::connect(Some(server.display())).unwrap();
     let painter = Painter::connect(server.display());
     Some((server, screen, painter))
@@ -345,11 +347,9 @@ fn a_server_that_cannot_start_says_why() {
 
 #[test]
 fn under_a_window_manager_the_clients_are_the_windows() {
+    requires!(Program("openbox"));
     let Some((server, mut screen, painter)) = set_up() else { return };
-    let _manager = match painter::Program::start("openbox", &["--sm-disable"], server.display()) {
-        Ok(manager) => manager,
-        Err(error) => return eprintln!("skipped: openbox does not start: {error}"),
-    };
+    let _manager = painter::Program::start("openbox", &["--sm-disable"], server.display()).unwrap();
     painter.wait_for_manager(LONG);
     settle(&mut screen, &painter);
     assert_eq!(screen.windows().unwrap(), []);
@@ -370,17 +370,10 @@ fn under_a_window_manager_the_clients_are_the_windows() {
 
 /// As [`set_up`], with the window manager of a phone.
 fn set_up_as_phone() -> Option<(VirtualX, X11, Painter)> {
-    match VirtualX::start_as_phone(SIZE, 24) {
-        Ok(server) => {
-            let (screen, painter) = (X11::connect(Some(server.display())).unwrap(), Painter::connect(server.display()));
-            Some((server, screen, painter))
-        }
-        Err(Error::NoServer { reason, .. } | Error::NoManager { reason, .. }) if reason.contains("not installed") => {
-            eprintln!("skipped: {reason}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    available(&[Program("Xvfb"), Program("matchbox-window-manager")])?;
+    let server = VirtualX::start_as_phone(SIZE, 24).unwrap();
+    let (screen, painter) = (X11::connect(Some(server.display())).unwrap(), Painter::connect(server.display()));
+    Some((server, screen, painter))
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use brisk_requires::{Capability, available, skip};
+use brisk_vm::Watch;
 use brisk_vm::compare::{Found, Options, compare};
 use brisk_vm::lab::Lab;
 use brisk_vm::scenario::Scenario;
 use brisk_vm::schedulers::Settings;
 use brisk_vm::sources::Source;
-use brisk_vm::{Error, Watch};
 
 const SERIES: &str = "6.12";
 
@@ -19,19 +20,8 @@ fn lab(watch: Watch<'_>) -> Option<(Source, Lab)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = target.map(|target| if target.is_absolute() { target } else { root.join(target) });
     let source = Source::find(&root, target).expect("this tree");
-    for (program, package) in
-        [("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"), ("xz", "xz-utils")]
-    {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        if !std::env::split_paths(&path).any(|dir| dir.join(program).exists()) {
-            eprintln!("skipped: {program} is not installed (apt-get install {package})");
-            return None;
-        }
-    }
-    if let Err(error) = source.fetch(SERIES, watch) {
-        eprintln!("skipped: no kernel can be had: {error}");
-        return None;
-    }
+    available(&["qemu-system-x86_64", "busybox", "xz"].map(Capability::Program))?;
+    source.fetch(SERIES, watch).map_err(|error| skip(Capability::Kernel, error)).ok()?;
     let lab = Lab::prepare(&source, SERIES, watch).expect("modules build for a kernel that is there");
     Some((source, lab))
 }
@@ -56,10 +46,8 @@ fn schedulers_serve_a_load_in_the_guest_and_a_lacking_one_is_named() {
         write_min_percent: None,
         repeat_percent_max: Some(brisk_vm::refuse::SEARCH_REPEAT_PERCENT_MAX),
     };
-    let measured = match compare(&mut lab, &scenario, &options, &mut Found::new(), watch) {
-        Err(Error::NoProgram { program, .. }) => return eprintln!("skipped: there is no {program}"),
-        other => other.expect("a boot that is not refused"),
-    };
+    let measured =
+        compare(&mut lab, &scenario, &options, &mut Found::new(), watch).expect("a boot that is not refused");
     if !built {
         schedulers.pop();
         assert_eq!(measured.refused[0].0, "smartio");

@@ -14,6 +14,7 @@ use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome};
+use brisk_requires::{Capability, available, requires};
 use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
@@ -23,14 +24,6 @@ const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
 /// Tells a child that it is one, and for which device or group.
 const CHILD_OF: &str = "BRISK_ACT_TEST_OF";
 const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
-
-fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
-    if !root {
-        eprintln!("skipped: needs root and loop devices");
-    }
-    root
-}
 
 /// A loop device of our own, which nobody else is given.
 struct Loop {
@@ -134,9 +127,7 @@ fn all_done(applied: &[Applied]) -> bool {
 
 #[test]
 fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let disk = Loop::new();
     // What its owner had made of it before.
     for (name, value) in [
@@ -189,9 +180,7 @@ fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
 
 #[test]
 fn what_the_kernel_rounds_is_what_stands_and_is_not_written_again() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let disk = Loop::new();
     disk.set("scheduler", "mq-deadline");
     let mut actuator = disk.actuator();
@@ -239,7 +228,7 @@ proptest! {
         sequence in prop::collection::vec(settings(), 1..5),
         by_wish in any::<bool>(),
     ) {
-        if !is_root() {
+        if available(&[Capability::Root, Capability::Loop]).is_none() {
             return Ok(());
         }
         let disk = Loop::new();
@@ -293,16 +282,16 @@ fn wait_for(word: &str, from: &mut impl std::io::BufRead) -> String {
     line
 }
 
-fn of_parent() -> Option<(String, Paths)> {
-    let of = std::env::var(CHILD_OF).ok()?;
-    let paths = Paths { journal: std::env::var_os(JOURNALS)?.into(), ..Paths::default() };
-    Some((of, paths))
+fn of_parent() -> (String, Paths) {
+    let of = std::env::var(CHILD_OF).expect("set by the test that starts this");
+    let journal = std::env::var_os(JOURNALS).expect("set by the test that starts this").into();
+    (of, Paths { journal, ..Paths::default() })
 }
 
 #[test]
 #[ignore = "is killed by another test"]
 fn child_that_switches_until_it_is_killed() {
-    let Some((device, paths)) = of_parent() else { return };
+    let (device, paths) = of_parent();
     let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
     let knob = |setting: &str| format!("queue/{device}/{setting}").parse::<Knob>().expect("a knob");
     let all = [
@@ -321,9 +310,7 @@ fn child_that_switches_until_it_is_killed() {
 
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_a_switch_is_undone() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let disk = Loop::new();
     for (name, value) in [("scheduler", "mq-deadline"), ("nr_requests", "100"), ("iosched/fifo_batch", "8")] {
         disk.set(name, value);
@@ -356,9 +343,7 @@ fn a_process_that_is_killed_in_the_middle_of_a_switch_is_undone() {
 
 #[test]
 fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let disk = Loop::new();
     let mut actuator = disk.actuator();
     let switches = [
@@ -384,9 +369,7 @@ fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
 
 #[test]
 fn a_scheduler_that_the_kernel_has_no_more_is_not_waited_for() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let disk = Loop::new();
     let mut actuator = disk.actuator();
     actuator.apply(&disk.targets(&[("scheduler", "kyber"), ("read_ahead_kb", "512")]));
@@ -409,7 +392,7 @@ fn a_scheduler_that_the_kernel_has_no_more_is_not_waited_for() {
 #[test]
 #[ignore = "runs where sysfs cannot be written"]
 fn child_under_a_read_only_sysfs() {
-    let Some((device, paths)) = of_parent() else { return };
+    let (device, paths) = of_parent();
     let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
     let targets = ["scheduler", "driver_tags", "nr_requests", "read_ahead_kb"]
         .map(|setting| format!("queue/{device}/{setting}").parse().expect("a knob"))
@@ -425,15 +408,8 @@ fn child_under_a_read_only_sysfs() {
 
 #[test]
 fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop, Mount, Program("unshare"));
     let script = "mount --bind /sys /sys && mount -o remount,bind,ro /sys && exec \"$@\"";
-    let allowed = Command::new("unshare").args(["-m", "sh", "-c", script, "sh", "true"]).output();
-    if !allowed.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: mount namespaces are not allowed here");
-        return;
-    }
     let disk = Loop::new();
     let before = disk.all();
     let unshared = ["unshare", "-m", "sh", "-c", script, "sh"];
@@ -441,7 +417,8 @@ fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
         child("child_under_a_read_only_sysfs", &disk.name(), &disk.paths().journal, &unshared);
     for _ in 0..4 {
         let line = wait_for("outcome ", &mut said);
-        let why = if line.contains("/nr_requests\"") { "none is in force" } else { "Read-only file system" };
+        let read_only = std::io::Error::from(rustix::io::Errno::ROFS).to_string();
+        let why = if line.contains("/nr_requests\"") { "none is in force" } else { read_only.as_str() };
         assert!(line.contains("refused") && line.contains(why), "{line}");
     }
     let line = wait_for("left ", &mut said);
@@ -455,16 +432,16 @@ fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
 struct Group(PathBuf);
 
 impl Group {
-    fn new() -> Option<Self> {
+    fn new() -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");
         let root = mounts.lines().find_map(|line| {
             let mut words = line.split(' ').skip(1);
             let (dir, kind) = (words.next()?, words.next()?);
             (kind == "cgroup2").then_some(dir)
-        })?;
-        let parent = Path::new(root).join(format!("brisk-act-test-{}", std::process::id()));
-        fs::create_dir_all(parent.join("app-test.scope/inner")).ok()?;
-        Some(Self(parent))
+        });
+        let parent = Path::new(root.expect("mounted")).join(format!("brisk-act-test-{}", std::process::id()));
+        fs::create_dir_all(parent.join("app-test.scope/inner")).expect("root makes groups");
+        Self(parent)
     }
 
     fn inner(&self) -> PathBuf {
@@ -494,9 +471,6 @@ const THREADS: usize = 1000;
 #[test]
 #[ignore = "is put into a group by another test"]
 fn child_with_a_thousand_threads() {
-    if of_parent().is_none() {
-        return;
-    }
     let mut line = String::new();
     println!("here");
     std::io::stdin().read_line(&mut line).expect("a line when this is in its group");
@@ -536,13 +510,8 @@ fn priorities(process: u32) -> Vec<i64> {
 
 #[test]
 fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
-    if !is_root() {
-        return;
-    }
-    let Some(group) = Group::new() else {
-        eprintln!("skipped: no control groups of version 2, or they cannot be made");
-        return;
-    };
+    requires!(Root, Cgroup2);
+    let group = Group::new();
     let dir = tempfile::tempdir().expect("temporary directory");
     let paths = Paths::with_run_dir(dir.path());
     let (mut process, mut to_it, mut said) = child("child_with_a_thousand_threads", "group", &paths.journal, &[]);
@@ -595,9 +564,7 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
 
 #[test]
 fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let dir = tempfile::tempdir().expect("temporary directory");
     let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path()), "briskd", false).expect("a journal");
     // The shell leads a session; it ends with its input, and so does what it makes (which would read nothing but for 3).
@@ -636,9 +603,7 @@ fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
 
 #[test]
 fn settings_are_called_as_the_kernel_calls_them() {
-    if !is_root() {
-        return;
-    }
+    requires!(Root, Loop);
     let disk = Loop::new();
     for setting in ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec", "write_cache"] {
         let Ok(Knob::Queue { setting: known, .. }) = format!("queue/any/{setting}").parse() else {

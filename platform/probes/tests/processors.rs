@@ -5,9 +5,9 @@ use std::process::Command;
 #[test]
 fn the_programs_compile_for_each_processor_without_a_warning() {
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
-    if Command::new(&clang).arg("--version").output().is_err() {
-        eprintln!("skipped: {} cannot be run", clang.display());
-        return;
+    if let Err(error) = Command::new(&clang).arg("--version").output() {
+        let reason = format!("cannot run {}: {error}", clang.display());
+        return brisk_requires::skip(brisk_requires::Capability::Program("clang"), reason);
     }
     for processor in ["x86", "arm64"] {
         let output = Command::new(&clang)

@@ -323,8 +323,7 @@ mod tests {
         let sense = Sense::default();
         let all = sense.disk_stats().expect("Linux");
         let Some(used) = all.iter().max_by_key(|disk| disk.read.requests).map(|disk| disk.name.clone()) else {
-            eprintln!("skipped: no block devices");
-            return;
+            return brisk_requires::skip(brisk_requires::Capability::Disk, "this machine has no block device");
         };
         let counted = || sense.disk_stats_of(&used).expect("Linux").expect("it stays");
         let choice = SampleChoice { devices: vec![used.clone()], groups: Vec::new() };

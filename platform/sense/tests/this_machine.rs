@@ -9,7 +9,7 @@ fn understood<T>(what: &str, outcome: Result<T, Error>) -> Option<T> {
     match outcome {
         Ok(value) => Some(value),
         Err(error @ (Error::Missing { .. } | Error::Denied { .. })) => {
-            eprintln!("skipped: {what}: {error}");
+            eprintln!("absent: {what}: {error}");
             None
         }
         Err(error) => panic!("{what}: {error}: {:?}", std::error::Error::source(&error)),
@@ -73,8 +73,10 @@ fn the_files_of_this_crate_lie_on_a_mount_whose_device_agrees() {
     let Some(Some(mount)) = understood("mount_of", sense.mount_of(&here)) else { return };
     let device = DeviceNumber::from_dev(std::fs::metadata(&here).expect("the sources are here").dev());
     if mount.fs_type == "btrfs" {
-        eprintln!("skipped: btrfs gives each subvolume a number of its own");
-        return;
+        return brisk_requires::skip(
+            brisk_requires::Capability::Disk,
+            "btrfs gives each subvolume a number of its own",
+        );
     }
     assert_eq!(mount.device, device);
     if let Some(Some(located)) = understood("block_device_of", sense.block_device_of(device)) {

@@ -1,4 +1,4 @@
-//! Sources of events on this machine. What needs root or a control group of the second version says so when it is skipped.
+//! Sources of events on this machine. Some need root or control groups of version 2.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use brisk_requires::{Capability, available, requires, skip};
 use brisk_sense::{
     BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, SessionChange,
     SessionWatch, TableWatch,
@@ -19,21 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Made(PathBuf, Option<Child>);
 
 impl Made {
-    /// A group of this name with nothing in it; `None`, with the reason printed, where none can be made.
+    /// A group of this name with nothing in it; `None`, with the skip recorded, where none can be made.
     fn new(name: &str) -> Option<Self> {
-        let v2 = Sense::default().cgroups().expect("Linux").v2;
-        let Some(v2) = v2 else {
-            eprintln!("skipped: no control groups of the second version are mounted");
-            return None;
-        };
+        available(&[Capability::Root, Capability::Cgroup2])?;
+        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
         let dir = v2.mount_point.join(name);
-        match fs::create_dir(&dir) {
-            Ok(()) => Some(Self(dir, None)),
-            Err(error) => {
-                eprintln!("skipped: cannot make {}: {error}", dir.display());
-                None
-            }
-        }
+        fs::create_dir(&dir).expect("root makes groups");
+        Some(Self(dir, None))
     }
 
     fn live(&mut self) {
@@ -99,11 +92,9 @@ fn a_group_is_told_when_it_comes_to_life_and_when_it_goes() {
 
 #[test]
 fn a_group_that_came_later_is_found_with_its_place_below_another() {
+    requires!(Root, Cgroup2);
     let sense = Sense::default();
-    let mut watch = match GroupWatch::new(&sense).expect("inotify") {
-        Some(watch) => watch,
-        None => return eprintln!("skipped: no control groups of the second version are mounted"),
-    };
+    let mut watch = GroupWatch::new(&sense).expect("inotify").expect("mounted");
     let outer = format!("sense-test-{}", std::process::id());
     let Some(_outer) = Made::new(&outer) else { return };
     let Some(mut inner) = Made::new(&format!("{outer}/writer")) else { return };
@@ -115,21 +106,20 @@ fn a_group_that_came_later_is_found_with_its_place_below_another() {
 
 #[test]
 fn a_write_to_a_queue_names_its_device() {
-    // A loop device without file: nobody's disk.
+    requires!(Root, Loop);
+    // A loop device without a file: no disk of this machine.
     let sense = Sense::default();
     let names = sense.block_device_names().expect("/sys");
     let free = names
         .iter()
         .rfind(|name| name.starts_with("loop") && sense.loop_backing(name).is_ok_and(|backing| backing.is_none()));
-    let Some(name) = free else { return eprintln!("skipped: no loop device is free") };
+    let Some(name) = free else { return skip(Capability::Loop, "no loop device is free") };
     let file = format!("/sys/block/{name}/queue/read_ahead_kb");
     let mut watch = QueueWatch::new().expect("inotify");
     watch.watch(&sense, [name.as_str()].into_iter()).expect("watched");
     assert!(watch.take().expect("readable").is_empty(), "nothing was written");
     let before = fs::read_to_string(&file).expect("readable");
-    if let Err(error) = fs::write(&file, &before) {
-        return eprintln!("skipped: cannot write {file}: {error}");
-    }
+    fs::write(&file, &before).expect("written");
     assert!(told(&watch, PollFlags::IN));
     assert_eq!(watch.take().expect("readable").into_iter().collect::<Vec<_>>(), [name.as_str()]);
     watch.watch(&sense, [].into_iter()).expect("none");
@@ -146,21 +136,17 @@ fn sources_open_on_this_machine() {
     TableWatch::swaps(&sense).expect("/proc");
     match PressureWatch::new(&sense, Resource::Io, Duration::from_millis(200)).expect("a trigger or none") {
         Some(watch) => assert_eq!(watch.resource(), Resource::Io),
-        None => eprintln!("skipped: this kernel sets no triggers on pressure for this user"),
+        None => skip(Capability::Pressure, "this kernel sets no triggers on pressure for this user"),
     }
 }
 
 #[test]
 fn a_mount_is_told() {
-    if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: mounting needs root");
-    }
+    requires!(Root, Mount);
     let watch = TableWatch::mounts(&Sense::default()).expect("/proc");
     let dir = tempfile::tempdir().expect("a directory");
     let mounted = Command::new("mount").args(["-t", "tmpfs", "brisk-test"]).arg(dir.path()).status().expect("mount");
-    if !mounted.success() {
-        return eprintln!("skipped: this machine does not mount a tmpfs");
-    }
+    assert!(mounted.success());
     let heard = told(&watch, PollFlags::PRI);
     assert!(Command::new("umount").arg(dir.path()).status().expect("umount").success());
     assert!(heard);
@@ -168,17 +154,15 @@ fn a_mount_is_told() {
 
 #[test]
 fn a_program_in_a_session_of_its_own_is_told_when_it_begins_and_when_it_ends() {
+    requires!(Program("setsid"));
     let sense = Sense::default();
     let mut watch = match SessionWatch::new(&sense) {
         Ok(watch) => watch,
-        Err(error) => return eprintln!("skipped: nobody may listen to processes here: {error}"),
+        Err(error) => return skip(Capability::Connector, error),
     };
     let begun = Instant::now();
     let now_ns = || u64::try_from(begun.elapsed().as_nanos()).expect("not for centuries");
-    let mut child = match Command::new("setsid").args(["sleep", "600"]).spawn() {
-        Ok(child) => child,
-        Err(error) => return eprintln!("skipped: cannot run setsid: {error}"),
-    };
+    let mut child = Command::new("setsid").args(["sleep", "600"]).spawn().expect("setsid runs");
     let id = child.id();
     let mut until = |wanted: &dyn Fn(&SessionChange) -> bool| loop {
         assert!(told(&watch, PollFlags::IN), "nothing was told of session {id}");

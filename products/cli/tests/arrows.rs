@@ -41,6 +41,8 @@ const RULES: &[Rule] = &[
         others: None,
     },
     Rule { folder: "measure/lab-client", brisk: &["brisk-sense"], others: None },
+    // For tests alone: no crate may use it otherwise.
+    Rule { folder: "measure/requires", brisk: &[], others: Some(&["rustix", "thiserror"]) },
     Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-results"], others: None },
     Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },

@@ -180,8 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_with_brisk_has_its_twin_without() {
-        let names: Vec<String> = conditions(&WriterSpec::default()).into_iter().map(|c| c.name).collect();
-        assert_eq!(names, [IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK]);
+    fn each_load_is_measured_without_brisk_and_with_it_and_nothing_else_differs() {
+        let (loaded, idle): (Vec<_>, Vec<_>) =
+            conditions(&WriterSpec::default()).into_iter().partition(|condition| condition.writer.is_some());
+        for pair in [idle, loaded] {
+            let [without, with] = &pair[..] else { panic!("{pair:?}") };
+            assert_eq!(without.writer, with.writer);
+            assert_eq!(with.name, format!("{}_with_brisk", without.name));
+            assert_eq!(with.text, format!("{}, brisk is at work", without.text));
+        }
     }
 }

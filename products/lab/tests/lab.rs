@@ -1,4 +1,4 @@
-//! The lab on this machine: needs root, FUSE and loop devices; says so and passes where they are missing.
+//! The lab on this machine: needs root, FUSE and loop devices.
 //!
 //! Each test has its own run directory, so that none repairs the other's, and a guard that clears up when it fails.
 
@@ -9,7 +9,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use lab_guard::{Guard, eventually, run, tool};
+use brisk_requires::requires;
+use lab_guard::{Guard, eventually, run};
 
 const PAGE: usize = 4096;
 
@@ -33,10 +34,8 @@ fn set_page(file: &File, number: u64, byte: u8) -> std::io::Result<()> {
 
 #[test]
 fn ext4_keeps_what_was_written() {
+    requires!(Program("mkfs.ext4"));
     let Some(lab) = Guard::new() else { return };
-    if !tool("mkfs.ext4") {
-        return;
-    }
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "64M", "--time", "off"]);
     let mount_point = lab.dir().join("file system");
     fs::create_dir(&mount_point).expect("mount point");
@@ -63,10 +62,8 @@ fn ext4_keeps_what_was_written() {
 
 #[test]
 fn a_mounted_device_goes_by_force() {
+    requires!(Program("mkfs.ext4"));
     let Some(lab) = Guard::new() else { return };
-    if !tool("mkfs.ext4") {
-        return;
-    }
     let device = lab.up(&["--preset", "ufs-3.1", "--size", "32M", "--time", "off"]);
     let mount_point = lab.dir().join("mnt");
     fs::create_dir(&mount_point).expect("mount point");
@@ -78,10 +75,8 @@ fn a_mounted_device_goes_by_force() {
 
 #[test]
 fn swap_goes_on_and_off() {
+    requires!(Program("mkswap"), Program("swapon"));
     let Some(lab) = Guard::new() else { return };
-    if !tool("mkswap") || !tool("swapon") {
-        return;
-    }
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "32M"]);
     run("mkswap", &[&device]);
     run("swapon", &[&device]);
@@ -125,10 +120,8 @@ fn a_killed_server_is_cleared_up_by_the_next_up() {
 
 #[test]
 fn a_killed_server_under_a_file_system_is_cleared_up() {
+    requires!(Program("mkfs.ext4"));
     let Some(lab) = Guard::new() else { return };
-    if !tool("mkfs.ext4") {
-        return;
-    }
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "32M", "--time", "off"]);
     let mount_point = lab.dir().join("mnt");
     fs::create_dir(&mount_point).expect("mount point");
@@ -243,10 +236,8 @@ fn read_errors_and_time_outs_come_and_go() {
 
 #[test]
 fn a_discard_frees_memory() {
+    requires!(Program("blkdiscard"));
     let Some(lab) = Guard::new() else { return };
-    if !tool("blkdiscard") {
-        return;
-    }
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "64M", "--time", "off"]);
     let pid = lab.json(&["ctl", &device])["server_pid"].as_u64().expect("pid");
     let file = direct(&device);
@@ -264,10 +255,8 @@ fn a_discard_frees_memory() {
 
 #[test]
 fn a_loop_device_of_someone_else_is_not_touched() {
+    requires!(Program("losetup"));
     let Some(lab) = Guard::new() else { return };
-    if !tool("losetup") {
-        return;
-    }
     let image = lab.dir().join("image");
     File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("image");
     let theirs = lab_guard::ForeignLoop::attach(&image);

@@ -21,7 +21,7 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         (&["--briskd", &briskd, "--config", "/no/such/config"], "cannot read /no/such/config"),
         (&["--briskd", &briskd, "--profiles", "/no/such/folder"], "there is no directory /no/such/folder"),
         (&["--briskd", &briskd, "--apps", "solitaire"], "solitaire"),
-        (&["--runs", "0"], "0 is not in 1..=1000"),
+        (&["--runs", "0"], "1..=1000"),
         (&["--writer-rate", "fast"], "'fast' is not a size"),
     ];
     for (args, words) in cases {

@@ -94,8 +94,8 @@ fn an_evicted_file_is_out_of_memory() {
     let sense = Sense::default();
     let place = Place::find(&sense, dir.path(), false).expect("a place");
     if place.memory(&sense).expect("read").is_some() {
-        eprintln!("skipped: {} lives in memory", dir.path().display());
-        return;
+        let reason = format!("{} lives in memory", dir.path().display());
+        return brisk_requires::skip(brisk_requires::Capability::Disk, reason);
     }
     let engine = Engine::choose(Some(EngineKind::Calls)).expect("always there");
     let work = WorkFile::prepare_as(&place, exactly(4 << 20), &engine, 1, &control, Access::Evicted).expect("prepared");
@@ -111,17 +111,12 @@ struct SmallFileSystem(PathBuf);
 
 impl SmallFileSystem {
     fn mount(options: &str) -> Option<Self> {
+        brisk_requires::available(&[brisk_requires::Capability::Mount])?;
         let dir = tempfile::tempdir().expect("a directory").keep();
         let data = std::ffi::CString::new(options).expect("no zero byte");
         let flags = rustix::mount::MountFlags::empty();
-        match rustix::mount::mount("tmpfs", &dir, "tmpfs", flags, Some(data.as_c_str())) {
-            Ok(()) => Some(Self(dir)),
-            Err(errno) => {
-                eprintln!("skipped: no permission to mount: {errno}");
-                let _ = std::fs::remove_dir(&dir);
-                None
-            }
-        }
+        rustix::mount::mount("tmpfs", &dir, "tmpfs", flags, Some(data.as_c_str())).expect("mounted");
+        Some(Self(dir))
     }
 }
 

@@ -245,10 +245,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_namespace_outlives_its_end() {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: not root");
-            return;
-        }
+        brisk_requires::requires!(Root, Mount, Program("unshare"));
         let dir = tempfile::tempdir().expect("temporary directory");
         let script = format!("mount -t tmpfs none {0} && (sleep 1000 & touch {0}/x; wait)", dir.path().display());
         let mut child = contained("sh", &["-c".into(), script.into()]).spawn().expect("unshare starts");

@@ -145,10 +145,7 @@ mod tests {
 
     #[test]
     fn databases_go_to_memory_and_come_back_as_they_were() {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: not root");
-            return;
-        }
+        brisk_requires::requires!(Root);
         let root = tempfile::tempdir().expect("temporary directory");
         let home = root.path().join("home/user");
         let write = |name: &str, bytes: &[u8]| {

@@ -5,23 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use brisk_screen::{Change, Error, Kind, Rect, Screen, WindowInfo};
+use brisk_screen::{Change, Kind, Rect, Screen, WindowInfo};
 
 pub(crate) const SIZE: (u32, u32) = (640, 480);
 /// A guard against hanging; nothing takes so long that works.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
-
-/// The display server that was started, or a word on why not.
-pub(crate) fn installed<S>(started: Result<S, Error>) -> Option<S> {
-    match started {
-        Ok(server) => Some(server),
-        Err(Error::NoServer { reason, .. }) if reason.contains("not installed") => {
-            eprintln!("skipped: {reason}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// Waits until the changes so far fulfil `enough`, and gives them.
 pub(crate) fn changes_until(screen: &mut impl Screen, enough: impl Fn(&[Change]) -> bool) -> Vec<Change> {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Once;
+use brisk_requires::{Capability, available, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A hierarchy of control groups.
@@ -46,13 +47,21 @@ impl App {
     /// `None`, with the reason printed, where there is no such hierarchy or no right to make groups.
     pub(crate) fn new(hierarchy: Hierarchy) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        let controller = match hierarchy {
+            Hierarchy::Unified => Capability::Cgroup2,
+            Hierarchy::Freezer => Capability::FreezerV1,
+            Hierarchy::Memory => Capability::MemoryController,
+        };
+        available(&[Capability::Root, controller])?;
         let name = format!("app-once-{}-{}.scope", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let group = hierarchy.root().map(|root| root.join(&name)).filter(|group| fs::create_dir(group).is_ok());
-        if group.is_none() {
-            eprintln!("skipped: needs root and control groups: {hierarchy:?}");
-        }
+        let Some(root) = hierarchy.root() else {
+            skip(controller, "version 1 of the controller is not mounted");
+            return None;
+        };
+        let group = root.join(&name);
+        fs::create_dir(&group).expect("root makes groups");
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
-        Some(Self { name, group: group?, dir })
+        Some(Self { name, group, dir })
     }
 
     pub(crate) fn paths(&self) -> Paths {

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use brisk_probes::{Kind, Operation};
+use brisk_requires::{Capability, skip};
 
 use crate::order::check_order;
 use crate::role::Player;
 use crate::scratch::ScratchGroup;
-use crate::{disk, evicted, group, in_one_of_five, lacks, of, start, tid};
+use crate::{disk, evicted, group, lacks, of, start, tid};
 
 /// A limit of memory for processes, in either version of control groups; gone in the end.
 struct MemoryLimit {
@@ -30,7 +31,8 @@ impl MemoryLimit {
         }
         let root = Path::new("/sys/fs/cgroup/memory");
         if !root.join("memory.limit_in_bytes").exists() {
-            eprintln!("skipped: neither {} nor {} has the memory controller", group.path().display(), root.display());
+            let reason = format!("neither {} nor {} has it", group.path().display(), root.display());
+            skip(Capability::MemoryController, reason);
             return None;
         }
         let own = root.join(group.path().file_name()?);
@@ -55,11 +57,8 @@ impl Drop for MemoryLimit {
 
 #[test]
 fn a_process_at_the_limit_of_its_memory_reclaims() {
-    in_one_of_five(a_process_at_the_limit_of_its_memory_reclaims_once);
-}
-
-fn a_process_at_the_limit_of_its_memory_reclaims_once() {
-    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    let Some(group) = group() else { return };
+    let Some(folder) = disk() else { return };
     if lacks("reclaim at the limit") {
         return;
     }
@@ -91,7 +90,7 @@ impl Swap {
         File::open(&file).unwrap().sync_all().unwrap();
         assert!(run("mkswap", &[], &file));
         if !run("swapon", &["-p", "32767"], &file) {
-            eprintln!("skipped: {} cannot be swap", file.display());
+            skip(Capability::SwapFile, format!("{} cannot be swap", file.display()));
             return None;
         }
         Some(Self { file })
@@ -114,11 +113,8 @@ fn run(tool: &str, arguments: &[&str], file: &Path) -> bool {
 
 #[test]
 fn pages_that_go_to_swap_and_come_back_belong_to_no_file() {
-    in_one_of_five(pages_that_go_to_swap_and_come_back_belong_to_no_file_once);
-}
-
-fn pages_that_go_to_swap_and_come_back_belong_to_no_file_once() {
-    let (Some(group), Some(folder)) = (group(), disk()) else { return };
+    let Some(group) = group() else { return };
+    let Some(folder) = disk() else { return };
     if lacks("requests") {
         return;
     }

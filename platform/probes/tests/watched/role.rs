@@ -18,6 +18,9 @@ use crate::scratch::ScratchGroup;
 /// A name of a program as no one should give it: it ends in the middle of a longer one, and is no UTF-8.
 pub(crate) const ODD_NAME: &[u8] = b"\xff) R 1 (\n0123456789";
 
+/// What a process knows of itself when it ends.
+pub(crate) type Facts = HashMap<String, u64>;
+
 /// A process in its role, and where it writes what it knows.
 pub(crate) struct Player {
     pub(crate) child: Child,
@@ -43,7 +46,7 @@ impl Player {
     }
 
     /// Waits for its end; gives what it wrote.
-    pub(crate) fn facts(mut self) -> HashMap<String, u64> {
+    pub(crate) fn facts(mut self) -> Facts {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "the watched process failed: {status}");
         let text = fs::read_to_string(&self.facts).unwrap_or_default();

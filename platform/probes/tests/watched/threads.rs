@@ -11,81 +11,71 @@ use brisk_probes::{Kind, Options, Trace, Wait};
 use crate::order::check_order;
 use crate::role::{self, Player};
 use crate::scratch::{self, ScratchGroup};
-use crate::{call, group, in_one_of_five, of, start, tid, watch};
+use crate::{call, group, in_most_runs, of, start, tid, watch};
 
 #[test]
 fn a_thread_that_computes_is_running() {
-    in_one_of_five(a_thread_that_computes_is_running_once);
-}
-
-fn a_thread_that_computes_is_running_once() {
     let Some(group) = group() else { return };
-    let (recording, facts) = watch(&group, "burns", "", || ());
-    let (mut running_ns, mut since_ns) = (0, None);
-    for event in of(&recording.events, tid(&facts, "tid")) {
-        match event.kind {
-            Kind::Running => since_ns = Some(event.at_ns),
-            Kind::Waiting(_) | Kind::Runnable | Kind::Died => {
-                running_ns += since_ns.take().map_or(0, |since_ns| event.at_ns - since_ns);
+    let (recording, runs) = watch(&group, "burns", "", || ());
+    in_most_runs(&runs, |facts| {
+        let (mut running_ns, mut since_ns) = (0, None);
+        for event in of(&recording.events, tid(facts, "tid")) {
+            match event.kind {
+                Kind::Running => since_ns = Some(event.at_ns),
+                Kind::Waiting(_) | Kind::Runnable | Kind::Died => {
+                    running_ns += since_ns.take().map_or(0, |since_ns| event.at_ns - since_ns);
+                }
+                _ => {}
             }
-            _ => {}
         }
-    }
-    // It runs a little before and after it looks at its own clock; the clock of threads may leave out interrupts.
-    let cpu_ns = facts["cpu_ns"];
-    assert!(running_ns > cpu_ns - cpu_ns / 10, "{running_ns} ns seen, {cpu_ns} ns of its own clock");
+        // It runs a little before and after it reads its own clock; the clock of threads may leave out interrupts.
+        let cpu_ns = facts["cpu_ns"];
+        assert!(running_ns > cpu_ns - cpu_ns / 10, "{running_ns} ns seen, {cpu_ns} ns of its own clock");
+    });
 }
 
 #[test]
 fn a_thread_that_sleeps_waits_in_that_call() {
-    in_one_of_five(a_thread_that_sleeps_waits_in_that_call_once);
-}
-
-fn a_thread_that_sleeps_waits_in_that_call_once() {
     let Some(group) = group() else { return };
-    let (recording, facts) = watch(&group, "sleeps", "", || ());
-    let own = of(&recording.events, tid(&facts, "tid"));
-    let asleep = Wait { io: false, uninterruptible: false, system_call: call(libc::SYS_clock_nanosleep) };
-    let at = own.iter().position(|event| event.kind == Kind::Waiting(asleep)).expect("it slept");
-    assert_eq!(own[at + 1].kind, Kind::Runnable);
-    assert!(own[at + 1].at_ns - own[at].at_ns >= 29_000_000, "{:?}", &own[at..=at + 1]);
+    let (recording, runs) = watch(&group, "sleeps", "", || ());
+    in_most_runs(&runs, |facts| {
+        let own = of(&recording.events, tid(facts, "tid"));
+        let asleep = Wait { io: false, uninterruptible: false, system_call: call(libc::SYS_clock_nanosleep) };
+        let at = own.iter().position(|event| event.kind == Kind::Waiting(asleep)).expect("it slept");
+        assert_eq!(own[at + 1].kind, Kind::Runnable);
+        assert!(own[at + 1].at_ns - own[at].at_ns >= 29_000_000, "{:?}", &own[at..=at + 1]);
+    });
 }
 
 #[test]
 fn threads_and_programs_are_born_named_and_die() {
-    in_one_of_five(threads_and_programs_are_born_named_and_die_once);
-}
-
-fn threads_and_programs_are_born_named_and_die_once() {
     let Some(group) = group() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = folder.path().join(OsStr::from_bytes(role::ODD_NAME));
     // Copied by another process: while one of this process writes a program, a fork of it may keep it from being run.
     let status = Command::new("cp").arg("/bin/true").arg(&program).status().unwrap();
     assert!(status.success());
-    let (recording, facts) = watch(&group, "has offspring", folder.path(), || ());
-    let (own, thread, process) = (tid(&facts, "tid"), tid(&facts, "thread"), tid(&facts, "process"));
-    let born = |tid| of(&recording.events, tid)[0].kind.clone();
-    let Kind::Born { pid, parent_tid } = born(thread) else { panic!("{:?}", born(thread)) };
-    assert_eq!(parent_tid, own);
-    assert_ne!(pid, thread);
-    assert_eq!(born(process), Kind::Born { pid: process, parent_tid: own });
-    let exec = Kind::Exec { name: role::ODD_NAME[..15].to_vec() };
-    assert_eq!(of(&recording.events, process).iter().filter(|event| event.kind == exec).count(), 1);
-    for tid in [own, thread, process] {
-        assert_eq!(of(&recording.events, tid).last().unwrap().kind, Kind::Died);
-    }
-    assert_eq!(recording.names[&own], b"\xfe\n");
-    assert_eq!(recording.names[&thread], b"a thread");
-    assert_eq!(recording.names[&process], &role::ODD_NAME[..15]);
+    let (recording, runs) = watch(&group, "has offspring", folder.path(), || ());
+    in_most_runs(&runs, |facts| {
+        let (own, thread, process) = (tid(facts, "tid"), tid(facts, "thread"), tid(facts, "process"));
+        let born = |tid| of(&recording.events, tid)[0].kind.clone();
+        let Kind::Born { pid, parent_tid } = born(thread) else { panic!("{:?}", born(thread)) };
+        assert_eq!(parent_tid, own);
+        assert_ne!(pid, thread);
+        assert_eq!(born(process), Kind::Born { pid: process, parent_tid: own });
+        let exec = Kind::Exec { name: role::ODD_NAME[..15].to_vec() };
+        assert_eq!(of(&recording.events, process).iter().filter(|event| event.kind == exec).count(), 1);
+        for tid in [own, thread, process] {
+            assert_eq!(of(&recording.events, tid).last().unwrap().kind, Kind::Died);
+        }
+        assert_eq!(recording.names[&own], b"\xfe\n");
+        assert_eq!(recording.names[&thread], b"a thread");
+        assert_eq!(recording.names[&process], &role::ODD_NAME[..15]);
+    });
 }
 
 #[test]
 fn a_process_that_comes_and_goes_is_watched_while_it_is_there() {
-    in_one_of_five(a_process_that_comes_and_goes_is_watched_while_it_is_there_once);
-}
-
-fn a_process_that_comes_and_goes_is_watched_while_it_is_there_once() {
     let Some(group) = group() else { return };
     let outside = scratch::mounted().and_then(|root| ScratchGroup::below(&root)).unwrap();
     let trace = start(&group);
@@ -107,10 +97,6 @@ fn a_process_that_comes_and_goes_is_watched_while_it_is_there_once() {
 
 #[test]
 fn groups_below_are_watched_and_others_are_not() {
-    in_one_of_five(groups_below_are_watched_and_others_are_not_once);
-}
-
-fn groups_below_are_watched_and_others_are_not_once() {
     let Some(group) = group() else { return };
     let outside = scratch::mounted().and_then(|root| ScratchGroup::below(&root)).unwrap();
     let below = ScratchGroup::below(group.path()).unwrap();
@@ -126,10 +112,6 @@ fn groups_below_are_watched_and_others_are_not_once() {
 
 #[test]
 fn a_thousand_short_processes_are_all_seen() {
-    in_one_of_five(a_thousand_short_processes_are_all_seen_once);
-}
-
-fn a_thousand_short_processes_are_all_seen_once() {
     let Some(group) = group() else { return };
     let trace = start(&group);
     let script = "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done";
@@ -145,10 +127,6 @@ fn a_thousand_short_processes_are_all_seen_once() {
 
 #[test]
 fn what_finds_no_place_is_counted() {
-    in_one_of_five(what_finds_no_place_is_counted_once);
-}
-
-fn what_finds_no_place_is_counted_once() {
     let Some(group) = group() else { return };
     let small = Options { ring_bytes: 64 << 10, interval: Duration::from_secs(3600), ..Options::default() };
     let trace = Trace::start(group.path(), &small).unwrap();

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use brisk_core::outcome::SettingState;
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, SOCKET};
+use brisk_requires::{Capability, available};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A guard against hanging, no measure of anything.
@@ -30,22 +31,13 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// A device; `None`, with the reason printed, where none can be made.
+    /// A device; `None`, with the skip recorded, where none can be made.
     pub(crate) fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: a loop device takes root");
-            return None;
-        }
+        available(&[Capability::Root, Capability::Loop, Capability::Program("losetup")])?;
         let file = tempfile::NamedTempFile::new().expect("a file");
         file.as_file().set_len(16 << 20).expect("room");
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output();
-        let made = match made {
-            Ok(made) if made.status.success() => made,
-            other => {
-                eprintln!("skipped: no loop device can be made: {other:?}");
-                return None;
-            }
-        };
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().expect("losetup runs");
+        assert!(made.status.success(), "{made:?}");
         let node = String::from_utf8(made.stdout).expect("a path");
         let name = node.trim().strip_prefix("/dev/").expect("a node").to_owned();
         Some(Self { name, _file: file })
@@ -79,12 +71,10 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// One that is not in its group yet; `None`, with the reason printed, where there can be no group.
+    /// One that is not in its group yet; `None`, with the skip recorded, where there can be no group.
     pub(crate) fn new(group: &Path) -> Option<Self> {
-        if let Err(error) = std::fs::create_dir(group) {
-            eprintln!("skipped: cannot make {}: {error}", group.display());
-            return None;
-        }
+        available(&[Capability::Root, Capability::Cgroup2])?;
+        std::fs::create_dir(group).expect("root makes groups");
         let process = Command::new("sleep").arg("600").spawn().expect("a sleep");
         Some(Self { group: group.to_owned(), process })
     }

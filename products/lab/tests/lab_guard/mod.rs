@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use brisk_requires::{Capability, available};
 use serde_json::Value;
 
 /// A lab in a temporary directory.
@@ -13,18 +14,9 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// `None`, with the reason printed, where the lab cannot work.
+    /// `None`, with the skip recorded, where the lab cannot work.
     pub(crate) fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: not root");
-            return None;
-        }
-        for path in ["/dev/fuse", "/dev/loop-control"] {
-            if !Path::new(path).exists() {
-                eprintln!("skipped: no {path}");
-                return None;
-            }
-        }
+        available(&[Capability::Root, Capability::Fuse, Capability::Loop])?;
         Some(Self { dir: tempfile::tempdir().expect("temporary directory") })
     }
 
@@ -143,15 +135,6 @@ pub(crate) fn run(program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).output().unwrap_or_else(|e| panic!("{program}: {e}"));
     assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Whether this machine has a tool; says so when not.
-pub(crate) fn tool(program: &str) -> bool {
-    let has = Command::new(program).arg("--help").output().is_ok();
-    if !has {
-        eprintln!("skipped: no {program}");
-    }
-    has
 }
 
 pub(crate) fn knob(queue: &Path, file: &str) -> String {

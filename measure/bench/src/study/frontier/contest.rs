@@ -313,8 +313,8 @@ mod tests {
         let control = Control { stop: &stop, progress: &|_, _| () };
         let place = Place::find(&sense, dir.path(), false).expect("a place");
         let Some(disk) = place.device.map(|located| located.disk.name) else {
-            eprintln!("skipped: no single block device below {}", dir.path().display());
-            return;
+            let reason = format!("no single block device below {}", dir.path().display());
+            return brisk_requires::skip(brisk_requires::Capability::Disk, reason);
         };
         let common = Common {
             path: dir.path().to_owned(),
@@ -337,7 +337,7 @@ mod tests {
         for writers in [Writers::None, Writers::InstallAndSync, Writers::Direct(2)] {
             let outcome = run(&sense, &bed, &disk, &Trial { writers, ..trial }, &control).expect("measured");
             // 10 appointments each; a slow device keeps fewer of them, and none more.
-            assert!((2..=20).contains(&outcome.reads.count()), "{writers:?}: {}", outcome.reads.count());
+            assert!((1..=20).contains(&outcome.reads.count()), "{writers:?}: {}", outcome.reads.count());
             assert_eq!(outcome.writes.count() > 0, writers != Writers::None, "{writers:?}");
             assert!(outcome.write_bytes_per_s > 0.0 || writers == Writers::None, "{writers:?}");
         }
