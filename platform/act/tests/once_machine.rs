@@ -100,7 +100,7 @@ fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
     for hierarchy in [Hierarchy::Unified, Hierarchy::Freezer, Hierarchy::Memory] {
         let Some(app) = App::new(hierarchy) else { continue };
         // Its child ignores the signal as well.
-        let mut process = app.run("trap '' TERM; sh -c 'echo here; exec cat' <&0 & cat");
+        let mut process = app.run("trap '' TERM; exec 4<&0; sh -c 'echo here; exec cat' <&4 & cat");
         let mut actuator = app.actuator();
         assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
         assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Unchanged);
@@ -111,6 +111,8 @@ fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
         }
         assert_eq!(actuator.advance(4_999_999_999), []);
         assert!(process.child.try_wait().expect("a child").is_none());
+        let procs = fs::read_to_string(app.group.join("cgroup.procs")).expect("the group");
+        assert!(procs.lines().count() >= 2, "{procs}");
         let ended = actuator.advance(5_000_000_000);
         assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
         assert_eq!(process.ended_by(), Some(libc::SIGKILL), "{hierarchy:?}");
@@ -268,4 +270,30 @@ fn a_protection_that_the_kernel_refuses_leaves_no_trace() {
         other => panic!("{other:?}"),
     }
     assert_eq!((adj().trim(), app.journals()), ("300", 0));
+}
+
+#[test]
+fn all_processes_of_a_session_are_asked_and_those_that_stay_are_killed() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+    let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path()), "briskd", false).expect("a journal");
+    // setsid(1) forks only when it leads a group of processes, which a child of this test does not.
+    let mut shell = Command::new("setsid");
+    // The one that ends is made before the other ignores the signal: what is ignored cannot be trapped by a child.
+    let inner = "trap 'echo asked; exit' TERM; echo here; read line";
+    shell.args(["sh", "-c", "exec 4<&0; sh -c \"$1\" <&4 & trap '' TERM; echo there; exec cat", "sh", inner]);
+    let mut leader = Process::start(&mut shell);
+    leader.wait_for("here");
+    leader.wait_for("here");
+    let end = Once::EndApp { group: format!("session-{}", leader.child.id()), grace_ms: 1 };
+    assert_eq!(outcome(&mut actuator, &end), Outcome::Done);
+    leader.wait_for("asked");
+    assert_eq!(actuator.advance(999_999), []);
+    assert!(leader.child.try_wait().expect("a child").is_none());
+    assert_eq!(actuator.advance(1_000_000)[0].outcome, Outcome::Done);
+    assert_eq!(leader.ended_by(), Some(libc::SIGKILL));
+    // The other one takes a moment to end after its last word.
+    while outcome(&mut actuator, &end) != Outcome::Gone {
+        actuator.advance(u64::MAX);
+        std::thread::yield_now();
+    }
 }

@@ -53,27 +53,21 @@ pub(super) fn begin(
     once: &Once,
     deadline_ns: u64,
 ) -> Result<Option<Ending>, Error> {
-    let failed = |pid| {
-        let group = group.name.to_owned();
-        move |source| Error::Process { pid, group, what: "end", source }
-    };
     let (mut asked, mut refused) = (Vec::new(), None);
     for pid in group.pids() {
-        let Some(pidfd) = group.open(pid).map_err(failed(pid))? else { continue };
-        match send(&pidfd, Signal::TERM) {
-            Ok(true) => asked.push(pidfd),
-            Ok(false) => {}
-            Err(source) => refused = Some(failed(pid)(source)),
+        let ask = |pidfd: OwnedFd| send(&pidfd, Signal::TERM).map(|is_there| is_there.then_some(pidfd));
+        match group.open(pid).and_then(|pidfd| pidfd.map_or(Ok(None), ask)) {
+            Ok(pidfd) => asked.extend(pidfd),
+            Err(source) => refused = Some((pid, source)),
         }
     }
-    if let (true, Some(error)) = (asked.is_empty(), refused) {
-        return Err(error);
-    }
     if asked.is_empty() {
-        return Ok(None);
+        let group = group.name.to_owned();
+        return refused.map_or(Ok(None), |(pid, source)| Err(Error::Process { pid, group, what: "end", source }));
     }
     if !group.is_session() {
-        freezer::thaw(journal, group)?;
+        // What cannot be thawed stays in the journal, and is killed at the deadline.
+        let _ = freezer::thaw(journal, group);
     }
     let dirs = group.unified.iter().chain(&group.freezer).chain(&group.memory);
     let dirs = if group.is_session() { Vec::new() } else { dirs.map(|dir| (dir.clone(), inode(dir))).collect() };
