@@ -195,7 +195,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Footprint(args) => run_footprint(args),
         Study::Frontier(args) => frontier::run(args),
         Study::Crew => {
-            brisk_bench::crew::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
+            brisk_bench::stream_process::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -111,5 +111,5 @@ fn a_crew_that_does_not_do_its_work_ends_it_with_its_reason() {
     let control = Control { stop: &stop, progress: &|_, _| () };
     let wrong = options(dir.path(), &["sh", "-c", "echo '{\"failed\":\"no hands\"}'"]);
     let error = run(&Sense::default(), &wrong, &mut Watched::default(), &control).expect_err("no crew");
-    assert!(matches!(&error, Error::Crew(reason) if reason == "no hands"), "{error}");
+    assert!(matches!(&error, Error::StreamProcess(reason) if reason == "no hands"), "{error}");
 }
