@@ -78,7 +78,7 @@ impl App {
                     Some(root) => format!("there is no such program in {}", root.display()),
                     None => "there is no such program; check the spelling and PATH".to_owned(),
                 },
-                    io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
+                io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
                 _ => error.to_string(),
             },
         })
@@ -89,7 +89,7 @@ impl App {
         let as_c = |path: &OsStr| {
             CString::new(path.as_bytes()).map_err(|_| Error::Program {
                 program: self.id.clone(),
-            reason: "a path contains a NUL byte".to_owned(),
+                reason: "a path contains a NUL byte".to_owned(),
             })
         };
         let root = self.root.as_ref().map(|root| as_c(root.as_os_str())).transpose()?;

@@ -31,7 +31,7 @@ pub fn evict(sense: &Sense, files: &BTreeSet<PathBuf>, drop_all: bool) -> Result
         check.files += 1;
         check.cached_before_bytes += before.cached_bytes;
         if before.dirty_bytes > 0 {
-        // Dirty pages cannot be dropped; an error here shows below as remaining pages.
+            // Dirty pages cannot be dropped; an error here shows below as remaining pages.
             let _ = rustix::fs::fdatasync(&fd);
         }
         if before.cached_bytes > 0 {

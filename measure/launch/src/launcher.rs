@@ -190,7 +190,7 @@ impl Launcher<'_> {
     pub(crate) fn evict(&self, app: &App, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
         let root = app.root.as_deref().unwrap_or(Path::new("/"));
         if let Ok(dir) = File::open(root) {
-        // On failure, dirty pages stay and are counted.
+            // On failure, dirty pages stay and are counted.
             let _ = rustix::fs::syncfs(&dir);
         }
         cold::evict(self.sense, files, self.settings.drop_caches)

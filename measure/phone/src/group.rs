@@ -4,19 +4,13 @@
 //! directory.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use brisk_sense::Sense;
-use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::{Error, Result, io as failed};
-
-/// Time limit of the kernel for killing a group's processes.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A cgroup2 control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,34 +67,13 @@ impl Group {
 
     /// Kills all processes in the group and its descendants, and removes it, if it exists.
     pub(crate) fn remove(&self) -> Result<()> {
-        let removed = end_all(&self.dir).and_then(|()| remove_tree(&self.dir));
+        let removed = brisk_launch::scope::end_group(&self.dir).and_then(|()| remove_tree(&self.dir));
         match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound && error.raw_os_error() != Some(libc::ENODEV) => {
                 Err(failed(format!("remove the control group {}", self.dir.display()))(error))
             }
             _ => Ok(()),
         }
-    }
-}
-
-fn end_all(dir: &Path) -> io::Result<()> {
-    let mut events = File::open(dir.join("cgroup.events"))?;
-    let deadline = Instant::now() + EXIT_TIMEOUT;
-    loop {
-        let mut text = String::new();
-        events.seek(SeekFrom::Start(0))?;
-        events.read_to_string(&mut text)?;
-        if !text.lines().any(|line| line == "populated 1") {
-            return Ok(());
-        }
-        // Linux 5.14.
-        fs::write(dir.join("cgroup.kill"), "1")?;
-        if Instant::now() >= deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "its processes do not end"));
-        }
-        // The kernel reports changes of the file; polling covers processes that were forked meanwhile.
-        let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
-        poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&wait))?;
     }
 }
 

@@ -1,17 +1,17 @@
-//! How often to ask a compositor for frames while much is drawn.
+//! Rate limit of frames requested from a compositor.
 //!
-//! Each frame costs the compositor a copy of the screen, about a millisecond. So frames are rationed: a burst is free, so that
-//! single changes are dated exactly, and in the long run there is one in [`INTERVAL_NS`].
+//! Each frame costs the compositor a copy of the screen, about a millisecond. A token bucket limits the requests: bursts are
+//! not delayed, so that single changes have exact times; in the long run there is one frame in [`INTERVAL_NS`].
 
 /// Time between frames in the long run.
 pub(crate) const INTERVAL_NS: u64 = 40_000_000;
-/// Frames that may follow each other at once after a quiet time.
+/// Size of the bucket in frames.
 const BURST_FRAMES: u64 = 16;
 
-/// A ration of frames.
+/// The token bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// When the ration would be full again; ahead of now by one interval for each frame taken.
+    /// Time when the bucket is full again; each frame moves it by one interval.
     full_at_ns: u64,
 }
 
@@ -20,7 +20,7 @@ impl Pace {
         Self { full_at_ns: 0 }
     }
 
-    /// When the next frame may be asked for.
+    /// Time of the next frame.
     pub(crate) fn next_ns(&self) -> u64 {
         self.full_at_ns.saturating_sub((BURST_FRAMES - 1) * INTERVAL_NS)
     }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_is_free_and_then_frames_come_at_intervals() {
+    fn a_burst_is_not_delayed_and_then_frames_come_at_intervals() {
         let mut pace = Pace::new();
         let start = 1_000_000_000;
         for _ in 0..BURST_FRAMES {
