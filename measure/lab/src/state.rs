@@ -1,7 +1,7 @@
-//! The directory of one lab device: what is known about it on disk, and who lives in it.
+//! Directory of one lab device: its state on disk, and its owner.
 //!
 //! `RUN_DIR/lab/ID/` holds `state.json`, the mount point `mnt`, the socket `control`, the `log`, and the file `lock`, which
-//! the server holds for as long as it runs ([`crate::numbered`]).
+//! the server holds as long as it runs ([`crate::numbered`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -15,42 +15,42 @@ use crate::error::{Error, Result, io as failed};
 use crate::numbered::{Kind, NumberedDir};
 use crate::wire;
 
-/// How a device reaches the block layer.
+/// Connection of a device to the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     /// A FUSE file under a loop device.
     #[default]
     Fuse,
-    /// A ublk device that bears this mark.
+    /// A ublk device with this mark.
     Ublk { mark: u64 },
 }
 
-/// What is on disk about a lab device.
+/// State of a lab device on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) schema_version: u32,
     /// A built-in preset's name or the absolute path of a file.
     pub(crate) preset: String,
-    /// Parameters that differ from the preset.
+    /// Parameters that override the preset.
     pub(crate) set: Vec<(String, String)>,
     pub(crate) size_bytes: u64,
     pub(crate) seed: u64,
-    /// The command that takes the device down, for a server that has to end itself.
+    /// The command that takes the device down, for a server that ends itself.
     pub(crate) take_down: Vec<String>,
     /// The server's process, once it runs.
     pub(crate) server_pid: Option<u32>,
-    /// How it reaches the block layer.
+    /// Its connection to the block layer.
     #[serde(default)]
-    pub(crate) way: Way,
-    /// Kernel name of the loop device, once it is attached.
+    pub(crate) way: Transport,
+    /// Kernel name of the attached loop device.
     pub(crate) loop_name: Option<String>,
-    /// Number of the file system that it carries a file of.
+    /// Device number of the file system with its backing file.
     pub(crate) file_system: Option<u64>,
-    /// Number of the ublk block device, once it is started.
+    /// Number of the started ublk block device.
     #[serde(default)]
     pub(crate) ublk_number: Option<DeviceNumber>,
-    /// Whether `up` came to its end.
+    /// Whether `up` is complete.
     pub(crate) ready: bool,
 }
 
@@ -76,7 +76,7 @@ impl StateDir {
         NumberedDir::at(&KIND, path).map(Self)
     }
 
-    /// Makes a directory with the lowest free number, and takes its lock.
+    /// Creates a directory with the lowest free number, and takes its lock.
     pub(crate) fn create(run_dir: &Path) -> Result<(Self, File)> {
         let made = NumberedDir::create(&KIND, run_dir).map(|(dir, lock)| (Self(dir), lock));
         made.map_err(failed(format!("make a directory for the device under {}", run_dir.join(KIND.folder).display())))
@@ -87,7 +87,7 @@ impl StateDir {
         match NumberedDir::all(&KIND, run_dir) {
             Ok(dirs) => Ok(dirs.into_iter().map(Self).collect()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::NotRoot),
-            Err(error) => Err(failed(format!("look into {}", run_dir.join(KIND.folder).display()))(error)),
+            Err(error) => Err(failed(format!("read {}", run_dir.join(KIND.folder).display()))(error)),
         }
     }
 
@@ -95,7 +95,7 @@ impl StateDir {
         self.path().join("mnt")
     }
 
-    /// The file that the loop device carries.
+    /// The backing file of the loop device.
     pub(crate) fn backing_file(&self) -> PathBuf {
         self.mount_point().join(wire::FILE_NAME)
     }
@@ -113,24 +113,24 @@ impl StateDir {
         format!("lab-{}", self.id)
     }
 
-    /// What is on disk; `None` when there is nothing, or nothing that this version reads.
+    /// The state on disk; `None` when it is missing or of an unknown version.
     pub(crate) fn load(&self) -> Option<Record> {
         parse(&self.read_state()?)
     }
 
-    /// How the device reaches the block layer.
-    pub(crate) fn way(&self) -> Way {
+    /// Its connection to the block layer.
+    pub(crate) fn way(&self) -> Transport {
         self.load().map(|record| record.way).unwrap_or_default()
     }
 
-    /// Replaces what is on disk in one step.
+    /// Replaces the state on disk atomically.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
         self.write_state(record)
             .map_err(failed(format!("write the state of the device into {}", self.path().display())))
     }
 
-    /// The last lines that the server wrote.
-    pub(crate) fn last_words(&self) -> String {
+    /// The last lines of the server's log.
+    pub(crate) fn log_tail(&self) -> String {
         let text = fs::read_to_string(self.log()).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(3).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("; ")
@@ -155,7 +155,7 @@ pub(crate) mod tests {
             seed: 1,
             take_down: vec![],
             server_pid: Some(7),
-            way: Way::Ublk { mark: u64::MAX },
+            way: Transport::Ublk { mark: u64::MAX },
             loop_name: Some("loop3".into()),
             file_system: Some(42),
             ublk_number: Some(DeviceNumber { major: 259, minor: 1 }),
@@ -164,7 +164,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_state_survives_the_disk_and_other_versions_are_not_read() {
+    fn the_state_round_trips_and_other_versions_are_ignored() {
         let run = tempfile::tempdir().expect("temporary directory");
         let (dir, _lock) = StateDir::create(run.path()).expect("directory");
         assert_eq!(dir.load(), None);
@@ -175,12 +175,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_state_from_before_ublk_is_of_fuse() {
+    fn a_state_without_a_connection_is_of_fuse() {
         let mut old = serde_json::to_value(record()).expect("JSON");
         let fields = old.as_object_mut().expect("an object");
         assert!(fields.remove("way").is_some() && fields.remove("ublk_number").is_some());
         let read = parse(old.to_string().as_bytes()).expect("readable");
-        assert_eq!((read.way, read.ublk_number), (Way::Fuse, None));
+        assert_eq!((read.way, read.ublk_number), (Transport::Fuse, None));
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What the server saw: requests by size and kind, requests in flight, and how late its replies were.
+//! Counters of the server: requests by size and kind, requests in flight, and the lateness of replies.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,15 +40,15 @@ pub struct Requests {
     pub parked: u64,
     /// Requests that failed, by fault or power cut.
     pub failed: u64,
-    /// Most requests that the server held at once: the queue depth that the device showed.
+    /// Most requests that the server held at once: the queue depth of the device.
     pub in_flight_max: u64,
-    /// Time of the model in which it had at least one request.
+    /// Busy time of the model.
     pub busy_ns: u64,
-    /// Requests whose time in the model is shorter than the lab's own overhead, so that they came late for certain.
+    /// Requests whose model time is shorter than the lab's own overhead, so that they are always late.
     pub faster_than_lab: u64,
 }
 
-/// How late replies were against the model's instant.
+/// Lateness of replies against the model's times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// Timed replies.
@@ -59,11 +59,11 @@ pub struct Lateness {
     pub lateness_us_p99: f64,
     /// Largest.
     pub lateness_us_max: f64,
-    /// Mean of the times that the model gave these requests, to hold the lateness against.
+    /// Mean model time of these requests, as a reference of the lateness.
     pub service_us_mean: f64,
 }
 
-/// Distribution of lateness: tenths of a microsecond up to a millisecond, and the rest in one class.
+/// Distribution of lateness: classes of 0.1 us up to a millisecond, and one class above.
 #[derive(Debug)]
 pub(crate) struct LatenessHistogram {
     classes: Vec<u64>,
@@ -107,7 +107,7 @@ impl LatenessHistogram {
         }
     }
 
-    /// The middle of the class that holds the percentile, never above the largest value.
+    /// The middle of the percentile's class, at most the largest value.
     fn percentile_us(&self, percent: u64) -> f64 {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_no_lateness() {
+    fn no_replies_give_zero_lateness() {
         assert_eq!(LatenessHistogram::default().summary(), Lateness::default());
     }
 
