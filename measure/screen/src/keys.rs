@@ -188,12 +188,12 @@ mod tests {
     #[test]
     fn invalid_keys_are_refused_with_a_reason() {
         for (text, reason) in [
-            ("", "'' is no name"),
-            ("Retrun", "'Retrun' is no name"),
+            ("", "'' is not the name"),
+            ("Retrun", "'Retrun' is not the name"),
             ("ctrl+", "has to follow"),
             ("hyper+a", "'hyper' is not a modifier"),
-            ("NoSymbol", "is no name"),
-            ("return", "'return' is no name"),
+            ("NoSymbol", "is not the name"),
+            ("return", "'return' is not the name"),
         ] {
             let error = chord(text).unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

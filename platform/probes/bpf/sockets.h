@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sockets of IP: connections asked for and made, bytes sent and taken, errors. */
+/* IP sockets: connections requested and established, bytes sent and received, errors. */
 #ifndef BRISK_PROBES_SOCKETS_H
 #define BRISK_PROBES_SOCKETS_H
 
@@ -10,7 +10,7 @@
 #define TCP_SYN_SENT 2
 #define MSG_PEEK 2
 
-/* Who waits for which connection; another thread, or none, runs when it is made. */
+/* Thread that waits for a connection; another context runs when it is established. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_NUMBER(max_entries, 4096);
@@ -18,7 +18,7 @@ struct {
 	MAP_TYPE(value, u32);
 } opening SEC(".maps");
 
-/* Who sent last on which socket: an error may come while any thread, or none, runs. */
+/* Last sender on a socket: an error may arrive in another context. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
 	MAP_NUMBER(max_entries, 4096);
@@ -35,11 +35,11 @@ INLINE bool is_ip(struct sock *sk)
 
 INLINE bool is_loopback4(u32 address)
 {
-	/* Network order, both processors are little-endian: the first byte is the lowest. */
+	/* Network byte order; both processors are little-endian, so the first byte is the lowest. */
 	return (address & 0xff) == 127;
 }
 
-/* The other end is this machine: a loopback address, or one of its own. */
+/* Whether the other end is this machine: a loopback address, or one of its own. */
 INLINE bool is_loopback(struct sock *sk)
 {
 	struct in6_addr to, from;
@@ -99,7 +99,7 @@ int sent(u64 *ctx)
 	return 0;
 }
 
-/* Nobody listens there, or no way leads there: an answer too. */
+/* No listener or no route: also an answer. */
 SEC("tp_btf/inet_sk_error_report")
 int failed(u64 *ctx)
 {
@@ -113,7 +113,7 @@ int failed(u64 *ctx)
 	return 0;
 }
 
-/* No byte at all is a message too: the other end has closed. */
+/* Zero bytes are a message too: the other end has closed. */
 SEC("tp_btf/sock_recv_length")
 int received(u64 *ctx)
 {

@@ -1,7 +1,7 @@
-//! The gauge of a battery that discharges (power_supply).
+//! The gauge of a discharging battery (power_supply).
 //!
-//! Gauges tell power, not energy, a few times a second at best: a thread reads it as long as a cell lasts, and the mean
-//! over those readings times the time is the energy.
+//! Gauges report power, not energy, a few times a second at best: a thread samples it during a cell, and the mean of the
+//! samples times the length is the energy.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use crate::error::Result;
 
 /// How often the gauge is read.
 const EVERY: Duration = Duration::from_millis(250);
-/// Most gauges renew their reading about once a second; a cell has to hold some.
+/// Most gauges update about once a second; a cell must contain several updates.
 const CELL_MIN: Duration = Duration::from_secs(5);
 
 /// Reads all batteries.

@@ -115,13 +115,13 @@ fn what_must_have_happened_unseen_is_put_in_and_counted() {
         event(3, 7, Kind::Running),
         event(4, 7, request(8, None)),
         event(5, 7, waiting(true)),
-        // The end of the request, being woken and getting a processor were not seen.
+        // Completion, wake-up and start of running were not seen.
         event(8, 7, request(16, None)),
         event(9, 7, waiting(true)),
         Some(Record::Late(late.clone())),
-        // Being woken was not seen.
+        // The wake-up was not seen.
         event(10, 7, Kind::Running),
-        // Preempted, and getting a processor was not seen.
+        // Preempted; the start of running was not seen.
         event(11, 7, Kind::Runnable),
         event(12, 7, Kind::Died),
     ]);
