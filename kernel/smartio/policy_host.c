@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The functions of smartio_policy.h under names that a linker sees, for the
- * tests outside of the kernel. It is no part of the module.
+ * The functions of smartio_policy.h with external linkage, for tests outside of
+ * the kernel. Not part of the module.
  */
 #include "smartio_policy.h"
 

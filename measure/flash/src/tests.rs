@@ -89,7 +89,7 @@ fn any_preset() -> impl Strategy<Value = Preset> {
             ("log_blocks", logs),
             ("filled_percent", filled),
         ];
-    // The buffer must be able to hold a whole program.
+        // The buffer must be able to hold a whole program.
         preset.set("buffer_pages", &(program_pages + block).to_string()).expect("valid");
         preset.set("block_pages", "64").expect("valid");
         for (name, value) in counts {
