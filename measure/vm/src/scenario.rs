@@ -1,13 +1,16 @@
 //! Scenarios: files with device, loads and bounds.
 //!
 //! A load is a set of concurrent jobs; a job is a line of arguments for the guest's probe, and belongs to a *side*. Names, seeds
-//! and lengths are added by the host. With `alone = true` each side is also run without the others, for the slowdowns.
+//! and lengths are added by the host. With `alone = true` each side is also run without the others, for the slowdowns. A file
+//! with `base = "NAME"` has all of the scenario NAME in the same directory but for the keys that it gives itself; loads and
+//! jobs are matched by name.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use brisk_core::units::parse_bytes;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
 use crate::device::{Device, DeviceSpec};
 use crate::error::{Error, Result};
@@ -255,7 +258,10 @@ impl Scenario {
     /// # Errors
     /// When the text is invalid; the message has the place.
     pub fn parse(name: &str, text: &str, devices: &Path) -> std::result::Result<Self, String> {
-        let mut scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        Self::checked(name, toml::from_str(text).map_err(|error| error.to_string())?, devices)
+    }
+
+    fn checked(name: &str, mut scenario: Self, devices: &Path) -> std::result::Result<Self, String> {
         name.clone_into(&mut scenario.name);
         scenario.device = Some(scenario.spec.resolve(devices).map_err(|why| format!("device: {why}"))?);
         scenario.check()?;
@@ -341,7 +347,16 @@ impl Scenario {
     pub fn read(path: &Path, devices: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::parse(&name, &text, devices).map_err(|why| Error::BadFile { path: path.to_owned(), why })
+        let bad = |why: String| Error::BadFile { path: path.to_owned(), why };
+        let mut table: Table = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        let Some(base) = table.remove("base") else { return Self::parse(&name, &text, devices).map_err(bad) };
+        let base = base.as_str().ok_or_else(|| bad("base is not the name of a scenario".to_owned()))?;
+        let base = path.with_file_name(base).with_extension("toml");
+        let base_text = std::fs::read_to_string(&base).map_err(Error::io("read", &base))?;
+        let mut merged: Table = toml::from_str(&base_text).map_err(|error| bad(error.to_string()))?;
+        overlay(&mut merged, table);
+        let scenario = merged.try_into().map_err(|error| bad(error.to_string()))?;
+        Self::checked(&name, scenario, devices).map_err(bad)
     }
 
     /// The scenario with this name in a directory, or in this file.
@@ -364,6 +379,25 @@ impl Scenario {
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(_, name)| name.clone());
         Err(Error::NoScenario { name: name.to_owned(), nearest })
+    }
+}
+
+/// Replaces keys of `base` by those of `over`. Tables are merged, as are entries of arrays with the same `name`.
+fn overlay(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over),
+            (Some(Value::Array(entries)), Value::Array(over)) => {
+                for entry in over {
+                    let name = entry.get("name").cloned();
+                    match (entries.iter_mut().find(|known| known.get("name") == name.as_ref()), entry) {
+                        (Some(Value::Table(known)), Value::Table(entry)) => overlay(known, entry),
+                        (_, entry) => entries.push(entry),
+                    }
+                }
+            }
+            (_, value) => drop(base.insert(key, value)),
+        }
     }
 }
 

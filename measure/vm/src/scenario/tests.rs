@@ -75,6 +75,26 @@ fn every_scenario_of_the_tree_is_valid() {
 }
 
 #[test]
+fn a_file_with_a_base_overrides_keys_loads_and_jobs_by_name() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        Scenario::read(&path, dir.path())
+    };
+    let base = file("base.toml", TEXT).expect("a scenario");
+    let over = "base = \"base\"\ntitle = \"other\"\ndevice = { depth_requests = 2 }\n\
+                load = [{ name = \"beside\", seconds = 4, job = [{ name = \"writer\", count = 2 }] }]\n";
+    let other = file("other.toml", over).expect("a scenario");
+    assert_eq!((other.title.as_str(), &other.question), ("other", &base.question));
+    assert_eq!((other.device().size_bytes, other.device().depth_requests), (base.device().size_bytes, 2));
+    assert_eq!((other.loads.len(), other.loads[0].seconds, other.loads[0].jobs[1].count), (1, 4.0, 2));
+    assert_eq!(other.loads[0].jobs[0], base.loads[0].jobs[0]);
+    assert!(file("chain.toml", "base = \"other\"").expect_err("a base of a base").to_string().contains("base"));
+    assert!(file("gone.toml", "base = \"none\"").is_err());
+}
+
+#[test]
 fn a_similar_name_is_suggested() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/scenarios");
     let error = Scenario::find(&folder, "one-reader-four-writer").expect_err("no such").to_string();
