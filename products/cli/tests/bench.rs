@@ -331,7 +331,7 @@ fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
     assert_eq!(
         refused(&["bench", &node]),
         format!(
-            "brisk: {node} is a block device: measuring it destroys all data on it; say --destroy-data if that is meant\n"
+            "brisk: {node} is a block device: measuring it destroys all data on it; use --destroy-data to confirm\n"
         )
     );
     assert!(refused(&["bench", &node, "--destroy-data", "--size", "64M"]).contains("has only 33554432 bytes"));
@@ -349,7 +349,7 @@ fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
         let point = device.mounted.clone().expect("mounted").display().to_string();
         assert_eq!(
             refused(&["bench", &node, "--destroy-data"]),
-            format!("brisk: {node} is in use (mounted on {point}): its data will not be destroyed\n")
+            format!("brisk: {node} is in use (mounted on {point}): its data is not destroyed\n")
         );
         // Not enough space on a small file system.
         assert!(refused(&["bench", &point, "--size", "28M"]).contains("not enough space"));
