@@ -205,7 +205,7 @@ mod tests {
     fn what_lies_in_a_mount_point_is_not_descended_into() {
         let run = tempfile::tempdir().expect("temporary directory");
         let (dir, _lock) = NumberedDir::create(&KIND, run.path()).expect("directory");
-        let inside = dir.path().join("two/of somebody else");
+        let inside = dir.path().join("two/of another program");
         fs::write(&inside, "x").expect("written");
         assert!(dir.remove().is_err());
         assert!(inside.exists());

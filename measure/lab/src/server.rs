@@ -42,7 +42,7 @@ const BURST: usize = 64;
 /// The kernel updates pressure every two seconds, so the sum over a shorter time is imprecise.
 const PRESSURE_WINDOW_MIN: Duration = Duration::from_secs(6);
 
-/// Runs the server of the device whose state is in `dir`, until it is told to end.
+/// Runs the server of the device whose state is in `dir`, until it gets the command to end.
 ///
 /// The caller passes three descriptors as the standard ones: the device's lock as input, one end of a socket as output, and the
 /// log as error output. The first reply on the socket, before any command, is the result of the start.

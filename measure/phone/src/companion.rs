@@ -89,12 +89,12 @@ impl Companion {
         let pid = libc::pid_t::try_from(self.child.id()).ok()?;
         // SAFETY: both calls fill structs of plain numbers, for which zeros are valid. The child was not waited for, so its
         // process id is not reused.
-        let (told, time) = unsafe {
+        let (reported, time) = unsafe {
             let (mut clock, mut time): (libc::clockid_t, libc::timespec) = (0, std::mem::zeroed());
             let found = libc::clock_getcpuclockid(pid, &raw mut clock) == 0;
             (found && libc::clock_gettime(clock, &raw mut time) == 0, time)
         };
-        told.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        reported.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }
 
     /// Ends it with SIGTERM and waits.

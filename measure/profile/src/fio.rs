@@ -146,7 +146,7 @@ impl Job {
             key if PASSED_OVER.contains(&key) => {}
             other => {
                 return Err(format!(
-                    "'{other}' is not understood: a workload is told by rw, rwmixread, bs, iodepth and rate_iops"
+                    "'{other}' is not understood: a workload has the keys rw, rwmixread, bs, iodepth and rate_iops"
                 ));
             }
         }

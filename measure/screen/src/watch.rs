@@ -7,8 +7,8 @@
 //!
 //! Properties, each with a test of the same name:
 //! - damage that changed no pixel is no visible change;
-//! - the last state of the screen is always looked at: all changes before [`Watcher::sure_until_ns`] have been returned;
-//! - a change is dated by its damage, not by the look at it.
+//! - the last state of the screen is always compared: all changes before [`Watcher::sure_until_ns`] have been returned;
+//! - a change is dated by its damage, not by its comparison.
 
 mod budget;
 mod tiles;

@@ -54,7 +54,7 @@ pub struct Wayland {
     pointer: ZwlrVirtualPointerV1,
     keyboard: ZwpVirtualKeyboardV1,
     keymap: Keymap,
-    /// Told as long as it lives.
+    /// The manager of windows, which must stay bound.
     _windows: ZwlrForeignToplevelManagerV1,
 }
 

@@ -230,7 +230,7 @@ mod tests {
         assert!(found.value_worst.expect("a figure") > 3.0);
         let found = judged(&aim, vec![peer, starving]);
         assert_eq!(found.verdict, KernelVerdict::Unknown);
-        assert!(found.why.expect("a reason").contains("leaves"));
+        assert!(found.why.expect("a reason").contains("keeps"));
     }
 
     #[test]

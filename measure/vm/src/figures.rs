@@ -69,7 +69,7 @@ fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<Si
             let named = |job: &&JobLine| job.job.rsplit_once('.').is_some_and(|(name, _)| name == spec.name);
             let of: Vec<&JobLine> = output.jobs.iter().filter(named).collect();
             if of.len() != spec.count as usize {
-                return Err(format!("{} of {} jobs '{}' told their figures", of.len(), spec.count, spec.name));
+                return Err(format!("{} of {} jobs '{}' reported figures", of.len(), spec.count, spec.name));
             }
             jobs.extend(of);
         }
@@ -272,7 +272,7 @@ probe = "op=write stop_bytes=1MiB"
         let case = &cases(&scenario, &setup(), &[1])[0];
         let output = CaseOutput { jobs: vec![job("reader.0", 1, 1.0, 1.0)], ..CaseOutput::default() };
         let outcome = outcome(&scenario, case, &output);
-        assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' told their figures".to_owned()));
+        assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' reported figures".to_owned()));
         assert_eq!(tried(&setup(), std::slice::from_ref(&outcome)).delay, None);
         assert!(measures(&scenario, &setup(), &[outcome]).is_err());
     }

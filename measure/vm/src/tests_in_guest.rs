@@ -169,7 +169,7 @@ impl GuestTest {
 }
 
 /// Messages of a running test.
-enum Told {
+enum Message {
     Step(String),
     Verdict(Verdict),
 }
@@ -192,17 +192,17 @@ pub fn run_all(
         worker_pool::each(
             &tests_now,
             jobs,
-            |_, test, told: &dyn Fn(Told)| {
-                let verdict = test.run(lab, watch.stop, &|step| told(Told::Step(step.to_owned())))?;
-                told(Told::Verdict(verdict));
+            |_, test, send: &dyn Fn(Message)| {
+                let verdict = test.run(lab, watch.stop, &|step| send(Message::Step(step.to_owned())))?;
+                send(Message::Verdict(verdict));
                 Ok(())
             },
-            |place, told| match told {
-                Told::Step(step) => {
+            |place, message| match message {
+                Message::Step(step) => {
                     let done = f64::from(ended) / tests.len().max(1) as f64;
                     (watch.progress)(done, &format!("{}: {step}", tests_now[place].name));
                 }
-                Told::Verdict(verdict) => {
+                Message::Verdict(verdict) => {
                     ended += 1;
                     report(tests_now[place], &verdict);
                 }

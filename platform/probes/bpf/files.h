@@ -18,7 +18,7 @@ struct {
 	MAP_NUMBER(max_entries, 16384);
 	MAP_TYPE(key, struct file);
 	MAP_TYPE(value, u8);
-} told SEC(".maps");
+} reported SEC(".maps");
 
 INLINE bool tell_name(u64 now, struct dentry *entry, struct dentry *parent, const struct file *file)
 {
@@ -57,11 +57,11 @@ INLINE void tell_path(u64 now, struct inode *inode, u32 device)
 		struct file file = { .inode = read(at, i_ino), .device = device };
 		u8 yes = 1;
 
-		if (!at || bpf_map_lookup_elem(&told, &file))
+		if (!at || bpf_map_lookup_elem(&reported, &file))
 			return;
 		if (!tell_name(now, entry, parent, &file))
 			return;
-		bpf_map_update_elem(&told, &file, &yes, BPF_ANY);
+		bpf_map_update_elem(&reported, &file, &yes, BPF_ANY);
 		if (parent == entry)
 			return;
 		entry = parent;

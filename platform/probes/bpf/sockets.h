@@ -65,7 +65,7 @@ INLINE bool is_loopback(struct sock *sk)
 	       (is_loopback4(to.in6_u.u6_addr32[3]) || to.in6_u.u6_addr32[3] == from.in6_u.u6_addr32[3]);
 }
 
-INLINE void say_network(u64 at_ns, u32 tid, u16 kind, u16 flags, u64 socket, u64 bytes)
+INLINE void report_network(u64 at_ns, u32 tid, u16 kind, u16 flags, u64 socket, u64 bytes)
 {
 	struct network *record = new_record(struct network, at_ns, tid, kind, flags);
 
@@ -88,14 +88,14 @@ int sent(u64 *ctx)
 	if (bytes <= 0 || !watched(task) || !is_ip(sk))
 		return 0;
 	socket = bpf_get_socket_cookie(sk);
-	say_network(bpf_ktime_get_ns(), tid, KIND_SENT, is_loopback(sk) ? SENT_LOOPBACK : 0, socket, bytes);
+	report_network(bpf_ktime_get_ns(), tid, KIND_SENT, is_loopback(sk) ? SENT_LOOPBACK : 0, socket, bytes);
 	/*
-	 * What this machine itself refuses (a name server that does not run) is refused before the call comes back, so the
-	 * error is there already. In this order: an error from now on finds who asked, one from before is found here.
+	 * A refusal by this machine itself (a name server that does not run) is immediate, so the error is already set. With
+	 * this order a later error finds the sender in the map, and an earlier one is found here.
 	 */
 	bpf_map_update_elem(&asking, &socket, &tid, BPF_ANY);
 	if (sk->sk_err && !bpf_map_delete_elem(&asking, &socket))
-		say_network(bpf_ktime_get_ns(), tid, KIND_OPENED, 0, socket, 0);
+		report_network(bpf_ktime_get_ns(), tid, KIND_OPENED, 0, socket, 0);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ int failed(u64 *ctx)
 
 	if (!asker)
 		return 0;
-	say_network(bpf_ktime_get_ns(), *asker, KIND_OPENED, 0, socket, 0);
+	report_network(bpf_ktime_get_ns(), *asker, KIND_OPENED, 0, socket, 0);
 	bpf_map_delete_elem(&asking, &socket);
 	return 0;
 }
@@ -123,7 +123,7 @@ int received(u64 *ctx)
 
 	if (bytes < 0 || (s32)ctx[2] & MSG_PEEK || !watched(task) || !is_ip(sk))
 		return 0;
-	say_network(bpf_ktime_get_ns(), task->pid, KIND_RECEIVED, 0, bpf_get_socket_cookie(sk), bytes);
+	report_network(bpf_ktime_get_ns(), task->pid, KIND_RECEIVED, 0, bpf_get_socket_cookie(sk), bytes);
 	return 0;
 }
 
@@ -146,13 +146,13 @@ int connects(u64 *ctx)
 			count_lost();
 			return 0;
 		}
-		say_network(bpf_ktime_get_ns(), tid, KIND_OPENING, 0, socket, 0);
+		report_network(bpf_ktime_get_ns(), tid, KIND_OPENING, 0, socket, 0);
 	} else if (before == TCP_SYN_SENT) {
 		socket = bpf_get_socket_cookie(sk);
 		waiter = bpf_map_lookup_elem(&opening, &socket);
 		if (!waiter)
 			return 0;
-		say_network(bpf_ktime_get_ns(), *waiter, KIND_OPENED, 0, socket, 0);
+		report_network(bpf_ktime_get_ns(), *waiter, KIND_OPENED, 0, socket, 0);
 		bpf_map_delete_elem(&opening, &socket);
 	}
 	return 0;

@@ -92,7 +92,7 @@ fn the_cause_of_a_wait_follows_from_the_requests_in_flight() {
         ("a fault swaps in", Some(Operation::SwapIn), None, wait(true, None), Some(Cause::SwapIn)),
         ("another thread's page", None, Some(Operation::Read), wait(true, None), Some(Cause::StorageRead)),
         ("another thread's swap-in", None, Some(Operation::SwapIn), wait(true, None), Some(Cause::SwapIn)),
-        ("somebody's page", None, None, wait(true, Some(read)), Some(Cause::StorageRead)),
+        ("another process's page", None, None, wait(true, Some(read)), Some(Cause::StorageRead)),
         ("a throttled writer", None, Some(Operation::Read), wait(true, Some(write)), Some(Cause::StorageWrite)),
         ("a partial write reads first", Some(Operation::Read), None, wait(true, Some(write)), Some(Cause::StorageRead)),
         ("a directory is read", Some(Operation::Read), None, wait(true, Some(open)), Some(Cause::StorageRead)),

@@ -60,8 +60,8 @@ fn batteries(sense: &Sense) -> Result<Vec<PowerSupply>> {
 
 fn power_uw(sense: &Sense) -> Option<u64> {
     let batteries = batteries(sense).ok()?;
-    let told: Vec<u64> = batteries.iter().filter_map(PowerSupply::power_uw).collect();
-    (!told.is_empty()).then(|| told.iter().sum())
+    let readings: Vec<u64> = batteries.iter().filter_map(PowerSupply::power_uw).collect();
+    (!readings.is_empty()).then(|| readings.iter().sum())
 }
 
 impl Meter for Battery {
@@ -90,10 +90,10 @@ impl Meter for Battery {
     }
 
     fn end(&mut self, _work: &Work) -> Result<f64> {
-        let nothing = || MeterKind::Battery.unusable("the gauge told nothing meanwhile");
+        let nothing = || MeterKind::Battery.unusable("the gauge had no reading meanwhile");
         let watch = self.watch.take().ok_or_else(nothing)?;
         let elapsed_s = watch.began.elapsed().as_secs_f64();
-        // A thread that has ended hears nothing.
+        // A thread that has ended receives nothing.
         let _ = watch.stop.send(());
         let readings = watch.thread.join().map_err(|_| nothing())?;
         if readings.is_empty() {
@@ -133,7 +133,7 @@ mod tests {
             std::hint::spin_loop();
         }
         let least_uj = begun_after.elapsed().as_secs_f64() * 2e6;
-        let uj = meter.end(&Work::default()).expect("told");
+        let uj = meter.end(&Work::default()).expect("a reading");
         let most_uj = begun.elapsed().as_secs_f64() * 2e6;
         // The clock starts within `begin` and stops within `end`.
         assert!((least_uj * 0.99..=most_uj).contains(&uj), "{uj} of {least_uj} to {most_uj}");

@@ -46,8 +46,8 @@ pub(super) fn noisy((energy, delay): (f64, f64)) -> Warning {
     Warning {
         code: "noisy_profile".to_owned(),
         text: format!(
-            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings cannot be told from what else \
-             the machine did, and briskd passes over them. Measure again when nothing else runs, or with more --rounds.",
+            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings are within that noise, \
+             and briskd ignores them. Measure again when nothing else runs, or with more --rounds.",
             energy * 100.0,
             delay * 100.0,
         ),
