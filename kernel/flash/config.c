@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device's parameters from text: name=value, separated by commas or white
- * space. Names are those of struct bf_params and struct flash_config; times are
- * whole nanoseconds. What is not named is such that every optional part of the
- * model is off.
+ * Parses a device's parameters: name=value, separated by commas or white space.
+ * Names are those of struct bf_params and struct flash_config; times are whole
+ * nanoseconds. By default every optional part of the model is off.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -84,7 +83,7 @@ static const struct flash_field own_fields[] = {
 	OWN(timeout_ms),
 };
 
-/* The model's fields of 64 bits stand first, and all others have 32. */
+/* The model's 64-bit fields come first, all others have 32 bits. */
 static bool flash_field_is_wide(const struct flash_field *field)
 {
 	return field->offset < offsetof(struct flash_config, model.queue_depth);
@@ -193,9 +192,9 @@ static int flash_check_own(const char *name, u64 value, u64 low, u64 high)
 }
 
 /**
- * flash_config_parse - a device from its text
- * @config: all of it is set; its name is empty when the text has none
- * @text: is taken apart
+ * flash_config_parse - parses a device's parameters
+ * @config: completely set; its name is empty when the text has none
+ * @text: is modified
  *
  * Return: 0, or -EINVAL with the reason in the log.
  */
@@ -242,9 +241,9 @@ int flash_config_parse(struct flash_config *config, char *text)
 }
 
 /**
- * flash_config_set_times - other times for a device in use
+ * flash_config_set_times - parses new times for a device in use
  * @model: parameters to change
- * @text: is taken apart
+ * @text: is modified
  *
  * Return: 0, or -EINVAL with the reason in the log.
  */
@@ -262,7 +261,7 @@ int flash_config_set_times(struct bf_params *model, char *text)
 }
 
 /**
- * flash_config_show - a device as lines of "name value"
+ * flash_config_show - prints a device as lines of "name value"
  * @to: the file
  * @config: the device
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device in use, under brisk_flash/NAME in debugfs:
+ * Files of a device, under brisk_flash/NAME in debugfs:
  *
- *   params    what it is; writing name=value changes its times
- *   counters  what it did, as lines of "name value"; writing anything resets them
+ *   params    its parameters; writing name=value changes its times
+ *   counters  its counters, as lines of "name value"; writing anything resets them
  *   control   one command a line: see flash_command()
- *   lost      pages that the last power cut took back
+ *   lost      pages that the last power cut reverted
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -139,12 +139,12 @@ static int control_show(struct seq_file *to, void *unused)
 /*
  * read_error PAGE PAGES   reads of the range fail
  * timeout PAGE PAGES      requests to the range never finish
- * requeue N               each N-th finished request is requeued; 0: none
- * error N                 each N-th finished request has failed; 0: none
- * busy N                  each N-th dispatch is refused for now; 0: none
- * clear                   ends all these
+ * requeue N               requeues each N-th finished request; 0: none
+ * error N                 fails each N-th finished request; 0: none
+ * busy N                  refuses each N-th dispatch temporarily; 0: none
+ * clear                   ends all of the above
  * power_cut SEED          see flash_cut_power()
- * power_on                ends that
+ * power_on                ends the power cut
  */
 static int flash_command(struct flash *flash, const char *line)
 {
@@ -158,7 +158,7 @@ static int flash_command(struct flash *flash, const char *line)
 		return flash_fault(flash, page, pages, bf_fault_timeout);
 	if (sscanf(line, "power_cut %llu %c", &seed, &rest) == 1)
 		return flash_cut_power(flash, seed);
-	/* With 1 nothing would ever pass. */
+	/* With 1 no request would ever pass. */
 	if (sscanf(line, "requeue %u %c", &every, &rest) == 1 && every != 1) {
 		WRITE_ONCE(flash->requeue_every, every);
 		return 0;
@@ -211,7 +211,7 @@ static int lost_show(struct seq_file *to, void *unused)
 	struct flash *flash = to->private;
 	u32 i;
 
-	/* Written only while power fails, which whoever reads this has done. */
+	/* Written only by power_cut, which the reader of this file has completed. */
 	for (i = 0; i < flash->nr_lost; i++)
 		seq_printf(to, "%llu\n", flash->lost[i]);
 	return 0;
@@ -243,9 +243,9 @@ FLASH_FILE(control);
 FLASH_FILE(lost);
 
 /**
- * flash_debugfs_add - makes the files of a device
+ * flash_debugfs_add - creates the files of a device
  * @flash: the device
- * @parent: the module's folder
+ * @parent: the module's directory
  */
 void flash_debugfs_add(struct flash *flash, struct dentry *parent)
 {

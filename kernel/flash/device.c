@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A request's life: it is handed to the model as it arrives, its data is copied
- * while the model is at work, and the timer at the model's next event finishes
- * what is due.
+ * The life of a request: it is submitted to the model on arrival, its data is
+ * copied while the model processes it, and the timer at the model's next event
+ * finishes requests that are due.
  */
 #include <linux/ktime.h>
 
@@ -22,7 +22,7 @@ static void flash_arm(struct flash *flash)
 	if (next == flash->armed_ns)
 		return;
 	flash->armed_ns = next;
-	/* A timer that is too early only finds nothing to do. */
+	/* A timer that fires too early has no effect. */
 	if (next != BF_NEVER)
 		hrtimer_start(&flash->timer, ns_to_ktime(next), HRTIMER_MODE_ABS);
 }
@@ -35,9 +35,9 @@ static void flash_count_event(struct flash *flash, u64 late_ns)
 }
 
 /**
- * flash_count_busy - brings the busy time up to date
- * @flash: the device, locked; its requests have come or gone since the last call
- * @now_ns: when they did
+ * flash_count_busy - updates the busy time
+ * @flash: the device, locked; its requests have changed since the last call
+ * @now_ns: time of the change
  */
 void flash_count_busy(struct flash *flash, u64 now_ns)
 {
@@ -60,7 +60,7 @@ static blk_status_t flash_status(u32 status)
 	}
 }
 
-/* The device is through with a request; whoever still copies completes it. */
+/* The device has finished a request; the last holder completes it. */
 static void flash_finish(struct request *rq, blk_status_t status, struct list_head *done)
 {
 	struct flash_request *fr = blk_mq_rq_to_pdu(rq);
@@ -114,7 +114,7 @@ static void flash_complete_all(struct list_head *done)
  * flash_timer - the device's interrupt
  * @timer: of the device
  *
- * Return: HRTIMER_NORESTART; it is armed again when the model has more to do.
+ * Return: HRTIMER_NORESTART; it is armed again when the model has more work.
  */
 enum hrtimer_restart flash_timer(struct hrtimer *timer)
 {
@@ -124,7 +124,7 @@ enum hrtimer_restart flash_timer(struct hrtimer *timer)
 
 	spin_lock(&flash->lock);
 	flash->armed_ns = BF_NEVER;
-	/* What has come due meanwhile is served in the same interrupt. */
+	/* Events that became due meanwhile are handled in the same interrupt. */
 	while ((next = bf_next_event(flash->model)) <= (now = ktime_get_ns())) {
 		flash_count_event(flash, now - next);
 		bf_run(flash->model, now);
@@ -155,7 +155,7 @@ static int flash_op(const struct request *rq)
 	}
 }
 
-/* What its data needs before the device may take the request. */
+/* Prepares a request's data before the device accepts the request. */
 static int flash_prepare(struct flash *flash, struct request *rq)
 {
 	struct flash_request *fr = blk_mq_rq_to_pdu(rq);
@@ -168,7 +168,7 @@ static int flash_prepare(struct flash *flash, struct request *rq)
 	return flash_store_reserve(&flash->store, flash_first_page(rq), flash_pages(rq));
 }
 
-/* Whether its data is moved while the device is at work on it. */
+/* Whether a request's data is copied while the device processes it. */
 static bool flash_moves_data(const struct flash *flash, struct request *rq)
 {
 	struct flash_request *fr = blk_mq_rq_to_pdu(rq);
@@ -263,7 +263,7 @@ static void flash_complete(struct request *rq)
 		blk_mq_end_request(rq, fr->status);
 }
 
-/* A request that hangs is given up; one that is only slow is waited for. */
+/* A hanging request is aborted; a slow one is awaited. */
 static enum blk_eh_timer_return flash_timeout(struct request *rq)
 {
 	enum blk_eh_timer_return answer = BLK_EH_DONE;
@@ -294,13 +294,13 @@ const struct blk_mq_ops flash_mq_ops = {
 /* ---- faults ---- */
 
 /**
- * flash_fault - puts a fault of the model in force
+ * flash_fault - injects a fault of the model
  * @flash: the device
- * @page: the first page of its range
- * @pages: how many
+ * @page: first page of its range
+ * @pages: number of pages
  * @fault: bf_fault_read_error() or bf_fault_timeout()
  *
- * Return: 0, -ERANGE, or -ENOSPC when there are as many as the model holds.
+ * Return: 0, -ERANGE, or -ENOSPC when the model's limit is reached.
  */
 int flash_fault(struct flash *flash, u64 page, u64 pages,
 		int (*fault)(struct bf_device *model, u64 page, u64 pages))
@@ -317,7 +317,7 @@ int flash_fault(struct flash *flash, u64 page, u64 pages,
 
 /**
  * flash_clear_faults - ends all faults but a power cut
- * @flash: the device; what hangs in it finishes now
+ * @flash: the device; its hanging requests finish now
  */
 void flash_clear_faults(struct flash *flash)
 {
@@ -345,10 +345,10 @@ static void flash_lose(void *context, uint64_t page)
 /**
  * flash_cut_power - power fails
  * @flash: the device
- * @seed: chooses what is lost
+ * @seed: determines the losses
  *
- * All requests fail, those in the device and those to come, until there is
- * power again.
+ * All requests fail, both those in the device and new ones, until the power is
+ * restored.
  *
  * Return: 0, or -EOPNOTSUPP for a device that keeps no images.
  */
@@ -383,9 +383,9 @@ int flash_cut_power(struct flash *flash, u64 seed)
 }
 
 /**
- * flash_new_times - changes the model of a device in use
+ * flash_new_times - changes the times of a device in use
  * @flash: the device
- * @times: its parameters; what shapes its memory must be as it was
+ * @times: its parameters; those that determine its memory must be unchanged
  *
  * Return: 0, or -EINVAL.
  */
@@ -393,7 +393,7 @@ int flash_new_times(struct flash *flash, const struct bf_params *times)
 {
 	int error;
 
-	/* What the block layer was told stays. */
+	/* The limits of the block layer stay. */
 	if (times->write_cache != flash->config.model.write_cache)
 		return -EINVAL;
 	spin_lock_irq(&flash->lock);

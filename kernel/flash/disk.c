@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device comes and goes: the model, the store and the disk that make it up.
+ * Creation and removal of a device: the model, the store and the disk.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,7 +13,7 @@ static const struct block_device_operations flash_fops = {
 	.owner		= THIS_MODULE,
 };
 
-/* Since 6.11 a queue is made with its limits; until 6.8 it is told them. */
+/* Since 6.11 limits are passed at creation of a queue; until 6.8 they are set later. */
 #ifdef BLK_FEAT_WRITE_CACHE
 static struct gendisk *flash_alloc_disk(struct flash *flash)
 {
@@ -66,7 +66,7 @@ static int flash_init_tags(struct flash *flash)
 	flash->tags.cmd_size = sizeof(struct flash_request);
 	flash->tags.timeout = msecs_to_jiffies(config->timeout_ms);
 	flash->tags.flags = BLK_MQ_F_SHOULD_MERGE;
-	/* The device has one queue of so many commands, however many lead to it. */
+	/* The device has one command queue, shared by all hardware queues. */
 	if (config->queues > 1)
 		flash->tags.flags |= BLK_MQ_F_TAG_HCTX_SHARED;
 	return blk_mq_alloc_tag_set(&flash->tags);
@@ -86,7 +86,7 @@ static int flash_init_model(struct flash *flash)
 		return -ENOMEM;
 	if (bf_init(flash->memory, bytes, model, &flash->model))
 		return -EINVAL;
-	/* Slots of the buffer are what a power cut can take. */
+	/* A power cut can revert at most the slots of the buffer. */
 	flash->lost = kvcalloc(model->buffer_pages, sizeof(*flash->lost), GFP_KERNEL);
 	return flash->lost ? 0 : -ENOMEM;
 }
@@ -120,8 +120,8 @@ static int flash_init_disk(struct flash *flash)
 }
 
 /**
- * flash_create - a device appears
- * @config: as it is ordered
+ * flash_create - creates a device
+ * @config: its parameters
  *
  * Return: the device, or an error pointer.
  */
@@ -160,12 +160,12 @@ no_device:
 }
 
 /**
- * flash_remove - a device is pulled out
- * @flash: may be in use; what is in the device is finished, the rest fails
+ * flash_remove - removes a device
+ * @flash: may be in use; requests in the device are finished, others fail
  */
 void flash_remove(struct flash *flash)
 {
-	/* Nothing hangs on a device that goes. */
+	/* Hanging requests must not block the removal. */
 	flash_clear_faults(flash);
 	del_gendisk(flash->disk);
 	hrtimer_cancel(&flash->timer);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * brisk_flash: a block device that takes as long as a phone's flash.
+ * brisk_flash: a block device with the timing of a phone's flash.
  *
- * The timing model (measure/flash/c) says when a request would be finished; one
- * hrtimer at the model's next event stands for the device's interrupt. Nothing
- * polls, and no request finishes at a time of the driver's own making.
+ * The timing model (measure/flash/c) computes when a request finishes; one
+ * hrtimer at the model's next event acts as the device's interrupt. There is no
+ * polling, and every completion time comes from the model.
  *
  * main.c     the list of devices; create and remove
  * config.c   parameters from text
- * disk.c     a device comes and goes
- * device.c   a request's life: queue, timer, completion, time-out; faults
- * store.c    what was written
- * undo.c     what a power cut takes back
+ * disk.c     creation and removal of a device
+ * device.c   the life of a request: queue, timer, completion, time-out; faults
+ * store.c    the data
+ * undo.c     data that a power cut reverts
  * debugfs.c  counters, faults, parameters of a device in use
  */
 #ifndef BRISK_FLASH_DEVICE_H
@@ -34,17 +34,17 @@ static_assert(BF_PAGE_BYTES == 1u << BF_PAGE_SHIFT);
 static_assert(BF_PAGE_BYTES == PAGE_SIZE);
 
 /**
- * struct flash_config - a device as its maker ordered it
+ * struct flash_config - parameters of a device
  * @model: parameters of the timing model, times in nanoseconds
  * @name: of the disk
  * @depth: tags of the driver, at most the model's queue depth
  * @queues: hardware queues, which share the tags
- * @store: whether data is kept at all
- * @prealloc: whether its RAM is taken at once, so that writes need none
- * @power_cut: whether what a power cut takes back is remembered
+ * @store: whether data is stored
+ * @prealloc: whether memory is allocated at once, so that writes need none
+ * @power_cut: whether images for power cuts are kept
  * @max_kb: largest request
  * @discard_pages_max: largest discard
- * @timeout_ms: after which the block layer asks for a request
+ * @timeout_ms: the block layer's request timeout
  */
 struct flash_config {
 	struct bf_params model;
@@ -60,7 +60,7 @@ struct flash_config {
 };
 
 /**
- * struct flash_store - data in RAM, page by page, for as many as were written
+ * struct flash_store - data in RAM, allocated page by page when written
  * @pages: capacity
  * @page: struct page by number; FLASH_ZEROES set: reads as zeroes
  */
@@ -70,12 +70,12 @@ struct flash_store {
 };
 
 /**
- * struct flash_undo - images of pages that a power cut may bring back
+ * struct flash_undo - images of pages that a power cut may restore
  * @images: struct flash_image by page
- * @oldest: the images in the order in which they are looked at again
- * @writes: finished so far
- * @asked: value of @writes when the last flush came
- * @flushed: writes up to this one are safe
+ * @oldest: the images in order of their next check
+ * @writes: number of finished writes
+ * @asked: value of @writes when the last flush arrived
+ * @flushed: writes up to this one are durable
  */
 struct flash_undo {
 	struct xarray images;
@@ -86,16 +86,16 @@ struct flash_undo {
 };
 
 /**
- * struct flash_totals - what the driver counts beside the model
+ * struct flash_totals - counters of the driver
  * @requests: finished, of all kinds
  * @errors: of these, with an error
- * @timeouts: given up by the block layer
- * @requeues: sent back to the block layer instead of being finished
+ * @timeouts: aborted by the block layer
+ * @requeues: returned to the block layer instead of being finished
  * @busies: refused at dispatch
  * @lost_pages: by power cuts
- * @timer_events: events of the model that the timer served
- * @lateness_ns: how late, in sum
- * @lateness_max_ns: how late at most
+ * @timer_events: events of the model handled by the timer
+ * @lateness_ns: sum of their lateness
+ * @lateness_max_ns: their largest lateness
  * @busy_ns: time with at least one request in the device
  */
 struct flash_totals {
@@ -114,29 +114,29 @@ struct flash_totals {
 /**
  * struct flash - a device
  * @link: in the list of devices
- * @config: how it was ordered; its times are those in force
+ * @config: its parameters, with the current times
  * @disk: for the block layer
  * @tags: for the block layer
  * @folder: in debugfs
- * @store: what was written
+ * @store: its data
  * @lock: protects all below
- * @model: says when what is finished
+ * @model: computes completion times
  * @memory: of the model
  * @timer: fires at the model's next event
- * @armed_ns: when that is; BF_NEVER: not armed
- * @looked_ns: until when @totals holds the busy time
- * @busy: whether a request was in the device then
+ * @armed_ns: time of that event; BF_NEVER: not armed
+ * @looked_ns: time of the last update of the busy time in @totals
+ * @busy: whether a request was in the device at that time
  * @by_tag: requests in the device
- * @undo: what a power cut takes back
- * @lost: pages that the last power cut took
- * @nr_lost: how many
+ * @undo: images for a power cut
+ * @lost: pages that the last power cut reverted
+ * @nr_lost: number of these pages
  * @dead: without power
- * @requeue_every: each so many-th finished request is requeued; 0: none
- * @error_every: each so many-th finished request has failed; 0: none
- * @busy_every: each so many-th dispatch is refused; 0: none
+ * @requeue_every: requeues each N-th finished request; 0: none
+ * @error_every: fails each N-th finished request; 0: none
+ * @busy_every: refuses each N-th dispatch; 0: none
  * @nr_finished: for @requeue_every and @error_every
  * @nr_dispatched: for @busy_every
- * @totals: counted
+ * @totals: counters
  */
 struct flash {
 	struct list_head link;
@@ -168,13 +168,13 @@ struct flash {
 };
 
 /**
- * struct flash_request - what the driver keeps beside a request
- * @done: in a list of finished ones
- * @staged: pages of a write that become the data when it is finished
+ * struct flash_request - the driver's data of a request
+ * @done: in a list of finished requests
+ * @staged: pages of a write that become the data when it finishes
  * @asked: of a flush, see struct flash_undo
- * @holders: the device, and whoever copies its data; the last one completes it
- * @status: how it ended
- * @requeue: it is sent back instead
+ * @holders: the device, and a copier of its data; the last one completes it
+ * @status: result
+ * @requeue: it is requeued instead
  */
 struct flash_request {
 	struct list_head done;

@@ -32,7 +32,7 @@ static struct flash *flash_find(const char *name)
 	return NULL;
 }
 
-/* The first of flash0, flash1, ... that is free. */
+/* The first unused name of flash0, flash1, ... */
 static void flash_choose_name(struct flash_config *config)
 {
 	u32 number = 0;
@@ -69,7 +69,7 @@ static int flash_add(char *text)
 
 static void flash_drop(struct flash *flash)
 {
-	/* Waits for whoever is in one of its files. */
+	/* Waits for users of its files. */
 	debugfs_remove(flash->folder);
 	list_del(&flash->link);
 	flash_remove(flash);
@@ -131,13 +131,13 @@ static void __exit flash_exit(void)
 {
 	struct flash *flash, *next;
 
-	/* With these gone nobody can create or remove any more. */
+	/* Without these files no device can be created or removed any more. */
 	debugfs_lookup_and_remove("create", flash_folder);
 	debugfs_lookup_and_remove("remove", flash_folder);
 	list_for_each_entry_safe(flash, next, &flash_devices, link)
 		flash_drop(flash);
 	debugfs_remove(flash_folder);
-	/* Pages on their way to be freed call back into this module. */
+	/* RCU callbacks that free pages are code of this module. */
 	rcu_barrier();
 }
 

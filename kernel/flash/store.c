@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was written, in RAM, for as many pages as were.
+ * The data of a device, in RAM, allocated page by page when written.
  *
- * Data is copied while the model is at work on the request, outside of any
- * lock: it costs the guest's processor time, as DMA would not, but the device
- * no time. Requests that overlap while both are in the device may see each
- * other's data in part, as on any disk. Pages are freed after a grace period,
- * since somebody may be copying from them.
+ * Data is copied while the model processes the request, outside of any lock: it
+ * costs the guest's processor time, unlike DMA, but no device time. Requests
+ * that overlap while both are in the device may see each other's data in part,
+ * as on any disk. Pages are freed after a grace period, since they may still be
+ * copied from.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -15,7 +15,7 @@
 
 #include "flash.h"
 
-/* In a pointer to a page: it reads as zeroes, since it was discarded or not written yet. */
+/* Flag in a pointer to a page: it reads as zeroes, as it was discarded or never written. */
 #define FLASH_ZEROES	1ul
 
 static struct page *flash_data_page(unsigned long data)
@@ -29,7 +29,7 @@ static void flash_free_page(struct rcu_head *head)
 }
 
 /**
- * flash_store_drop - gives up what flash_store_swap returned
+ * flash_store_drop - frees what flash_store_swap returned
  * @data: may be 0
  */
 void flash_store_drop(unsigned long data)
@@ -39,12 +39,12 @@ void flash_store_drop(unsigned long data)
 }
 
 /**
- * flash_store_swap - puts other data in a page's place
+ * flash_store_swap - replaces the data of a page
  * @store: of the device
  * @page: its number
  * @data: a struct page, or what an earlier call returned
  *
- * Return: what was there.
+ * Return: the previous data.
  */
 unsigned long flash_store_swap(struct flash_store *store, u64 page, unsigned long data)
 {
@@ -72,7 +72,7 @@ int flash_store_init(struct flash_store *store, u64 pages, bool prealloc)
 	return 0;
 }
 
-/* Nobody may be copying any more. */
+/* There must be no copiers any more. */
 void flash_store_free(struct flash_store *store)
 {
 	u64 i;
@@ -85,10 +85,10 @@ void flash_store_free(struct flash_store *store)
 }
 
 /**
- * flash_store_reserve - has memory ready for a write, so that its copy cannot fail
+ * flash_store_reserve - allocates memory for a write, so that its copy cannot fail
  * @store: of the device
- * @page: the first one
- * @pages: how many
+ * @page: first page
+ * @pages: number of pages
  *
  * Return: 0 or -ENOMEM.
  */
@@ -127,7 +127,7 @@ static void flash_store_copy(struct flash_store *store, u64 at, char *buffer,
 }
 
 /**
- * flash_store_transfer - copies the data of a read, or of a write that is reserved
+ * flash_store_transfer - copies the data of a read, or of a reserved write
  * @store: of the device
  * @rq: whole pages
  */
@@ -143,7 +143,7 @@ void flash_store_transfer(struct flash_store *store, struct request *rq)
 		char *buffer = bvec_kmap_local(&bv);
 		u32 done, part;
 
-		/* Memory of direct I/O need not begin with a page. */
+		/* Memory of direct I/O may be unaligned. */
 		for (done = 0; done < bv.bv_len; done += part) {
 			part = min_t(u32, bv.bv_len - done,
 				     BF_PAGE_BYTES - offset_in_page(at));
@@ -156,12 +156,12 @@ void flash_store_transfer(struct flash_store *store, struct request *rq)
 }
 
 /**
- * flash_store_discard - lets pages read as zeroes
+ * flash_store_discard - makes pages read as zeroes
  * @store: of the device
- * @page: the first one
- * @pages: how many
+ * @page: first page
+ * @pages: number of pages
  *
- * Their memory stays for what is written next.
+ * Their memory is kept for later writes.
  */
 void flash_store_discard(struct flash_store *store, u64 page, u64 pages)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a power cut takes back.
+ * Images of pages for power cuts.
  *
  * A write's data is staged in pages of its own and becomes the device's data
- * when the write is finished. The image that it replaces is kept as long as the
- * model holds the page in its volatile buffer. When power fails, pages that the
- * model gives up go back to the newest image that a flush has made safe:
+ * when the write finishes. The replaced image is kept as long as the model holds
+ * the page in its volatile buffer. When power fails, pages that the model loses
+ * revert to the newest image that a flush has made durable:
  *
- *   base    what stood there before the first write that is not safe yet
- *   middle  a newer one that the flush under way will have made safe
+ *   base    content before the first write that is not durable yet
+ *   middle  a newer one that the pending flush will make durable
  *
- * Each finished write has a number. A flush promises all writes that were
- * finished when it came; so an image is safe when its number is at most that of
- * a finished flush. A write under way when power fails is torn: any of its
- * pages may have arrived.
+ * Each finished write has a number. A flush covers all writes that were finished
+ * when it arrived; so an image is durable when its number is at most that of a
+ * finished flush. A write in flight when power fails is torn: any of its pages
+ * may have been written.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -21,14 +21,14 @@
 #include "flash.h"
 
 /**
- * struct flash_image - what a page held before
+ * struct flash_image - earlier content of a page
  * @link: in the list of images
  * @page: its number
- * @base: data to go back to
+ * @base: data to revert to
  * @middle: newer data, valid when @has_middle
- * @middle_write: the write that made @middle
- * @newest_write: the write that made what is in the store now
- * @has_middle: whether there is a middle
+ * @middle_write: the write of @middle
+ * @newest_write: the write of the data in the store
+ * @has_middle: whether @middle is valid
  */
 struct flash_image {
 	struct list_head link;
@@ -57,7 +57,7 @@ static void flash_image_free(struct flash_undo *undo, struct flash_image *image)
 }
 
 /**
- * flash_undo_forget - drops all images: what is in the store is safe
+ * flash_undo_forget - drops all images: the data in the store is durable
  * @undo: of the device
  */
 void flash_undo_forget(struct flash_undo *undo)

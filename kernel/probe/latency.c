@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every response time is kept, so percentiles are exact. */
+/* All response times are stored, so percentiles are exact. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void latency_reserve(struct latencies *to, size_t room)
 	to->room = room;
 }
 
-/* A request that began then has just ended. Those that end while the job warms up do not count. */
+/* A request that began then has just completed. Those completing during warm-up do not count. */
 void latency_add(struct latencies *to, const struct job *job, uint64_t begin_ns,
 		 uint64_t bytes, bool failed)
 {
@@ -61,7 +61,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The smallest time that so many per mille of the requests do not exceed. */
+/* The given per-mille percentile. */
 static uint64_t percentile(const struct latencies *l, unsigned int per_mille)
 {
 	size_t rank = (l->count * per_mille + 999) / 1000;
@@ -83,7 +83,7 @@ void latency_print(const struct job *job)
 	qsort(l->ns, l->count, sizeof(*l->ns), by_value);
 	for (i = 0; i < l->count; i++)
 		sum += (double)l->ns[i];
-	/* A job with an end in time was counted until then, one with an amount until it was done. */
+	/* A job with a time limit was counted until then, one with an amount until it was done. */
 	if (!job->options.stop_bytes && job->options.stop_ns)
 		to = job->begin_ns + job->options.stop_ns;
 	printf("@ {\"job\":\"%s\",\"requests\":%zu,\"bytes\":%llu,\"seconds\":%.9f,\"errors\":%llu",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Words to jobs, jobs to threads, results to lines of JSON. */
+/* Parses jobs, runs them in threads, prints results as lines of JSON. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ uint64_t random_next(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* Content that neither compresses nor merges. */
+/* Data that neither compresses nor merges. */
 void *buffer_new(uint64_t bytes, uint64_t seed)
 {
 	uint64_t *words, i;
@@ -208,7 +208,7 @@ static void set_option(struct job_options *o, char *word)
 		usage();
 }
 
-/* What cannot be, and what follows from the rest. */
+/* Checks a job, and derives its other parameters. */
 static void settle(struct job *job)
 {
 	struct job_options *o = &job->options;
@@ -220,7 +220,7 @@ static void settle(struct job *job)
 	if (!o->engine_given && o->depth > 1 && o->direct && !o->fsync_every &&
 	    (o->op == OP_READ || o->op == OP_WRITE || o->op == OP_MIX))
 		o->engine = ENGINE_AIO;
-	/* Streams of their own for jobs of one seed. */
+	/* Different streams for jobs with the same seed. */
 	job->random = o->seed;
 	pthread_mutex_init(&job->lock, NULL);
 }
@@ -238,7 +238,7 @@ static void open_place(struct job *job)
 		flags |= O_DIRECT;
 	if (o->dsync)
 		flags |= O_DSYNC;
-	/* A device is never made. */
+	/* A device is never created. */
 	if (!strncmp(o->path, "/dev/", 5))
 		flags &= ~O_CREAT;
 	job->fd = open(o->path, flags, 0600);
@@ -255,7 +255,7 @@ static void open_place(struct job *job)
 		exit(2);
 	}
 	job->read_next = 0;
-	/* Reads and writes of a mix in order have a half each. */
+	/* Reads and writes of a sequential mix have a half each. */
 	job->write_next = o->op == OP_MIX ? o->size / o->bytes / 2 * o->bytes : 0;
 }
 

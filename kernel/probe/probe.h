@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel lab's load: jobs that read, write, discard, commit or swap, and how
- * long each request took. One static program, so that a guest needs no library.
+ * The kernel lab's load generator: jobs that read, write, discard, commit or swap, with
+ * the response time of each request. A static program, so that a guest needs no libraries.
  */
 #ifndef BRISK_PROBE_H
 #define BRISK_PROBE_H
@@ -29,7 +29,7 @@ enum probe_engine {
 	ENGINE_AIO,
 };
 
-/* What a job is told; see usage() for the words. */
+/* Parameters of a job; see usage(). */
 struct job_options {
 	const char *name;
 	const char *path;
@@ -55,14 +55,14 @@ struct job_options {
 	uint64_t seed;
 };
 
-/* Response times of one thread, in the order of arrival. */
+/* Response times of one thread, in order of completion. */
 struct latencies {
 	uint64_t *ns;
 	size_t count;
 	size_t room;
 	uint64_t errors;
 	uint64_t bytes;
-	uint64_t last_ns;	/* when the last one ended */
+	uint64_t last_ns;	/* completion of the last one */
 };
 
 struct job {
@@ -71,7 +71,7 @@ struct job {
 	uint64_t begin_ns;
 	uint64_t mismatches;	/* of OP_VERIFY: wrong data */
 
-	/* Protects what follows: where the job goes on. */
+	/* Protects the job's position below. */
 	pthread_mutex_t lock;
 	uint64_t random;
 	uint64_t read_next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Jobs of requests, one thread for each that is under way, or Linux AIO. */
+/* Jobs of requests, with one thread for each request in flight, or Linux AIO. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "probe.h"
 
-/* A place that fails so often in a row is gone. */
+/* After this many consecutive failures the device is assumed to be gone. */
 #define FAILURES_MAX 1000
 
 static uint64_t step(uint64_t *next, uint64_t low, uint64_t high, uint64_t bytes)
@@ -110,7 +110,7 @@ static void *worker(void *context)
 	return NULL;
 }
 
-/* Threads inherit the priority of the one that makes them. */
+/* Threads inherit the priority of their creator. */
 void job_run_requests(struct job *job)
 {
 	pthread_t *threads = calloc(job->options.depth, sizeof(*threads));
@@ -146,7 +146,7 @@ static bool aio_submit(struct job *job, aio_context_t context, struct iocb *cb,
 	request->begin_ns = now_ns();
 	if (syscall(SYS_io_submit, context, 1, list) == 1)
 		return true;
-	/* Refused at once, as a removed device does. */
+	/* Refused at submission, as by a removed device. */
 	latency_add(&job->total, job, request->begin_ns, 0, true);
 	return false;
 }

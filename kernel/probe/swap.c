@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that comes back from swap: pages of one mapping are touched in random
- * order, half of the touches write.
+ * Swap-in: pages of one mapping are touched in random order, half of the touches
+ * write.
  *
- * Without resident= all of it is paged out, each page is touched once, and again
- * from the beginning. With resident= only so much may stay in memory, so pages
- * go while others come: thrashing. Either needs cgroup2's memory controller,
+ * Without resident= all of it is paged out, each page is touched once, and it
+ * starts again. With resident= only this much may stay in memory, so swap-out
+ * and swap-in run concurrently: thrashing. Both need cgroup2's memory controller,
  * since MADV_PAGEOUT alone leaves pages in the swap cache.
  */
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ static bool put(const char *path, const char *text)
 	return done;
 }
 
-/* This process goes into a group of its own. */
+/* Moves this process into a group of its own. */
 static void join_group(const struct job *job)
 {
 	char text[32];
@@ -63,7 +63,7 @@ static uint64_t group_bytes(void)
 	return bytes;
 }
 
-/* All of it out, also of the swap cache. What the program itself needs stays. */
+/* Reclaims all of it, including the swap cache. The program's own working set stays. */
 static void page_out(char *memory, uint64_t size)
 {
 	uint64_t before, now = group_bytes();
@@ -74,7 +74,7 @@ static void page_out(char *memory, uint64_t size)
 	do {
 		before = now;
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)size);
-		/* EAGAIN when it did not find so much: what counts is what is left. */
+		/* EAGAIN when less was reclaimed: only the remaining amount matters. */
 		put(GROUP "/memory.reclaim", text);
 		now = group_bytes();
 	} while (now < before && now > size / 64);
@@ -140,7 +140,7 @@ void job_run_swap(struct job *job)
 		i = 0;
 		if (o->resident)
 			continue;
-		/* Paging out again is no part of the job's time. */
+		/* The next swap-out is not part of the job's time. */
 		paused = now_ns();
 		page_out(memory, o->size);
 		paused = now_ns() - paused;

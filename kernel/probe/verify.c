@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whether data is what was written: writes of 1 to 16 pages, reads that must
- * give the newest of what was acknowledged, flushes, discards.
+ * Verification of data: writes of 1 to 16 pages, reads that must return the newest
+ * acknowledged data, flushes, discards.
  *
- * When requests fail (the power was cut) it waits until the device reads again
- * and then holds it to its promises: each page must hold what the last flush
- * promised, or anything newer that was on the way, and all of one write.
+ * When requests fail (after a power cut) it waits until the device reads again and
+ * then checks durability: each page must contain the data of the last flush, or any
+ * newer write in flight, and each page must be from one write.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "probe.h"
 
-/* How long a device may be away at least. */
+/* Least time to wait for the device. */
 #define AWAY_NS		1000000000ull
 #define PAGES_MAX	16
 #define WORDS		(PROBE_PAGE / sizeof(uint64_t))
@@ -28,7 +28,7 @@
 /* Generations of a page: 0 is zeroes. */
 struct page_state {
 	uint32_t promised;	/* at least this */
-	uint32_t acknowledged;	/* what a read gives */
+	uint32_t acknowledged;	/* result of a read */
 	uint32_t tried;		/* at most this */
 	bool discarded;		/* anything so far, or zeroes */
 };
@@ -52,7 +52,7 @@ static void fill(const struct verify *v, uint64_t *words, uint32_t page, uint32_
 		words[i] = random_next(&state);
 }
 
-/* The generation that the page holds, or -1 when it holds no whole one. */
+/* The generation of the page, or -1 when it is torn. */
 static int64_t generation_of(const struct verify *v, const uint64_t *words, uint32_t page)
 {
 	static const uint64_t zeroes[WORDS];
@@ -144,7 +144,7 @@ static bool discard_pages(struct verify *v, uint32_t first, uint32_t count)
 	return !ioctl(v->job->fd, BLKDISCARD, range);
 }
 
-/* The power is on again: what is there now? */
+/* The power is on again: checks all data. */
 static bool hold_to_promises(struct verify *v)
 {
 	uint32_t first, i, count;
@@ -163,7 +163,7 @@ static bool hold_to_promises(struct verify *v)
 			state->acknowledged = found < 0 ? 0 : (uint32_t)found;
 			state->tried = state->acknowledged;
 			state->discarded = found == 0;
-			/* It was read from the cells, and nothing newer is on the way. */
+			/* It was read from the cells, and nothing newer is in flight. */
 			state->promised = state->acknowledged;
 		}
 	}
@@ -176,8 +176,8 @@ static bool is_over(const struct job *job)
 }
 
 /*
- * False when the device did not come back in time: the job's, and a second at least, since a
- * job may end while power is off.
+ * False when the device did not return within the job's time limit, which is at least a second,
+ * since a job may end while power is off.
  */
 static bool recover(struct verify *v)
 {
@@ -192,7 +192,7 @@ static bool recover(struct verify *v)
 	return false;
 }
 
-/* Whatever is there belongs to nobody: it begins with zeroes everywhere. */
+/* Discards existing data: all pages start as zeroes. */
 static bool begin(struct verify *v)
 {
 	uint32_t first, count, i;
@@ -230,7 +230,7 @@ void job_run_verify(struct job *job)
 		die("get memory for", job->options.name);
 	if (!begin(&v))
 		die("write", job->options.path);
-	/* What looking at all of it took is not the job's time. */
+	/* The time of the check is not part of the job's time. */
 	job->begin_ns = now_ns();
 	while (!is_over(job) &&
 	       !(job->options.stop_bytes && job->issued_bytes >= job->options.stop_bytes)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files of the SmartIO scheduler: tunables and counters in sysfs
- * (queue/iosched), state and what was learned in debugfs (block/DEVICE/sched).
+ * (queue/iosched), state and learned values in debugfs (block/DEVICE/sched).
  */
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
@@ -19,7 +19,7 @@ struct smartio_range {
 	u32 min, max;
 };
 
-/* Looks at what waits with the new settings. */
+/* Re-evaluates waiting requests with the new settings. */
 static void smartio_look_again(struct smartio_data *sd)
 {
 	spin_lock_irq(&sd->lock);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * First half of a request's life: who sent it and what it is to others, merging,
- * and where it waits.
+ * First half of a request's life: classification by sender and kind, merging,
+ * insertion.
  */
 #include <linux/hash.h>
 #include <linux/ioprio.h>
@@ -14,8 +14,8 @@
 /* ---- requests ---- */
 
 /*
- * Whether a synchronous write is the content of a file and no commit: whoever
- * waits for it waits for many of its kind, and a commit of others must not.
+ * Whether a synchronous write is the content of a file and no commit: its
+ * sender waits for many such writes, which must not delay other commits.
  */
 static bool smartio_content(struct request *rq)
 {
@@ -36,7 +36,7 @@ static u32 smartio_kind_of(blk_opf_t opf)
 	case REQ_OP_WRITE_ZEROES:
 		return SMARTIO_TRIM;
 	default:
-		/* Management of zones and the like. */
+		/* Zone management and similar. */
 		return SMARTIO_URGENT;
 	}
 }
@@ -51,7 +51,7 @@ static u32 smartio_queue_of(struct request *rq, u32 kind)
 	case IOPRIO_CLASS_BE:
 		return 8 + (IOPRIO_PRIO_LEVEL(ioprio) & 7);
 	case IOPRIO_CLASS_IDLE:
-		/* Others may wait for the log that it belongs to. */
+		/* Other threads may wait for the log that it belongs to. */
 		return kind == SMARTIO_URGENT ? SMARTIO_IDLE_QUEUE - 1 :
 						SMARTIO_IDLE_QUEUE;
 	default:
@@ -64,14 +64,14 @@ static struct smartio_reader *smartio_reader(struct smartio_data *sd)
 	return &sd->readers[hash_32(current->pid, SMARTIO_READER_BITS)];
 }
 
-/* Notes who reads, and whether it writes as well. */
+/* Records a reading thread, and whether it writes as well. */
 static void smartio_note_reader(struct smartio_data *sd)
 {
 	struct smartio_reader *reader = smartio_reader(sd);
 
 	sd->read_seen = jiffies | 1;
 	if (reader->pid != current->pid) {
-		/* The place is that of the last one who read. */
+		/* The hash slot holds the last reader. */
 		reader->pid = current->pid;
 		reader->wrote = 0;
 	}
@@ -82,7 +82,7 @@ static void smartio_note_reader(struct smartio_data *sd)
 	}
 }
 
-/* Whether the thread that writes has read within the slice; kernel threads serve others. */
+/* Whether the writing thread has read within the slice; kernel threads write for others. */
 static bool smartio_reads_too(struct smartio_data *sd)
 {
 	struct smartio_reader *reader = smartio_reader(sd);
@@ -169,7 +169,7 @@ int smartio_request_merge(struct request_queue *q, struct request **rq, struct b
 	return blk_discard_mergable(found) ? ELEVATOR_DISCARD_MERGE : ELEVATOR_FRONT_MERGE;
 }
 
-/* A write that somebody waits for has joined one that was in no hurry. */
+/* A synchronous write has merged into an asynchronous one. */
 static void smartio_promote(struct smartio_data *sd, struct request *rq)
 {
 	u32 queue = smartio_rq_queue(rq);
@@ -199,7 +199,7 @@ void smartio_request_merged(struct request_queue *q, struct request *rq, enum el
 	}
 }
 
-/* @next has become a part of @rq. */
+/* @next has merged into @rq. */
 void smartio_requests_merged(struct request_queue *q, struct request *rq, struct request *next)
 {
 	struct smartio_data *sd = q->elevator->elevator_data;
@@ -208,14 +208,14 @@ void smartio_requests_merged(struct request_queue *q, struct request *rq, struct
 	lockdep_assert_held(&sd->lock);
 	sd->counters.merged++;
 	if (list_empty(&next->queuelist)) {
-		/* It has joined as it came, and has been in no list. */
+		/* It merged before insertion, so it is in no list. */
 		if (managed && smartio_rq_kind(next) == SMARTIO_URGENT)
 			smartio_promote(sd, rq);
 		return;
 	}
 	if (managed && (smartio_state(rq) & ~SMARTIO_RQ_SIZE) ==
 		       (smartio_state(next) & ~SMARTIO_RQ_SIZE)) {
-		/* The block layer has given rq the older start of both. */
+		/* The block layer has given rq the earlier start time of both. */
 		if (rq->start_time_ns == next->start_time_ns)
 			list_move(&rq->queuelist, &next->queuelist);
 	} else if (managed && smartio_rq_kind(next) == SMARTIO_URGENT) {
@@ -234,14 +234,14 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 	spin_lock_irq(&sd->lock);
 	blocked = sd->blocked;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
-	/* The block layer notes what the bio is a part of now, also where it has joined two. */
+	/* The block layer stores the merged request, also when two requests merged. */
 	if (merged && q->last_merge && smartio_kind_of(opf) == SMARTIO_URGENT)
 		smartio_promote(sd, q->last_merge);
 	blocked = blocked && !sd->blocked;
 	spin_unlock_irq(&sd->lock);
 	if (free)
 		blk_mq_free_request(free);
-	/* Nobody else looks for what a merge has made urgent. */
+	/* A merge causes no dispatch by itself, even if it made a request urgent. */
 	if (blocked)
 		blk_mq_run_hw_queues(q, true);
 	return merged;
@@ -249,7 +249,7 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 
 /* ---- a request arrives ---- */
 
-/* Tags that writes may take, in the unit of limit_depth. */
+/* Tags available to writes, in the unit of limit_depth. */
 u32 smartio_write_tags(struct smartio_data *sd)
 {
 	u32 all = sd->q->nr_requests;
@@ -260,8 +260,8 @@ u32 smartio_write_tags(struct smartio_data *sd)
 }
 
 /*
- * Reads may take all tags, and so may writes that somebody waits for. How large
- * those will be is not known yet, but who has sent large ones sends more.
+ * Reads and synchronous writes may take all tags. The size of a write is not known
+ * yet, but a sender of large ones will send more of them.
  */
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
@@ -294,7 +294,7 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 	}
 }
 
-/* A step of a commit has come. */
+/* A step of a commit has arrived. */
 static void smartio_awaited_arrives(struct smartio_data *sd, u64 now)
 {
 	u64 pause = smartio_since(sd->awaited_done_ns, now);
@@ -326,9 +326,9 @@ static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
 }
 
 /*
- * The block layer flushes the device's cache by itself, and what is to be written
- * behind that comes here for the first time, and is to go next: the last step of
- * a commit. Earlier kernels do not let a scheduler see it.
+ * The block layer flushes the device's cache by itself; the write after the flush
+ * arrives here for the first time, and must be dispatched next, as it is the last
+ * step of a commit. Earlier kernels do not pass it to the scheduler.
  */
 static void smartio_behind_flush(struct smartio_data *sd, struct request *rq)
 {
@@ -378,11 +378,11 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	}
 	queue = smartio_queue_of(rq, kind);
 	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
-	/* Of discards that merge twice, the block layer forgets that one waits here. */
+	/* When discards merge twice, the block layer loses that one waits here. */
 	if (!blk_discard_mergable(rq) && blk_mq_sched_try_insert_merge(q, rq, free))
 		return;
 	trace_block_rq_insert(rq);
-	/* More of what is held already changes nothing. */
+	/* Further requests of a held kind change nothing. */
 	if (kind < SMARTIO_BULK || !(sd->waiting[kind] & BIT(queue)))
 		sd->blocked = false;
 	smartio_enqueue(sd, rq, kind, queue);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the device shows: service times by size, and the pace and parallelism of
- * writes that follow each other; and the caps on writes that follow from them.
+ * Learned properties of the device: service times by size, pace and parallelism
+ * of consecutive writes, and the resulting limits of writes in flight.
  */
 #include "smartio.h"
 
 #define CREATE_TRACE_POINTS
 #include "smartio_trace.h"
 
-/* Caps on writes in flight where so many are worked on at once, in 1/256. */
+/* Limits of writes in flight for a parallelism, in 1/256. */
 static void smartio_caps_of(struct smartio_data *sd, u32 parallel, u32 *cap, u32 *alone)
 {
 	u32 depth = sd->depth;
@@ -23,12 +23,12 @@ static void smartio_caps_of(struct smartio_data *sd, u32 parallel, u32 *cap, u32
 		return;
 	}
 	*cap = smartio_cap(parallel, depth);
-	/* All kinds have the same room, else one would wait for what another fills. */
+	/* All kinds share one limit, otherwise one would wait for slots that another fills. */
 	*alone = sd->favour == SMARTIO_FAVOUR_READ && smartio_mixed(sd) ?
 			 sd->depth : smartio_cap_alone(parallel, depth);
 }
 
-/* Caps on writes in flight for a size, beside reads and without. */
+/* Limits of writes in flight for a size, with and without concurrent reads. */
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 {
 	u32 parallel = sd->parallel_known ? smartio_known(sd->parallel, size) : 0;
@@ -37,8 +37,8 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 }
 
 /*
- * The same for the size that may have most: what has to go may have as much, else it
- * would wait for a room that smaller ones fill again and again.
+ * The same for the size with the largest limit: an urgent write may use that limit,
+ * otherwise it would wait for slots that smaller ones take again and again.
  */
 void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone)
 {
@@ -60,13 +60,13 @@ u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 	pace = smartio_scaled(sd->pace_ns, size);
 	if (!pace && smartio_cached(sd))
 		return smartio_cost_hidden(smartio_since(sd->write_went_ns, now), service);
-	/* What is known of another size is no less than what is seen of this one. */
+	/* The values of another size are a lower bound. */
 	if (pace && !sd->pace_ns[size])
 		pace = max(pace, sd->service_ns[table][size]);
 	return smartio_cost(pace, service);
 }
 
-/* What may raise the pace of a size, with what it was the time before. */
+/* Upper bound of a raised pace, with the value of the previous window. */
 static u64 smartio_raises(u32 *before, u32 pace, u32 size, u64 sample)
 {
 	u64 last = before[size];
@@ -75,7 +75,7 @@ static u64 smartio_raises(u32 *before, u32 pace, u32 size, u64 sample)
 	return smartio_confirmed(pace, sample, last);
 }
 
-/* Writes of one size that follow each other show what the device can do. */
+/* Consecutive writes of one size show the device's pace and parallelism. */
 static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size, u64 now)
 {
 	bool queued = sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
@@ -106,19 +106,19 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
 		return;
 	sd->window_count = 0;
-	/* One write at a time says nothing of others, but for those in a cache. */
+	/* One write at a time shows no parallelism, except with a cache. */
 	if (sd->window_queued || smartio_cached(sd))
 		least = smartio_since(sd->window_other_ns, sd->window_ns);
 	least = smartio_raises(sd->least_before, pace, size, div_u64(least, count));
 	/*
-	 * Where reads took most of it, little is known of what is left; but without a
-	 * cache a write that is done has taken no longer than it took.
+	 * If reads took most of the window, the rest is uncertain; but without a
+	 * cache the completion time of a write is an upper bound.
 	 */
 	rough = sd->window_held && (!pace || sd->window_other_ns > sd->window_ns / 2);
 	if (!rough || (pace && !smartio_cached(sd)))
 		sd->pace_ns[size] = smartio_learn_pace(pace, rough ? 0 : least,
 						       div_u64(sd->window_ns, count));
-	/* Only while writes queue up does it matter how many the device works on. */
+	/* The device's parallelism matters only while writes queue up. */
 	if (sd->window_queued && !sd->window_held && service) {
 		sd->parallel_known = true;
 		sd->parallel[size] =
@@ -132,8 +132,8 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 }
 
 /*
- * What have reads lost to the writes that went since this was asked last? Where reads
- * never stopped (@steady), it is what a write costs, and no more.
+ * Time that reads have lost to the writes since the last call. If reads never
+ * paused (@steady), it is the cost of these writes.
  */
 void smartio_settled(struct smartio_data *sd, bool steady)
 {
@@ -144,7 +144,7 @@ void smartio_settled(struct smartio_data *sd, bool steady)
 		u32 pace = sd->pace_ns[size];
 
 		lost = smartio_raises(sd->lost_before, pace, size, seen);
-		/* At first the cache is empty, and what it hides shows all at once. */
+		/* At first the cache is empty, and its hidden cost appears all at once. */
 		if (sd->long_holds < SMARTIO_LONG_HOLDS)
 			lost = max(lost, min(seen, (u64)SMARTIO_BURST_NS));
 		sd->pace_ns[size] = smartio_learn_lost(pace, lost, steady);
@@ -153,7 +153,7 @@ void smartio_settled(struct smartio_data *sd, bool steady)
 	sd->lost_writes = 0;
 }
 
-/* A read is done, and no other was for some time while the device had it. */
+/* A read has completed, and no other did for some time while the device had it. */
 static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 now)
 {
 	u64 silence = min(took, smartio_since(sd->silent_ns, now));
@@ -169,17 +169,17 @@ static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 now)
 		sd->drained_at_ns = now;
 }
 
-/* A request is done. */
+/* A request has completed. */
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	unsigned long state = smartio_state(rq);
 	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
 	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
 
-	/* What the cache does not take shows what it hides, but is no write like others. */
+	/* Writes that bypass the cache show its hidden cost, but are not typical. */
 	if (rq->cmd_flags & REQ_FUA)
 		return;
-	/* Nor is one that stood behind an error; but many that were queued tell by their number. */
+	/* Nor is one behind an error; but a large number of queued writes is evidence. */
 	if (smartio_since_stamp(rq, now) >= SMARTIO_LOST_NS &&
 	    (state & SMARTIO_RQ_ALONE || table != 1)) {
 		sd->silent_ns = now;

@@ -2,20 +2,20 @@
 /*
  * SmartIO: an I/O scheduler for flash storage of small devices.
  *
- * Flash reads are short and awaited by people; writes are long, and a read
- * that comes behind a few of them waits many times its own duration. So:
+ * Flash reads are short and mostly in the foreground; writes are long, and a read
+ * behind a few of them waits many times its own service time. Therefore:
  *
  *  - Requests have three levels of priority: class (real-time, best effort,
  *    idle), level in the class, and reads before writes. Each class is a
  *    section that is dispatched before the next one.
- *  - While something is read, writes get a share of the device's time, with as
- *    many in flight as the device works on at once: it learns both from
- *    completions. Between two reads of a reader that keeps reading, writes
+ *  - While there are reads, writes get a share of the device's time, with as
+ *    many in flight as the device processes in parallel: both are learned from
+ *    completions. Between two reads of a thread that keeps reading, writes
  *    are held for a short, learned time.
- *  - Writes that somebody waits for (fsync, logs, swap) are not held.
+ *  - Synchronous writes (fsync, logs, swap) are not held.
  *  - Threads that both read and write get batches of either in turn, as long as
- *    nobody else reads: holding their writes would delay their own reads.
- *  - Whatever has waited for a slice goes ahead of all others.
+ *    no other thread reads: holding their writes would delay their own reads.
+ *  - A request that has waited for a slice precedes all others.
  *
  * The arithmetic is in smartio_policy.h. See README.rst for the tunables.
  *
@@ -27,13 +27,13 @@
 #include <linux/slab.h>
 
 #include "smartio.h"
-/* Behind blkdev.h, which it does not include where there is no throttling. */
+/* After blkdev.h, which it does not include where there is no throttling. */
 #include "blk-wbt.h"
 
-/* Whether depths of limit_depth count per word of the bitmap; see smartio_probe_shallow(). */
+/* Whether depths of limit_depth apply to a word of the bitmap; see smartio_probe_shallow(). */
 static bool smartio_shallow_per_word __read_mostly;
 
-/* Called before the number of requests is changed, so that it has to be asked for later. */
+/* Called before the number of requests changes, so the number must be read later. */
 static void smartio_depth_updated(struct blk_mq_hw_ctx *hctx)
 {
 	struct request_queue *q = hctx->queue;
@@ -54,13 +54,13 @@ static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	return 0;
 }
 
-/* What functions of writeback throttling take: the queue once, the disk in later kernels. */
+/* Argument of writeback throttling's functions: the queue, in later kernels the disk. */
 #define smartio_wbt(function, q)						\
 	function(_Generic(&function, void (*)(struct request_queue *) : (q), default : (q)->disk))
 
 /*
- * Writeback throttling counts all buffered writes alike, so that a commit waits
- * for a copy before it comes here, where they are told apart.
+ * Writeback throttling counts all buffered writes alike, so a commit would wait
+ * for a copy before it arrives here, where they are distinguished.
  */
 static void smartio_throttling(struct request_queue *q, struct elevator_queue *eq, bool on)
 {
@@ -104,7 +104,7 @@ static int smartio_init_sched(struct request_queue *q, struct elevator_type *typ
 	hrtimer_init(&sd->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	sd->timer.function = smartio_timer;
 
-	/* One order for the device, whatever the number of its queues. */
+	/* One order for the device, independent of its number of hardware queues. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	q->elevator = eq;
 	smartio_throttling(q, eq, false);
@@ -155,9 +155,9 @@ static struct elevator_type smartio_sched = {
 };
 
 /*
- * A depth given by limit_depth counted per word of the tags' bitmap once, and
- * for the whole bitmap in later kernels and updates of earlier ones. A small
- * bitmap tells which: one of 16 tags in words of four gives four or sixteen.
+ * A depth of limit_depth applied to a word of the tags' bitmap in early kernels,
+ * and applies to the whole bitmap in later kernels and updates. A small bitmap
+ * shows which: one of 16 tags in words of four gives four or sixteen.
  */
 static int smartio_probe_shallow(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Second half of a request's life: it is chosen and dispatched, and completes.
+ * Second half of a request's life: selection, dispatch, completion.
  */
 #include "smartio.h"
 
@@ -21,7 +21,7 @@ static u64 smartio_age(struct request *rq, u64 now)
 	return smartio_since(rq->start_time_ns, now);
 }
 
-/* How long the device needs for it alone, as far as that is known. */
+/* Service time of the request without others, as far as known. */
 static u32 smartio_service(struct smartio_data *sd, struct request *rq)
 {
 	return smartio_known(sd->service_ns[smartio_table(smartio_rq_kind(rq))],
@@ -38,11 +38,11 @@ static void smartio_arm(struct smartio_data *sd, u64 at)
 }
 
 /*
- * Until when a write that nobody waits for is kept out of the way of those that
- * somebody does: of one that is in the device, and of the next one of a commit.
- * 0 where it is not. A small one is not beyond half of the slice, so that no crowd
- * gets as old as the slice; nor is a part of a large file beyond the slice, unless
- * it has waited for others of that.
+ * Time until which an asynchronous write is deferred for synchronous ones: for
+ * one in the device, and for the next one of a commit; 0 if it is not. A small
+ * write is deferred for at most half of the slice, so that no large number of
+ * them reaches the slice at once; a part of a large file for at most the slice,
+ * unless it has waited for other such parts.
  */
 static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 now)
 {
@@ -63,7 +63,7 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 	return min(until, now + sd->patience_ns);
 }
 
-/* Time in which somebody was kept waiting uses up patience. */
+/* The time for which other writes were deferred reduces patience. */
 static void smartio_charge_kept(struct smartio_data *sd, u64 now)
 {
 	u64 kept;
@@ -86,7 +86,7 @@ static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *v
 			 view->now_ns : 0;
 }
 
-/* Whether the first reads beside writes are given time to see the cache empty. */
+/* Whether the first reads with concurrent writes wait for the cache to drain. */
 static bool smartio_drains(struct smartio_data *sd, u64 now)
 {
 	return now < sd->drained_at_ns;
@@ -105,13 +105,13 @@ static void smartio_turned(struct smartio_data *sd, bool spent)
 	}
 }
 
-/* So many awaited writes at once are the end of a large fsync, and no commit. */
+/* This many synchronous writes at once are the end of a large fsync, and no commit. */
 static bool smartio_crowd(struct smartio_data *sd)
 {
 	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
 }
 
-/* Whether reads of the section, or of one before it, wait. */
+/* Whether reads of the section, or of an earlier one, wait. */
 static bool smartio_reads_wait(struct smartio_data *sd, u32 section)
 {
 	u32 i;
@@ -122,7 +122,7 @@ static bool smartio_reads_wait(struct smartio_data *sd, u32 section)
 	return false;
 }
 
-/* Whether something of the section, or of one before it, is read or about to be. */
+/* Whether reads of the section, or of an earlier one, are waiting, in flight or expected. */
 static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
 {
 	return smartio_reads_wait(sd, section) || smartio_reads(sd, section) ||
@@ -130,8 +130,8 @@ static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
 }
 
 /*
- * Whether a write that has waited for its slice leaves reads their part all the same.
- * Where all who read write as well, none has to.
+ * Whether a write that has waited for its slice still leaves reads their share.
+ * Not needed when all readers write as well.
  */
 static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
 {
@@ -142,7 +142,7 @@ static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
 	return smartio_beside_reads(sd, smartio_section(smartio_rq_queue(rq)), now);
 }
 
-/* What reads have to do with a write that is neither awaited nor its reader's own. */
+/* Rules between reads and a write that is asynchronous and not of a reader. */
 static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
 			       struct request *rq)
 {
@@ -167,12 +167,12 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 		sd->debt_ns = max(sd->debt_ns, (u64)SMARTIO_BURST_NS);
 	spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent, cost,
 			      smartio_burst_ns(cached, pace));
-	/* One that may have all settles nothing. */
+	/* A write without limit settles no debt. */
 	if (cached && pace && spent != sd->spent && view->share_percent < 100)
 		smartio_turned(sd, spent);
 	else if (cached && pace && spent && sd->lost_writes >= SMARTIO_LOST_WRITES)
 		smartio_settled(sd, true);
-	/* What is not known yet shows in a burst, but not in a part of one. */
+	/* Unknown costs show in a full burst, but not in a part of one. */
 	if (cached && !pace && sd->spent && !spent)
 		sd->window_count = 0;
 	sd->spent = spent;
@@ -186,8 +186,8 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 }
 
 /*
- * Judges a write, by the rules for a kind; when it has to wait, sees to it that it is
- * judged again.
+ * Decides on a write by the rules of its kind; when it has to wait, schedules
+ * the next decision.
  */
 static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 as, u64 now)
 {
@@ -216,7 +216,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 a
 			u32 most = smartio_cap_awaited(view.cap, view.cap_alone,
 						       smartio_service(sd, rq));
 
-			/* As many beside those that are awaited. */
+			/* The same number concurrent with synchronous writes. */
 			view.cap_alone = min(view.cap_alone, most + sd->urgent_in_flight);
 			if (kind != SMARTIO_URGENT)
 				smartio_view_awaited(sd, &view, rq);
@@ -265,7 +265,7 @@ static void smartio_note_run(struct smartio_data *sd, struct request *rq, u32 di
 	sd->run_oldest[dir] = (sd->run_oldest[dir] + 1) % SMARTIO_RUNS;
 }
 
-/* The device's own best concurrency, where the profiler has told it. */
+/* The device's best concurrency, if the profiler has set it. */
 static bool smartio_within_depth(struct smartio_data *sd, struct request *rq, u32 kind)
 {
 	u32 dir = kind == SMARTIO_READ ? 0 : 1, limit, in_flight;
@@ -278,8 +278,8 @@ static bool smartio_within_depth(struct smartio_data *sd, struct request *rq, u3
 }
 
 /*
- * First request of a kind among the queues given: by level, then in order of
- * arrival, but up to a quantum of neighbours in a row.
+ * First request of a kind in the given queues: by level, then in order of
+ * arrival, but up to a quantum of adjacent ones in a row.
  */
 static struct request *smartio_first(struct smartio_data *sd, u32 kind, u32 queues, u32 others)
 {
@@ -301,7 +301,7 @@ static struct request *smartio_first(struct smartio_data *sd, u32 kind, u32 queu
 	return NULL;
 }
 
-/* Whether there is room in the device for a write that has waited long enough. */
+/* Whether there is a free slot in the device for a write that has expired. */
 static bool smartio_room(struct smartio_data *sd, struct request *rq)
 {
 	u32 cap, alone, most;
@@ -309,16 +309,16 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	smartio_caps_widest(sd, &cap, &alone);
 	if (sd->writes_in_flight >= alone)
 		return false;
-	/* Only what is long is to leave room to others even then. */
+	/* Only long writes must leave slots to others even then. */
 	if (smartio_rq_kind(rq) == SMARTIO_URGENT || blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES ||
 	    sd->favour != SMARTIO_FAVOUR_READ || !smartio_lately(sd, sd->urgent_seen))
 		return true;
-	/* As many as short ones have. */
+	/* The same limit as for short ones. */
 	most = smartio_cap_awaited(cap, alone, 0);
 	return sd->writes_in_flight - sd->urgent_in_flight < most;
 }
 
-/* When it may be looked for again, if it may not go though it is due; else 0. */
+/* Time of the next check, if an expired write must still wait; else 0. */
 static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	u32 kind = smartio_rq_kind(rq);
@@ -332,11 +332,11 @@ static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 		kept = max(kept, sd->due_at_ns);
 	if (!kept && smartio_room(sd, rq))
 		return 0;
-	/* The next place that is free is for it. */
+	/* It gets the next free slot. */
 	return kept ? min(kept, now + SMARTIO_RECHECK_NS) : now;
 }
 
-/* What has waited longer than it has to, the oldest first. */
+/* The oldest expired request. */
 static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 {
 	struct request *oldest = NULL;
@@ -385,7 +385,7 @@ static struct request *smartio_pick_write(struct smartio_data *sd, u32 mask, u32
 	return NULL;
 }
 
-/* Without a favour, whichever of both came first. */
+/* Without a preference, the earlier one of both. */
 static struct request *smartio_pick_fair(struct smartio_data *sd, u32 mask, u32 others, u64 now)
 {
 	struct request *read = NULL, *write;
@@ -400,7 +400,7 @@ static struct request *smartio_pick_fair(struct smartio_data *sd, u32 mask, u32 
 	return read->start_time_ns <= write->start_time_ns ? read : write;
 }
 
-/* The oldest of the writes that are next, but for those of threads that read as well. */
+/* The oldest of the next writes, except those of reading threads. */
 static struct request *smartio_oldest_other(struct smartio_data *sd, u32 mask, u32 others)
 {
 	struct request *oldest = NULL, *rq;
@@ -418,8 +418,8 @@ static struct request *smartio_oldest_other(struct smartio_data *sd, u32 mask, u
 
 /*
  * Threads that both read and write get batches of either in turn: the device
- * works best on many of a kind, and a read that went first would but wait for
- * the writes of its thread. Behind a quantum of their writes one of others goes.
+ * works best on many of a kind, and a read that went first would only wait for
+ * the writes of its thread. After a quantum of their writes, one of others is dispatched.
  */
 static struct request *smartio_pick_mixed(struct smartio_data *sd, u32 mask, u32 others, u64 now)
 {
@@ -472,7 +472,7 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 	mask = smartio_section_mask[section];
 	all &= mask;
 
-	/* The idle class waits until nobody else reads. */
+	/* The idle class waits until no other thread reads. */
 	if (section == 2 && (smartio_reads(sd, 1) || now < sd->hold_until_ns)) {
 		smartio_arm(sd, smartio_reads(sd, 1) ? now + SMARTIO_RECHECK_NS :
 						       sd->hold_until_ns);
@@ -494,7 +494,7 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 	writes = (sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
 		  sd->waiting[SMARTIO_BULK] | sd->waiting[SMARTIO_TRIM]) & mask;
 	if (sd->waiting[SMARTIO_READ] & mask) {
-		/* A write that is due comes behind one read, not behind all. */
+		/* An expired write follows one read, not all. */
 		if (sd->owed && writes) {
 			rq = smartio_pick_write(sd, mask, all, now);
 			if (rq)
@@ -510,8 +510,8 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 }
 
 /*
- * A write that nobody waits for goes. As many as the device works on at once have
- * their turn together, and earn patience once.
+ * An asynchronous write is dispatched. As many as the device processes in
+ * parallel share a turn, and earn patience once.
  */
 static void smartio_take_turn(struct smartio_data *sd, u32 size, u64 cost)
 {
@@ -545,10 +545,10 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 
 		if (!sd->writes_in_flight)
 			state |= SMARTIO_RQ_ALONE;
-		/* What it really costs is not known yet. */
+		/* Its real cost is not known yet. */
 		if (smartio_drains(sd, now))
 			due_cost = max(cost, sd->slice_ns / 8);
-		/* One that goes before its turn does not put off the oldest. */
+		/* A write that is dispatched early does not defer the oldest. */
 		if (now >= sd->due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
 		    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
 			sd->due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
@@ -564,7 +564,7 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 			smartio_take_turn(sd, size, cost);
 		}
 		sd->owed = false;
-		/* Sizes that are mixed tell nothing of one. */
+		/* A mix of sizes gives no sample for one size. */
 		if (!sd->lost_writes++)
 			sd->lost_size = size;
 		if (sd->lost_size != size || kind == SMARTIO_TRIM)
@@ -585,14 +585,14 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 			       sd->writes_in_flight);
 }
 
-/* Nothing may go. A completion, an arrival or the timer changes that. */
+/* No request may be dispatched until a completion, an arrival or the timer. */
 static void smartio_block(struct smartio_data *sd, u64 now)
 {
 	WRITE_ONCE(sd->blocked, true);
 	if (!sd->writes_in_flight)
 		smartio_arm(sd, now + SMARTIO_RECHECK_NS);
 	else if (sd->waiting[SMARTIO_READ] && !smartio_reads(sd, 2))
-		/* Reads behind a section or a quantum of writes have a slice, too. */
+		/* Reads behind a section or a quantum of writes expire as well. */
 		smartio_arm(sd, max(now + SMARTIO_RECHECK_NS, sd->scan_ns));
 	if (sd->due_at_ns > now)
 		smartio_arm(sd, sd->due_at_ns);
@@ -662,9 +662,9 @@ enum hrtimer_restart smartio_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* ---- a request is done ---- */
+/* ---- completion ---- */
 
-/* A request is no longer in flight, whatever became of it. */
+/* A request is no longer in flight, for whatever reason. */
 static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	unsigned long state = smartio_state(rq);
@@ -677,7 +677,7 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 	if (kind == SMARTIO_READ) {
 		u32 waiting = sd->waiting[SMARTIO_READ];
 
-		/* Those of the idle class keep no other reader from being awaited. */
+		/* Reads of the idle class do not end the wait for other readers. */
 		if (section < 2)
 			waiting &= ~smartio_section_mask[2];
 		sd->reads_in_flight[section]--;
@@ -690,18 +690,18 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 			sd->read_done_ns = now;
 			sd->hold_until_ns = now + hold;
 			sd->hold_section = section;
-			/* Else the timer or a write's completion is on its way. */
+			/* Otherwise the timer or a write's completion will follow. */
 			more = more && !hold;
 		}
 	} else {
 		sd->writes_in_flight--;
-		/* The next one may have stood behind it. */
+		/* The next one may have waited for it. */
 		sd->write_began_ns = max(sd->write_began_ns, now);
 		if (kind == SMARTIO_URGENT && !--sd->urgent_in_flight && now)
 			smartio_await(sd, now);
 	}
 	if (more) {
-		/* The block layer runs the queue once it has freed the request. */
+		/* The block layer runs the queue after it has freed the request. */
 		sd->blocked = false;
 		blk_mq_sched_mark_restart_hctx(rq->mq_hctx);
 	}
@@ -720,7 +720,7 @@ void smartio_completed_request(struct request *rq, u64 now)
 	spin_unlock_irqrestore(&sd->lock, flags);
 }
 
-/* Requests also end without completing: merged ones, and those of a dead device. */
+/* Requests also end without completion: merged ones, and those of a dead device. */
 void smartio_finish_request(struct request *rq)
 {
 	struct smartio_data *sd = rq->q->elevator->elevator_data;

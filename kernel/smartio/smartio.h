@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of the SmartIO scheduler share: its data, and what it keeps in
- * a request. insert.c and sched.c have the life of a request, learn.c what completions
- * teach, attrs.c the files of sysfs and debugfs, main.c the life of the scheduler.
+ * Shared declarations of the SmartIO scheduler: its data, and its data in a
+ * request. insert.c and sched.c have the life of a request, learn.c the learned
+ * values, attrs.c the files of sysfs and debugfs, main.c the life of the scheduler.
  */
 #ifndef SMARTIO_H
 #define SMARTIO_H
@@ -20,7 +20,7 @@
 #include "blk-mq-sched.h"
 #include "smartio_policy.h"
 
-/* How insert_requests is told to put requests first. */
+/* Flag of insert_requests for insertion at the head. */
 #if KERNEL_VERSION(6, 4, 0) <= LINUX_VERSION_CODE
 #define smartio_insert_t	blk_insert_t
 #define SMARTIO_AT_HEAD		BLK_MQ_INSERT_AT_HEAD
@@ -35,7 +35,7 @@
 #define SMARTIO_HOLD_MAX_US	1000
 #define SMARTIO_READ_RESERVE	25	/* percent of tags */
 
-/* The idle class waits so many slices at most. */
+/* Most slices that the idle class waits. */
 #define SMARTIO_IDLE_SLICES	10
 
 /* Eight levels of real-time, eight of best effort, and idle. */
@@ -43,20 +43,20 @@
 #define SMARTIO_IDLE_QUEUE	16
 #define SMARTIO_NR_SECTIONS	3
 
-/* Threads that read lately, by a hash of their number; one at a place. */
+/* Recently reading threads, by a hash of their id; one in a slot. */
 #define SMARTIO_READER_BITS	6
 
-/* Threads that fill files and wait for it, likewise. */
+/* Threads that write the content of files and wait for it, likewise. */
 #define SMARTIO_FILLER_BITS	4
 #define SMARTIO_FILLER_JIFFIES	(10 * HZ)
 
-/* Places where the last runs of requests ended. */
+/* Ends of the last runs of requests. */
 #define SMARTIO_RUNS		4
 
-/* Whose requests go first; see smartio_favour_names. */
+/* Preferred requests; see smartio_favour_names. */
 enum { SMARTIO_FAVOUR_READ, SMARTIO_FAVOUR_NONE, SMARTIO_FAVOUR_WRITE };
 
-/* What elv.priv[0] of a request holds. */
+/* Content of elv.priv[0] of a request. */
 #define SMARTIO_RQ_KIND		0x0007ul
 #define SMARTIO_RQ_QUEUE_SHIFT	3
 #define SMARTIO_RQ_QUEUE	0x00f8ul
@@ -90,7 +90,7 @@ struct smartio_counters {
 	u64 merged;
 	u64 expired;
 	u64 requeued;
-	u64 reads_held_for;	/* reads that came while writes were held */
+	u64 reads_held_for;	/* reads that arrived while writes were held */
 	u64 timer;
 };
 
@@ -106,12 +106,12 @@ struct smartio_data {
 	u32 favour;
 
 	u32 depth;		/* of the driver, from depth_updated */
-	u32 word_tags;		/* what limit_depth counts by, if not by the whole bitmap */
+	u32 word_tags;		/* unit of limit_depth, if not the whole bitmap */
 
 	spinlock_t lock;	/* all below; taken in completions, too */
 
-	/* Requests that wait. */
-	struct list_head dispatch;	/* requeued and unmanaged ones: next */
+	/* Waiting requests. */
+	struct list_head dispatch;	/* requeued and unmanaged ones: first */
 	struct smartio_queue queues[SMARTIO_NR_QUEUES];
 	u32 waiting[SMARTIO_NR_KINDS];	/* bitmap of queues */
 	u32 nr_waiting[SMARTIO_NR_KINDS];
@@ -124,62 +124,62 @@ struct smartio_data {
 	u32 writes_in_flight;
 	u32 urgent_in_flight;
 
-	/* Why nothing is dispatched though something waits. */
+	/* Why no waiting request is dispatched. */
 	bool blocked;
 	bool timer_armed;
-	bool owed;		/* a read went ahead of a write that was due */
+	bool owed;		/* a read preceded an expired write */
 	u64 timer_ns;
-	u64 scan_ns;		/* nothing can be older than its slice before */
+	u64 scan_ns;		/* no request can expire before */
 	struct hrtimer timer;
 	struct request_queue *q;
 
 	/* Share of writes. */
 	u64 debt_ns;
 	u64 debt_at_ns;
-	u64 refused_reads;	/* reads dispatched when it was last found used up */
-	u64 write_began_ns;	/* the device has been at the last write since */
-	u64 write_went_ns;	/* the last one was dispatched */
-	u64 due_at_ns;		/* beside reads, what is due goes from then on */
+	u64 refused_reads;	/* reads dispatched when it was last used up */
+	u64 write_began_ns;	/* start of the last write in the device */
+	u64 write_went_ns;	/* dispatch of the last write */
+	u64 due_at_ns;		/* with concurrent reads, expired writes go from then on */
 	bool spent;
 
 	/* Readers. */
 	u64 hold_until_ns;
 	u64 read_done_ns;
 	u32 hold_section;
-	bool pause_open;	/* the last read is done and none has come since */
+	bool pause_open;	/* the last read completed and none has arrived since */
 	u32 pause_ns;
 	u32 hits;
 	unsigned long read_seen;	/* jiffies */
 	unsigned long urgent_seen;	/* jiffies */
 	struct smartio_reader readers[1 << SMARTIO_READER_BITS];
-	unsigned long pure_seen;	/* jiffies of a read by one that does not write */
+	unsigned long pure_seen;	/* jiffies of a read by a thread that does not write */
 	pid_t pure;			/* and its number */
 	struct smartio_filler fillers[1 << SMARTIO_FILLER_BITS];
 	u32 mixed_reads;		/* reads since the last batch of own writes */
 	u32 mixed_writes;		/* own writes left in this batch */
 	u32 mixed_own;			/* and since a write of others */
 
-	/* Awaited writes. */
+	/* Synchronous writes. */
 	u64 awaited_until_ns;	/* the next step of a commit is likely until then */
 	u64 awaited_done_ns;
 	u64 patience_ns;
-	u64 kept_at_ns;		/* others are kept waiting since; 0: they are not */
-	u32 turn_left;		/* writes that still go with the last one that nobody waits for */
-	u64 plain_at_ns;	/* the last write that nobody waits for went */
+	u64 kept_at_ns;		/* others are deferred since; 0: they are not */
+	u32 turn_left;		/* writes that still share the turn of the last asynchronous one */
+	u64 plain_at_ns;	/* dispatch of the last asynchronous write */
 	u32 awaited_step_ns;	/* longest usual pause within a commit */
 	u32 awaited_hits;
-	bool awaited_open;	/* the last one is done and none has come since */
+	bool awaited_open;	/* the last one completed and none has arrived since */
 
 	/* Learned. */
 	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
-	u64 silent_ns;		/* the last read was done */
+	u64 silent_ns;		/* completion of the last read */
 	u32 read_base_ns[SMARTIO_NR_SIZES];
-	u64 lost_ns;		/* of reads to writes since the share was settled */
-	u32 lost_writes;	/* that went since then */
-	u32 lost_size;		/* SMARTIO_NR_SIZES: not all had the same */
+	u64 lost_ns;		/* time lost by reads to writes since the share was settled */
+	u32 lost_writes;	/* dispatched since then */
+	u32 lost_size;		/* SMARTIO_NR_SIZES: of several sizes */
 	u32 lost_before[SMARTIO_NR_SIZES];	/* for each of them, the last time */
 	u32 long_holds;
-	u64 drained_at_ns;	/* until then it gets empty for the first reads; 0: none yet */
+	u64 drained_at_ns;	/* until then it drains for the first reads; 0: none yet */
 	u64 drain_longest_ns;	/* silence of a read until then */
 	u32 drain_quick;	/* reads in a row */
 	u32 pace_ns[SMARTIO_NR_SIZES];
@@ -192,7 +192,7 @@ struct smartio_data {
 	u32 window_size;
 	u32 window_cap;
 	u64 window_ns;		/* what its writes took, pauses left out */
-	u64 window_other_ns;	/* time that reads and pauses have taken at most */
+	u64 window_other_ns;	/* upper bound of the time of reads and pauses */
 	bool window_reads;
 	bool window_queued;
 	bool window_held;	/* writes had used up their share */
@@ -208,7 +208,7 @@ static inline bool smartio_managed(struct request *rq)
 #ifdef RQF_USE_SCHED
 	return rq->rq_flags & RQF_USE_SCHED;
 #else
-	/* Commands of users come here as well, from a plug. */
+	/* Passthrough commands arrive here as well, from a plug. */
 	return rq->rq_flags & RQF_ELVPRIV && !blk_rq_is_passthrough(rq);
 #endif
 }
@@ -233,7 +233,7 @@ static inline u32 smartio_rq_queue(struct request *rq)
 	return (smartio_state(rq) & SMARTIO_RQ_QUEUE) >> SMARTIO_RQ_QUEUE_SHIFT;
 }
 
-/* elv.priv[1]: when it was dispatched, in what fits a pointer. */
+/* elv.priv[1]: dispatch time, truncated to a pointer. */
 #define SMARTIO_STAMP_SHIFT (BITS_PER_LONG == 64 ? 0 : 10)
 
 static inline void smartio_set_stamp(struct request *rq, u64 now)
@@ -246,11 +246,11 @@ static inline u64 smartio_since_stamp(struct request *rq, u64 now)
 	unsigned long ticks = (unsigned long)(now >> SMARTIO_STAMP_SHIFT) -
 			      (unsigned long)rq->elv.priv[1];
 
-	/* Clocks of completions may be older than those of dispatches. */
+	/* Timestamps of completions may precede those of dispatches. */
 	return (long)ticks < 0 ? 0 : (u64)ticks << SMARTIO_STAMP_SHIFT;
 }
 
-/* Whether a write is done before it is on the cells. */
+/* Whether a write completes before it is programmed. */
 static inline bool smartio_cached(struct smartio_data *sd)
 {
 	return bdev_write_cache(sd->q->disk->part0);
@@ -272,7 +272,7 @@ static inline bool smartio_awaited(blk_opf_t opf)
 	       opf & (REQ_META | REQ_PRIO | REQ_SWAP);
 }
 
-/* Reads in flight of a section and those before it. */
+/* Reads in flight of a section and earlier ones. */
 static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 {
 	u32 reads = sd->reads_in_flight[0];
@@ -284,7 +284,7 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 	return reads;
 }
 
-/* The next step of a commit may come from now on. */
+/* The next step of a commit may arrive from now on. */
 static inline void smartio_await(struct smartio_data *sd, u64 now)
 {
 	sd->awaited_open = true;
@@ -292,13 +292,13 @@ static inline void smartio_await(struct smartio_data *sd, u64 now)
 	sd->awaited_until_ns = now + smartio_await_ns(sd->awaited_step_ns, sd->awaited_hits);
 }
 
-/* Whether the moment, in jiffies, lies within the last slice. */
+/* Whether a time, in jiffies, lies within the last slice. */
 static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 {
 	return seen && time_before(jiffies, seen + nsecs_to_jiffies(sd->slice_ns) + 1);
 }
 
-/* Whether all who read lately write as well: then pace counts, not who is first. */
+/* Whether all recent readers write as well: then throughput matters more than order. */
 static inline bool smartio_mixed(struct smartio_data *sd)
 {
 	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->pure_seen);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the policy, on the compiler and machine that the kernel is
- * built for. Random inputs and whole loads are tested outside of the kernel:
- * see tests/.
+ * KUnit tests of the policy, on the compiler and machine of the kernel. Random
+ * inputs and whole loads are tested outside of the kernel: see tests/.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
 
 #include "smartio_policy.h"
 
-/* A write beside a read in flight, with room and credit. */
+/* A write concurrent with a read in flight, with free slots and share. */
 static struct smartio_view smartio_view_beside_a_read(void)
 {
 	return (struct smartio_view) {
@@ -67,7 +66,7 @@ static void a_write_is_kept_out_of_the_way_of_a_commit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_HOLD), view.awaited_until_ns);
 	view.now_ns = view.awaited_until_ns;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
-	/* As much as it has had of the device, and half of the slice at most. */
+	/* As much as its device time, and half of the slice at most. */
 	KUNIT_EXPECT_EQ(test, smartio_earn(1000000, 24000000, view.slice_ns), 25000000);
 	KUNIT_EXPECT_EQ(test, smartio_earn(40000000, 24000000, view.slice_ns), 50000000);
 	KUNIT_EXPECT_EQ(test, smartio_patience(3000000, 4000000), 0);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Policy of the SmartIO scheduler: what it learns and how it decides, as pure
- * functions on plain integers. No clock, no lock, no allocation, no floating
- * point; the module calls them under its lock, KUnit tests them in the kernel
- * and a user-space build tests them with random inputs.
+ * Policy of the SmartIO scheduler: learning and decisions, as pure functions on
+ * plain integers. No clock, no lock, no allocation, no floating point; the
+ * module calls them under its lock, KUnit tests them in the kernel and a
+ * user-space build tests them with random inputs.
  *
  * Terms:
- *  service   time a request takes in the device with no other of its direction
- *            there, by size
+ *  service   time of a request in the device without others of its direction,
+ *            by size
  *  pace      device time from one write of a size to the next when many follow;
- *            other than the service time it knows of caches in the device
- *  parallel  writes of a size that the device works on at once, in 1/256
- *  share     part of the device's time that writes are given while reads go on,
- *            in percent
- *  debt      device time that writes have had beyond their share
- *  hold      time after a read in which the next read of its process is awaited
- *  slice     longest time that a request waits for others before it goes ahead
- *  turn      when the device is about to be through with the write before
- *  awaited   a write that somebody waits for: fsync, a log, swap
- *  patience  time that other writes still leave the device to what is awaited
+ *            unlike the service time it includes the hidden cost of a cache
+ *  parallel  writes of a size that the device processes at once, in 1/256
+ *  share     part of the device's time for writes while there are reads, in
+ *            percent
+ *  debt      device time of writes beyond their share
+ *  hold      time after a read in which the next read of its process is expected
+ *  slice     longest time that a request waits for others before it expires
+ *  turn      time at which the device is about to finish the previous write
+ *  awaited   a synchronous write: fsync, a log, swap
+ *  patience  time for which other writes may still be deferred for awaited ones
  */
 #ifndef SMARTIO_POLICY_H
 #define SMARTIO_POLICY_H
@@ -43,86 +43,87 @@ static inline u64 div64_u64(u64 a, u64 b)
 
 #define SMARTIO_NEVER (~0ULL)
 
-/* Request sizes are told apart by powers of two from 4 KiB to 512 KiB. */
+/* Size classes of requests: powers of two from 4 KiB to 512 KiB. */
 #define SMARTIO_NR_SIZES 8
 
 /*
- * Writes of one size that follow each other are judged when so many are done and
- * so much time has passed: caches in the device take the first ones for nothing.
+ * Consecutive writes of one size are evaluated after this number and time: caches
+ * in the device absorb the first ones.
  */
 #define SMARTIO_WINDOW_WRITES 8
 #define SMARTIO_WINDOW_NS 20000000
 
 /*
- * Writes follow each other when no more time lies between one's end and the next's
- * arrival. While something is read that may be longer: writers wait for a tag.
+ * Writes are consecutive when at most this time passes between the completion of
+ * one and the arrival of the next. With concurrent reads it may be longer, as
+ * writers wait for a tag.
  */
 #define SMARTIO_GAP_NS 100000
 #define SMARTIO_GAP_READS_NS 5000000
 
-/* Parallelism in units of 1/256; no device of interest works on more writes. */
+/* Parallelism in units of 1/256; relevant devices do not exceed the maximum. */
 #define SMARTIO_PARALLEL_ONE 256
 #define SMARTIO_PARALLEL_MAX (256 * SMARTIO_PARALLEL_ONE)
 
-/* A write that nothing is known about counts as so much device time. */
+/* Assumed device time of a write without known cost. */
 #define SMARTIO_UNKNOWN_NS 500000
 
 /* Added to twice the usual pause of a reader: wake-up and submission. */
 #define SMARTIO_HOLD_SLACK_NS 20000
 
 /*
- * Beside reads, a device with a volatile cache gets writes in bursts of so much
- * device time. It programs what has gathered in the cache, and single writes
- * would leave most of a program empty: the same share costs reads less. Where a
- * write is done when it is programmed, bursts gain nothing, and writes go one by
- * one.
+ * With concurrent reads, a device with a volatile cache gets writes in bursts of
+ * this device time. It programs the data gathered in the cache, and single writes
+ * would leave most of a program empty: in bursts the same share costs reads less.
+ * Without a cache bursts gain nothing, and writes are dispatched one by one.
  */
 #define SMARTIO_BURST_NS 4000000
 
 /*
- * A commit is a few writes in a row, each sent when the one before is done, with
- * a flush between them. The next one is awaited for so long at most.
+ * A commit is a few writes in a row, each sent after the completion of the
+ * previous one, with a flush between them. The next one is expected for at most
+ * this time.
  */
 #define SMARTIO_COMMIT_NS 8000000
 
-/* What is larger is the content of a file: its fsync waits for the last of many. */
+/* Larger writes are the content of a file: its fsync waits for the last of many. */
 #define SMARTIO_COMMIT_BYTES 65536
 
-/* While the device is at a write of so much, no pause of the software matters. */
+/* During a write of this length, no pause of the software matters. */
 #define SMARTIO_LONG_NS 2000000
 
 /*
- * Once, when reads come beside writes for the first time, writes go as slowly as the
- * slice allows: a cache that is full by then gets empty, and reads show what they
- * take alone. Some cards take 8 ms for each of 32 small writes. That is over when so
- * many reads in a row were quick, and in any case after so long.
+ * Once, when reads first arrive during writes, writes are dispatched as slowly as
+ * the slice allows: a full cache drains, and reads show their own service time.
+ * Some cards take 8 ms for each of 32 small writes. It ends after this number of
+ * quick reads in a row, and in any case after this time.
  */
 #define SMARTIO_DRAIN_READS 16
 #define SMARTIO_DRAIN_NS 1000000000
 
 /*
- * So often at first, writes that have had their share wait for a whole slice: the
- * device gets done with what its cache holds, and reads show what they take alone.
+ * At first, writes that have used up their share wait for a whole slice this
+ * often: the device drains its cache, and reads show their own service time.
  */
 #define SMARTIO_LONG_HOLDS 4
 
-/* What reads have lost is looked at after so many writes, also while the share is used up. */
+/* Time lost by reads is evaluated after this number of writes, also while the share is used up. */
 #define SMARTIO_LOST_WRITES 32
 
-/* A share is judged anew at least so often while writes wait for it. */
+/* A share is re-evaluated at least this often while writes wait for it. */
 #define SMARTIO_RECHECK_NS 1000000
 
 /*
- * Percent of the device's time that writes which have waited for their slice get
- * while something is read. With more of them than the device can do in a slice all
- * are due all the time, and reads would have no preference left.
+ * Share of the device's time, in percent, for expired writes while there are
+ * reads. With more of them than the device can process in a slice all would be
+ * expired all the time, and reads would have no preference left.
  */
 #define SMARTIO_DUE_PERCENT 50
 
-/* No write counts as more than so many slices there, whatever was learned. */
+/* Upper bound of a write's cost in slices, whatever was learned. */
 #define SMARTIO_DUE_SLICES 2
 
-/* What took longer was no work of the device: an error, or its recovery. */
+/* A longer time is no work of the device: an error, or its recovery. */
 #define SMARTIO_LOST_NS 1000000000
 
 enum smartio_kind {
@@ -143,28 +144,28 @@ enum smartio_verdict {
 	SMARTIO_NR_VERDICTS = 5,
 };
 
-/* What the verdict on a write depends on. */
+/* Input of the decision on a write. */
 struct smartio_view {
 	u64 now_ns;
 	u64 age_ns;		/* how long the write has waited */
 	u64 slice_ns;
 	u64 hold_until_ns;
-	u64 awaited_until_ns;	/* it is kept out of the way of what is awaited */
+	u64 awaited_until_ns;	/* it is deferred for awaited writes until then */
 	u64 turn_ns;		/* 0: any time */
-	u64 due_at_ns;		/* what has waited for its slice goes from then on */
+	u64 due_at_ns;		/* expired writes go from then on */
 	bool spent;		/* the share is used up */
-	bool behind;		/* it has been, and no read has gone since */
+	bool behind;		/* it was, and no read was dispatched since */
 	u64 debt_ns;
 	u32 share_percent;
 	u32 reads_waiting;
 	u32 reads_in_flight;
 	u32 writes_in_flight;
-	u32 cap;		/* writes in flight beside reads */
-	u32 cap_alone;		/* writes in flight when nothing is read */
+	u32 cap;		/* limit of writes in flight with concurrent reads */
+	u32 cap_alone;		/* limit of writes in flight without reads */
 	u32 kind;
 };
 
-/* Time since then; none when clocks were read in another order than they are told. */
+/* Time since then; 0 when timestamps were taken in another order. */
 static inline u64 smartio_since(u64 then_ns, u64 now_ns)
 {
 	return now_ns > then_ns ? now_ns - then_ns : 0;
@@ -180,7 +181,7 @@ static inline u32 smartio_size(u32 bytes)
 	return size;
 }
 
-/* A mean that forgets: an eighth of the new sample. 0 stands for not known. */
+/* Exponential moving average with weight 1/8. 0 means unknown. */
 static inline u32 smartio_mean(u32 old, u64 sample)
 {
 	u64 mixed;
@@ -192,8 +193,8 @@ static inline u32 smartio_mean(u32 old, u64 sample)
 }
 
 /*
- * Service time with a new sample. A sample that other requests may have made
- * longer counts only where it is the first one or shortens the mean.
+ * Service time with a new sample. A sample that other requests may have
+ * lengthened counts only as the first one or if it shortens the mean.
  */
 static inline u32 smartio_learn_service(u32 old, u64 sample, bool clean)
 {
@@ -203,8 +204,8 @@ static inline u32 smartio_learn_service(u32 old, u64 sample, bool clean)
 }
 
 /*
- * What is to raise a pace to more than twice: only as much as the time before it said,
- * since once it may have been a pause of the device's own. 0 tells nothing.
+ * Limits a pace that would more than double to the value of the previous window,
+ * as a single one may include a pause of the device. 0 means no sample.
  */
 static inline u64 smartio_confirmed(u32 old, u64 sample_ns, u64 before_ns)
 {
@@ -216,8 +217,8 @@ static inline u64 smartio_confirmed(u32 old, u64 sample_ns, u64 before_ns)
 }
 
 /*
- * Pace with a new window: so much time passed for each write at most, and so
- * much if neither reads nor pauses took any of it. In between all is as it was.
+ * Pace with a new window, given an upper bound (the whole time of a write) and a
+ * lower bound (without any time of reads and pauses). In between it is unchanged.
  */
 static inline u32 smartio_learn_pace(u32 old, u64 least_ns, u64 most_ns)
 {
@@ -227,9 +228,9 @@ static inline u32 smartio_learn_pace(u32 old, u64 least_ns, u64 most_ns)
 }
 
 /*
- * Pace when reads have lost so much to each write at least, or just so much (@steady).
- * Windows that began with an empty cache have told too little: this is made up for at
- * once. 0 tells nothing.
+ * Pace from the time that reads have lost to each write: a lower bound, or exact
+ * (@steady). Windows that began with an empty cache gave too little: this is
+ * corrected at once. 0 means no sample.
  */
 static inline u32 smartio_learn_lost(u32 old, u64 lost_ns, bool steady)
 {
@@ -240,7 +241,7 @@ static inline u32 smartio_learn_lost(u32 old, u64 lost_ns, bool steady)
 	return smartio_mean(old, lost_ns);
 }
 
-/* Shortest time of a read; it rises slowly, since devices change. 0 stands for not known. */
+/* Shortest time of a read; it rises slowly, since devices change. 0 means unknown. */
 static inline u32 smartio_learn_base(u32 old, u64 sample)
 {
 	if (sample > 0xffffffffu)
@@ -251,9 +252,8 @@ static inline u32 smartio_learn_base(u32 old, u64 sample)
 }
 
 /*
- * What reads have lost to writes that the device had taken before, when for so
- * long none was done. Reads differ among themselves, too, so that only what is
- * long counts.
+ * Time lost by reads to writes that the device had accepted before, from the time
+ * without completions. Reads vary too, so that only long times count.
  */
 static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
 {
@@ -263,8 +263,8 @@ static inline u64 smartio_lost_ns(u32 base_ns, u64 silence_ns)
 }
 
 /*
- * Whether a read that was done after so long a silence was quick: no program of what
- * the cache holds stood before it, or the longest silence has been another one.
+ * Whether a read that completed after this silence was quick: no program of cached
+ * data preceded it, as the longest silence was another one.
  */
 static inline bool smartio_quick(u64 silence_ns, u64 longest_ns)
 {
@@ -293,7 +293,7 @@ static inline u32 smartio_known(const u32 *table, u32 size)
 	return at < SMARTIO_NR_SIZES ? table[at] : 0;
 }
 
-/* The same of device times: of a larger size in proportion, of a smaller one as it is. */
+/* The same for device times: in proportion from a larger size, unchanged from a smaller one. */
 static inline u32 smartio_scaled(const u32 *table, u32 size)
 {
 	u32 at = smartio_nearest(table, size), less;
@@ -304,7 +304,7 @@ static inline u32 smartio_scaled(const u32 *table, u32 size)
 	return less ? less : 1;
 }
 
-/* Work of so much service time was done in the time elapsed. */
+/* Parallelism from the service time of the work done in the time elapsed. */
 static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
 {
 	u64 parallel;
@@ -319,9 +319,9 @@ static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
 
 /*
  * Parallelism with a new sample that was taken with up to @cap writes in flight.
- * A sample that used up its cap may hide more, so it is taken for a quarter more.
- * One of less than one write tells of time that went to others. Beside reads a
- * device shows less than it has: such a sample never lowers.
+ * A sample that reached the limit may be too low, so it is raised by a quarter. A
+ * sample below one write includes time of other requests. With concurrent reads a
+ * device shows less than it has: such a sample never lowers the value.
  */
 static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
 {
@@ -337,8 +337,8 @@ static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool read
 }
 
 /*
- * Writes in flight beside reads: as many as the device works on at once. What
- * is within measurement of a whole number is that number.
+ * Limit of writes in flight with concurrent reads: the device's parallelism,
+ * rounded to a whole number within the measurement error.
  */
 static inline u32 smartio_cap(u32 parallel, u32 depth)
 {
@@ -353,7 +353,7 @@ static inline u32 smartio_cap(u32 parallel, u32 depth)
 	return cap ? cap : 1;
 }
 
-/* Writes in flight when nothing is read: no queue that gives nothing. */
+/* Limit of writes in flight without reads: no queue beyond the gain. */
 static inline u32 smartio_cap_alone(u32 parallel, u32 depth)
 {
 	u32 cap = depth;
@@ -367,10 +367,9 @@ static inline u32 smartio_cap_alone(u32 parallel, u32 depth)
 }
 
 /*
- * Device time that a discard takes from reads; none where it takes about as long as
- * a read does: holding it would gain reads little and cost discards most. Half of a
- * read more is allowed, since both times are learned and vary: where they are equal,
- * one or the other would win by chance.
+ * Device time that a discard takes from reads; 0 if it takes about as long as a
+ * read: holding it would gain reads little and cost discards most. A tolerance of
+ * half a read is allowed, since both times are learned and vary.
  */
 static inline u64 smartio_trim_cost(u32 trim_ns, u32 read_ns)
 {
@@ -388,8 +387,8 @@ static inline u64 smartio_cost(u32 pace_ns, u32 service_ns)
 }
 
 /*
- * Device time that a write takes while its pace is not known: a cache hides it, but
- * it is no more than what has passed since the write before. A pause is not counted.
+ * Device time of a write while its pace is unknown: a cache hides it, but the time
+ * since the previous write is an upper bound. Pauses are not counted.
  */
 static inline u64 smartio_cost_hidden(u64 since_ns, u32 service_ns)
 {
@@ -398,7 +397,7 @@ static inline u64 smartio_cost_hidden(u64 since_ns, u32 service_ns)
 	return service_ns > most ? service_ns : most;
 }
 
-/* What a write took of a window: the time since the one before, but for a pause. */
+/* A write's part of a window: the time since the previous one, without a pause. */
 static inline u64 smartio_interval_ns(u64 since_ns, u64 took_ns)
 {
 	u64 most = took_ns > 2 * SMARTIO_UNKNOWN_NS ? took_ns : 2 * SMARTIO_UNKNOWN_NS;
@@ -406,13 +405,13 @@ static inline u64 smartio_interval_ns(u64 since_ns, u64 took_ns)
 	return since_ns < most ? since_ns : most;
 }
 
-/* Share of writes that are due. */
+/* Share of expired writes. */
 static inline u32 smartio_share_due(u32 share_percent)
 {
 	return share_percent > SMARTIO_DUE_PERCENT ? share_percent : SMARTIO_DUE_PERCENT;
 }
 
-/* Share of a write that has waited so long: it grows from half of the slice on. */
+/* Share of a write by its age: it grows from half of the slice on. */
 static inline u32 smartio_share(u32 share_percent, u64 age_ns, u64 slice_ns)
 {
 	u32 due = smartio_share_due(share_percent);
@@ -426,7 +425,7 @@ static inline u32 smartio_share(u32 share_percent, u64 age_ns, u64 slice_ns)
 					      (age_ns - half), slice_ns - half);
 }
 
-/* How long after one write that was due the next may go, if something is read. */
+/* Time from one expired write to the next with concurrent reads. */
 static inline u64 smartio_due_ns(u64 cost_ns, u32 share_percent, u64 slice_ns)
 {
 	if (share_percent >= 100)
@@ -436,7 +435,7 @@ static inline u64 smartio_due_ns(u64 cost_ns, u32 share_percent, u64 slice_ns)
 	return div_u64(cost_ns * 100, smartio_share_due(share_percent));
 }
 
-/* What is left of a debt after some time. */
+/* Remaining debt after some time. */
 static inline u64 smartio_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)
 {
 	u64 paid;
@@ -449,8 +448,8 @@ static inline u64 smartio_debt(u64 debt_ns, u64 elapsed_ns, u32 share_percent)
 
 /*
  * Whether the share is used up. With a cache (@burst_ns): from a full burst on
- * until the debt is settled. Without: as long as more is owed than one write
- * costs, so that what comes a moment late is made up for by the next one.
+ * until the debt is settled. Without: as long as the debt exceeds the cost of one
+ * write, so that a delayed write is compensated by the next one.
  */
 static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent,
 				 u64 cost_ns, u64 burst_ns)
@@ -463,9 +462,9 @@ static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent,
 }
 
 /*
- * When the next write is to follow one that began then: a sixteenth before the
- * device is through with it. Sooner, and a read would stand behind both; later,
- * and the device would wait.
+ * Time for the write after one that began then: a sixteenth before the device
+ * finishes it. Earlier, a read would wait for both; later, the device would be
+ * idle.
  */
 static inline u64 smartio_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
 {
@@ -475,8 +474,8 @@ static inline u64 smartio_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
 }
 
 /*
- * Device time of a burst; none without a cache. While a cache hides what writes
- * cost, a burst is long enough to see it, also when it does not begin with a window.
+ * Device time of a burst; 0 without a cache. While a cache hides the cost of
+ * writes, a burst is long enough to show it, even if it does not begin with a window.
  */
 static inline u64 smartio_burst_ns(bool cached, u32 pace_ns)
 {
@@ -485,7 +484,7 @@ static inline u64 smartio_burst_ns(bool cached, u32 pace_ns)
 	return pace_ns ? SMARTIO_BURST_NS : 2 * SMARTIO_WINDOW_NS;
 }
 
-/* How long a debt takes to settle. */
+/* Time in which a debt is settled. */
 static inline u64 smartio_settle_ns(u64 debt_ns, u32 share_percent)
 {
 	if (!debt_ns)
@@ -497,7 +496,7 @@ static inline u64 smartio_settle_ns(u64 debt_ns, u32 share_percent)
 
 /*
  * Whether reads keep coming: hits counts in 1/256 how many of the last reads
- * came within the longest hold after the one before.
+ * arrived within the longest hold after the previous one.
  */
 static inline u32 smartio_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
 {
@@ -506,7 +505,7 @@ static inline u32 smartio_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
 	return hits - (hits + 7) / 8;
 }
 
-/* How long to await the next read; 0 where that has not paid. */
+/* How long to hold writes for the next read; 0 where that has not paid. */
 static inline u64 smartio_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
 {
 	u64 hold = 2 * (u64)pause_ns + SMARTIO_HOLD_SLACK_NS;
@@ -517,9 +516,9 @@ static inline u64 smartio_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
 }
 
 /*
- * How many writes that nobody waits for may be in the device when one that
- * somebody waits for is likely to come, since it has to stand behind them: what
- * the device works on at once, and of short ones one more.
+ * Limit of asynchronous writes in the device when a synchronous one is likely to
+ * arrive, which would wait for them: the device's parallelism, and one more for
+ * short writes.
  */
 static inline u32 smartio_cap_awaited(u32 cap, u32 cap_alone, u32 service_ns)
 {
@@ -530,7 +529,7 @@ static inline u32 smartio_cap_awaited(u32 cap, u32 cap_alone, u32 service_ns)
 
 /*
  * Longest usual pause between the steps of a commit: some have a flush between
- * them and most do not, so that a mean would tell of neither.
+ * them and most do not, so that a mean would represent neither.
  */
 static inline u32 smartio_learn_step(u32 old, u64 pause_ns)
 {
@@ -539,7 +538,7 @@ static inline u32 smartio_learn_step(u32 old, u64 pause_ns)
 	return old - (old - (u32)pause_ns) / 32;
 }
 
-/* How long to await the next step of a commit; 0 where that has not paid. */
+/* How long to wait for the next step of a commit; 0 where that has not paid. */
 static inline u64 smartio_await_ns(u32 step_ns, u32 hits)
 {
 	u64 hold = 2 * (u64)step_ns + SMARTIO_HOLD_SLACK_NS;
@@ -549,16 +548,16 @@ static inline u64 smartio_await_ns(u32 step_ns, u32 hits)
 	return hold < SMARTIO_COMMIT_NS ? hold : SMARTIO_COMMIT_NS;
 }
 
-/* Patience that is left when others were kept waiting for so long. */
+/* Remaining patience after others were deferred for this time. */
 static inline u64 smartio_patience(u64 patience_ns, u64 held_ns)
 {
 	return held_ns < patience_ns ? patience_ns - held_ns : 0;
 }
 
 /*
- * Patience with a write that went: as much as it has had of the device, so that
- * commits without end leave half of it to others; at most half of the slice, so
- * that nobody waits for all of it.
+ * Patience earned by a dispatched write: its device time, so that endless commits
+ * leave half of the device to others; at most half of the slice, so that no
+ * request waits for all of it.
  */
 static inline u64 smartio_earn(u64 patience_ns, u64 cost_ns, u64 slice_ns)
 {
@@ -569,7 +568,7 @@ static inline u64 smartio_earn(u64 patience_ns, u64 cost_ns, u64 slice_ns)
 	return patience_ns + cost_ns;
 }
 
-/* Whether a write may go now. */
+/* Decides whether a write may be dispatched now. */
 static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 {
 	bool reading = v->reads_waiting || v->reads_in_flight;
@@ -589,7 +588,7 @@ static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 		return SMARTIO_WAIT_CAP;
 	if (!reading)
 		return SMARTIO_WAIT_HOLD;
-	/* Right behind a read it delays the next one least. */
+	/* Right after a read it delays the next one least. */
 	if (v->spent || v->behind)
 		return SMARTIO_WAIT_SHARE;
 	if (v->writes_in_flight && v->writes_in_flight + 1 >= cap &&
@@ -598,7 +597,7 @@ static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 	return SMARTIO_GO;
 }
 
-/* When a write that waits is to be judged anew, if nothing happens before. */
+/* Time of the next decision on a waiting write, without an earlier event. */
 static inline u64 smartio_wake_ns(const struct smartio_view *v,
 				  enum smartio_verdict verdict)
 {

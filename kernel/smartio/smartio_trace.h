@@ -23,7 +23,7 @@
 			 { SMARTIO_WAIT_SHARE,	"share" },	\
 			 { SMARTIO_WAIT_TURN,	"turn" })
 
-/* A request goes to the driver. */
+/* A request is dispatched to the driver. */
 TRACE_EVENT(smartio_dispatch,
 
 	TP_PROTO(dev_t dev, u32 kind, u32 queue, u64 sector, u32 bytes,
@@ -60,7 +60,7 @@ TRACE_EVENT(smartio_dispatch,
 		  __entry->waited_ns, __entry->reads, __entry->writes)
 );
 
-/* A write has to wait, and until when at most. */
+/* A write is held, and until when at most. */
 TRACE_EVENT(smartio_wait,
 
 	TP_PROTO(dev_t dev, u32 kind, u32 verdict, u64 debt_ns, u64 wait_ns),
@@ -90,7 +90,7 @@ TRACE_EVENT(smartio_wait,
 		  __entry->debt_ns, __entry->wait_ns)
 );
 
-/* What the device showed about writes of a size. */
+/* Learned values for writes of a size. */
 TRACE_EVENT(smartio_learn,
 
 	TP_PROTO(dev_t dev, u32 size, u32 service_ns, u32 pace_ns, u32 parallel, u32 cap),

@@ -1,13 +1,13 @@
-# ext4 and f2fs keep what was synced, and are whole behind a check, when power fails under load while the scheduler is
-# switched: each cut has another pair of schedulers, the one that it fails under and the one before.
+# ext4 and f2fs keep synced data, and are consistent after fsck, when power fails under load while schedulers are switched:
+# each power cut has another pair of schedulers, the current and the previous one.
 # needs: mkfs.ext4 e2fsck mkfs.f2fs fsck.f2fs
 # modules: mq-deadline kyber-iosched bfq smartio ext4
 # modules-if-there: f2fs
 # seconds: 150
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
-# The device has a cache of a megabyte that it writes more slowly than the load comes, so that there is something at risk. A
-# kernel that checks itself writes so slowly that it has to be slower still.
+# The device has a cache of a megabyte that drains more slowly than the load fills it, so that data is at risk. A kernel with
+# checks writes so slowly that the device has to be slower still.
 slow=,program_ns=1600000,buffer_pages=256
 timed || slow=,program_ns=4000000,buffer_pages=2048
 up() {
@@ -18,17 +18,17 @@ down() { remove flash0 || fail 'the device stays'; }
 control() { write "$device/control" "$*" || fail "control $*"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1: $(cat /tmp/refused)"; }
-# mounted OPTIONS: also sets right what the log says.
+# mounted OPTIONS: mounts the device, which also replays the journal.
 mounted() { mount -t $kind -o "$1" /dev/flash0 /mnt 2>/tmp/said; }
-# The file system is as its makers want it.
+# The file system passes its own check.
 whole() {
     case $kind in
     ext4) e2fsck -fn /dev/flash0 >/tmp/fsck 2>&1 ;;
     f2fs) fsck.f2fs --dry-run /dev/flash0 >/tmp/fsck 2>&1 && ! grep -q 'Fail' /tmp/fsck ;;
     esac
 }
-# Files that come, grow, are renamed and synced, until it is ended or nothing can be written any more. Every other one is large
-# and goes past the page cache: so there is always something in the device's.
+# Files are created, grown, renamed and synced, until the load is ended or writes fail. Every other one is large and written
+# with direct I/O, so that there is always data in the device's cache.
 churn() {
     i=0
     while [ $((i % 2)) -eq 0 ] && how='bs=16k count=5' || how='bs=256k count=4 oflag=direct'

@@ -1,14 +1,14 @@
-# fio writes and reads back with checksums on every scheduler: in order and at random, beside readers, while schedulers are
-# switched, and through a file of ext4. A program that none of this was written with has to find the same data.
+# fio writes and verifies data with checksums on every scheduler: sequentially and at random, with concurrent readers, while
+# schedulers are switched, and through a file of ext4. An independent program must find the same data.
 # needs: fio mkfs.ext4
 # modules: mq-deadline kyber-iosched bfq smartio ext4
 # memory: 1GiB
 # seconds: 60
 parameters='pages=32768,command_ns=2000,bus_page_ns=2000,read_ns=30000,read_next_ns=30000,read_floor_ns=30000,program_ns=100000,flush_ns=100000,units=4,queue_depth=16,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7'
 schedulers='none mq-deadline kyber bfq smartio'
-# No state beside the data, no processes that need shared memory, the first wrong block ends it.
+# No state besides the data, no processes with shared memory, stop at the first wrong block.
 common='--thread --eta=never --minimal --verify_state_save=0 --verify=crc32c --verify_fatal=1 --randseed=7'
-# checked NAME ARGUMENTS...: a run of fio that has to end well, without a word of a wrong block.
+# checked NAME ARGUMENTS...: a run of fio that must succeed without verification errors.
 checked() {
     name=$1
     shift

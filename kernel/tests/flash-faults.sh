@@ -1,5 +1,5 @@
-# The lab's device fails as it is told to: read errors, requests that hang, refusals, requeues; and what needs no fault:
-# flushes, FUA, discards, wrong parameters.
+# Injected faults of the lab's device: read errors, hanging requests, refusals, requeues; and cases without faults: flushes,
+# FUA, discards, invalid parameters.
 # needs: blkdiscard
 # modules: mq-deadline kyber-iosched bfq smartio
 # seconds: 60
@@ -10,12 +10,12 @@ up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
 control() { write "$device/control" "$*" || fail "control $*"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
-# field NAME: of the probe's line in /tmp/said.
+# field NAME: a field of the probe's line in /tmp/said.
 field() { sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p" /tmp/said; }
 load() { probe /dev/flash0 "$@" >/tmp/said 2>/tmp/complaints; }
 scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1"; }
 
-step 'parameters that cannot be are refused with the reason'
+step 'invalid parameters are refused with a reason'
 for wrong in 'pages=0' 'depth=33' 'read_ns=-1' 'nonsense=1' 'units' 'name=../x' 'queues=0' 'store=0,prealloc=1'; do
     if write "$flash/create" "name=flash0,$parameters,$wrong"; then fail "accepted: $wrong"; fi
     dmesg | tail -n 1 | grep -q brisk_flash || fail "no reason for: $wrong"
@@ -29,7 +29,7 @@ grep -q '^read_ns 90000$' "$device/params" || fail 'the times are not shown'
 
 for each in $schedulers; do
     scheduler "$each"
-    step "$each: a read error reaches its reader and nobody else"
+    step "$each: a read error affects only its reader"
     control read_error 100 8
     load op=randread offset=409600 size=32768 stop_bytes=65536
     [ "$(field errors)" = 16 ] && [ "$(field requests)" = 0 ] || fail "$(cat /tmp/said)"
@@ -53,7 +53,7 @@ for each in $schedulers; do
     done
     [ "$(($(counted errors) - before))" -gt 50 ] || fail "$(counted errors) errors"
 
-    step "$each: what hangs times out, and the others go on"
+    step "$each: hanging requests time out, and others continue"
     write "$queue/io_timeout" 200 || fail io_timeout
     before=$(counted timeouts)
     control timeout 200 1
@@ -68,7 +68,7 @@ for each in $schedulers; do
     [ "$(($(counted timeouts) - before))" = 2 ] || fail "$(counted timeouts) time-outs"
     control clear
 
-    step "$each: refusals and requeues lose nothing"
+    step "$each: refusals and requeues lose no data"
     before=$(counted requeues)
     refused=$(counted busies)
     control requeue 7
@@ -90,7 +90,7 @@ load op=randwrite fsync_every=1 stop_bytes=409600
 [ "$(field p50)" -gt 600000 ] || fail "a flushed write took $(field p50) ns"
 write "$device/counters" 0
 load op=randwrite dsync=1 stop_bytes=409600
-# Block devices flush after a synchronous write, FUA or not; a queue without FUA would flush twice.
+# Block devices flush after a synchronous write, with or without FUA; a queue without FUA would flush twice.
 [ "$(counted flushes)" = 100 ] || fail "100 FUA writes made $(counted flushes) flushes"
 [ "$(field p50)" -gt 600000 ] || fail "a FUA write took $(field p50) ns"
 load op=randwrite stop_bytes=40960
@@ -104,7 +104,7 @@ blkdiscard /dev/flash0 || fail blkdiscard
 cmp -n 67108864 /dev/flash0 /dev/zero || fail 'it does not read as zeroes'
 down
 
-step 'a device without a cache is not flushed, and none can be without power for want of images'
+step 'a device without a cache is not flushed, and one without images refuses power cuts'
 up write_cache=0
 load op=randwrite fsync_every=1 stop_bytes=40960
 [ "$(counted flushes)" = 0 ] || fail 'it was flushed'

@@ -1,13 +1,13 @@
-# A power cut takes back what no flush has promised, and nothing else: held to its promises page by page under every
-# scheduler, and by ext4 and its fsck.
+# A power cut reverts only data that no flush has made durable: checked page by page under every scheduler, and by ext4 and its
+# fsck.
 # needs: mkfs.ext4 e2fsck
 # modules: mq-deadline kyber-iosched bfq smartio
 # seconds: 120
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
-# A kernel with checks takes longer for each request. So that there is something in the device to lose, that takes its time as
-# well; that jobs have looked at all of their pages before the next cut, cuts are further apart; that each job notices that
-# the power was off, it stays off longer.
+# A kernel with checks takes longer for each request. The device is therefore slower too, so that it has data at risk; power
+# cuts are further apart, so that jobs have verified all their pages before the next one; and power stays off longer, so that
+# each job notices it.
 slower=1
 timed || slower=10
 up() {
@@ -23,7 +23,7 @@ lost=0
 for each in $schedulers; do
     up depth=16
     write "$queue/scheduler" "$each" || fail "scheduler $each"
-    step "$each: pages hold what was promised, through 10 power cuts"
+    step "$each: pages keep durable data through 10 power cuts"
     probe /dev/flash0 name=a op=verify size=1048576 seed=11 stop=$((slower * 1500000000)) -- \
         name=b op=verify size=2097152 offset=4194304 seed=12 discards=1 stop=$((slower * 1500000000)) -- \
         name=c op=verify size=2097152 offset=16777216 seed=13 dsync=1 stop=$((slower * 1500000000)) -- \
@@ -43,9 +43,9 @@ for each in $schedulers; do
     [ "$(counted in_flight)" = 0 ] || fail 'something is left in the device'
     down
 done
-[ "$lost" -gt 100 ] || fail "only $lost pages were lost in 40 power cuts: this tested nothing"
+[ "$lost" -gt 100 ] || fail "only $lost pages were lost in 40 power cuts: too few for this test"
 
-step 'what was promised is not lost with what was written over it'
+step 'durable data is not lost with data written over it'
 up depth=4
 probe /dev/flash0 op=verify size=65536 fsync_every=2 seed=15 stop=$((slower * 1200000000)) >/tmp/said 2>/tmp/complaints &
 load=$!
@@ -76,7 +76,7 @@ dd if=/dev/flash0 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || fail 'n
 down
 
 for each in $schedulers; do
-    step "$each: ext4 keeps what it synced, through 3 power cuts"
+    step "$each: ext4 keeps synced data through 3 power cuts"
     up depth=8
     write "$queue/scheduler" "$each" || fail "scheduler $each"
     mkfs.ext4 -q -E nodiscard /dev/flash0 >/tmp/said 2>&1 || fail "mkfs: $(cat /tmp/said)"

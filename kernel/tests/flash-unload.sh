@@ -1,5 +1,5 @@
-# The lab's device with 1 to 128 tags and 1 to 4 hardware queues, pulled out in full I/O, and its module unloaded while
-# others still hold a device that is gone. There are no more queues than processors.
+# The lab's device with 1 to 128 tags and 1 to 4 hardware queues, removed under load, and its module unloaded while a removed
+# device is still open. There are no more queues than processors.
 # modules: mq-deadline kyber-iosched bfq smartio
 # cpus: 4
 # seconds: 60
@@ -9,7 +9,7 @@ schedulers='none mq-deadline kyber bfq smartio'
 up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 written() { [ "$(counted writes)" -gt 0 ]; }
-# A load has filled the device: one before, or the next one.
+# Whether a load, the previous or the current one, has filled the device.
 filled() {
     [ "$(counted in_flight_max)" -lt "$tags" ] || return 0
     probe /dev/flash0 name=fill op=write bytes=65536 offset=33554432 depth=64 stop_bytes=8388608 >/tmp/said || fail 'the load'
@@ -47,7 +47,7 @@ done
 
 for each in $schedulers; do
     for queues in $counts; do
-        step "$each: pulled out in full I/O, $queues queues"
+    step "$each: removed under load, $queues queues"
         up "depth=16,queues=$queues"
         write "$queue/scheduler" "$each" || fail "scheduler $each"
         write "$device/control" 'requeue 9'
@@ -66,7 +66,7 @@ for each in $schedulers; do
     done
 done
 
-step 'the module goes with devices in it, and comes again'
+step 'the module is unloaded with existing devices, and loaded again'
 for round in 1 2 3; do
     up depth=8
     write "$flash/create" "$parameters,name=other,queues=$processors" || fail 'a second device'

@@ -1,5 +1,5 @@
-# Data stays what was written while the scheduler is switched from each to each under load: fio's own verification on the
-# bare device and on files of ext4 and f2fs, beside the probe's; and a page that is not what was written is found.
+# Data is intact while schedulers are switched from each to each under load: fio's own verification on the bare device and on
+# files of ext4 and f2fs, concurrent with the probe's; and a wrong page is detected.
 # needs: fio mkfs.ext4 e2fsck mkfs.f2fs fsck.f2fs
 # modules: mq-deadline kyber-iosched bfq smartio ext4
 # modules-if-there: f2fs
@@ -13,14 +13,14 @@ up() {
 }
 down() { remove flash0 || fail 'the device stays'; }
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
-# job NAME WORDS...: fio writes, reads back while it writes, and all of it at the end.
+# job NAME WORDS...: fio writes, verifies while it writes, and verifies everything at the end.
 job() {
     name=$1
     shift
     fio --name="$name" --thread --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --verify_dump=0 \
         --verify_backlog=256 --randseed=7 --output="/tmp/fio.$name" "$@"
 }
-# switched PROCESS: from each scheduler to each, again and again until the process has ended.
+# switched PROCESS: switches from each scheduler to each, repeatedly until the process has ended.
 switched() {
     switches=0
     while kill -0 "$1" 2>/dev/null; do
@@ -54,7 +54,7 @@ for shape in depth=32 depth=2; do
     down
 done
 
-step 'a page that is not what was written is found'
+step 'a wrong page is detected'
 up depth=32
 job again --filename=/dev/flash0 --rw=write --bs=16k --size=16M --iodepth=8 || fail "fio: $(tail -n 3 /tmp/fio.again)"
 job again --filename=/dev/flash0 --rw=read --bs=16k --size=16M --iodepth=8 --verify_only ||

@@ -1,5 +1,5 @@
 # smartio on a device that refuses, requeues, fails and hangs, with 1 to 128 tags and 1 to 4 hardware queues, while it is
-# switched, tuned and at last pulled out: what fails is what has to, nothing is lost, and nothing is left behind.
+# switched, tuned and finally removed: only the expected requests fail, and nothing is lost or left behind.
 # modules: mq-deadline kyber-iosched bfq smartio
 # memory: 1GiB
 # cpus: 4
@@ -11,9 +11,9 @@ model='pages=65536,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=7
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 control() { write "$device/control" "$*" || fail "control $*"; }
 scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1: $(cat /tmp/refused)"; }
-# of JOB FIELD: a number of a job's line in /tmp/said.
+# of JOB FIELD: a field of a job's line in /tmp/said.
 of() { sed -n "s/.*\"job\":\"$1\".*\"$2\":\([0-9.]*\).*/\1/p" /tmp/said; }
-# Readers of three classes, bulk and awaited writes, discards; one job each reads what fails and what hangs.
+# Readers of three classes, bulk and synchronous writes, discards; one job each reads failing and hanging ranges.
 jobs() {
     probe /dev/flash0 name=rt op=randread prio=rt:0 depth=4 size=33554432 stop="$1" -- \
         name=idle op=randmix:50 prio=idle depth=2 offset=33554432 size=16777216 stop="$1" -- \
@@ -26,7 +26,7 @@ jobs() {
 }
 running() { kill -0 "$loading" 2>/dev/null; }
 begun() { [ "$(counted requests)" -gt 0 ]; }
-# What smartio says of itself when the device is idle: all that came in has gone out.
+# Whether smartio's state is empty when the device is idle.
 empty() {
     for name in waiting_reads waiting_writes_urgent waiting_writes_own waiting_writes_bulk waiting_trims reads_in_flight \
         writes_in_flight; do
@@ -76,7 +76,7 @@ for shape in 1,depth=1,queues=1 2,depth=2,queues=2 32,depth=32,queues=4 128,dept
         empty || fail "smartio still has: $(tr '\n' ' ' <$state)"
         [ "$(counted in_flight)" = 0 ] || fail 'something is left in the device'
     done
-    step "$shape tags: pulled out while it fails"
+    step "$shape tags: removed while requests fail"
     jobs 10000000000 &
     loading=$!
     eventually begun

@@ -1,5 +1,5 @@
-# Each allocation that choosing smartio needs fails in turn: the device then has another scheduler or none, it works, the
-# module can be unloaded, and nothing leaks.
+# Each allocation that selecting smartio needs fails in turn: the device then has another scheduler or none, it works, the
+# module can be unloaded, and no memory leaks.
 # modules: mq-deadline smartio
 # config: FAILSLAB DEBUG_KMEMLEAK
 # seconds: 60
@@ -9,8 +9,8 @@ create 'name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,r
 for setting in ignore-gfp-wait=N verbose=0; do
     write "/sys/kernel/debug/failslab/${setting%=*}" "${setting#*=}" || fail "failslab: $setting"
 done
-# choosing NAME N: with the N-th allocation of the process failing. What the kernel counts down is left in /tmp/left: 0 when
-# it came to that one.
+# choosing NAME N: selects a scheduler with the process's N-th allocation failing. /tmp/left has the kernel's remaining count: 0
+# if that allocation was reached.
 choosing() {
     rm -f /tmp/left
     # shellcheck disable=SC2016

@@ -1,22 +1,22 @@
-# Classes and levels of priority: who goes first, and that nobody waits for longer than was promised: the slice and what
-# the device needs, ten slices in the idle class.
+# Classes and levels of priority: order of dispatch, and bounds of the waiting time: the slice and the device's own time, ten
+# slices in the idle class.
 # modules: smartio
 # seconds: 20
 device=$flash/flash0
 tunables=$queue/iosched
-# of JOB FIELD: a number of a job's line in /tmp/said.
+# of JOB FIELD: a field of a job's line in /tmp/said.
 of() { sed -n "s/.*\"job\":\"$1\".*\"$2\":\([0-9]*\).*/\1/p" /tmp/said; }
-# A read takes half a millisecond and a write two, on four dies: the device is what all wait for, not the processor. It
-# takes eight requests; so that none waits for a tag of the scheduler, that has many.
+# A read takes half a millisecond and a write two, on four dies: the device is the bottleneck, not the processor. It accepts
+# eight requests; the scheduler has many tags, so that no request waits for one.
 create 'name=flash0,pages=65536,command_ns=6000,bus_page_ns=5000,read_ns=500000,read_next_ns=500000,read_floor_ns=500000,program_ns=2000000,units=4,buffer_pages=64,block_pages=256,spare_percent=7,queue_depth=32,depth=8' ||
     fail "no device: $(dmesg | tail -n 1)"
 write "$queue/scheduler" smartio || fail scheduler
 write "$queue/nr_requests" 128 || fail nr_requests
-# Where the kernel checks itself, all wait for the processor, and nobody is behind anybody.
+# On a kernel with checks the processor is the bottleneck, and priorities have no visible effect.
 write "$tunables/slice_ms" 50 || fail slice_ms
 slice=50000000
 
-step 'real-time goes before best effort, this before the idle class'
+step 'real-time is served before best effort, and this before the idle class'
 probe /dev/flash0 name=rt op=randread prio=rt:4 depth=16 size=67108864 stop=1200000000 -- \
     name=be op=randread prio=be:4 depth=16 offset=67108864 size=67108864 stop=1200000000 -- \
     name=idle op=randread prio=idle depth=16 offset=134217728 size=67108864 stop=1200000000 >/tmp/said || fail 'the load'
@@ -25,20 +25,20 @@ cat /tmp/said
 ! timed || [ "$(of be requests)" -gt "$(($(of idle requests) * 2))" ] || fail "$(cat /tmp/said)"
 ! timed || { [ "$(of rt p50)" -lt "$(of be p50)" ] && [ "$(of be p50)" -lt "$(of idle p50)" ]; } || fail "$(cat /tmp/said)"
 
-step 'a level goes before the next one'
+step 'a level is served before the next one'
 probe /dev/flash0 name=first op=randread prio=be:0 depth=32 size=67108864 stop=1000000000 -- \
     name=last op=randread prio=be:7 depth=32 offset=67108864 size=67108864 stop=1000000000 >/tmp/said || fail 'the load'
 cat /tmp/said
 ! timed || [ "$(of first p50)" -lt "$(of last p50)" ] || fail "$(cat /tmp/said)"
 ! timed || [ "$(of first requests)" -gt "$(of last requests)" ] || fail "$(cat /tmp/said)"
 
-# bounded JOB NS: it was served, and its longest wait is within the bound and what the device needs.
+# bounded JOB NS: the job was served, and its longest wait is within the bound plus the device's own time.
 bounded() {
     [ "$(of "$1" requests)" -ge 2 ] || fail "$1 starves: $(cat /tmp/said)"
     ! timed || [ "$(of "$1" max)" -lt $(($2 + 20000000)) ] || fail "$1 waited $(of "$1" max) ns: $(cat /tmp/said)"
 }
 for class in rt:0 be:0; do
-    step "nobody starves under endless reads of $class"
+    step "no starvation under endless reads of $class"
     probe /dev/flash0 name=flood op=randread prio=$class depth=32 size=67108864 stop=1500000000 -- \
         name=read op=randread prio=be:7 offset=67108864 size=33554432 stop=1500000000 -- \
         name=write op=randwrite prio=be:7 offset=100663296 size=33554432 stop=1500000000 -- \
@@ -51,7 +51,7 @@ cat /tmp/said
     bounded idle_write $((10 * slice))
 done
 
-step 'nobody starves under endless awaited writes'
+step 'no starvation under endless synchronous writes'
 probe /dev/flash0 name=flood op=randwrite dsync=1 prio=rt:0 direct=0 size=67108864 stop=1500000000 -- \
     name=flood2 op=randwrite depth=32 prio=rt:0 offset=67108864 size=33554432 stop=1500000000 -- \
     name=read op=randread prio=be:7 offset=100663296 size=33554432 stop=1500000000 -- \

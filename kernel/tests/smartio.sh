@@ -1,5 +1,5 @@
-# The scheduler smartio: its tunables refuse nonsense, it is switched, tuned and unloaded in full use on 1 to 128 tags and
-# hardware queues for each processor, data stays what it was, and nobody waits longer than was promised.
+# The scheduler smartio: its tunables refuse invalid values, it is switched, tuned and unloaded under load with 1 to 128 tags
+# and a hardware queue for each processor, data stays intact, and waiting times are bounded.
 # modules: mq-deadline kyber-iosched bfq smartio
 # cpus: 1
 # seconds: 90
@@ -9,11 +9,11 @@ model='command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_fl
 up() { write "$flash/create" "name=flash0,pages=65536,$model,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
 scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1: $(cat /tmp/refused)"; }
-# of JOB FIELD: a number of a job's line in /tmp/said.
+# of JOB FIELD: a field of a job's line in /tmp/said.
 of() { sed -n "s/.*\"job\":\"$1\".*\"$2\":\([0-9.]*\).*/\1/p" /tmp/said; }
 counter() { sed -n "s/^$1 //p" "$tunables/counters"; }
 state() { sed -n "s/^$1 //p" /sys/kernel/debug/block/flash0/sched/state; }
-# Every kind of request at once: readers of three classes, bulk, idle and awaited writes, a thread that mixes, discards.
+# All kinds of requests at once: readers of three classes, bulk, idle and synchronous writes, a mixed thread, discards.
 jobs() {
     probe /dev/flash0 name=read op=randread depth=4 size=67108864 stop="$1" -- \
         name=rt op=randread prio=rt:2 size=67108864 stop="$1" -- \
@@ -31,7 +31,7 @@ load() {
 }
 running() { kill -0 "$loading" 2>/dev/null; }
 
-step 'tunables: nonsense is refused and changes nothing'
+step 'tunables: invalid values are refused without effect'
 up queue_depth=32,depth=32,write_cache=1,store=1
 scheduler smartio
 while read -r name least most; do
@@ -66,7 +66,7 @@ length=300000000
 least=3
 timed || { length=2000000000 && least=1; }
 for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
-    step "$shape tags: switched, tuned and unloaded in use"
+    step "$shape tags: switched, tuned and unloaded under load"
     up "write_cache=$(any 0 1),store=1,queue_depth=$shape"
     scheduler smartio
     load 100000000
@@ -100,7 +100,7 @@ for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
         [ "$times" -gt $least ] || fail "$act: only $times times"
     done
     scheduler smartio
-    # What the jobs meet then is not the scheduler's concern; that they end is.
+    # The jobs' results do not matter then, only that they end.
     jobs 400000000 &
     loading=$!
     usleep 100000
@@ -109,7 +109,7 @@ for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
 done
 
 step 'writes may take as many tags as there are when their number is changed'
-# Slow, so that they queue up also where the kernel checks itself.
+# Slow, so that writes queue up even on a kernel with checks.
 slow=$(echo "$model" | sed s/program_ns=400000/program_ns=20000000/)
 write "$flash/create" "name=flash0,pages=65536,$slow,queue_depth=4,depth=4,write_cache=0,store=0" ||
     fail "no device: $(dmesg | tail -n 1)"
@@ -122,7 +122,7 @@ eventually taken
 wait "$loading" || fail 'the load'
 down
 
-step 'a write waits for its slice at most, and the idle class for ten'
+step 'a write waits for at most its slice, the idle class for at most ten'
 up queue_depth=32,depth=32,write_cache=0,store=0
 scheduler smartio
 write "$tunables/slice_ms" 50
@@ -134,7 +134,7 @@ probe /dev/flash0 name=read op=randread depth=32 size=67108864 stop=1500000000 -
 [ "$(of idle requests)" -ge 1 ] || fail 'no write of the idle class'
 ! timed || [ "$(of idle max)" -lt 560000000 ] || fail "a write of the idle class waited $(of idle max) ns"
 
-step 'a reader beside writers goes first, and a commit is not held'
+step 'a reader precedes concurrent writers, and a commit is not held'
 write "$tunables/slice_ms" 100
 probe /dev/flash0 name=read op=randread size=67108864 stop=500000000 warm_ns=100000000 -- \
     name=wal op=wal direct=0 offset=67108864 size=16777216 stop=500000000 warm_ns=100000000 -- \

@@ -1,4 +1,4 @@
-//! Builds the library that turns syncs into nothing, which the program carries with it.
+//! Builds the preload library that disables syncs; it is embedded in the program.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ fn main() {
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
     let library = Path::new(&out).join("nosync.so");
     let mut command = cc::Build::new().opt_level(2).pic(true).get_compiler().to_command();
-    // No fortified sources, whose inline functions would stand in the way of our own.
+    // No fortified sources: their inline functions would conflict with ours.
     command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE", "-fvisibility=hidden", "-shared"]);
     let status = command.arg("-o").arg(&library).arg(source).status().expect("the C compiler runs");
     assert!(status.success(), "cannot compile {source}");

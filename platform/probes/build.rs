@@ -1,6 +1,6 @@
 //! Compiles the eBPF programs, so that they are part of the binary.
 //!
-//! `BRISK_NO_BPF=1` builds without them and without clang: everything then works as on a kernel that refuses eBPF.
+//! `BRISK_NO_BPF=1` builds without them and without clang: brisk then behaves as on a kernel that refuses eBPF.
 //! `CLANG` names another compiler than `clang`.
 
 use std::env;

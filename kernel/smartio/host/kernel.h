@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the scheduler takes from the kernel, as little of it as insert.c, sched.c
- * and learn.c need to be compiled for tests outside of the kernel. Time is an
- * argument of the test, locks are none (one thread has one scheduler), sorted
- * lists stand for trees, and nothing is merged. build.rs makes files of the
- * kernel's names that include this one.
+ * Minimal replacement of the kernel's interfaces, with which insert.c, sched.c
+ * and learn.c are compiled for tests outside of the kernel. Tests set the time,
+ * there are no locks (one thread has one scheduler), sorted lists replace trees,
+ * and merging is done only on request. build.rs creates files with the kernel's
+ * names that include this one.
  */
 #ifndef SMARTIO_HOST_KERNEL_H
 #define SMARTIO_HOST_KERNEL_H
@@ -44,7 +44,7 @@ static inline u32 hash_32(u32 value, u32 bits)
 	return value * 0x61c88647u >> (32 - bits);
 }
 
-/* ---- time, of which tests are the clock; four milliseconds are a jiffy ---- */
+/* ---- time, set by tests; a jiffy is four milliseconds ---- */
 
 extern _Thread_local u64 host_now_ns;
 
@@ -211,8 +211,8 @@ struct request_queue {
 	struct elevator_queue *elevator;
 	struct request *last_merge;
 	struct gendisk *disk;
-	struct request *merges;	/* what the next bio joins */
-	struct request *joins;	/* and what follows both, or nothing */
+	struct request *merges;	/* target of the next bio's merge */
+	struct request *joins;	/* request that then merges as well, or NULL */
 	unsigned long nr_requests;
 	bool run;
 };
@@ -273,7 +273,7 @@ static inline void blk_mq_run_hw_queues(struct request_queue *q, bool async)
 	q->run = true;
 }
 
-/* A bio joins what a test tells it to; all else of merging is the block layer's, and the guest tests it. */
+/* A bio merges as a test requests; the block layer's own merging is tested in the guest. */
 #define rq_mergeable(rq)			false
 #define elv_rqhash_add(q, rq)			((void)(q), (void)(rq))
 #define elv_rqhash_del(q, rq)			((void)(q), (void)(rq))
@@ -295,7 +295,7 @@ struct elv_fs_entry {
 	const char *name;
 };
 
-/* ---- tracing: nobody listens ---- */
+/* ---- tracing: disabled ---- */
 
 #define TP_PROTO(...)		__VA_ARGS__
 #define TRACE_EVENT(name, proto, ...) \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A scheduler outside of the kernel, for tests of dispatch: the module's own
- * insert.c, sched.c and learn.c between a test that is the block layer, the
- * device and the clock.
+ * insert.c, sched.c and learn.c; the test acts as block layer, device and clock.
  */
 #include "smartio.h"
 
@@ -56,7 +55,7 @@ bool host_merge(struct host *host, u64 now, u32 id, u32 next, u32 bytes, bool aw
 u64 host_timer_ns(const struct host *host);
 void host_fire(struct host *host, u64 now);
 
-/* ---- what stands for trees ---- */
+/* ---- replacement of trees ---- */
 
 static struct request *host_sorted(struct list_head *order)
 {
@@ -90,7 +89,7 @@ struct request *elv_rb_find(struct rb_root *root, sector_t sector)
 	return NULL;
 }
 
-/* The heads of the lists lie in the scheduler's data, requests elsewhere. */
+/* The heads of the lists are in the scheduler's data, requests elsewhere. */
 struct request *elv_rb_latter_request(struct request_queue *q, struct request *rq)
 {
 	struct smartio_data *sd = q->elevator->elevator_data;
@@ -103,7 +102,7 @@ struct request *elv_rb_latter_request(struct request_queue *q, struct request *r
 	return host_sorted(next);
 }
 
-/* ---- the scheduler's life, as in main.c ---- */
+/* ---- life of the scheduler, as in main.c ---- */
 
 struct host *host_new(const struct host_tunables *tunables, u32 depth, bool write_cache)
 {
@@ -146,7 +145,7 @@ void host_free(struct host *host)
 	free(host);
 }
 
-/* ---- a request's life ---- */
+/* ---- life of a request ---- */
 
 void host_insert(struct host *host, u64 now, u32 id, const struct host_request *request)
 {
@@ -155,7 +154,7 @@ void host_insert(struct host *host, u64 now, u32 id, const struct host_request *
 
 	host_now_ns = now;
 	host_task.pid = request->pid;
-	/* What comes again is what it was; behind a flush it comes at the head at once. */
+	/* A requeued request is unchanged; one after a flush is inserted at the head. */
 	if (!request->at_head || !rq->q) {
 		*rq = (struct request) {
 			.q = &host->q,
@@ -193,7 +192,7 @@ static bool host_restarts(struct host *host)
 	return restart;
 }
 
-/* Whether the block layer looks for more now. */
+/* Whether the block layer polls for more requests now. */
 bool host_complete(struct host *host, u64 now, u32 id)
 {
 	struct request *rq = &host->requests[id];
@@ -204,7 +203,7 @@ bool host_complete(struct host *host, u64 now, u32 id)
 	return host_restarts(host);
 }
 
-/* The driver gives it back; it comes again by host_insert(), at the head. */
+/* The driver requeues it; host_insert() then inserts it at the head. */
 bool host_requeue(struct host *host, u64 now, u32 id)
 {
 	host_now_ns = now;
@@ -230,8 +229,8 @@ bool blk_mq_sched_try_merge(struct request_queue *q, struct bio *bio, unsigned i
 }
 
 /*
- * A bio joins a write that waits, and with it the next one, unless that is HOST_NONE.
- * Whether the block layer looks for more now.
+ * A bio merges into a waiting write, which then merges with the next one, unless
+ * that is HOST_NONE. Returns whether the block layer polls for more requests.
  */
 bool host_merge(struct host *host, u64 now, u32 id, u32 next, u32 bytes, bool awaited)
 {

@@ -1,34 +1,33 @@
-//! The policy of the kernel's scheduler `smartio`, made callable from tests outside of the kernel.
+//! The policy of the kernel scheduler `smartio`, callable from tests outside of the kernel.
 //!
-//! What the scheduler learns and how it decides is in `smartio_policy.h`, as pure functions on plain integers. The module
-//! calls them under its lock; this crate compiles the same header with the system's compiler and gives each function a safe
-//! name, so that properties can be tested with random inputs (`tests/policy.rs`) and whole loads with a simple device
-//! (`tests/share.rs`). The scheduler around it is compiled as well, with `host/kernel.h` for what it takes from the kernel:
-//! [`scheduler`] makes it callable (`tests/dispatch.rs` with loads, `tests/requests.rs` with single requests). Nothing links
-//! the crate but tests. Units and meanings are those of the header.
+//! `smartio_policy.h` has learning and decisions as pure functions on plain integers. The module calls them under its lock;
+//! this crate compiles the same header with the system's compiler and wraps each function safely, to test properties with
+//! random inputs (`tests/policy.rs`) and whole loads with a simple device (`tests/share.rs`). The scheduler around it is
+//! compiled as well, with `host/kernel.h` in place of the kernel: [`scheduler`] wraps it (`tests/dispatch.rs` with loads,
+//! `tests/requests.rs` with single requests). Only tests use this crate. Units and meanings are those of the header.
 
 pub mod scheduler;
 
-/// Request sizes are told apart by powers of two from 4 KiB to 512 KiB.
+/// Size classes of requests: powers of two from 4 KiB to 512 KiB.
 pub const SIZES: usize = 8;
-/// "At no time", of [`wake_ns`] and [`settle_ns`].
+/// "Never", for [`wake_ns`] and [`settle_ns`].
 pub const NEVER: u64 = u64::MAX;
 /// Parallelism of one write at a time.
 pub const PARALLEL_ONE: u32 = 256;
-/// The largest parallelism that is learned.
+/// The largest learned parallelism.
 pub const PARALLEL_MAX: u32 = 256 * PARALLEL_ONE;
-/// Device time of a burst of writes beside reads.
+/// Device time of a burst of writes with concurrent reads.
 pub const BURST_NS: u64 = 4_000_000;
-/// Longest time that the next step of a commit is awaited.
+/// Longest time that the next step of a commit is expected.
 pub const COMMIT_NS: u64 = 8_000_000;
-/// A write that takes so long needs no other behind it in the device.
+/// During a write of this length no second one is needed in the device.
 pub const LONG_NS: u32 = 2_000_000;
 
-/// What a write is to others.
+/// Kind of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// Somebody waits for it: fsync, log, swap.
+    /// Synchronous: fsync, log, swap.
     Urgent = 1,
     /// Its thread reads as well.
     Own = 2,
@@ -38,43 +37,43 @@ pub enum Kind {
     Trim = 4,
 }
 
-/// Whether a write may go.
+/// Decision on a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Verdict {
-    /// It may.
+    /// Dispatch.
     Go = 0,
-    /// Enough writes are in flight.
+    /// The limit of writes in flight is reached.
     WaitCap = 1,
-    /// A read is awaited.
+    /// A read is expected.
     WaitHold = 2,
-    /// Writes have had their share.
+    /// The share of writes is used up.
     WaitShare = 3,
-    /// The write before is not yet near its end.
+    /// The previous write is not yet near its end.
     WaitTurn = 4,
 }
 
-/// What the verdict on a write depends on: `struct smartio_view`.
+/// Input of the decision on a write: `struct smartio_view`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct View {
-    /// The clock.
+    /// Current time.
     pub now_ns: u64,
     /// How long the write has waited.
     pub age_ns: u64,
     /// Longest wait for others.
     pub slice_ns: u64,
-    /// Until when the next read is awaited.
+    /// Time until which the next read is expected.
     pub hold_until_ns: u64,
-    /// Until when it is kept out of the way of writes that somebody waits for.
+    /// Time until which it is deferred for synchronous writes.
     pub awaited_until_ns: u64,
-    /// When the device is about to be through with the write before; 0 for any time.
+    /// Time at which the device is about to finish the previous write; 0 for any time.
     pub turn_ns: u64,
-    /// From when on what has waited for its slice goes; 0 for any time.
+    /// Time from which expired writes go; 0 for any time.
     pub due_at_ns: u64,
     /// Whether the share is used up.
     pub spent: bool,
-    /// Whether it has been, and no read has gone since.
+    /// Whether it was, and no read was dispatched since.
     pub behind: bool,
     /// Device time beyond the share.
     pub debt_ns: u64,
@@ -86,9 +85,9 @@ pub struct View {
     pub reads_in_flight: u32,
     /// Writes in the device.
     pub writes_in_flight: u32,
-    /// Writes in flight beside reads, at most.
+    /// Limit of writes in flight with concurrent reads.
     pub cap: u32,
-    /// Writes in flight without reads, at most.
+    /// Limit of writes in flight without reads.
     pub cap_alone: u32,
     /// What kind of write it is.
     pub kind: Kind,

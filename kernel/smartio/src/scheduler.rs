@@ -1,17 +1,17 @@
-//! The scheduler itself, outside of the kernel: requests go in, it says which one is next, completions teach it.
+//! The scheduler outside of the kernel: requests are inserted, dispatched and completed by the caller.
 //!
-//! The caller is the block layer, the device and the clock. What the block layer owes the scheduler, it owes here as well: to
-//! look for requests after an arrival, when the timer fires, and after a completion that says so.
+//! The caller acts as block layer, device and clock. Like the block layer, it must poll for requests after an arrival, when the
+//! timer fires, and after a completion that asks for it.
 
 use std::ptr::NonNull;
 
 use super::NEVER;
 
-/// Requests that one scheduler holds at most; they are told apart by numbers below this.
+/// Most requests of one scheduler; their numbers are below this.
 pub const REQUESTS: u32 = 256;
 const NONE: u32 = u32::MAX;
 
-/// What a person sets: see `README.rst`. Depths of 0 set no limit.
+/// Tunables: see `README.rst`. Depths of 0 set no limit.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Tunables {
@@ -21,11 +21,11 @@ pub struct Tunables {
     pub hold_max_ns: u64,
     /// Requests of one queue in the device when others wait.
     pub quantum: u32,
-    /// Part of the device's time for writes beside reads.
+    /// Share of the device's time for writes with concurrent reads.
     pub write_share_percent: u32,
-    /// Writes in flight; 0 learns.
+    /// Limit of writes in flight; 0 learns it.
     pub write_cap: u32,
-    /// Whose requests go first: 0 reads, 1 nobody's, 2 writes.
+    /// Preferred requests: 0 reads, 1 none, 2 writes.
     pub favour: u32,
     /// Best concurrency of random and sequential reads, then of such writes.
     pub run_depth: [u32; 4],
@@ -45,7 +45,7 @@ impl Default for Tunables {
     }
 }
 
-/// What a request does, as the block layer counts it.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Op {
@@ -57,11 +57,11 @@ pub enum Op {
     Discard = 3,
 }
 
-/// Class of a request's priority (ioprio_set(2)).
+/// Priority class of a request (ioprio_set(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Class {
-    /// Nobody has set one: level 4 of best effort.
+    /// Not set: level 4 of best effort.
     None = 0,
     /// Real-time.
     RealTime = 1,
@@ -71,22 +71,22 @@ pub enum Class {
     Idle = 3,
 }
 
-/// A request as it arrives.
+/// A new request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// What it does.
+    /// Operation.
     pub op: Op,
-    /// Where it begins.
+    /// Offset.
     pub sector: u64,
-    /// How long it is.
+    /// Length.
     pub bytes: u32,
-    /// Thread that sends it.
+    /// Sending thread.
     pub pid: u32,
     /// Class and level (0 to 7) of its priority.
     pub priority: (Class, u16),
-    /// Whether somebody waits for a write.
+    /// Whether a write is synchronous.
     pub awaited: bool,
-    /// Whether it goes next: it has been given back by the driver, or comes for the first time, behind a flush.
+    /// Whether it is inserted at the head: requeued by the driver, or the write after a flush.
     pub at_head: bool,
 }
 
@@ -125,7 +125,7 @@ enum Place {
     InFlight,
 }
 
-/// One device's scheduler.
+/// Scheduler of one device.
 #[derive(Debug)]
 pub struct Scheduler {
     host: NonNull<Host>,
@@ -133,10 +133,10 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that knows nothing yet, for a device that takes `depth` requests at once and has a volatile cache or not.
+    /// A new scheduler, for a device with `depth` tags, with or without a volatile cache.
     #[must_use]
     pub fn new(tunables: &Tunables, depth: u32, write_cache: bool) -> Self {
-        // SAFETY: it takes nothing but values.
+        // SAFETY: the call takes only values.
         let host = unsafe { host_new(tunables, depth, write_cache) }.expect("memory for a scheduler");
         Self { host, places: vec![Place::Nowhere; REQUESTS as usize] }
     }
@@ -147,7 +147,7 @@ impl Scheduler {
         *place = to;
     }
 
-    /// A request arrives under a number that no other has now.
+    /// Inserts a request with an unused number.
     pub fn insert(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.moves(id, Place::Nowhere, Place::Waits);
         let raw = RawRequest {
@@ -159,11 +159,11 @@ impl Scheduler {
             awaited: request.awaited,
             at_head: request.at_head,
         };
-        // SAFETY: the number is below REQUESTS and free, as `moves` has checked, so that nobody links that request.
+        // SAFETY: the number is below REQUESTS and unused, as `moves` has checked, so the request is in no list.
         unsafe { host_insert(self.host, now_ns, id, &raw) }
     }
 
-    /// The request that goes to the device now, if any.
+    /// Dispatches the next request, if any.
     pub fn dispatch(&mut self, now_ns: u64) -> Option<u32> {
         // SAFETY: the scheduler is alive.
         let id = unsafe { host_dispatch(self.host, now_ns) };
@@ -174,41 +174,41 @@ impl Scheduler {
         Some(id)
     }
 
-    /// The device is through with a request. Whether the block layer is to look for more.
+    /// Completes a request. Returns whether the block layer polls for more.
     #[must_use]
     pub fn complete(&mut self, now_ns: u64, id: u32) -> bool {
         self.moves(id, Place::InFlight, Place::Nowhere);
-        // SAFETY: the request is one that was dispatched.
+        // SAFETY: the request was dispatched.
         unsafe { host_complete(self.host, now_ns, id) }
     }
 
-    /// The driver gives a request back; it is to be inserted again, at the head. Whether the block layer is to look for more.
+    /// Requeues a request, which must then be inserted at the head. Returns whether the block layer polls for more.
     #[must_use]
     pub fn requeue(&mut self, now_ns: u64, id: u32) -> bool {
         self.moves(id, Place::InFlight, Place::Nowhere);
-        // SAFETY: the request is one that was dispatched.
+        // SAFETY: the request was dispatched.
         unsafe { host_requeue(self.host, now_ns, id) }
     }
 
-    /// More of a write joins one that waits, behind it. Whether the block layer is told to look for requests: it does not by
-    /// itself.
+    /// Merges a bio into a waiting write, at its end. Returns whether the scheduler asks the block layer to poll, which it does
+    /// not do by itself.
     #[must_use]
     pub fn merge(&mut self, now_ns: u64, id: u32, bytes: u32, awaited: bool) -> bool {
         assert_eq!(self.places[id as usize], Place::Waits, "request {id} is elsewhere");
-        // SAFETY: the request waits, so that the scheduler has it.
+        // SAFETY: the request waits, so the scheduler has it.
         unsafe { host_merge(self.host, now_ns, id, NONE, bytes, awaited) }
     }
 
-    /// The same where it closes the gap to a `next` one that waits: that is gone then.
+    /// The same when it closes the gap to the waiting request `next`, which is merged too.
     #[must_use]
     pub fn join(&mut self, now_ns: u64, id: u32, next: u32, bytes: u32, awaited: bool) -> bool {
         assert!([id, next].iter().all(|id| self.places[*id as usize] == Place::Waits), "one of them is elsewhere");
         self.places[next as usize] = Place::Nowhere;
-        // SAFETY: both wait, so that the scheduler has them.
+        // SAFETY: both wait, so the scheduler has them.
         unsafe { host_merge(self.host, now_ns, id, next, bytes, awaited) }
     }
 
-    /// When its timer fires, if it is armed.
+    /// Time of its timer, if armed.
     #[must_use]
     pub fn timer_ns(&self) -> Option<u64> {
         // SAFETY: the scheduler is alive.
@@ -224,7 +224,7 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        // SAFETY: it was made by host_new, and nothing holds it beyond this.
+        // SAFETY: it was created by host_new, and no reference to it is left.
         unsafe { host_free(self.host) }
     }
 }

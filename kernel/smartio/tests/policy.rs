@@ -51,13 +51,13 @@ fn the_view_is_laid_out_as_in_the_header() {
 }
 
 #[test]
-fn sizes_are_told_apart_by_powers_of_two() {
+fn size_classes_are_powers_of_two() {
     let sizes = [512, 4096, 4097, 8192, 16_384, 65_536, 131_073, 262_144, 524_288, 1_048_576, u32::MAX];
     assert_eq!(sizes.map(|bytes| size(bytes)), [0, 0, 1, 1, 2, 4, 6, 6, 7, 7, 7]);
 }
 
 #[test]
-fn writes_of_a_serial_device_go_one_at_a_time() {
+fn writes_of_a_serial_device_are_dispatched_one_at_a_time() {
     assert_eq!(cap(PARALLEL_ONE, 32), 1);
     assert_eq!(cap(PARALLEL_ONE / 4, 32), 1);
     assert_eq!(cap(4 * PARALLEL_ONE, 32), 4);
@@ -75,12 +75,12 @@ proptest! {
     }
 
     #[test]
-    fn a_sample_beside_others_never_lengthens_a_known_service(old in 1..u32::MAX, sample in any::<u64>()) {
+    fn a_sample_with_concurrent_requests_never_lengthens_a_known_service(old in 1..u32::MAX, sample in any::<u64>()) {
         prop_assert!(learn_service(old, sample, false) <= old);
     }
 
     #[test]
-    fn a_pace_that_the_window_allows_stays_and_others_come_closer(
+    fn a_pace_within_the_window_stays_and_others_converge(
         old in 1..u32::MAX, least in 0..u64::from(u32::MAX), more in 0..10_000_000_u64,
     ) {
         let (most, was) = (least + more, u64::from(old));
@@ -93,13 +93,13 @@ proptest! {
     }
 
     #[test]
-    fn a_cache_that_was_new_is_forgotten(early in 1..1_000_000_u32, real in 2_000_000..50_000_000_u64) {
+    fn samples_of_an_empty_cache_are_forgotten(early in 1..1_000_000_u32, real in 2_000_000..50_000_000_u64) {
         let pace = (0..40).fold(early, |pace, _| learn_pace(pace, real, real + 1_000_000));
         prop_assert!(u64::from(pace) > real * 9 / 10, "{}", pace);
     }
 
     #[test]
-    fn what_is_known_of_the_nearest_size_stands_for_all(size in 0..8_u32, at in 0..8_usize, value in 1..u32::MAX) {
+    fn the_nearest_known_size_is_used_for_all(size in 0..8_u32, at in 0..8_usize, value in 1..u32::MAX) {
         let mut table = [0; SIZES];
         prop_assert_eq!(known(&table, size), 0);
         table[at] = value;
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn work_over_time_gives_the_parallelism_back(writes in 1..64_u64, service in 1000..10_000_000_u64) {
+    fn work_over_time_gives_the_parallelism(writes in 1..64_u64, service in 1000..10_000_000_u64) {
         let measured = parallel(writes * service * 100, service * 100);
         prop_assert_eq!(u64::from(measured), writes * u64::from(PARALLEL_ONE));
     }
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn a_device_that_uses_up_its_cap_is_given_more_until_it_does_not(units in 1..40_u32, depth in 64..128_u32) {
+    fn the_limit_rises_until_the_device_no_longer_reaches_it(units in 1..40_u32, depth in 64..128_u32) {
         let mut learned = 0;
         for _ in 0..200 {
             let cap = cap_alone(learned, depth);
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn caps_let_one_write_go_and_hold_to_the_depth(parallel in 0..=PARALLEL_MAX, depth in 1..1024_u32) {
+    fn limits_are_between_one_write_and_the_depth(parallel in 0..=PARALLEL_MAX, depth in 1..1024_u32) {
         let (beside, alone) = (cap(parallel, depth), cap_alone(parallel, depth));
         prop_assert!(beside >= 1 && beside <= depth);
         prop_assert!(alone >= beside && alone <= depth);
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_due_has_half_of_the_device_and_more_only_with_a_larger_share(
+    fn expired_writes_have_half_of_the_device_and_more_only_with_a_larger_share(
         cost in 0..50_000_000_u64, share in 1..=100_u32,
     ) {
         let apart = due_ns(cost, share, 100_000_000);
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn a_debt_is_settled_when_that_was_told(debt in 1..1_000_000_000_u64, share in 1..=100_u32) {
+    fn a_debt_is_settled_at_the_predicted_time(debt in 1..1_000_000_000_u64, share in 1..=100_u32) {
         let time = settle_ns(debt, share);
         prop_assert_eq!(debt_ns(debt, time, share), 0);
         prop_assert!(debt_ns(debt, time.saturating_sub(101), share) > 0);
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn with_a_cache_a_share_is_used_up_from_a_burst_on_until_it_is_settled(
+    fn with_a_cache_a_share_is_used_up_from_a_burst_on_until_the_debt_is_settled(
         debt in 1..2 * BURST_NS, share in 1..100_u32, cost in 1..10_000_000_u64,
     ) {
         prop_assert_eq!(spent(false, debt, share, cost, BURST_NS), debt >= BURST_NS);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn a_burst_is_for_caches_and_long_enough_to_learn_what_they_hide(pace in 1..u32::MAX) {
+    fn bursts_are_for_caches_and_long_enough_to_learn_their_cost(pace in 1..u32::MAX) {
         prop_assert_eq!((burst_ns(false, 0), burst_ns(false, pace)), (0, 0));
         prop_assert_eq!(burst_ns(true, pace), BURST_NS);
         // A window is 20 ms.
@@ -205,16 +205,16 @@ proptest! {
     }
 
     #[test]
-    fn without_a_cache_a_share_is_used_up_when_more_is_owed_than_a_write_costs(
+    fn without_a_cache_a_share_is_used_up_when_the_debt_exceeds_a_write(
         before in any::<bool>(), debt in 0..10_000_000_u64, share in 1..100_u32, cost in 1..10_000_000_u64,
     ) {
         prop_assert_eq!(spent(before, debt, share, cost, 0), debt > cost);
-        // The first write always goes, and so does one after each that was settled.
+        // The first write always goes, and so does one after each settled debt.
         prop_assert!(!spent(before, debt_ns(debt, settle_ns(debt, share), share), share, cost, 0));
     }
 
     #[test]
-    fn the_next_write_follows_shortly_before_the_device_is_through(
+    fn the_next_write_follows_shortly_before_the_device_is_free(
         began in 0..u64::MAX / 2, pace in 0..u32::MAX, service in 0..u32::MAX,
     ) {
         let turn = turn_ns(began, pace, service);
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn beside_reads_the_last_place_under_the_cap_is_for_who_comes_in_turn(mut view in views()) {
+    fn with_reads_the_last_slot_below_the_limit_is_for_the_write_in_turn(mut view in views()) {
         view.kind = Kind::Bulk;
         view.age_ns = 0;
         view.reads_in_flight += 1;
@@ -246,24 +246,24 @@ proptest! {
     }
 
     #[test]
-    fn a_write_costs_its_pace_and_before_that_is_known_its_service(pace in 1..u32::MAX, service in 1..u32::MAX) {
+    fn a_write_costs_its_pace_or_if_unknown_its_service(pace in 1..u32::MAX, service in 1..u32::MAX) {
         prop_assert_eq!(cost_ns(pace, service), u64::from(pace));
         prop_assert_eq!(cost_ns(0, service), u64::from(service));
         prop_assert!(cost_ns(0, 0) > 0);
     }
 
     #[test]
-    fn what_a_cache_hides_is_what_has_passed_but_no_pause(since in any::<u64>(), service in any::<u32>()) {
+    fn the_cost_hidden_by_a_cache_is_the_time_since_the_previous_write_without_pauses(since in any::<u64>(), service in any::<u32>()) {
         prop_assert_eq!(cost_hidden_ns(since, service), since.min(1_000_000).max(u64::from(service)));
     }
 
     #[test]
-    fn pauses_are_no_part_of_a_window(since in any::<u64>(), took in any::<u64>()) {
+    fn pauses_are_excluded_from_a_window(since in any::<u64>(), took in any::<u64>()) {
         prop_assert_eq!(interval_ns(since, took), since.min(took.max(1_000_000)));
     }
 
     #[test]
-    fn a_pace_is_raised_to_more_than_twice_by_what_is_seen_twice(
+    fn a_pace_more_than_doubles_only_after_two_samples(
         old in 1..1_000_000_u32, sample in 0..10_000_000_u64, before in 0..10_000_000_u64,
     ) {
         let (told, twice) = (confirmed_ns(old, sample, before), 2 * u64::from(old));
@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn what_reads_lose_raises_a_pace_and_lowers_it_only_where_they_never_stop(
+    fn time_lost_by_reads_raises_a_pace_and_lowers_it_only_without_pauses(
         old in 1..u32::MAX,
         lost in any::<u64>(),
         steady in any::<bool>(),
@@ -293,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn the_base_of_reads_falls_at_once_and_rises_slowly(old in 1..u32::MAX, sample in 1..u64::from(u32::MAX)) {
+    fn the_shortest_read_time_falls_at_once_and_rises_slowly(old in 1..u32::MAX, sample in 1..u64::from(u32::MAX)) {
         let new = learn_base_ns(old, sample);
         if sample <= u64::from(old) {
             prop_assert_eq!(u64::from(new), sample);
@@ -304,19 +304,19 @@ proptest! {
     }
 
     #[test]
-    fn reads_that_differ_a_little_have_lost_nothing(base in 1..10_000_000_u32, more in 0..100_000_000_u64) {
+    fn small_variations_of_reads_count_as_no_loss(base in 1..10_000_000_u32, more in 0..100_000_000_u64) {
         let took = u64::from(base) + more;
         prop_assert_eq!(lost_ns(base, took), if more > 1_000_000 { more } else { 0 });
     }
 
     #[test]
-    fn a_read_is_quick_for_itself_or_beside_the_slowest(silence in 0..100_000_000_u64, longest in 0..100_000_000_u64) {
+    fn a_read_is_quick_by_itself_or_relative_to_the_slowest(silence in 0..100_000_000_u64, longest in 0..100_000_000_u64) {
         prop_assert_eq!(quick(silence, longest), silence < 1_000_000 || 2 * silence < longest - longest % 2);
         prop_assert!(quick(silence, longest.max(2 * silence + 2)) && (silence < 1_000_000 || !quick(silence, silence)));
     }
 
     #[test]
-    fn a_discard_that_takes_about_as_long_as_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
+    fn a_discard_as_short_as_a_read_costs_reads_nothing(trim in 1..u32::MAX, read in 0..u32::MAX) {
         let much = u64::from(trim) > u64::from(read) + u64::from(read / 2);
         prop_assert_eq!(trim_cost_ns(trim, read), if much { u64::from(trim) } else { 0 });
         prop_assert!(trim_cost_ns(0, read) > 0, "what is not known is not free");
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hold_is_bounded_and_only_for_those_who_keep_reading(pause in any::<u32>(), hits in 0..=256_u32,
+    fn a_hold_is_bounded_and_only_for_continuous_readers(pause in any::<u32>(), hits in 0..=256_u32,
                                                              longest in 0..10_000_000_u64) {
         let hold = hold_ns(pause, hits, longest);
         prop_assert!(hold <= longest);
@@ -339,7 +339,7 @@ proptest! {
     }
 
     #[test]
-    fn who_keeps_reading_is_known_after_six_reads_and_forgotten_as_fast(hits in 0..=256_u32) {
+    fn a_continuous_reader_is_recognised_after_six_reads_and_forgotten_as_fast(hits in 0..=256_u32) {
         let learned = (0..6).fold(hits, |hits, _| learn_hits(hits, 10, 1000));
         prop_assert!(hold_ns(10, learned, 1000) > 0);
         let forgotten = (0..6).fold(hits, |hits, _| learn_hits(hits, 1001, 1000));
@@ -347,12 +347,12 @@ proptest! {
     }
 
     #[test]
-    fn a_write_that_has_waited_for_its_slice_waits_for_room_alone_when_it_is_its_turn(mut view in views()) {
+    fn an_expired_write_waits_only_for_a_slot_when_it_is_its_turn(mut view in views()) {
         view.age_ns = view.age_ns.max(view.slice_ns);
         let free = view.writes_in_flight < view.cap_alone;
         let verdict = judge(&view);
         if view.now_ns < view.due_at_ns {
-            // Those before it have had their part of the device: it is judged as a younger one.
+        // Earlier writes have used up the share: it is treated as a younger one.
             prop_assert_eq!(verdict, judge(&View { age_ns: 0, ..view }));
         } else {
             prop_assert_eq!(verdict, if free { Verdict::Go } else { Verdict::WaitCap });
@@ -360,7 +360,7 @@ proptest! {
     }
 
     #[test]
-    fn writes_go_freely_when_nothing_is_read(mut view in views()) {
+    fn without_reads_writes_are_dispatched_freely(mut view in views()) {
         view.reads_waiting = 0;
         view.reads_in_flight = 0;
         view.hold_until_ns = view.hold_until_ns.min(view.now_ns);
@@ -369,13 +369,13 @@ proptest! {
     }
 
     #[test]
-    fn what_somebody_waits_for_is_never_held(mut view in views(), own in any::<bool>()) {
+    fn synchronous_writes_are_never_held(mut view in views(), own in any::<bool>()) {
         view.kind = if own { Kind::Own } else { Kind::Urgent };
         prop_assert!(matches!(judge(&view), Verdict::Go | Verdict::WaitCap));
     }
 
     #[test]
-    fn what_is_kept_out_of_the_way_is_held_until_then(mut view in views(), more in 1..10_000_000_u64) {
+    fn deferred_writes_are_held_until_the_given_time(mut view in views(), more in 1..10_000_000_u64) {
         view.awaited_until_ns = view.now_ns + more;
         let verdict = judge(&view);
         prop_assert_eq!(verdict, Verdict::WaitHold);
@@ -383,7 +383,7 @@ proptest! {
     }
 
     #[test]
-    fn before_a_commit_there_is_room_for_it(cap in 1..40_u32, more in 0..40_u32, service in any::<u32>()) {
+    fn slots_are_kept_free_for_an_expected_commit(cap in 1..40_u32, more in 0..40_u32, service in any::<u32>()) {
         let awaited = cap_awaited(cap, cap + more, service);
         prop_assert!(awaited >= 1 && awaited <= cap + more);
         prop_assert_eq!(awaited, if service >= LONG_NS { cap } else { cap + 1.min(more) });
@@ -405,7 +405,7 @@ proptest! {
     }
 
     #[test]
-    fn patience_is_what_others_had_of_the_device(
+    fn patience_equals_the_device_time_of_others(
         costs in prop::collection::vec(0..200_000_000_u64, 1..50), slice in 1_000_000..1_000_000_000_u64,
     ) {
         let mut patience = 0;
@@ -418,7 +418,7 @@ proptest! {
     }
 
     #[test]
-    fn beside_reads_no_more_than_the_cap_is_in_flight(mut view in views()) {
+    fn with_reads_the_limit_of_writes_in_flight_holds(mut view in views()) {
         view.age_ns = 0;
         view.kind = Kind::Bulk;
         view.reads_in_flight += 1;
@@ -427,7 +427,7 @@ proptest! {
     }
 
     #[test]
-    fn what_waits_with_nothing_in_flight_is_woken_by_the_clock(mut view in views()) {
+    fn a_waiting_write_with_nothing_in_flight_has_a_wake_up_time(mut view in views()) {
         view.writes_in_flight = 0;
         let verdict = judge(&view);
         let wake = wake_ns(&view, verdict);
@@ -441,7 +441,7 @@ proptest! {
     }
 
     #[test]
-    fn a_write_that_is_not_in_turn_is_woken_then(mut view in views()) {
+    fn a_write_before_its_turn_wakes_at_its_turn(mut view in views()) {
         view.writes_in_flight = view.writes_in_flight.max(1);
         if judge(&view) == Verdict::WaitTurn {
             prop_assert!(view.turn_ns > view.now_ns);
@@ -450,7 +450,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_view_gets_the_same_verdict(view in views()) {
+    fn the_same_view_gives_the_same_verdict(view in views()) {
         prop_assert_eq!(judge(&view), judge(&view));
     }
 }

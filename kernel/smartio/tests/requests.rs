@@ -1,10 +1,10 @@
-//! The scheduler with a few requests, one by one: what it does when one is behind a flush, joins another or hangs.
+//! The scheduler with single requests: flushes, merges and hanging requests.
 
 use brisk_smartio_kernel::scheduler::{Class, Op, Request, Scheduler, Tunables};
 
 const MS: u64 = 1_000_000;
 
-/// Of 4 KiB, that nobody waits for.
+/// An asynchronous write of 4 KiB.
 fn request(op: Op, sector: u64) -> Request {
     Request { op, sector, bytes: 4096, pid: 1000, priority: (Class::None, 0), awaited: false, at_head: false }
 }
@@ -28,7 +28,7 @@ fn a_read_waits_no_longer_than_its_slice_for_a_write_of_a_higher_class() {
 }
 
 #[test]
-fn what_is_written_behind_a_flush_goes_next_and_is_a_write() {
+fn the_write_after_a_flush_goes_next_and_counts_as_a_write() {
     let write = |sector, awaited, at_head| Request { awaited, at_head, ..request(Op::Write, sector) };
     for awaited in [false, true] {
         let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, true);
@@ -42,7 +42,7 @@ fn what_is_written_behind_a_flush_goes_next_and_is_a_write() {
 }
 
 #[test]
-fn what_a_merge_has_made_urgent_is_looked_for() {
+fn a_request_made_urgent_by_a_merge_is_polled_for() {
     let write = |sector, pid| Request { pid, ..request(Op::Write, sector) };
     for (bytes, awaited) in [(4096, true), (4096, false), (1 << 20, true)] {
         let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
@@ -50,7 +50,7 @@ fn what_a_merge_has_made_urgent_is_looked_for() {
         assert_eq!(scheduler.dispatch(1), Some(0));
         scheduler.insert(2, 1, &write(64, 1001));
         assert_eq!(scheduler.dispatch(2), None, "one at a time");
-        // What has become urgent may go before others; a content of a file is nothing new.
+        // An urgent write may precede others; the content of a file changes nothing.
         let urgent = awaited && bytes <= 65_536;
         assert_eq!(scheduler.merge(3, 1, bytes, awaited), urgent);
         if urgent {
@@ -63,7 +63,7 @@ fn what_a_merge_has_made_urgent_is_looked_for() {
 }
 
 #[test]
-fn what_closes_a_gap_makes_all_of_it_urgent() {
+fn a_merge_that_closes_a_gap_makes_the_whole_request_urgent() {
     let request = |op, sector| Request { pid: 1000 + sector as u32, ..request(op, sector) };
     for awaited in [true, false] {
         let mut scheduler = Scheduler::new(&Tunables { write_cap: 1, ..Tunables::default() }, 8, false);
@@ -74,7 +74,7 @@ fn what_closes_a_gap_makes_all_of_it_urgent() {
             }
         }
         assert_eq!(scheduler.dispatch(1), None, "one write at a time");
-        // What lies between two of them has come.
+        // The part between two of them has arrived.
         assert_eq!(scheduler.join(2, 1, 2, 4096, awaited), awaited);
         assert_eq!(scheduler.dispatch(2), None, "still one at a time");
         assert!(scheduler.complete(3, 0));

@@ -1,5 +1,5 @@
-//! The policy at work: an endless reader beside writers that always have something to write, on a device that does one thing
-//! at a time. Time is the simulation's own.
+//! The policy with whole loads: an endless reader with concurrent endless writers, on a device that does one request at a
+//! time, in simulated time.
 
 use brisk_smartio_kernel::*;
 
@@ -22,7 +22,7 @@ struct Outcome {
     seconds: f64,
 }
 
-/// `waiting` writes are queued all the time; the reader reads again a pause after each read.
+/// `waiting` writes are always queued; the reader reads again a pause after each read.
 fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> Outcome {
     let burst = match cache {
         Cache::None => 0,
@@ -62,7 +62,7 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
         };
         let verdict = judge(&view);
         behind = burst == 0 && verdict == Verdict::WaitShare && !reading;
-        // A read goes first; a write that is due comes behind it.
+        // A read goes first; an expired write follows it.
         if reading {
             now += READ_NS;
             outcome.reads += 1;
@@ -94,9 +94,9 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
 }
 
 #[test]
-fn writes_get_their_share_beside_endless_reads() {
+fn writes_get_their_share_under_endless_reads() {
     for (cache, share) in [Cache::None, Cache::Volatile].into_iter().flat_map(|c| [10, 25, 50, 75].map(|s| (c, s))) {
-        // One write at a time: none grows old, so that the share alone decides.
+        // One write at a time: none expires, so that only the share matters.
         let outcome = run(cache, share, 1, true, 20);
         let got = outcome.writes as f64 * WRITE_NS as f64 / 1e9 / outcome.seconds * 100.0;
         let wanted = f64::from(share);
@@ -106,7 +106,7 @@ fn writes_get_their_share_beside_endless_reads() {
 }
 
 #[test]
-fn no_write_waits_longer_than_its_slice_and_what_is_before_it() {
+fn no_write_waits_longer_than_its_slice_and_earlier_writes() {
     for (cache, waiting) in [Cache::None, Cache::Volatile].into_iter().flat_map(|c| [1, 8, 64].map(|w| (c, w))) {
         let outcome = run(cache, 1, waiting, true, 20);
         let bound = SLICE_NS + (waiting as u64 + 1) * (WRITE_NS + READ_NS);
@@ -116,7 +116,7 @@ fn no_write_waits_longer_than_its_slice_and_what_is_before_it() {
 }
 
 #[test]
-fn more_writes_than_the_device_does_in_a_slice_leave_half_of_it_to_reads() {
+fn more_writes_than_the_device_handles_in_a_slice_leave_half_of_it_to_reads() {
     for (cache, waiting) in [Cache::None, Cache::Volatile].into_iter().flat_map(|c| [300, 1000].map(|w| (c, w))) {
         let outcome = run(cache, 10, waiting, true, 20);
         let got = outcome.writes as f64 * WRITE_NS as f64 / 1e9 / outcome.seconds * 100.0;
@@ -125,13 +125,13 @@ fn more_writes_than_the_device_does_in_a_slice_leave_half_of_it_to_reads() {
 }
 
 #[test]
-fn without_reads_writes_have_the_device() {
+fn without_reads_writes_use_the_whole_device() {
     let outcome = run(Cache::Volatile, 1, 8, false, 2);
     assert!(outcome.writes as f64 * WRITE_NS as f64 / 1e9 > 0.999 * outcome.seconds);
 }
 
 #[test]
-fn a_smaller_share_gives_more_reads() {
+fn a_smaller_write_share_gives_more_reads() {
     for cache in [Cache::None, Cache::Volatile] {
         let reads = [5, 20, 40, 80].map(|share| run(cache, share, 1, true, 10).reads);
         assert!(reads.windows(2).all(|pair| pair[0] > pair[1]), "{reads:?}");

@@ -1,11 +1,12 @@
-//! Agreement with fio: the same load on the same file or device by fio and by this crate, in turn.
+//! Agreement with fio: the same load on the same file or device by fio and by this crate, in turns.
 //!
 //! `cargo run --release -p brisk-bench --example agreement -- FILE [PAIRS] [MILLISECONDS] [CASE...]`
 //!
-//! FILE is written to: a file that is there already, or a block device that holds nothing. Pairs run in ABBA order, so
-//! that drift of the machine cancels; printed are the median of ours over fio's, pair by pair, its interval, the
-//! coefficient of variation, and the best of all our runs over the best of all of fio's (which other work on the machine
-//! disturbs least): the highest rate, the lowest response time. A median outside 3 % is marked. Response times are fio's total latency, which as ours begins before the submitting call.
+//! FILE is overwritten: an existing file, or a block device without data. Pairs run in ABBA order, so that drift of the
+//! machine cancels. Printed are the median of ours over fio's (paired), its interval, the coefficient of variation, and the
+//! best of all our runs over the best of all of fio's, which is least affected by other load: the highest rate, the lowest
+//! response time. A median outside 3 % is marked. Response times are fio's total latency, which begins, as ours, before the
+//! submitting call.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsFd;

@@ -1,19 +1,19 @@
-//! Where requests go: the addresses of one stream, as a pure function of the request's number.
+//! Addresses of the requests of one stream: a pure function of the request's number.
 //!
-//! A stream works on a [`Region`] of the file, block by block. Sequential streams walk it and start over at its end.
-//! Random streams visit every block once in an order drawn from the seed, then again in another order, and so on: no
-//! block repeats within a pass, so no cache below gains from a repeat, and no state is kept however large the region.
+//! A stream works on a [`Region`] of the file, block by block. A sequential stream wraps around at the end of its region.
+//! A random stream visits every block once in an order drawn from the seed, then again in another order. No block repeats
+//! within a pass, so a cache below gains nothing from repeats, and no state is kept however large the region is.
 //!
-//! The order is a permutation of `0..2^b`, the smallest power of two that holds the region, made of steps that can each
-//! be undone (multiply by an odd number, fold the upper half onto the lower). Values beyond the region are fed back in
-//! until one falls inside, which keeps it a permutation of the region.
+//! The order is a permutation of `0..2^b`, the smallest power of two that holds the region. Its steps are invertible
+//! (multiply by an odd number, fold the upper half onto the lower). A value beyond the region is permuted again until it
+//! falls inside, which keeps it a permutation of the region.
 //!
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
 use brisk_results::Pattern;
 use serde::{Deserialize, Serialize};
 
-/// A stretch of the work file or device.
+/// A contiguous part of the work file or device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// First byte.
@@ -29,13 +29,13 @@ impl Region {
         Self { start_bytes: 0, len_bytes }
     }
 
-    /// Number `index` of the stretches of `len_bytes` that follow each other from the start of a file.
+    /// Number `index` of the consecutive parts of `len_bytes` from the start of a file.
     #[must_use]
     pub fn nth(index: u64, len_bytes: u64) -> Self {
         Self { start_bytes: index * len_bytes, len_bytes }
     }
 
-    /// The byte behind the last.
+    /// End of the region (exclusive).
     #[must_use]
     pub fn end_bytes(&self) -> u64 {
         self.start_bytes + self.len_bytes
@@ -61,7 +61,7 @@ impl Addresses {
     /// Addresses of whole blocks of `block_bytes` in `region`. The seed chooses the random order, or the block at which
     /// a sequential stream begins.
     ///
-    /// The region must hold at least one block; [`crate::load::Load::check`] sees to that.
+    /// The region must hold at least one block; [`crate::load::Load::check`] ensures that.
     #[must_use]
     pub fn new(pattern: Pattern, region: Region, block_bytes: u64, seed: u64) -> Self {
         let blocks = (region.len_bytes / block_bytes).max(1);
@@ -72,13 +72,13 @@ impl Addresses {
         Self { start_bytes: region.start_bytes, block_bytes, blocks, order }
     }
 
-    /// Blocks of a pass.
+    /// Blocks in a pass.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// The byte at which request number `index` of the stream begins.
+    /// Offset of request number `index` of the stream.
     #[inline]
     #[must_use]
     pub fn at(&self, index: u64) -> u64 {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn random_order_is_no_walk_and_differs_between_passes_and_seeds() {
+    fn random_order_is_not_sequential_and_differs_between_passes_and_seeds() {
         let blocks = 4_096u64;
         let order = |seed: u64, pass: u64| -> Vec<u64> {
             let addresses = Addresses::new(Pattern::Random, Region::first(blocks * 4096), 4096, seed);

@@ -1,9 +1,9 @@
-//! Memory that direct I/O accepts, and the data that is written.
+//! Memory for direct I/O, and the data that is written.
 //!
-//! Written data can neither be compressed nor deduplicated by what lies below: a buffer holds noise, and before each
-//! write every sector of it is stamped with a number that no other write has.
+//! Written data can neither be compressed nor deduplicated by the layers below: a buffer holds noise, and before each
+//! write every sector of it gets a stamp (its address and a number that no other write has).
 //!
-//! A slot (one request in flight) owns several buffers and takes them in turn, so that neighbours on the medium differ
+//! A slot (one request in flight) owns several buffers and uses them in turn, so that adjacent data on the medium differs
 //! over at least [`NOISE_BYTES`], more than the window over which file systems compress.
 
 use std::io;
@@ -14,12 +14,12 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::address::mix;
 
-/// Noise that is written before a buffer comes back with new stamps.
+/// Length of the noise before a buffer is used again with new stamps.
 pub const NOISE_BYTES: usize = 1 << 20;
-/// A stamp per so many bytes.
+/// Distance between stamps.
 const STAMP_EVERY_BYTES: usize = 512;
 
-/// Page-aligned memory, owned, zeroed at first.
+/// Page-aligned memory, initially zero.
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
@@ -30,10 +30,10 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// At least one page, populated, so that no page fault falls into a measurement.
+    /// Allocates at least one page, populated, so that no page fault falls into a measurement.
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// When the kernel is out of memory.
     pub fn new(len_bytes: usize) -> io::Result<Self> {
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
         let len_bytes = len_bytes.max(1).next_multiple_of(4096);
@@ -50,20 +50,20 @@ impl Memory {
         Ok(Self { start, len_bytes })
     }
 
-    /// All of it.
+    /// The whole memory.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping is live, readable and zeroed or written through this value only.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len_bytes) }
     }
 
-    /// All of it.
+    /// The whole memory, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` makes the access exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len_bytes) }
     }
 
-    /// Its address, for the kernel.
+    /// Its address, for system calls.
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
@@ -72,7 +72,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made in `new` with this length and nothing borrows from it any more.
+        // SAFETY: the mapping was made in `new` with this length, and no borrow of it is left.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len_bytes) };
     }
 }
@@ -84,15 +84,15 @@ pub struct Buffers {
     block_bytes: usize,
     per_slot: usize,
     turns: Vec<usize>,
-    /// Where in its buffers each slot's next part begins.
+    /// Offset of each slot's next part in its buffers.
     parts: Vec<usize>,
 }
 
 impl Buffers {
-    /// Buffers of `block_bytes` for `slots` requests in flight; with noise in them when they are to be written.
+    /// Buffers of `block_bytes` for `slots` requests in flight; filled with noise when they are to be written.
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// When the kernel is out of memory.
     pub fn new(slots: usize, block_bytes: usize, noise_seed: Option<u64>) -> io::Result<Self> {
         let per_slot = match noise_seed {
             Some(_) => NOISE_BYTES.div_ceil(slots * block_bytes).max(1),
@@ -105,13 +105,13 @@ impl Buffers {
         Ok(Self { memory, block_bytes, per_slot, turns: vec![0; slots], parts: vec![0; slots] })
     }
 
-    /// Whole memory, for registering it.
+    /// The whole memory, for registration with io_uring.
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// The buffer of a slot, as it stands.
+    /// The current buffer of a slot.
     #[inline]
     #[must_use]
     pub fn of(&self, slot: usize) -> *mut u8 {
@@ -130,13 +130,13 @@ impl Buffers {
         self.of(slot)
     }
 
-    /// The next `len_bytes` of the slot's buffers, stamped: for writes of several sizes from buffers of the largest. They are
-    /// as different from each other as whole buffers are, and cost no more than what is written.
+    /// The next `len_bytes` of the slot's buffers, stamped: for writes of several sizes from buffers of the largest size. The
+    /// parts differ from each other as whole buffers do, and only the written bytes are stamped.
     ///
     /// The slot must have no request in flight.
     ///
     /// # Panics
-    /// When that is longer than a buffer.
+    /// When `len_bytes` is longer than a buffer.
     #[inline]
     pub fn stamped_part(&mut self, slot: usize, len_bytes: usize, offset_bytes: u64, number: u64) -> *mut u8 {
         assert!(len_bytes <= self.block_bytes, "a part is no longer than its buffer");
@@ -155,7 +155,7 @@ impl Buffers {
     }
 }
 
-/// Marks every sector of `block` with its address and a number that depends on address and `number`.
+/// Stamps every sector of `block` with its address and a number derived from address and `number`.
 #[inline]
 pub(crate) fn stamp(block: &mut [u8], offset_bytes: u64, number: u64) {
     for (index, sector) in block.chunks_exact_mut(STAMP_EVERY_BYTES).enumerate() {
@@ -186,7 +186,7 @@ mod tests {
             let slot = (number % 2) as usize;
             let offset = number % 5 * 4096;
             let start = buffers.stamped(slot, offset, number);
-            // SAFETY: the buffer has 4096 bytes and nothing writes to it while it is looked at.
+            // SAFETY: the buffer has 4096 bytes, and no write to it happens during this borrow.
             let block = unsafe { std::slice::from_raw_parts(start, 4096) };
             for sector in block.chunks(512) {
                 assert!(seen.insert(sector.to_vec()), "write {number} repeats a sector");
@@ -205,14 +205,14 @@ mod tests {
             let part = buffers.stamped_part(1, len, number * 65_536, number);
             let at = part as usize - start;
             assert!(at.is_multiple_of(4096) && (area_bytes..=2 * area_bytes - len).contains(&at), "{at}");
-            // SAFETY: the part has as many bytes and nothing writes to it while it is looked at.
+            // SAFETY: the part is longer than 16 bytes, and no write to it happens during this borrow.
             let head = unsafe { std::slice::from_raw_parts(part, 16) };
             assert!(words.insert(head.to_vec()), "write {number} repeats another");
         }
     }
 
     #[test]
-    fn what_is_written_in_sequence_cannot_be_compressed() {
+    fn consecutive_writes_cannot_be_compressed() {
         // A run of zeros or a repeat would show as a frequent byte or an early repetition of eight bytes.
         let mut buffers = Buffers::new(1, 4096, Some(9)).expect("memory");
         let mut words = HashSet::new();

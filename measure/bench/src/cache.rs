@@ -1,7 +1,7 @@
-//! Whose numbers these are: the storage's, or a cache's. Verified, not assumed.
+//! Checks whether reads reach the storage or a cache.
 //!
-//! After the work file is written and synced, a part of it is read, and the block device's own counter must have moved
-//! by as much. Memory that looks like storage is found by name before that.
+//! After the work file is written and synced, a part of it is read, and the block device's own counter must have moved by
+//! the same amount. File systems and devices in memory are found by name before that.
 
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
@@ -14,34 +14,34 @@ use crate::place::Place;
 use crate::work_file::{Access, WorkFile};
 use brisk_results::{CacheCheck, CacheVerdict, Direction, Pattern, Warning};
 
-/// What the check reads, at most.
+/// Most bytes that the check reads.
 const CHECK_BYTES: u64 = 32 << 20;
 /// Size of its requests.
 const CHECK_BLOCK_BYTES: u64 = 128 << 10;
-/// Share of the bytes asked for that the device must have moved: its counter is exact, but someone may discard or
-/// reset it meanwhile.
+/// Share of the requested bytes that the device must have moved. Its counter is exact, but another process may discard
+/// blocks or reset it meanwhile.
 const MOVED_SHARE: f64 = 0.95;
 /// Share of the file that may stay in memory after it was evicted.
 const RESIDENT_SHARE: f64 = 0.01;
 
-/// What was seen.
+/// Facts that the verdict is derived from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Evidence {
-    /// What keeps the place in memory.
+    /// File system or device in memory that holds the place.
     memory: Option<String>,
     access: Access,
     asked_bytes: u64,
     device: Option<String>,
     device_bytes: Option<u64>,
-    /// Whether the device is the only one under the files.
+    /// Whether the device is the only one below the file system.
     device_is_sole: bool,
-    /// Left in the page cache after it was emptied.
+    /// Bytes left in the page cache after eviction.
     resident_bytes: u64,
-    /// Whether the device is a loop device that goes through the page cache of its file.
+    /// Whether the device is a loop device that uses the page cache of its file.
     cached_loop: bool,
 }
 
-/// Reads a part of `work` and says whose bytes these were.
+/// Reads a part of `work` and decides whether the device or a cache delivered it.
 ///
 /// # Errors
 /// When a read fails, the machine cannot be read, or the stop flag is raised.
@@ -56,7 +56,7 @@ pub fn check(
     let memory = place.memory(sense)?;
     let read_bytes = |sense: &Sense| -> Result<Option<u64>> {
         let Some(disk) = disk else { return Ok(None) };
-        // A queue that does not count would look like a cache.
+        // A queue with iostats off would look like a cache.
         if sense.block_queue(disk).is_ok_and(|queue| !queue.counts_io) {
             return Ok(None);
         }
@@ -98,13 +98,13 @@ fn judge(evidence: &Evidence) -> CacheCheck {
     let (verdict, text) = match (&evidence.memory, evidence.access, moved) {
         (Some(memory), ..) => (
             CacheVerdict::Memory,
-            format!("This place lives in memory ({memory}): the numbers are the memory's, not a storage device's."),
+            format!("This path is in memory ({memory}): the figures are the memory's, not a storage device's."),
         ),
         (None, _, Some(true)) if evidence.cached_loop => (
             CacheVerdict::Lying,
             format!(
-                "{device} is a loop device that goes through the page cache of its file: make it with \
-                 losetup --direct-io=on to measure what is under it."
+                "{device} is a loop device that uses the page cache of its file: create it with \
+                 losetup --direct-io=on to measure the storage below."
             ),
         ),
         (None, Access::Direct, Some(true)) => {
@@ -115,7 +115,7 @@ fn judge(evidence: &Evidence) -> CacheCheck {
         (None, _, Some(false)) if evidence.device_is_sole => (
             CacheVerdict::Lying,
             format!(
-                "Of {asked} read past the page cache, {device} delivered only {}: something below caches.",
+                "Of {asked} read past the page cache, {device} delivered only {}: a layer below caches.",
                 format_bytes(evidence.device_bytes.unwrap_or(0))
             ),
         ),
@@ -129,13 +129,13 @@ fn judge(evidence: &Evidence) -> CacheCheck {
         }
         _ => (
             CacheVerdict::Unverified,
-            "No counter of a single device tells whether reads reached it: the numbers may be a cache's.".to_owned(),
+            "No counter of a single device shows whether reads reached it: the figures may be a cache's.".to_owned(),
         ),
     };
     CacheCheck { verdict, asked_bytes: evidence.asked_bytes, device_bytes: evidence.device_bytes, text }
 }
 
-/// The warning that belongs to a verdict other than [`CacheVerdict::Direct`].
+/// The warning for a verdict other than [`CacheVerdict::Direct`].
 #[must_use]
 pub fn warning(check: &CacheCheck) -> Option<Warning> {
     let code = match check.verdict {
@@ -175,7 +175,7 @@ mod tests {
         let evicted = Evidence { access: Access::Evicted, ..evidence() };
         for (evidence, verdict) in [
             (evidence(), Direct),
-            // Others read at the same time.
+            // Other processes read at the same time.
             (Evidence { device_bytes: Some(40 << 20), ..evidence() }, Direct),
             (Evidence { memory: Some("tmpfs".to_owned()), device_bytes: None, ..evidence() }, Memory),
             (Evidence { device_bytes: Some(0), ..evidence() }, Lying),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_said_of_all_only() {
+    fn delivered_all_is_reported_only_for_all_bytes() {
         assert!(judge(&evidence()).text.ends_with("delivered all."));
         let most = judge(&Evidence { device_bytes: Some(31 << 20), ..evidence() });
         assert_eq!(most.verdict, CacheVerdict::Direct);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_read_is_asked_for_and_counted_where_a_disk_counts() {
+    fn every_read_is_requested_and_counted_where_a_disk_counts() {
         let dir = tempfile::tempdir().expect("a directory");
         for access in [Access::Direct, Access::Evicted] {
             let (check, place) = check_at(dir.path(), access);

@@ -1,20 +1,20 @@
-//! How whoever asked for a measurement follows and stops it.
+//! Progress and cancellation of a measurement.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Given to every measurement. The library installs no signal handlers: whoever does raises the flag.
+/// Passed to every measurement. The library installs no signal handlers: the caller sets the flag.
 pub struct Control<'a> {
-    /// Raised to stop: requests in flight are awaited, everything is cleaned up, the result is [`Error::Stopped`].
+    /// Set to stop: requests in flight are completed, resources are released, the result is [`Error::Stopped`].
     pub stop: &'a AtomicBool,
-    /// Called now and then with the share done (0 to 1) and what is being done.
+    /// Called regularly with the share done (0 to 1) and the current step.
     pub progress: &'a dyn Fn(f64, &str),
 }
 
 impl Control<'_> {
     /// # Errors
-    /// [`Error::Stopped`] when the flag is raised.
+    /// [`Error::Stopped`] when the flag is set.
     pub(crate) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! What a measurement costs the CPUs, and whether they were free for it.
+//! CPU cost of a measurement, and CPU pressure during it.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use brisk_sense::{Resource, Sense};
 
 use brisk_results::Warning;
 
-/// Share of the run in which something waited for a CPU from which on results carry a warning, in percent. Response
-/// times of a fast device grow by about the time that the measuring thread waits.
+/// CPU pressure (share of the run in which a task waited for a CPU, in percent) above which results carry a warning.
+/// Response times of a fast device grow by about the time that the measuring thread waits.
 pub const CPU_PRESSURE_LIMIT_PERCENT: f64 = 10.0;
 
-/// CPU time of this process with all its threads, user and system, in nanoseconds (getrusage).
+/// CPU time of all threads of this process, user and system, in nanoseconds (getrusage).
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
-    // SAFETY: rusage is plain numbers, for which zeros are valid, and the call fills the one that it is given.
+    // SAFETY: rusage is plain numbers, for which zeros are valid; the call fills it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -25,7 +25,7 @@ pub fn process_cpu_ns() -> u64 {
     ns(usage.ru_utime) + ns(usage.ru_stime)
 }
 
-/// Where the CPUs' time went during parts of a run (/proc/stat), added up so that its coarse steps average out.
+/// Use of the CPUs during parts of a run (/proc/stat). Summed, so that the coarse ticks average out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuShares {
     total_us: u64,
@@ -34,7 +34,7 @@ pub struct CpuShares {
 }
 
 impl CpuShares {
-    /// Runs `work` and adds what the CPUs did meanwhile. A machine that does not show it adds nothing.
+    /// Runs `work` and adds the CPU times meanwhile; adds nothing when /proc/stat cannot be read.
     pub fn during<T>(&mut self, sense: &Sense, work: impl FnOnce() -> T) -> T {
         let before = sense.cpu_stat();
         let result = work();
@@ -52,25 +52,25 @@ impl CpuShares {
         self.iowait_us += iowait_us;
     }
 
-    /// Share of time that was idle with storage requests outstanding.
+    /// Share of time that CPUs were idle with storage requests in flight.
     #[must_use]
     pub fn iowait_percent(&self) -> f64 {
         percent(self.iowait_us, self.total_us)
     }
 
-    /// Share of time in which anything ran.
+    /// Share of time that CPUs were busy.
     #[must_use]
     pub fn busy_percent(&self) -> f64 {
         percent(self.busy_us, self.total_us)
     }
 }
 
-/// A share in percent; zero of nothing.
+/// A share in percent; 0 when `whole` is 0.
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Watches over a whole run whether tasks had to wait for a CPU (pressure stall information), brisk's own included.
+/// CPU pressure (pressure stall information) over a whole run, that of brisk included.
 #[derive(Debug)]
 pub(crate) struct PressureMeter {
     since: Instant,
@@ -98,8 +98,8 @@ fn pressure_warning(waited_us: u64, wall_us: u64) -> Option<Warning> {
     (share > CPU_PRESSURE_LIMIT_PERCENT).then(|| Warning {
         code: "cpu_pressure".to_owned(),
         text: format!(
-            "Tasks, brisk's own among them, waited for a CPU during {} % of the run (limit \
-             {CPU_PRESSURE_LIMIT_PERCENT:.0} %): response times may hold some of that wait. If other programs run, \
+            "Tasks, including brisk's own, waited for a CPU during {} % of the run (limit \
+             {CPU_PRESSURE_LIMIT_PERCENT:.0} %): response times may contain part of that wait. If other programs run, \
              close them and measure again.",
             three_digits(share)
         ),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_named_with_its_value_from_the_limit_on() {
+    fn the_pressure_warning_starts_at_the_limit_and_states_the_value() {
         assert_eq!(pressure_warning(100, 1_000), None);
         let warning = pressure_warning(213, 1_000).expect("above");
         assert_eq!(warning.code, "cpu_pressure");

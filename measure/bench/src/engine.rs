@@ -1,11 +1,11 @@
-//! Issuing requests: one [`Load`] in, response times out, by io_uring or by plain calls.
+//! Runs one [`Load`] and records its response times, by io_uring or by plain calls.
 //!
-//! Both engines issue the same requests in the same order and measure the same span: from just before the system call
-//! that submits a request until its completion is seen. A run allocates, fills and registers its buffers before its
-//! clock starts, and takes no lock and allocates nothing until its clock stops.
+//! Both engines issue the same requests in the same order and measure the same span: from just before the system call that
+//! submits a request until its completion is seen. Buffers are allocated, filled and registered before the clock starts;
+//! until it stops, a run takes no lock and allocates nothing.
 //!
-//! Properties: what one engine writes the other reads back; exactly the depth asked for is in flight until the end
-//! nears; on an error or a stop all requests in flight are awaited before their buffers go.
+//! Properties: data written by one engine is read back by the other; exactly the requested depth is in flight until the
+//! run ends; on an error or a stop, all requests in flight complete before their buffers are freed.
 
 mod calls;
 mod uring;
@@ -13,7 +13,7 @@ mod uring;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicBool;
 
-pub(crate) use calls::Caller;
+pub(crate) use calls::{Caller, STACK_BYTES, run_together};
 
 use crate::cpu::process_cpu_ns;
 use crate::error::{Error, Result};
@@ -21,17 +21,17 @@ use crate::latency::Times;
 use crate::load::Load;
 use brisk_results::Warning;
 
-/// How requests reach the kernel.
+/// How requests are submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
-    /// One io_uring, batches of submissions.
+    /// One io_uring, submissions in batches.
     IoUring,
     /// pread and pwrite, one thread for each request in flight.
     Calls,
 }
 
 impl EngineKind {
-    /// The word for it in options and results.
+    /// Name in options and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,21 +41,21 @@ impl EngineKind {
     }
 }
 
-/// The engine that works here.
+/// The selected engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     kind: EngineKind,
-    /// Whether it was asked for by name.
+    /// Whether it was requested by name.
     asked: bool,
-    /// Why it is not io_uring.
+    /// Reason why it is not io_uring.
     note: Option<String>,
 }
 
 impl Engine {
-    /// The engine that was wanted; without a wish io_uring, or plain calls where the kernel refuses it.
+    /// The requested engine; by default io_uring, or plain calls where the kernel refuses it.
     ///
     /// # Errors
-    /// [`Error::NoUring`] when io_uring was asked for by name and the kernel refuses it.
+    /// [`Error::NoUring`] when io_uring was requested by name and the kernel refuses it.
     pub fn choose(wanted: Option<EngineKind>) -> Result<Self> {
         match wanted {
             Some(EngineKind::Calls) => {
@@ -69,13 +69,13 @@ impl Engine {
         }
     }
 
-    /// Which one it is.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> EngineKind {
         self.kind
     }
 
-    /// Name and, when it is not io_uring, why.
+    /// Name and, when it is not io_uring, the reason.
     #[must_use]
     pub fn description(&self) -> String {
         match &self.note {
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// A warning, when plain calls stand in for io_uring although nobody asked for them.
+    /// A warning when plain calls replace io_uring without a request for them.
     #[must_use]
     pub fn warning(&self) -> Option<Warning> {
         let note = self.note.as_ref().filter(|_| !self.asked)?;
@@ -97,7 +97,7 @@ impl Engine {
     /// Runs `load` on `file` until its end or until `stop`.
     ///
     /// # Errors
-    /// When the load cannot be (see [`Load::check`]), memory or threads are missing, or a request fails.
+    /// When the load is invalid (see [`Load::check`]), memory or threads are missing, or a request fails.
     pub fn run(&self, file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Result<Outcome> {
         load.check()?;
         match self.kind {
@@ -107,7 +107,7 @@ impl Engine {
     }
 }
 
-/// What a run found.
+/// Result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Response times of reads.
@@ -116,7 +116,7 @@ pub struct Outcome {
     pub writes: Times,
     /// From the first submission to the last completion.
     pub wall_ns: u64,
-    /// CPU time of this process meanwhile, user and system.
+    /// CPU time of this process during the run, user and system.
     pub cpu_ns: u64,
     /// Size of a request.
     pub block_bytes: u64,
@@ -142,12 +142,12 @@ impl Outcome {
     }
 }
 
-/// Events a second; zero when no time passed.
+/// Events a second; 0 when no time passed.
 fn rate_per_s(count: u64, wall_ns: u64) -> f64 {
     if wall_ns == 0 { 0.0 } else { count as f64 * 1e9 / wall_ns as f64 }
 }
 
-/// CPU time spent between making and reading it.
+/// CPU time since its creation.
 struct CpuMeter(u64);
 
 impl CpuMeter {

@@ -1,4 +1,4 @@
-//! The head of every result: the machine, the place, the settings of its queue.
+//! Header of every result: machine, place, queue settings, warnings.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::place::Place;
 use brisk_results::{BlockDevice, Environment, Header, SCHEMA_VERSION, Warning};
 
-/// Mount options by which a file system stores less than it is given.
+/// Mount options by which a file system compresses.
 const COMPRESSING_OPTIONS: [&str; 2] = ["compress", "compress-force"];
-/// File systems that compress unless told otherwise.
+/// File systems that compress by default.
 const COMPRESSING_FILE_SYSTEMS: [&str; 3] = ["bcachefs", "zfs", "squashfs"];
 
-/// A run from its start on: what its [`Header`] will say.
+/// A run from its start; the source of its [`Header`].
 #[derive(Debug)]
 pub struct Run {
     sense: Sense,
@@ -28,7 +28,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Begins at `place`.
+    /// Starts a run at `place`.
     ///
     /// # Errors
     /// When /proc or /sys cannot be read.
@@ -46,7 +46,7 @@ impl Run {
         })
     }
 
-    /// Adds what the reader has to know.
+    /// Adds warnings to the result.
     pub fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
         self.warnings.extend(warnings);
     }
@@ -55,7 +55,7 @@ impl Run {
         self.begun.elapsed()
     }
 
-    /// Ends it. `io_engine` is how requests were made, where this process made them; `written_bytes` is what it wrote.
+    /// Ends the run. `io_engine` is how this process made requests, if it did; `written_bytes` is what it wrote.
     #[must_use]
     pub fn end(mut self, io_engine: Option<String>, written_bytes: u64) -> Header {
         self.warnings.extend(self.pressure.warning(&self.sense));
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// The machine and the place as they stand.
+/// Facts of the machine and the place.
 ///
 /// # Errors
 /// When /proc or /sys cannot be read.
@@ -93,7 +93,7 @@ pub fn environment(sense: &Sense, place: &Place) -> Result<Environment> {
     })
 }
 
-/// Options of the mount and of the file system, each once.
+/// Options of the mount and of the file system, without duplicates.
 fn mount_options(of_mount: &[String], of_file_system: &[String]) -> String {
     let mut options: Vec<&str> = of_mount.iter().map(String::as_str).collect();
     for option in of_file_system {
@@ -133,35 +133,35 @@ fn compression_warning(environment: &Environment) -> Option<Warning> {
     by_option.or(by_type).map(|what| Warning {
         code: "compressing_file_system".to_owned(),
         text: format!(
-            "The file system compresses ({what}). The data written here cannot be compressed, so files of yours that \
-             can be may do better than these numbers."
+            "The file system compresses ({what}). The data written here cannot be compressed, so compressible files may \
+             do better than these figures."
         ),
     })
 }
 
-/// Loads that a warning lists by name.
+/// Most loads that a warning lists by name.
 const NAMED_LOADS: usize = 3;
 
-/// The warning that some of `of` loads did not come to rest.
-pub(crate) fn few_repeats(restless: &[String], of: usize, width_percent: f64) -> Warning {
-    let named = restless.iter().take(NAMED_LOADS).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if restless.len() > NAMED_LOADS { ", ..." } else { "" };
+/// The warning that the intervals of some of `of` loads stayed too wide.
+pub(crate) fn few_repeats(imprecise: &[String], of: usize, width_percent: f64) -> Warning {
+    let named = imprecise.iter().take(NAMED_LOADS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if imprecise.len() > NAMED_LOADS { ", ..." } else { "" };
     Warning {
         code: "few_repeats".to_owned(),
         text: format!(
             "Time ran out before the interval of the median was within {width_percent:.0} % for {} of {of} loads \
-             ({named}{more}). Give it more time or a quieter machine.",
-            restless.len(),
+             ({named}{more}). Allow more time or use a quieter machine.",
+            imprecise.len(),
         ),
     }
 }
 
-/// The warning that loads had to stop writing because flash wears.
+/// The warning that writing loads reached the write limit.
 pub(crate) fn write_limit(written_bytes: u64, limit_bytes: u64) -> Warning {
     Warning {
         code: "write_limit".to_owned(),
         text: format!(
-            "Loads that write were repeated less often, because flash wears: {} were written, and the limit is {}. \
+            "Loads that write were repeated less often to limit flash wear: {} were written, and the limit is {}. \
              Allow more with --max-written.",
             format_bytes(written_bytes),
             format_bytes(limit_bytes)
@@ -169,8 +169,8 @@ pub(crate) fn write_limit(written_bytes: u64, limit_bytes: u64) -> Warning {
     }
 }
 
-/// Where the data of the person who runs this lives, from the environment as `get` tells it: XDG_DATA_HOME, the usual
-/// place below HOME, HOME, /data (Android), or the directory in which the program was started.
+/// Directory of the user's data: XDG_DATA_HOME, its default below HOME, HOME, /data (Android), or the current directory.
+/// `get` reads an environment variable.
 #[must_use]
 pub fn data_home(
     get: impl Fn(&str) -> Option<std::ffi::OsString>,
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_lives_where_the_first_existing_place_is() {
+    fn the_data_home_is_the_first_existing_directory() {
         let from = |vars: &[(&str, &str)], dirs: &[&str]| {
             data_home(
                 |name| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into()),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn options_stand_once() {
+    fn each_mount_option_is_listed_once() {
         let words = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(mount_options(&words("rw,noatime"), &words("rw,size=4k")), "rw,noatime,size=4k");
     }

@@ -1,4 +1,4 @@
-//! Why a measurement cannot be made.
+//! Errors of measurements.
 
 use std::path::PathBuf;
 
@@ -8,52 +8,52 @@ use thiserror::Error;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a measurement cannot be made, and what the person can do about it.
+/// Why a measurement cannot be made, and the remedy.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Nothing is at the path.
+    /// The path does not exist.
     #[error("{0} does not exist: give a directory on the storage to measure")]
     Missing(PathBuf),
     /// The path is neither a directory nor a block device.
     #[error("{0} is not a directory: give the directory that holds it, or a block device with --destroy-data")]
     NotADirectory(PathBuf),
     /// A block device without a size: a drive without medium, or a loop device without file.
-    #[error("{0} is empty: there is no medium in it, or no file behind it")]
+    #[error("{0} is empty: the drive has no medium, or the loop device no file")]
     NoMedium(PathBuf),
-    /// A block device, without the word that its content may go.
-    #[error("{0} is a block device: measuring it destroys all data on it; say --destroy-data if that is meant")]
+    /// A block device without `--destroy-data`.
+    #[error("{0} is a block device: measuring it destroys all data on it; use --destroy-data to confirm")]
     NeedsDestroy(PathBuf),
     /// `--destroy-data` with a directory.
     #[error("{0} is a directory: --destroy-data is for block devices only")]
     DestroyOfDirectory(PathBuf),
-    /// A block device that something uses.
-    #[error("{path} is in use ({by}): its data will not be destroyed")]
+    /// A block device in use.
+    #[error("{path} is in use ({by}): its data is not destroyed")]
     InUse {
         /// The device.
         path: PathBuf,
-        /// By what.
+        /// Its user.
         by: String,
     },
-    /// The file system or device takes no writes.
+    /// The file system or device is read-only.
     #[error("{0} is read-only: give a path that can be written")]
     ReadOnly(PathBuf),
     /// No permission.
     #[error("no permission to write to {0}: run as its owner or as root")]
     Permission(PathBuf),
-    /// Not enough room.
+    /// Not enough free space.
     #[error("not enough space on {path}: {needed} needed with a reserve of {reserve}, {free} free; use a smaller --size",
         needed = format_bytes(*needed_bytes), reserve = format_bytes(*reserve_bytes), free = format_bytes(*free_bytes))]
     NoSpace {
-        /// Where.
+        /// Directory or device.
         path: PathBuf,
-        /// What the work file takes.
+        /// Size of the work file.
         needed_bytes: u64,
-        /// What stays free for others.
+        /// Space that stays free.
         reserve_bytes: u64,
-        /// What there is.
+        /// Free space.
         free_bytes: u64,
     },
-    /// The quota is used up, or the file system filled up while the work file was written.
+    /// The quota or the file system filled up while the work file was written.
     #[error("the file system under {path} ran full or over quota while preparing {size}: use a smaller --size",
         size = format_bytes(*size_bytes))]
     RanFull {
@@ -62,10 +62,10 @@ pub enum Error {
         /// Size of the work file.
         size_bytes: u64,
     },
-    /// A size, depth or count that cannot be.
+    /// An invalid size, depth or count.
     #[error("{0}")]
     BadLoad(String),
-    /// The wanted I/O engine does not work here.
+    /// The requested I/O engine does not work here.
     #[error("io_uring does not work here ({0}): use --engine calls")]
     NoUring(String),
     /// A request failed.
@@ -77,66 +77,66 @@ pub enum Error {
         offset_bytes: u64,
         /// Length.
         len_bytes: u64,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// A request moved fewer bytes than asked.
+    /// A request moved fewer bytes than requested.
     #[error("{operation} at {offset_bytes} moved {moved_bytes} of {len_bytes} bytes")]
     Short {
         /// `read` or `write`.
         operation: &'static str,
         /// Address.
         offset_bytes: u64,
-        /// Asked.
+        /// Bytes requested.
         len_bytes: u64,
-        /// Moved.
+        /// Bytes moved.
         moved_bytes: u64,
     },
     /// A system call around the measurement failed.
     #[error("cannot {doing} {path}")]
     System {
-        /// What was tried.
+        /// Attempted operation.
         doing: &'static str,
-        /// On what.
+        /// Its file or device.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// A thread or ring could not be made.
+    /// A thread or ring could not be created.
     #[error("cannot {0}")]
     Resource(&'static str, #[source] std::io::Error),
-    /// The machine could not be read.
+    /// /proc or /sys could not be read.
     #[error(transparent)]
     Sense(#[from] brisk_sense::Error),
     /// A setting could not be changed or restored.
     #[error("cannot {doing}")]
     Act {
-        /// What was tried.
+        /// Attempted operation.
         doing: String,
-        /// Why.
+        /// Cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The measurement ended early, and a setting that it had changed does not stand as before.
-    #[error("settings of {disk} were not put back ({left}): look at /sys/block/{disk}/queue and set them by hand")]
+    /// The measurement ended early, and a setting that it had changed could not be restored.
+    #[error("settings of {disk} were not restored ({left}): check /sys/block/{disk}/queue and set them by hand")]
     LeftBehind {
         /// The disk.
         disk: String,
-        /// Which settings, and why.
+        /// The settings, and why they could not be restored.
         left: String,
-        /// What ended it.
+        /// The error that ended the measurement.
         #[source]
         ended_by: Box<Error>,
     },
-    /// A study that needs a block device has none under the path.
+    /// No single block device below the path, which a study needs.
     #[error("there is no single block device under {0}: schedulers can be compared only on one")]
     NoDevice(PathBuf),
-    /// A process that runs streams does not do so.
+    /// The process that runs streams failed.
     #[error("the process that runs streams failed: {0}")]
-    Crew(String),
-    /// What is compared cannot be brought about.
-    #[error("what is compared cannot be brought about")]
+    StreamProcess(String),
+    /// The compared conditions could not be set up.
+    #[error("cannot set up the compared conditions")]
     Surroundings(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The person stopped it.
+    /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
 }

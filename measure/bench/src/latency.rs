@@ -1,4 +1,4 @@
-//! Response times of many requests, and what is reported of them.
+//! Response times of requests, and their summary.
 
 use std::time::Instant;
 
@@ -6,10 +6,10 @@ use hdrhistogram::Histogram;
 
 use brisk_results::Latency;
 
-/// Digits that the histograms keep: each time is exact to 0.1 %.
+/// Significant digits of the histograms: each time is exact to 0.1 %.
 const DIGITS: u8 = 3;
 
-/// Nanoseconds since the clock was made.
+/// Nanoseconds since its creation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock(Instant);
 
@@ -25,7 +25,7 @@ impl Clock {
     }
 }
 
-/// Response times from submit to completion of the requests of one direction.
+/// Response times, from submission to completion, of the requests of one direction.
 #[derive(Debug, Clone)]
 pub struct Times {
     histogram: Histogram<u64>,
@@ -34,48 +34,47 @@ pub struct Times {
 
 impl Default for Times {
     fn default() -> Self {
-        // Growing as needed: one of the many threads of a deep load takes 100 KiB, not a megabyte.
+        // Auto-resizing: each of the many threads of a deep load needs 100 KiB, not a megabyte.
         let histogram = Histogram::new(DIGITS).expect("three digits are within the histogram's limits");
         Self { histogram, total_ns: 0 }
     }
 }
 
 impl Times {
-    /// Counts one response time.
+    /// Adds one response time.
     #[inline]
     pub fn add_ns(&mut self, time_ns: u64) {
         self.total_ns += time_ns;
-        // A histogram that grows refuses no value; if it could, the total would still hold it.
+        // An auto-resizing histogram refuses no value.
         let _ = self.histogram.record(time_ns);
     }
 
-    /// Counts all of `other` as well.
+    /// Adds all times of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.total_ns += other.total_ns;
-        // Only a histogram of fixed size refuses to hold another.
+        // Only a histogram of fixed size can refuse another.
         let _ = self.histogram.add(&other.histogram);
     }
 
-    /// Requests counted.
+    /// Number of requests.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Mean response time as the dissertation defines it (4.2.3): total response time over requests, in microseconds;
-    /// `None` without requests.
+    /// Mean response time in microseconds: total response time over requests (dissertation, 4.2.3). `None` without requests.
     #[must_use]
     pub fn mean_us(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.total_ns as f64 / self.count() as f64 / 1e3)
     }
 
-    /// The response time that `quantile` (0 to 1) of the requests did not exceed, in microseconds.
+    /// The given quantile (0 to 1) of the response times, in microseconds.
     #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> f64 {
         self.histogram.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// What is reported; `None` without requests.
+    /// Summary for results; `None` without requests.
     #[must_use]
     pub fn report(&self) -> Option<Latency> {
         let mean_us = self.mean_us()?;
@@ -91,7 +90,7 @@ impl Times {
     }
 }
 
-/// Percentiles that a distribution is drawn from: dense where tails are.
+/// Percentiles of the distribution in results: dense at the tail.
 const DRAWN_PERCENTILES: [f64; 22] = [
     0.0, 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5,
     99.9, 99.99, 100.0,
@@ -103,12 +102,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_counted_has_no_report() {
+    fn no_requests_give_no_summary() {
         assert_eq!(Times::default().report(), None);
     }
 
     #[test]
-    fn mean_is_the_total_over_the_requests_not_the_histogram_s() {
+    fn the_mean_is_exact_not_that_of_the_histogram() {
         let mut times = Times::default();
         times.add_ns(1_000_001);
         times.add_ns(3_000_002);
@@ -117,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn percentiles_ascend_and_stay_within_a_thousandth(values in prop::collection::vec(1u64..10_000_000_000, 1..200)) {
+        fn percentiles_ascend_and_are_exact_to_a_thousandth(values in prop::collection::vec(1u64..10_000_000_000, 1..200)) {
             let mut times = Times::default();
             values.iter().for_each(|v| times.add_ns(*v));
             let report = times.report().expect("values");
@@ -128,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn merged_times_equal_times_counted_together(a in prop::collection::vec(1u64..1_000_000_000, 1..50),
+        fn merged_times_equal_times_added_together(a in prop::collection::vec(1u64..1_000_000_000, 1..50),
                                                      b in prop::collection::vec(1u64..1_000_000_000, 1..50)) {
             let of = |v: &[u64]| { let mut t = Times::default(); v.iter().for_each(|x| t.add_ns(*x)); t };
             let mut merged = of(&a);

@@ -1,14 +1,13 @@
-//! Storage benchmark and studies: what the storage of this machine costs the people who use it.
+//! Storage benchmark and studies.
 //!
-//! The way of one measurement: a [`place`] is found under a path and a [`work_file`] prepared on it, an [`engine`] drives
-//! a [`load`] there, response times end in histograms ([`latency`]), repetitions in summaries, and those in `brisk_results`.
+//! A measurement finds a [`place`] under a path and prepares a [`work_file`] on it; an [`engine`] runs a [`load`] there;
+//! response times are collected in histograms ([`latency`]) and summarised over repetitions in `brisk_results`.
 
 pub mod address;
 pub mod buffer;
 pub mod cache;
 pub mod control;
 pub mod cpu;
-pub mod crew;
 pub mod engine;
 pub mod environment;
 pub mod error;
@@ -17,6 +16,7 @@ pub mod load;
 pub mod place;
 pub mod repeats;
 pub mod storebench;
+pub mod stream_process;
 pub mod streams;
 pub mod study;
 pub mod verdict;

@@ -1,7 +1,7 @@
-//! What a run asks of the storage: a [`Load`], and from it request after request.
+//! Loads: a [`Load`] describes the requests of a run.
 //!
-//! A load is a stream of requests of one size, `depth_requests` of them in flight, of which a share reads. Which request
-//! comes when is fixed by the seed alone, so both engines and every repetition can issue the very same ones.
+//! A load is a stream of requests of one size, `depth_requests` of them in flight; a share of them reads. The order of the
+//! requests follows from the seed alone, so both engines and every repetition issue the same requests.
 
 use std::time::Duration;
 
@@ -13,34 +13,34 @@ use crate::address::{Addresses, Region, mix};
 use crate::error::{Error, Result};
 use brisk_results::{Direction, Pattern};
 
-/// The unit of every address and length: the largest sector in use, and the page of the file systems that phones use.
+/// Unit of every address and length: the largest sector in use, and the page of the file systems of phones.
 pub const ALIGNMENT_BYTES: u64 = 4096;
-/// The smallest request that a disk with sectors of 512 bytes can be asked for.
+/// The smallest request: a sector of 512 bytes.
 pub const SMALLEST_BLOCK_BYTES: u64 = 512;
 /// The largest request.
 pub const LARGEST_BLOCK_BYTES: u64 = 16 << 20;
 /// The most requests in flight.
 pub const DEEPEST_REQUESTS: u32 = 1024;
-/// The most memory for buffers of requests in flight.
+/// Most memory for buffers of requests in flight.
 pub const BUFFERS_BYTES: u64 = 256 << 20;
 
-/// When a run ends: at the first limit that it meets.
+/// Limits of a run, which ends at the first that it reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct End {
-    /// After so many requests.
+    /// Most requests.
     pub requests: Option<u64>,
-    /// After so much time; requests in flight then are awaited and counted.
+    /// Most time; requests in flight then complete and count.
     pub time: Option<Duration>,
 }
 
 impl End {
-    /// After so many requests.
+    /// An end after a number of requests.
     #[must_use]
     pub fn after_requests(requests: u64) -> Self {
         Self { requests: Some(requests), time: None }
     }
 
-    /// After so much time.
+    /// An end after a time.
     #[must_use]
     pub fn after_time(time: Duration) -> Self {
         Self { requests: None, time: Some(time) }
@@ -62,9 +62,9 @@ pub struct Load {
     pub reads: Region,
     /// Where writes go.
     pub writes: Region,
-    /// Chooses addresses, mix and data.
+    /// Seed of addresses, mix and data.
     pub seed: u64,
-    /// When it ends.
+    /// Its limits.
     pub end: End,
 }
 
@@ -84,19 +84,19 @@ impl Load {
         }
     }
 
-    /// Whether any request reads.
+    /// Whether the load has reads.
     #[must_use]
     pub fn has_reads(&self) -> bool {
         self.read_percent > 0
     }
 
-    /// Whether any request writes.
+    /// Whether the load has writes.
     #[must_use]
     pub fn has_writes(&self) -> bool {
         self.read_percent < 100
     }
 
-    /// Refuses what cannot be issued.
+    /// Refuses a load that cannot be issued.
     ///
     /// # Errors
     /// [`Error::BadLoad`] for a size that is zero, unaligned or larger than the region, or a depth out of range.
@@ -115,7 +115,7 @@ impl Load {
     }
 }
 
-/// Refuses a size of requests that no disk takes.
+/// Refuses an invalid request size.
 ///
 /// # Errors
 /// [`Error::BadLoad`] when it is not a power of two between 512 bytes and 16 MiB.
@@ -128,7 +128,7 @@ pub fn check_block(block_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a depth out of range, or whose buffers take more memory than [`BUFFERS_BYTES`].
+/// Refuses a depth out of range, or one whose buffers need more memory than [`BUFFERS_BYTES`].
 ///
 /// # Errors
 /// [`Error::BadLoad`].
@@ -168,7 +168,7 @@ pub struct Requests {
 enum Mix {
     Reads,
     Writes,
-    /// One hundred requests in drawn order: direction, and how many of that direction come before it.
+    /// One hundred requests in random order: direction, and the number of requests of that direction before it.
     Both {
         window: Box<[(Direction, u64); 100]>,
         reads_per_window: u64,

@@ -1,6 +1,6 @@
-//! The place to measure: a directory or a block device, what lies under it, and whether it may be measured.
+//! The place to measure: a directory or a block device, the device below it, and whether it may be measured.
 //!
-//! Everything that could go wrong is asked before anything is written.
+//! All checks run before the first write.
 
 use std::fs;
 use std::io;
@@ -13,42 +13,42 @@ use crate::error::{Error, Result};
 
 /// File systems whose files live in memory.
 const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "rootfs"];
-/// Kernel names of block devices whose blocks live in memory: compressed memory and the RAM disk.
+/// Kernel names of block devices in memory: compressed memory and the RAM disk.
 const MEMORY_DEVICES: [&str; 2] = ["zram", "ram"];
 
-/// What a path is.
+/// Kind of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceKind {
-    /// A work file is made in it.
+    /// A work file is created in it.
     Directory,
-    /// It is written to itself.
+    /// It is overwritten.
     Device,
 }
 
 /// A place that may be measured.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// As the kernel names it.
+    /// Canonical path.
     pub path: PathBuf,
     /// Directory or device.
     pub kind: PlaceKind,
-    /// The mount that a directory is on.
+    /// The mount of a directory.
     pub mount: Option<Mount>,
-    /// The block device under it, where there is a single one.
+    /// The block device below it, if it is a single one.
     pub device: Option<Located>,
-    /// Whether the device is known from the file itself: not so for file systems of several devices, which name only
-    /// one of them in the mount table.
+    /// Whether the device was found by the file's device number. False for file systems on several devices, of which the
+    /// mount table names only one.
     pub device_is_sole: bool,
 }
 
 impl Place {
-    /// Finds out what `path` is, and refuses what cannot or must not be measured.
+    /// Examines `path`, and refuses what cannot or must not be measured.
     ///
     /// # Errors
     /// When it is missing, a plain file, a block device without `destroy_data` or in use, or read-only.
     pub fn find(sense: &Sense, path: &Path, destroy_data: bool) -> Result<Self> {
         let path = fs::canonicalize(path).map_err(|e| refused(path, "find", e))?;
-        let metadata = fs::metadata(&path).map_err(|e| refused(&path, "look at", e))?;
+        let metadata = fs::metadata(&path).map_err(|e| refused(&path, "examine", e))?;
         if metadata.file_type().is_block_device() {
             return if destroy_data {
                 Self::device(sense, path, metadata.rdev())
@@ -112,16 +112,16 @@ impl Place {
         Ok(Self { path, kind: PlaceKind::Device, mount: None, device: Some(located), device_is_sole: true })
     }
 
-    /// The file system type, of a directory.
+    /// File system type of a directory.
     #[must_use]
     pub fn file_system(&self) -> Option<&str> {
         self.mount.as_ref().map(|mount| mount.fs_type.as_str())
     }
 
-    /// What keeps this place in memory, if it is: `tmpfs`, `zram0`, `loop0 over tmpfs`.
+    /// The file system or device in memory that holds this place, if any: `tmpfs`, `zram0`, `loop0 over tmpfs`.
     ///
     /// # Errors
-    /// When the machine cannot be read.
+    /// When /proc or /sys cannot be read.
     pub fn memory(&self, sense: &Sense) -> Result<Option<String>> {
         if let Some(name) = self.file_system().filter(|name| MEMORY_FILE_SYSTEMS.contains(name)) {
             return Ok(Some(name.to_owned()));
@@ -145,7 +145,7 @@ fn is_memory_device(name: &str) -> bool {
     })
 }
 
-/// Who uses a block device, one of its partitions, or the disk that it is a partition of.
+/// The user of a block device, of one of its partitions, or of the disk that holds it as a partition.
 fn user_of(sense: &Sense, path: &Path, rdev: u64, located: &Located) -> Result<Option<String>> {
     let mut numbers = vec![rdev];
     if located.partition.is_none() {
@@ -177,7 +177,7 @@ fn user_of(sense: &Sense, path: &Path, rdev: u64, located: &Located) -> Result<O
     Ok(None)
 }
 
-/// The words for a path that cannot be looked at or opened.
+/// The error for a path that cannot be examined or opened.
 pub(crate) fn refused(path: &Path, doing: &'static str, error: io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR | libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_or_a_file_is_refused() {
+    fn missing_paths_and_plain_files_are_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         let sense = Sense::default();
         let missing = dir.path().join("nothing");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_knows_its_file_system() {
+    fn a_directory_has_its_file_system() {
         let dir = tempfile::tempdir().expect("a directory");
         let place = Place::find(&Sense::default(), dir.path(), false).expect("a place");
         assert_eq!(place.kind, PlaceKind::Directory);

@@ -1,18 +1,18 @@
-//! When enough is measured: repetitions in interleaved rounds until the median is known well, or time is up.
+//! Stopping rule of repetitions: interleaved rounds until the interval of the median is narrow, or time is up.
 
 use brisk_core::stats::Summary;
 
-/// When a quantity counts as known.
+/// When a median is precise enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// Half the width of the interval of the median over the median, at most.
+    /// Most half width of the median's interval, relative to the median.
     pub width: f64,
-    /// Repetitions, at least.
+    /// Fewest repetitions.
     pub rounds: usize,
 }
 
 impl Rule {
-    /// Whether the median of `values` is known well enough.
+    /// Whether the median of `values` is precise enough.
     #[must_use]
     pub fn is_met(&self, values: &[f64]) -> bool {
         values.len() >= self.rounds && Summary::of(values).is_some_and(|summary| summary.half_width() <= self.width)
@@ -27,7 +27,7 @@ mod tests {
     const RULE: Rule = Rule { width: 0.05, rounds: 6 };
 
     #[test]
-    fn a_median_is_known_when_its_interval_is_narrow() {
+    fn a_median_is_precise_when_its_interval_is_narrow() {
         for (values, known) in [
             (vec![], false),
             (vec![100.0; 5], false),
@@ -44,7 +44,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_scale_of_the_values_does_not_matter(values in prop::collection::vec(1.0f64..1e3, 0..30)) {
+        fn scaling_the_values_changes_nothing(values in prop::collection::vec(1.0f64..1e3, 0..30)) {
             let scaled: Vec<f64> = values.iter().map(|v| v * 1024.0).collect();
             prop_assert_eq!(RULE.is_met(&values), RULE.is_met(&scaled));
         }

@@ -1,8 +1,8 @@
-//! StoreBench: what the storage under a place does, job by job.
+//! StoreBench: the storage benchmark, job by job.
 //!
-//! A job is one kind of load alone on the device. All jobs run once per round, in an order drawn anew, for a short slice
-//! each, so that drift of the machine hits all alike; rounds repeat until each job's median is known well enough
-//! ([`Rule`]) or the time is up, and what did not come to rest is named.
+//! A job is one kind of load alone on the device. Every round runs all jobs once, in random order, in short slices, so that
+//! drift of the machine affects all alike. Rounds repeat until the interval of each job's median is narrow enough
+//! ([`Rule`]) or the time is up; jobs with wide intervals are named in a warning.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ use crate::verdict::verdict;
 use crate::work_file::{Access, Size, WorkFile, check_size};
 use brisk_results::{BenchReport, Direction, JobResult, Pattern, SyncResult};
 
-/// How thorough a run is.
+/// Time and precision of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// Within a minute, intervals within 10 %.
@@ -41,17 +41,17 @@ pub enum Budget {
     Full,
 }
 
-/// What a budget allows.
+/// Limits of a budget.
 struct Allowance {
     name: &'static str,
     time: Duration,
     file_bytes: u64,
-    /// Most bytes written in all: a thorough run must not cost a device noticeably of its life.
+    /// Most bytes written in all, to limit flash wear.
     written_bytes_max: u64,
     rule: Rule,
-    /// Rounds that the time should suffice for; sets the length of a slice.
+    /// Rounds that should fit into the time; sets the length of a slice.
     rounds: u32,
-    /// Each block size of the sweep is the one before times two to this power.
+    /// The block size doubles this many times from one step of the sweep to the next.
     sweep_shift: u32,
 }
 
@@ -74,43 +74,43 @@ impl Budget {
     }
 }
 
-/// What to measure and how.
+/// Parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Directory, or block device with `destroy_data`.
     pub path: PathBuf,
-    /// The content of the block device may go.
+    /// Permission to destroy the content of the block device.
     pub destroy_data: bool,
-    /// How thorough.
+    /// Time and precision.
     pub budget: Budget,
-    /// Time for everything, instead of the budget's.
+    /// Total time, instead of the budget's.
     pub time: Option<Duration>,
     /// Size of the work file, instead of the budget's.
     pub size_bytes: Option<u64>,
-    /// Most bytes to write in all, instead of the budget's. The file and the first round are written whatever it is.
+    /// Most bytes to write in all, instead of the budget's. The file and the first round are always written.
     pub written_bytes_max: Option<u64>,
     /// Base block size.
     pub block_bytes: u64,
     /// The deepest queue.
     pub depth_requests: u32,
-    /// Which engine; without a wish the one that works.
+    /// Requested engine; by default the one that works.
     pub engine: Option<EngineKind>,
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// Blocks of the sweep end here.
+/// Largest block of the sweep.
 const SWEEP_END_BYTES: u64 = 1 << 20;
-/// The shortest slice that is worth its start and end.
+/// The shortest slice; below it, start and end dominate.
 const SLICE_MIN: Duration = Duration::from_millis(50);
-/// The longest slice: more rounds tell more than longer slices.
+/// The longest slice; more rounds are better than longer slices.
 const SLICE_MAX: Duration = Duration::from_secs(1);
-/// The fewest requests of a slice for each one in flight, however little may be written.
+/// Fewest requests of a slice for each one in flight, whatever the write limit.
 const SLICE_REQUESTS_MIN: u64 = 4;
-/// Share of the time that preparing may take before the file is cut short.
+/// Share of the time for preparation; after it the file is cut short.
 const PREPARE_SHARE: f64 = 0.3;
 
-/// One kind of load, and what was seen of it so far.
+/// One kind of load, and its measurements.
 struct Job {
     pattern: Pattern,
     direction: Direction,
@@ -122,16 +122,16 @@ struct Job {
     shares: CpuShares,
 }
 
-/// One call that makes writes durable.
+/// One system call that makes writes durable, and its measurements.
 struct SyncJob {
     call: &'static str,
     times: Times,
 }
 
-/// Measures.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+/// When an option is invalid, the place cannot be measured, a request fails, or the stop flag is set.
 pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<BenchReport> {
     let allowance = options.budget.allowance();
     let time = options.time.unwrap_or(allowance.time);
@@ -161,15 +161,15 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     let slice = (left / slices).clamp(SLICE_MIN, SLICE_MAX);
     let deadline = Instant::now() + left;
     let written_bytes_max = options.written_bytes_max.unwrap_or(allowance.written_bytes_max);
-    // Fast storage ends a slice of writing early, so that every planned one gets its share.
+    // On fast storage, the write limit is shared among the planned slices.
     let writing = (jobs.len() / 2) as u64 * u64::from(allowance.rounds);
     let slice_bytes_max = written_bytes_max.saturating_sub(work.written_bytes) / writing.max(1);
     let limits = Limits { slice, slice_bytes_max, written_bytes_max, deadline };
     let mut bench = Bench { sense, place: &place, engine: &engine, work: &mut work, options, control, limits };
-    let restless = bench.rounds(&mut jobs, &mut syncs, allowance.rule)?;
+    let imprecise = bench.rounds(&mut jobs, &mut syncs, allowance.rule)?;
     let spared = bench.is_spent();
-    if !restless.is_empty() {
-        run.warn([few_repeats(&restless, jobs.len(), allowance.rule.width * 100.0)]);
+    if !imprecise.is_empty() {
+        run.warn([few_repeats(&imprecise, jobs.len(), allowance.rule.width * 100.0)]);
     }
     if spared {
         run.warn([write_limit(work.written_bytes, written_bytes_max)]);
@@ -193,8 +193,8 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     Ok(report)
 }
 
-/// All jobs, the most important first: base block size at depth 1 and the deepest, block sizes at depth 1, depths at the
-/// base block size.
+/// All jobs in order of importance: base block size at depth 1 and the deepest, block sizes at depth 1, depths at the base
+/// block size.
 fn jobs(options: &Options, sweep_shift: u32, size_bytes: u64) -> Vec<Job> {
     let (base, deepest) = (options.block_bytes, options.depth_requests);
     let mut loads = vec![(base, 1), (base, deepest)];
@@ -205,7 +205,7 @@ fn jobs(options: &Options, sweep_shift: u32, size_bytes: u64) -> Vec<Job> {
     }
     let mut jobs = Vec::new();
     for (block_bytes, depth_requests) in loads {
-        // A file that holds only a few blocks would be read again and again.
+        // A file of only a few blocks would be read again and again.
         if size_bytes / block_bytes < u64::from(depth_requests) {
             continue;
         }
@@ -237,7 +237,7 @@ struct Bench<'a> {
     limits: Limits,
 }
 
-/// What ends a slice, and the whole.
+/// Limits of a slice and of the run.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     slice: Duration,
@@ -247,7 +247,7 @@ struct Limits {
 }
 
 impl Bench<'_> {
-    /// Repeats rounds until all jobs are at rest or time is up; gives the names of those that are not.
+    /// Repeats rounds until all jobs are precise or time is up; returns the names of the imprecise ones.
     fn rounds(&mut self, jobs: &mut [Job], syncs: &mut [SyncJob], rule: Rule) -> Result<Vec<String>> {
         let Limits { slice, deadline, .. } = self.limits;
         let begun = Instant::now();
@@ -255,7 +255,7 @@ impl Bench<'_> {
         let mut order: Vec<usize> = (0..jobs.len()).collect();
         let mut random = ChaCha8Rng::seed_from_u64(self.options.seed);
         for round in 0u64.. {
-            // The first round goes through whatever it takes, with the most important jobs first.
+            // The first round runs completely, the most important jobs first.
             if round > 0 {
                 let spent = self.is_spent();
                 order.retain(|&index| {
@@ -268,7 +268,7 @@ impl Bench<'_> {
             }
             for &index in &order {
                 if round > 0 && Instant::now() + slice > deadline {
-                    return Ok(self.restless(jobs, rule));
+                    return Ok(self.imprecise(jobs, rule));
                 }
                 if round > 0 && self.is_spent() && jobs[index].direction == Direction::Write {
                     continue;
@@ -286,16 +286,16 @@ impl Bench<'_> {
                 self.sync_slice(sync, mix(self.options.seed ^ !round), round > 0)?;
             }
         }
-        Ok(self.restless(jobs, rule))
+        Ok(self.imprecise(jobs, rule))
     }
 
-    /// Whether as much was written as may be.
+    /// Whether the write limit is reached.
     fn is_spent(&self) -> bool {
         self.work.written_bytes >= self.limits.written_bytes_max
     }
 
-    /// Jobs for which there was no time. What the limit of writing ended is not among them.
-    fn restless(&self, jobs: &[Job], rule: Rule) -> Vec<String> {
+    /// Names of the imprecise jobs, without those that the write limit ended.
+    fn imprecise(&self, jobs: &[Job], rule: Rule) -> Vec<String> {
         let spent = self.is_spent();
         let ended = |job: &Job| spent && job.direction == Direction::Write;
         jobs.iter().filter(|job| !rule.is_met(&job.rates) && !ended(job)).map(Job::name).collect()
@@ -309,7 +309,7 @@ impl Bench<'_> {
             end.requests = Some((self.limits.slice_bytes_max / job.block_bytes).max(fewest));
         }
         if self.work.access == Access::Evicted {
-            // A second pass would find the first in the page cache.
+            // A second pass would hit the page cache.
             self.work.evict(self.place)?;
             let pass = region.len_bytes / job.block_bytes;
             end.requests = Some(end.requests.unwrap_or(pass).min(pass));
@@ -325,7 +325,7 @@ impl Bench<'_> {
         self.control.check()?;
         if job.direction == Direction::Write {
             self.work.written_bytes += outcome.requests() * job.block_bytes;
-            // The next job must not pay for what this one left in the device's buffers.
+            // Writes in the device's buffer must not slow down the next job.
             self.work.sync(self.place)?;
         }
         if outcome.requests() > 0 {
@@ -336,7 +336,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Writes single blocks and makes each durable, one after the other; no more than may be, if it is `limited`.
+    /// Writes single blocks and makes each durable; respects the write limit if `limited`.
     fn sync_slice(&mut self, job: &mut SyncJob, seed: u64, limited: bool) -> Result<()> {
         let load = Load {
             seed,
@@ -379,7 +379,7 @@ impl Job {
         format!("{pattern} {direction} {} depth {}", format_bytes(self.block_bytes), self.depth_requests)
     }
 
-    /// What is reported; `None` when it never ran.
+    /// Its result; `None` when it never ran.
     fn result(&self) -> Option<JobResult> {
         let bandwidth: Vec<f64> = self.rates.iter().map(|rate| rate * self.block_bytes as f64).collect();
         Some(JobResult {

@@ -1,62 +1,70 @@
-//! Streams that wait for each request before they issue the next, one thread each: what the dissertation's studies load
-//! a device with (4.2.3 to 4.2.5).
+//! Synchronous streams, one thread each: the loads of the dissertation's studies (4.2.3 to 4.2.5). A stream waits for each
+//! request before it issues the next.
 //!
-//! When one side is to be measured in the presence of the other, every stream goes on beyond its quota, unmeasured,
-//! until all have met theirs: so each measured request had all other streams beside it.
+//! To measure one stream while others run, every stream continues beyond its quota, unmeasured, until all have met theirs:
+//! each measured request then ran concurrently with all other streams.
 
 use std::os::fd::BorrowedFd;
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 
-use crate::address::Region;
-use crate::engine::Caller;
+use crate::address::{Region, mix};
+use crate::engine::{Caller, STACK_BYTES, run_together};
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
 use brisk_results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 
-/// One stream.
+/// Parameters of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
     /// Order of addresses.
     pub pattern: Pattern,
     /// Read or write.
     pub direction: Direction,
-    /// Its own part of the file; it starts over at the end.
+    /// Its own part of the file; wraps around at its end.
     pub region: Region,
     /// Size of a request.
     pub block_bytes: u64,
-    /// Requests that are measured.
+    /// Requests to measure.
     pub quota: u64,
-    /// Of addresses and data.
+    /// Seed of addresses and data.
     pub seed: u64,
 }
 
-/// What became of a stream's quota.
+impl Stream {
+    /// Stream `number` of `direction` with the other parameters of `self`, whose region gives the length of each part of the
+    /// file: readers use the even parts, writers the odd ones.
+    pub(crate) fn interleaved(&self, direction: Direction, number: u32) -> Self {
+        let part = u64::from(number) * 2 + u64::from(direction == Direction::Write);
+        let region = Region::nth(part, self.region.len_bytes);
+        Self { direction, region, seed: mix(self.seed ^ (part << 48)), ..self.clone() }
+    }
+}
+
+/// Measured times of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StreamTime {
     /// Requests measured.
     pub requests: u64,
     /// Sum of their response times.
     pub total_ns: u64,
-    /// From the common start to the end of the last of them.
+    /// From the common start to the completion of the last of them.
     pub wall_ns: u64,
-    /// Requests issued, those beyond the quota included.
+    /// Requests issued, including those beyond the quota.
     pub issued: u64,
 }
 
-/// Whether a stream that has met its quota goes on until all have.
+/// Behaviour of a stream that has met its quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterQuota {
     /// It ends.
     End,
-    /// It goes on, unmeasured.
+    /// It continues, unmeasured, until all streams have met theirs.
     GoOn,
 }
 
-/// Mean response time over all requests of `times` in microseconds: total response time over requests (4.2.3).
+/// Mean response time over all requests of `times` in microseconds (4.2.3).
 #[must_use]
 pub fn mean_us(times: &[StreamTime]) -> f64 {
     let requests: u64 = times.iter().map(|t| t.requests).sum();
@@ -76,8 +84,8 @@ fn callers<'a>(file: BorrowedFd<'a>, streams: &[Stream]) -> Result<Vec<Caller<'a
     streams.iter().map(caller).collect()
 }
 
-/// Runs `streams` one after the other and gives the time of all together in nanoseconds. There is no pause between
-/// them: in a pause the device would empty its write buffer, and short streams would seem fast.
+/// Runs `streams` one after the other and returns their total time in nanoseconds. There is no pause between them: in a
+/// pause the device would drain its write buffer, and short streams would seem fast.
 ///
 /// # Errors
 /// As for [`run`].
@@ -95,61 +103,38 @@ pub fn run_in_turn(file: BorrowedFd<'_>, streams: &[Stream], stop: &AtomicBool) 
     Ok(clock.ns())
 }
 
-/// Runs all `streams` at the same time.
+/// Runs all `streams` concurrently.
 ///
 /// # Errors
-/// When a stream cannot be, memory or threads are missing, a request fails, or the stop flag is raised.
+/// When a stream is invalid, memory or threads are missing, a request fails, or the stop flag is set.
 pub fn run(file: BorrowedFd<'_>, streams: &[Stream], after: AfterQuota, stop: &AtomicBool) -> Result<Vec<StreamTime>> {
-    let callers = callers(file, streams)?;
+    let workers = streams.iter().zip(callers(file, streams)?).collect();
     let broken = AtomicBool::new(false);
     let unmet = AtomicUsize::new(streams.len());
-    // Threads wait for the gate, which stays locked until all of them exist.
-    let gate = RwLock::new(Clock::start());
-    thread::scope(|scope| {
-        let mut closed = gate.write().expect("nobody else has seen the gate yet");
-        let mut threads = Vec::with_capacity(streams.len());
-        for (stream, mut caller) in streams.iter().zip(callers) {
-            let (gate, broken, unmet) = (&gate, &broken, &unmet);
-            let work = move || -> Result<StreamTime> {
-                let clock = *gate.read().expect("the thread that holds the gate does not panic while it does");
-                let mut time = StreamTime::default();
-                while !broken.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
-                    if time.issued == stream.quota {
-                        time.wall_ns = clock.ns();
-                        let others = unmet.fetch_sub(1, Ordering::Relaxed) - 1;
-                        if after == AfterQuota::End || others == 0 {
-                            break;
-                        }
-                    } else if time.issued > stream.quota && unmet.load(Ordering::Relaxed) == 0 {
-                        break;
-                    }
-                    let (_, time_ns) =
-                        caller.issue(time.issued, &clock).inspect_err(|_| broken.store(true, Ordering::Relaxed))?;
-                    if time.issued < stream.quota {
-                        time.requests += 1;
-                        time.total_ns += time_ns;
-                    }
-                    time.issued += 1;
+    let work = |(stream, mut caller): (&Stream, Caller<'_>), clock: Clock| {
+        let mut time = StreamTime::default();
+        while !broken.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
+            if time.issued == stream.quota {
+                time.wall_ns = clock.ns();
+                let others = unmet.fetch_sub(1, Ordering::Relaxed) - 1;
+                if after == AfterQuota::End || others == 0 {
+                    break;
                 }
-                Ok(time)
-            };
-            match thread::Builder::new().spawn_scoped(scope, work) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    broken.store(true, Ordering::Relaxed);
-                    return Err(Error::Resource("start a thread for each stream: use fewer --streams", error));
-                }
+            } else if time.issued > stream.quota && unmet.load(Ordering::Relaxed) == 0 {
+                break;
             }
+            let (_, time_ns) = caller.issue(time.issued, &clock)?;
+            if time.issued < stream.quota {
+                time.requests += 1;
+                time.total_ns += time_ns;
+            }
+            time.issued += 1;
         }
-        *closed = Clock::start();
-        drop(closed);
-        let joined: Vec<Result<StreamTime>> = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect();
-        let times = joined.into_iter().collect::<Result<Vec<_>>>()?;
-        if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(times) }
-    })
+        Ok(time)
+    };
+    let doing = "start a thread for each stream: use fewer --streams";
+    let (times, _) = run_together(workers, STACK_BYTES, doing, &broken, work)?;
+    if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(times) }
 }
 
 #[cfg(test)]
@@ -173,12 +158,12 @@ mod tests {
 
     fn file() -> std::fs::File {
         let file = tempfile::tempfile().expect("a file");
-        file.set_len(8 << 20).expect("room");
+        file.set_len(8 << 20).expect("enough space");
         file
     }
 
     #[test]
-    fn each_quota_is_measured_and_no_request_more() {
+    fn exactly_the_quota_is_measured() {
         let file = file();
         for after in [AfterQuota::End, AfterQuota::GoOn] {
             let times = run(file.as_fd(), &streams(&[100, 7, 400]), after, &AtomicBool::new(false)).expect("run");
@@ -191,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_goes_on_until_the_others_have_met_their_quota() {
-        // Whichever thread starts last or waits longest: who met its quota first went on, as the other was not done.
+    fn a_stream_continues_until_the_others_have_met_their_quota() {
+        // Whichever thread is slower, the faster one had to continue.
         let file = file();
         let times = run(file.as_fd(), &streams(&[50, 50]), AfterQuota::GoOn, &AtomicBool::new(false)).expect("run");
         assert!(times.iter().any(|time| time.issued > 50), "{times:?}");
@@ -200,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn streams_in_turn_all_run_and_stop_when_told() {
+    fn serial_streams_all_run_and_stop_on_request() {
         let file = file();
         let mut streams = streams(&[50, 50, 50]);
-        // Each is seen by what it leaves in its region.
+        // Each write stream leaves data in its own region.
         streams.iter_mut().for_each(|stream| stream.direction = Direction::Write);
         assert!(run_in_turn(file.as_fd(), &streams, &AtomicBool::new(false)).expect("run") > 0);
         let mut bytes = vec![0; 1 << 20];
@@ -216,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raised_stop_flag_and_a_failed_request_end_all_streams() {
+    fn a_set_stop_flag_and_a_failed_request_end_all_streams() {
         let file = file();
         let stopped = run(file.as_fd(), &streams(&[u64::MAX, u64::MAX]), AfterQuota::GoOn, &AtomicBool::new(true));
         assert!(matches!(stopped, Err(Error::Stopped)));

@@ -1,5 +1,5 @@
-//! The studies, on any directory or block device: four of the papers', the search for the settings that serve reads soonest
-//! beside writes, and what something at work beside changes for readers and writers.
+//! Studies on any directory or block device: four of the papers', the search for the settings with the lowest read latency
+//! under concurrent writes, and the effect of a running daemon on readers and writers.
 
 pub mod concurrency;
 pub mod footprint;
@@ -25,38 +25,38 @@ use crate::streams::{AfterQuota, Stream, StreamTime, run as run_streams, run_in_
 use crate::work_file::{Size, WorkFile, check_size};
 use brisk_results::{Direction, Header, Pattern};
 
-/// What all studies are told.
+/// Parameters of all studies.
 #[derive(Debug, Clone)]
 pub struct Common {
     /// Directory, or block device with `destroy_data`.
     pub path: PathBuf,
-    /// The content of the block device may go.
+    /// Permission to destroy the content of the block device.
     pub destroy_data: bool,
     /// Size of a request.
     pub block_bytes: u64,
     /// Repetitions, interleaved.
     pub runs: u32,
-    /// Which engine, where a study keeps more than one request in flight.
+    /// Requested engine, for studies that keep more than one request in flight.
     pub engine: Option<EngineKind>,
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// Repetitions beyond any use.
+/// Upper bound of repetitions.
 const RUNS_MAX: u32 = 1_000;
 
-/// A prepared place.
-pub(crate) struct Bed {
+/// A prepared place with its work file.
+pub(crate) struct Testbed {
     pub(crate) place: Place,
     pub(crate) engine: Engine,
     pub(crate) work: WorkFile,
     pub(crate) run: Run,
-    /// What the measurements wrote, preparation apart.
+    /// Bytes written by measurements, without preparation.
     measured_bytes: Cell<u64>,
 }
 
-impl Bed {
-    /// Finds the place, fills a work file of `size` and checks whose bytes are read.
+impl Testbed {
+    /// Finds the place, fills a work file of `size` and checks whether reads reach the device.
     pub(crate) fn prepare(sense: &Sense, common: &Common, size: Size, control: &Control<'_>) -> Result<Self> {
         common.check()?;
         check_size(size.wanted_bytes)?;
@@ -74,7 +74,7 @@ impl Bed {
         self.measured_bytes.set(self.measured_bytes.get() + bytes);
     }
 
-    /// Runs `streams` at the same time, and settles.
+    /// Runs `streams` concurrently, then settles.
     pub(crate) fn run_streams(
         &self,
         streams: &[Stream],
@@ -88,7 +88,7 @@ impl Bed {
         Ok(times)
     }
 
-    /// Runs `streams` one after the other, settles, and gives the time of all together in nanoseconds.
+    /// Runs `streams` one after the other, settles, and returns their total time in nanoseconds.
     pub(crate) fn run_in_turn(&self, streams: &[Stream], control: &Control<'_>) -> Result<u64> {
         let wall_ns = run_in_turn(self.work.fd(), streams, control.stop)?;
         let writers = streams.iter().filter(|stream| stream.direction == Direction::Write);
@@ -102,7 +102,7 @@ impl Bed {
         self.run.end(Some(io_engine), self.work.written_bytes + self.measured_bytes.get())
     }
 
-    /// What the next measurement must not inherit: unwritten buffers, and pages in memory.
+    /// Writes back buffers and empties the page cache, so that the next measurement does not inherit them.
     pub(crate) fn settle(&self) -> Result<()> {
         self.work.sync(&self.place)?;
         self.work.evict(&self.place).map(|_| ())
@@ -118,7 +118,7 @@ impl Common {
         Ok(())
     }
 
-    /// Requests of `bytes`.
+    /// Number of requests in `bytes`.
     fn requests(&self, what: &str, bytes: u64) -> Result<u64> {
         self.check()?;
         if bytes < self.block_bytes || !bytes.is_multiple_of(self.block_bytes) {
@@ -131,8 +131,8 @@ impl Common {
     }
 }
 
-/// The size of a work file with room for `count` times `bytes`.
-fn room(what: &str, bytes: u64, count: u64) -> Result<Size> {
+/// Size of a work file of `count` times `bytes`.
+fn size_for(what: &str, bytes: u64, count: u64) -> Result<Size> {
     let wanted = bytes.checked_mul(count).filter(|wanted| i64::try_from(*wanted).is_ok());
     let too_large = || Error::BadLoad(format!("{count} times {what} of {bytes} bytes are larger than any device"));
     Ok(exactly(wanted.ok_or_else(too_large)?))
@@ -146,14 +146,14 @@ pub(crate) const KINDS: [(Pattern, Direction); 4] = [
     (Pattern::Random, Direction::Write),
 ];
 
-/// A size as exact as was asked for.
+/// An exact size.
 pub(crate) fn exactly(wanted_bytes: u64) -> Size {
     Size { wanted_bytes, exact: true, patience: None }
 }
 
-/// Summary of values that were measured: there is at least one, and all are finite.
+/// Summary of measured values; an error when there are none.
 pub(crate) fn summary(values: &[f64]) -> Result<Summary> {
-    Summary::of(values).ok_or_else(|| Error::BadLoad("nothing was measured: the clock stood still".to_owned()))
+    Summary::of(values).ok_or_else(|| Error::BadLoad("nothing was measured: the clock did not advance".to_owned()))
 }
 
 #[cfg(test)]

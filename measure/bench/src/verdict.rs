@@ -1,29 +1,29 @@
-//! What the numbers mean to the person in front of the device: sentences, the most important first. Pure.
+//! Verdict of a benchmark: sentences on what the figures mean for the user, the most important first. Pure.
 //!
-//! The limits of human perception are those of Miller (1968) and Card, Robertson and Mackinlay (1991): 0.1 s feels
+//! The limits of perception are those of Miller (1968) and Card, Robertson and Mackinlay (1991): 0.1 s feels
 //! immediate, after 1 s the train of thought breaks. A screen draws a frame every 16.7 ms.
 
 use brisk_core::units::{format_bandwidth, format_bytes, format_duration_ns, three_digits};
 
 use brisk_results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
 
-/// What a middling app reads from storage when it starts cold (a text editor with its toolkit: 35 MB).
+/// Bytes that a medium-sized app reads from storage at a cold start (a text editor with its toolkit: 35 MB).
 pub const LAUNCH_READ_BYTES: f64 = 35e6;
-/// Feels immediate.
+/// A delay up to this feels immediate.
 pub const IMMEDIATE_S: f64 = 0.1;
-/// The train of thought breaks.
+/// A delay from this on breaks the train of thought.
 pub const THOUGHT_S: f64 = 1.0;
 /// One frame of a screen of 60 Hz.
 pub const FRAME_US: f64 = 16_667.0;
-/// The slowest of a hundred reads is called long from this multiple of the median on.
+/// The 99th percentile of reads is called long from this multiple of the median on.
 pub const LONG_TAIL: f64 = 10.0;
-/// The device works on several requests at once, if the deepest queue gains at least so much.
+/// The device works on several requests at once, if the deepest queue gains at least this factor.
 pub const PARALLEL_GAIN: f64 = 2.0;
-/// The CPU, not the storage, may limit small requests, when issuing them takes this share of one CPU; the kernel's own
-/// threads, which are not counted, take about as much.
+/// Share of one CPU for issuing small requests from which on the CPU may be the limit. The kernel's own threads, which are
+/// not counted, take about as much.
 pub const CPU_BOUND_PERCENT: f64 = 50.0;
 
-/// The sentences for `report`, whose own `verdict` is not looked at.
+/// The sentences for `report`; ignores its own `verdict`.
 #[must_use]
 pub fn verdict(report: &BenchReport) -> Vec<String> {
     let find = |pattern: Pattern, direction: Direction, deep: bool| {
@@ -57,8 +57,8 @@ fn launch(random: &JobResult, sequential_bytes_per_s: Option<f64>) -> String {
     let slow_s = LAUNCH_READ_BYTES / random.bandwidth_bytes_per_s.median;
     let fast_s = sequential_bytes_per_s.map_or(slow_s, |rate| (LAUNCH_READ_BYTES / rate).min(slow_s));
     let feeling = match (fast_s, slow_s) {
-        (_, slow) if slow < IMMEDIATE_S => "which nobody notices".to_owned(),
-        (_, slow) if slow < THOUGHT_S => "which is noticed and does not disturb".to_owned(),
+        (_, slow) if slow < IMMEDIATE_S => "which is not noticeable".to_owned(),
+        (_, slow) if slow < THOUGHT_S => "which is noticeable but not disturbing".to_owned(),
         (fast, _) if fast < THOUGHT_S => {
             "which breaks the train of thought (1 s) unless the app reads ahead".to_owned()
         }
@@ -78,7 +78,7 @@ fn tail(random: &JobResult) -> Option<String> {
     let ratio = random.latency.p99_us / random.latency.p50_us;
     (ratio >= LONG_TAIL).then(|| {
         format!(
-            "One random read in a hundred waits {} or longer, {} times the median: pauses will be felt even where the \
+            "One random read in a hundred takes {} or longer, {} times the median: pauses are noticeable even where the \
              mean is good.",
             duration_us(random.latency.p99_us),
             three_digits(ratio)
@@ -141,7 +141,7 @@ fn cpu_bound(deep: &JobResult) -> Option<String> {
     let percent = deep.cpu_us_per_request * deep.requests_per_s.median / 1e6 * 100.0;
     (percent >= CPU_BOUND_PERCENT).then(|| {
         format!(
-            "Issuing random reads {} deep took {percent:.0} % of a CPU: that, not the storage, may be the limit there.",
+            "Issuing random reads {} deep took {percent:.0} % of a CPU: the CPU, not the storage, may be the limit there.",
             deep.depth_requests
         )
     })

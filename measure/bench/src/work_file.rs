@@ -1,8 +1,8 @@
-//! What the measurement reads and writes: a file without a name, or a stretch of a block device.
+//! The file that a measurement reads and writes: a nameless file, or a part of a block device.
 //!
-//! The file never has a name (or loses it at once where the file system wants one), so a crash, Ctrl-C and kill -9 all
-//! leave nothing. It is allocated and written once as a whole before anything is measured: blocks that were never
-//! written would be answered without the device.
+//! The file has no name (or loses it at once where the file system requires one), so a crash, Ctrl-C and kill -9 leave
+//! nothing. It is allocated and written once as a whole before the measurement: blocks that were never written would be
+//! served without the device.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -21,42 +21,42 @@ use crate::load::{ALIGNMENT_BYTES, End, Load};
 use crate::place::{Place, PlaceKind, refused};
 use brisk_results::{Direction, Pattern};
 
-/// Space that stays free for others: this share of the file system ...
+/// Free space that is kept: this share of the file system ...
 const RESERVE_SHARE: u64 = 50;
 /// ... and at least this much ...
 const RESERVE_MIN_BYTES: u64 = 16 << 20;
 /// ... and at most this much.
 const RESERVE_MAX_BYTES: u64 = 1 << 30;
-/// How long a busy device is tried again.
+/// Time for which opening a busy device is retried.
 const BUSY_PATIENCE: Duration = Duration::from_secs(2);
-/// Written in one go while preparing, between two looks at the stop flag.
+/// Bytes written during preparation between two checks of the stop flag.
 const PREPARE_STEP_BYTES: u64 = 16 << 20;
-/// Size of the requests that prepare.
+/// Request size of the preparation.
 const PREPARE_BLOCK_BYTES: u64 = 1 << 20;
-/// A file that was cut short for lack of time has at least this size.
+/// Least size of a file that was cut short for lack of time.
 const CUT_SHORT_MIN_BYTES: u64 = 32 << 20;
 
-/// How requests get past the page cache.
+/// How requests bypass the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// O_DIRECT.
     Direct,
-    /// The page cache, emptied before reading; each write waits until it is durable (O_DSYNC).
+    /// The page cache, emptied before reading; each write is synchronous (O_DSYNC).
     Evicted,
 }
 
-/// How large the work file is to be.
+/// Requested size of the work file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Wanted.
     pub wanted_bytes: u64,
-    /// Whether the person asked for exactly this; otherwise it shrinks to what is free.
+    /// Whether the user asked for exactly this size; otherwise it shrinks to the free space.
     pub exact: bool,
-    /// Of a size that is not exact: what is not written after this time is left away.
+    /// For an inexact size: most time of the preparation, after which the file is cut short.
     pub patience: Option<Duration>,
 }
 
-/// The prepared file.
+/// A prepared work file.
 #[derive(Debug)]
 pub struct WorkFile {
     file: File,
@@ -64,7 +64,7 @@ pub struct WorkFile {
     pub access: Access,
     /// What may be read and written.
     pub size_bytes: u64,
-    /// What preparing wrote.
+    /// Bytes written by the preparation.
     pub written_bytes: u64,
 }
 
@@ -72,7 +72,7 @@ impl WorkFile {
     /// Makes the file at `place`, allocates and fills it.
     ///
     /// # Errors
-    /// When there is not enough space, the place takes no writes, a write fails, or the stop flag is raised.
+    /// When there is not enough space, the place is read-only, a write fails, or the stop flag is set.
     pub fn prepare(place: &Place, size: Size, engine: &Engine, seed: u64, control: &Control<'_>) -> Result<Self> {
         Self::prepare_as(place, size, engine, seed, control, Access::Direct)
     }
@@ -127,7 +127,7 @@ impl WorkFile {
             }
             let left_bytes = self.size_bytes - start_bytes;
             let step_bytes = left_bytes.min(PREPARE_STEP_BYTES);
-            // Whole large blocks first, then what is left in small ones.
+            // Whole large blocks first, then the remainder in small ones.
             let (block_bytes, len_bytes) = match step_bytes / PREPARE_BLOCK_BYTES {
                 0 => (ALIGNMENT_BYTES, step_bytes),
                 blocks => (PREPARE_BLOCK_BYTES, blocks * PREPARE_BLOCK_BYTES),
@@ -142,7 +142,7 @@ impl WorkFile {
     /// Writes `region` once from its start to its end.
     ///
     /// # Errors
-    /// When a write fails or the stop flag is raised.
+    /// When a write fails or the stop flag is set.
     pub(crate) fn write_sequence(
         &mut self,
         engine: &Engine,
@@ -151,7 +151,7 @@ impl WorkFile {
         seed: u64,
         control: &Control<'_>,
     ) -> Result<()> {
-        // The order of a sequential stream begins anywhere; written as a whole, that makes no difference.
+        // A sequential stream begins at any block and wraps around; all blocks are written.
         let load = Load {
             depth_requests: 4,
             seed: seed ^ region.start_bytes,
@@ -169,7 +169,7 @@ impl WorkFile {
         self.file.as_fd()
     }
 
-    /// All of it.
+    /// The whole file.
     #[must_use]
     pub fn region(&self) -> Region {
         Region::first(self.size_bytes)
@@ -183,10 +183,10 @@ impl WorkFile {
         rustix::fs::fdatasync(&self.file).map_err(|errno| Error::system("sync to", &place.path, errno))
     }
 
-    /// Empties the page cache of the file, where it is used. Gives the bytes that stay in memory all the same.
+    /// Removes the file from the page cache, where that is in use. Returns the bytes that stay in memory.
     ///
     /// # Errors
-    /// When the kernel does not tell what is in memory.
+    /// When the kernel does not report what is in memory.
     pub fn evict(&self, place: &Place) -> Result<u64> {
         if self.access == Access::Direct {
             return Ok(0);
@@ -194,14 +194,14 @@ impl WorkFile {
         self.sync(place)?;
         rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed)
             .map_err(|errno| Error::system("empty the page cache of", &place.path, errno))?;
-        // Read-ahead would bring back what was not asked for.
+        // Read-ahead would bring back data that was not requested.
         let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Random);
         resident_bytes(&self.file, self.size_bytes)
             .map_err(|error| Error::system("ask what is in memory of", &place.path, error))
     }
 }
 
-/// Refuses a size that no file for measuring can have.
+/// Refuses an invalid size.
 ///
 /// # Errors
 /// [`Error::BadLoad`].
@@ -230,10 +230,10 @@ fn open(place: &Place, access: Access) -> Result<(File, Access)> {
     Ok((File::from(fd), Access::Evicted))
 }
 
-/// The device, for this process alone: the kernel refuses one that is mounted, swapped on, or part of another.
+/// Opens the device exclusively: the kernel refuses one that is mounted, used for swap, or part of another device.
 ///
-/// After a process that used io_uring was killed, the kernel lets go of the device a moment later than of the process,
-/// and tells nobody when: so a device that is busy is tried again for a while.
+/// After a process that used io_uring was killed, the kernel releases the device slightly later than the process, without
+/// any event. Opening a busy device is therefore retried for a short time.
 fn open_exclusive(path: &Path, extra: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     let begun = Instant::now();
     loop {
@@ -245,13 +245,13 @@ fn open_exclusive(path: &Path, extra: OFlags) -> rustix::io::Result<rustix::fd::
     }
 }
 
-/// A file in `dir` that has no name, or loses it at once.
+/// A file in `dir` without a name, or one that is unlinked at once.
 fn open_nameless(dir: &Path, extra: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     use rustix::io::Errno;
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | extra;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE, mode) {
-        // The file system, or a kernel before 3.11, knows no files without names.
+        // The file system, or a kernel before 3.11, lacks O_TMPFILE.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
             let name = dir.join(format!(".brisk-bench-{}", std::process::id()));
             let fd = rustix::fs::open(&name, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
@@ -266,12 +266,12 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }
 
-/// What a file system of `total_bytes` keeps for others.
+/// Space that stays free on a file system of `total_bytes`.
 fn reserve_bytes(total_bytes: u64) -> u64 {
     (total_bytes / RESERVE_SHARE).clamp(RESERVE_MIN_BYTES, RESERVE_MAX_BYTES)
 }
 
-/// The size that fits into `free_bytes`; `None` when the wanted one does not and must not shrink.
+/// The size that fits into `free_bytes`; `None` when the requested one does not and must not shrink.
 fn fit(size: Size, free_bytes: u64, reserve_bytes: u64) -> Option<u64> {
     let usable_bytes = free_bytes.saturating_sub(reserve_bytes) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     match size {
@@ -285,7 +285,7 @@ fn fit_directory(file: &File, path: &Path, size: Size) -> Result<u64> {
     let stat = rustix::fs::fstatvfs(file).map_err(|errno| Error::system("ask for the free space of", path, errno))?;
     let (free_bytes, total_bytes) = (stat.f_bavail * stat.f_frsize, stat.f_blocks * stat.f_frsize);
     let reserve_bytes = reserve_bytes(total_bytes);
-    // ramfs has no limit and says so with zeros.
+    // ramfs has no limit and reports zeros.
     if total_bytes == 0 {
         return Ok(size.wanted_bytes);
     }
@@ -303,7 +303,7 @@ fn fit_device(file: &File, path: &Path, size: Size) -> Result<u64> {
     let usable_bytes = device_bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     if size.exact && size.wanted_bytes > usable_bytes {
         return Err(Error::BadLoad(format!(
-            "{} has only {device_bytes} bytes, {} were asked for: use a smaller --size",
+            "{} has only {device_bytes} bytes, {} were requested: use a smaller --size",
             path.display(),
             size.wanted_bytes
         )));
@@ -311,11 +311,11 @@ fn fit_device(file: &File, path: &Path, size: Size) -> Result<u64> {
     Ok(size.wanted_bytes.min(usable_bytes))
 }
 
-/// How much of a file is in the page cache (mincore).
+/// Bytes of a file in the page cache (mincore).
 fn resident_bytes(file: &File, len_bytes: u64) -> io::Result<u64> {
     let page_bytes = rustix::param::page_size();
     let len = len_bytes as usize;
-    // SAFETY: a new read-only mapping at an address of the kernel's choice; it is unmapped below and never read.
+    // SAFETY: a new read-only mapping at an address of the kernel's choice; unmapped below and never read.
     unsafe {
         let start = libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
         if start == libc::MAP_FAILED {

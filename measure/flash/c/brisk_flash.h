@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * Timing model of a managed flash device (eMMC, UFS, SD card, or a memory
- * without erase), as its host sees it.
+ * without erase), as seen by the host.
  *
- * The idea: a device is a controller, a host bus, a buffer and some units
- * (dies x planes). Each of them does one thing at a time. A request passes the
- * controller, then its pages wait for their units (reads) or for room in the
- * buffer (writes); buffered pages are programmed in groups as units fall idle.
- * Everything that makes phones' storage slow follows from who waits for whom.
+ * A device consists of a controller, a host bus, a write buffer and units (dies
+ * x planes), each of which does one operation at a time. A request passes the
+ * controller; then its pages wait for their units (reads) or for space in the
+ * buffer (writes); buffered pages are programmed in groups when units are idle.
+ * The latencies of real devices follow from this queueing.
  *
  * Terms: a page is 4 KiB, the unit of addresses and of mapping. A program
  * writes up to program_pages pages of one unit at once. A stray program does
- * not continue a sequence of writes. All times are nanoseconds on a clock that
- * the caller chooses; energy is in nanojoules.
+ * not continue a sequence of writes. All times are in nanoseconds on the
+ * caller's clock; energy is in nanojoules.
  *
- * Properties: no allocation (the caller gives bf_memory_bytes() bytes), no
+ * Properties: no allocation (the caller provides bf_memory_bytes() bytes), no
  * floating point, no clock, no library. Same parameters, seed and requests give
- * the same completions on every machine. Not safe for concurrent callers.
+ * the same completions on every machine. Not thread-safe.
  *
  * Use: bf_init, then for each request bf_submit; whenever the clock reaches
  * bf_next_event(), call bf_run. Each of bf_run, bf_submit and bf_clear_faults
@@ -46,7 +46,7 @@
 #define BF_MAX_PROGRAM_PAGES 64u
 #define BF_MAX_FAULTS 16u
 
-/* How logical pages find their place. */
+/* Mapping of logical pages. */
 enum bf_mapping {
 	BF_MAP_PAGE = 0,	/* any page anywhere; garbage collection */
 	BF_MAP_LOG_BLOCK = 1,	/* fixed blocks, few log blocks; merges */
@@ -66,7 +66,7 @@ enum bf_status {
 	BF_TIMED_OUT = 2,
 };
 
-/* What bf_init and bf_submit answer when they refuse. */
+/* Errors of bf_init and bf_submit. */
 enum bf_error {
 	BF_ERR_PARAM = -1,	/* a parameter is outside its range */
 	BF_ERR_MEMORY = -2,	/* too little memory was given */
@@ -75,15 +75,15 @@ enum bf_error {
 };
 
 /*
- * All numbers of a device. u64 fields first, so that there is no padding; every
- * field is checked by bf_check. Presets give their source.
+ * All parameters of a device. u64 fields first, so that there is no padding;
+ * every field is checked by bf_check. Presets name the sources of the values.
  */
 struct bf_params {
 	uint64_t pages;			/* capacity, in pages of 4 KiB */
 
 	/* Controller and host bus. */
 	uint64_t command_ns;		/* firmware work per command */
-	uint64_t read_lookup_ns;	/* more for a read that continues no run */
+	uint64_t read_lookup_ns;	/* additional for a read that continues no run */
 	uint64_t bus_page_ns;		/* one page over the host bus */
 	uint64_t flush_ns;		/* commit of a flush after the last program */
 	uint64_t discard_ns;		/* per discard command */
@@ -96,7 +96,7 @@ struct bf_params {
 	/* Programs and erases. */
 	uint64_t program_ns;		/* one program, however full */
 	uint64_t channel_page_ns;	/* per page moved into the unit's register */
-	uint64_t stray_ns;		/* more for a program that continues no run */
+	uint64_t stray_ns;		/* additional for a program that continues no run */
 	uint64_t stray_slice_ns;	/* reads of a run may come in after so much,
 					 * others when it is mapped; 0: it is one
 					 * piece with its program */
@@ -108,10 +108,10 @@ struct bf_params {
 	uint64_t slc_pages;		/* its size; 0: none */
 	uint64_t slc_program_ns;	/* a program into it */
 	uint64_t fold_page_ns;		/* moving a page out of it */
-	uint64_t fold_idle_ns;		/* folding starts after so much idle time */
+	uint64_t fold_idle_ns;		/* idle time until folding starts */
 
 	/* Mapping tables held in the controller. */
-	uint64_t map_zone_pages;	/* pages that one table covers; 0: all fit */
+	uint64_t map_zone_pages;	/* pages covered by one table; 0: all in memory */
 	uint64_t map_load_ns;		/* to load another table for a write */
 
 	/* Energy. */
@@ -124,20 +124,20 @@ struct bf_params {
 	uint32_t queue_depth;		/* commands that the device holds, 1..128 */
 	uint32_t units;			/* dies x planes, 1..64 */
 	uint32_t program_pages;		/* pages of one program, 1..64 */
-	uint32_t program_any;		/* 1: any pages share a program; 0: neighbours only */
+	uint32_t program_any;		/* 1: any pages share a program; 0: only adjacent ones */
 	uint32_t read_ramp_pages;	/* run length at which read_next_ns has halved */
-	uint32_t reads_per_turn;	/* reads that may pass before a waiting program;
-					 * 0: a unit works in the order of arrival */
+	uint32_t reads_per_turn;	/* reads that may pass a waiting program;
+					 * 0: a unit works in order of arrival */
 	uint32_t read_chunk_pages;	/* a longer read takes several turns */
 	uint32_t buffer_pages;		/* write buffer; at least program_pages */
-	uint32_t write_cache;		/* 1: a write is done once buffered; 0: programmed */
+	uint32_t write_cache;		/* 1: a write completes when buffered; 0: when programmed */
 	uint32_t suspends_max;		/* suspensions of one program */
 	uint32_t mapping;		/* enum bf_mapping */
 	uint32_t block_pages;		/* pages of an erase block (of a log block) */
 	uint32_t spare_percent;		/* over-provisioning of page mapping */
 	uint32_t gc_low_blocks;		/* collect when a unit has fewer free blocks */
 	uint32_t log_blocks;		/* log blocks of BF_MAP_LOG_BLOCK */
-	uint32_t map_zones;		/* tables held at once */
+	uint32_t map_zones;		/* tables in memory at once */
 	uint32_t filled_percent;	/* part that holds data from the start */
 };
 
@@ -146,7 +146,7 @@ struct bf_request {
 	uint64_t page;		/* first page */
 	uint32_t pages;		/* 0 for a flush */
 	uint32_t op;		/* enum bf_op */
-	uint32_t fua;		/* done only when programmed */
+	uint32_t fua;		/* completes only when programmed */
 	uint32_t reserved;
 };
 
@@ -179,33 +179,33 @@ struct bf_device;
 extern "C" {
 #endif
 
-/* 0, or BF_ERR_PARAM with *field naming the parameter that is out of range. */
+/* 0, or BF_ERR_PARAM with *field naming the invalid parameter. */
 int bf_check(const struct bf_params *params, const char **field);
 
-/* Bytes that bf_init needs for these parameters, 0 when they are not valid. */
+/* Bytes that bf_init needs for these parameters, 0 when they are invalid. */
 size_t bf_memory_bytes(const struct bf_params *params);
 
-/* Makes a device in the memory given (8-byte aligned). */
+/* Creates a device in the given memory (8-byte aligned). */
 int bf_init(void *memory, size_t bytes, const struct bf_params *params,
 	    struct bf_device **device);
 
 /*
- * New times for a device in use. What shapes its memory (pages, units, depth,
- * program_pages, buffer, mapping, blocks, spare, log blocks, zones) must stay.
+ * Changes the times of a device in use. Parameters that determine its memory (pages, units,
+ * depth, program_pages, buffer, mapping, blocks, spare, log blocks, zones) must stay.
  */
 int bf_reconfigure(struct bf_device *device, const struct bf_params *params);
 
 /*
- * Takes a request that arrives now. Time must not go back between calls. A
- * finished request holds its place until it is collected: run and collect first.
+ * Submits a request that arrives now. Time must not decrease between calls. A
+ * finished request occupies its slot until it is collected: run and collect first.
  */
 int bf_submit(struct bf_device *device, uint64_t now,
 	      const struct bf_request *request);
 
-/* When bf_run has something to do next; BF_NEVER when all is idle. */
+/* Time of the next work for bf_run; BF_NEVER for an idle device. */
 uint64_t bf_next_event(const struct bf_device *device);
 
-/* Lets the device work until now. */
+/* Advances the device to now. */
 void bf_run(struct bf_device *device, uint64_t now);
 
 /* Next finished request in order of completion; 0 when there is none. */
@@ -220,12 +220,12 @@ void bf_reset_counters(struct bf_device *device);
 /* Faults: reads of the range fail; requests to the range never finish. */
 int bf_fault_read_error(struct bf_device *device, uint64_t page, uint64_t pages);
 int bf_fault_timeout(struct bf_device *device, uint64_t page, uint64_t pages);
-/* Ends all faults; requests that hang finish now with BF_TIMED_OUT. */
+/* Clears all faults; hanging requests finish now with BF_TIMED_OUT. */
 void bf_clear_faults(struct bf_device *device, uint64_t now);
 
 /*
- * Gives up the request of that tag, which hangs: it finishes now with
- * BF_TIMED_OUT. BF_ERR_RANGE when it does not hang; then nothing happens to it.
+ * Aborts the hanging request with that tag: it finishes now with BF_TIMED_OUT.
+ * Returns BF_ERR_RANGE, without effect, when it does not hang.
  */
 int bf_abort(struct bf_device *device, uint64_t now, uint64_t tag);
 
@@ -233,9 +233,9 @@ int bf_abort(struct bf_device *device, uint64_t now, uint64_t tag);
 int bf_is_volatile(const struct bf_device *device, uint64_t page);
 
 /*
- * Power fails: the queue is dropped; of the pages at risk a subset drawn from
- * the seed survives, the others are handed to lost() and go back to what they
- * held before. Returns how many were lost.
+ * Power fails: the queue is dropped; of the pages at risk a subset determined
+ * by the seed survives, the others are passed to lost() and revert to their
+ * earlier content. Returns the number of lost pages.
  */
 uint32_t bf_power_cut(struct bf_device *device, uint64_t now, uint64_t seed,
 		      void (*lost)(void *context, uint64_t page), void *context);

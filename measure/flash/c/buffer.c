@@ -3,9 +3,9 @@
  * The write buffer: slots of one page, found by page through a hash, programmed
  * oldest first.
  *
- * A page written again while it waits reuses its slot; one that is being
- * programmed, or that somebody waits for, gets a second slot. The newest is the
- * one that is found, and the oldest the one that is programmed first.
+ * A page that is written again while it waits reuses its slot; one that is being
+ * programmed, or that a request waits for, gets a second slot. Lookups find the
+ * newest slot, and the oldest one is programmed first.
  */
 #include "internal.h"
 
@@ -61,7 +61,7 @@ uint32_t bf_buffer_take(struct bf_device *d, uint64_t page)
 
 	if (s != BF_NONE && d->slots[s].state == BF_SLOT_DIRTY &&
 	    d->slots[s].waiter == BF_NONE) {
-		/* No unit may take it while half of it is new. */
+		/* No unit may program it while half of it is new. */
 		bf_dirty_remove(d, &d->slots[s]);
 		d->slots[s].state = BF_SLOT_FILLING;
 		d->counters.buffer_hits++;
@@ -107,7 +107,7 @@ void bf_buffer_start(struct bf_device *d, uint32_t s)
 	d->slots[s].state = BF_SLOT_PROGRAMMING;
 }
 
-/* The page is safe, or given up: its slot is free again. */
+/* The page is durable, or dropped: its slot is free again. */
 void bf_buffer_release(struct bf_device *d, uint32_t s)
 {
 	struct bf_slot *slot = &d->slots[s];
@@ -138,13 +138,13 @@ uint64_t bf_buffer_oldest(const struct bf_device *d)
 	return oldest;
 }
 
-/* Whether the unit may take this page: page mapping places pages anywhere. */
+/* Whether the unit may program this page: page mapping places pages anywhere. */
 static int bf_unit_takes(const struct bf_device *d, uint32_t unit, uint64_t page)
 {
 	return d->p.mapping == BF_MAP_PAGE || bf_mapping_unit(d, page) == unit;
 }
 
-/* Order of the oldest data that waits and that the unit may take; UINT64_MAX: none. */
+/* Order of the oldest waiting data for the unit; UINT64_MAX: none. */
 uint64_t bf_buffer_first(const struct bf_device *d, uint32_t unit)
 {
 	uint32_t s = d->dirty_head;
@@ -154,7 +154,7 @@ uint64_t bf_buffer_first(const struct bf_device *d, uint32_t unit)
 	return s == BF_NONE ? UINT64_MAX : d->slots[s].order;
 }
 
-/* Whether older data of the slot's page waits for its program too. */
+/* Whether older data of the slot's page also waits for its program. */
 static int bf_older_waits(const struct bf_device *d, uint32_t s)
 {
 	uint64_t page = d->slots[s].page;
@@ -167,8 +167,8 @@ static int bf_older_waits(const struct bf_device *d, uint32_t s)
 }
 
 /*
- * What the unit would program next: the oldest waiting page that it may take,
- * and with it either its waiting neighbours or whatever waits. Returns how many.
+ * The next program of the unit: the oldest waiting page for it, together with
+ * its waiting neighbours or any waiting pages. Returns the number of pages.
  */
 uint32_t bf_buffer_group(struct bf_device *d, uint32_t unit, uint32_t *group)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * A request's life: controller, units or buffer, bus, done.
+ * The life of a request: controller, units or buffer, bus, completion.
  *
  * The model jumps from event to event: the end of a command, of a transfer, of
- * a unit's work. Between events nothing changes, so whoever drives it needs one
+ * a unit's operation. Nothing changes between events, so the caller needs one
  * timer. Everything that is due at an instant is handled before units begin new
- * work at that instant, in a fixed order; that makes it deterministic.
+ * work at that instant, in a fixed order; that makes the model deterministic.
  */
 #include "internal.h"
 
@@ -38,7 +38,7 @@ static int bf_fault_hits(const struct bf_device *d, const struct bf_request *r,
 	return 0;
 }
 
-/* Time in the cells of the i-th page of a run: the device opens up with its length. */
+/* Read time of the i-th page of a run, which decreases with the length of the run. */
 static uint64_t bf_run_page_ns(const struct bf_device *d, uint64_t i)
 {
 	uint64_t ramp = d->p.read_ramp_pages;
@@ -52,7 +52,7 @@ static void bf_read_transfer(struct bf_device *d, struct bf_req *req)
 	uint64_t bus = bf_max(d->bus_free, req->first_ready_ns);
 	uint64_t page_ns = d->p.bus_page_ns;
 
-	/* Pages leave while later ones are still read; the last one leaves last. */
+	/* Transfers overlap with later reads; the last page is transferred last. */
 	req->at_ns = bf_max(d->now + page_ns, bus + req->r.pages * page_ns);
 	d->bus_free = req->at_ns;
 	req->state = BF_REQ_BUS;
@@ -96,7 +96,7 @@ static void bf_enqueue_read(struct bf_device *d, uint32_t req, uint32_t unit,
 	bf_suspend(d, u);
 }
 
-/* Splits a read over the units that hold its pages. */
+/* Divides a read among the units that hold its pages. */
 static void bf_begin_read(struct bf_device *d, uint32_t index)
 {
 	struct bf_req *req = &d->reqs[index];
@@ -147,7 +147,7 @@ static void bf_begin_discard(struct bf_device *d, const struct bf_request *r)
 	bf_mapping_discard(d, r->page, r->pages);
 }
 
-/* The controller has understood the command. */
+/* The controller has processed the command. */
 static void bf_begin(struct bf_device *d, uint32_t index)
 {
 	struct bf_req *req = &d->reqs[index];
@@ -183,7 +183,7 @@ static void bf_begin(struct bf_device *d, uint32_t index)
 	}
 }
 
-/* Puts pages of the oldest waiting write on the bus while there is room. */
+/* Transfers pages of the oldest waiting write while there is space in the buffer. */
 static void bf_admit(struct bf_device *d)
 {
 	struct bf_req *req;
@@ -234,7 +234,7 @@ static void bf_write_arrived(struct bf_device *d, struct bf_req *req)
 		bf_done(d, req, BF_OK);
 }
 
-/* Flushes whose data is all programmed go on to their commit. */
+/* Starts the commit of flushes whose data is programmed. */
 static void bf_check_flushes(struct bf_device *d)
 {
 	uint64_t oldest;
@@ -264,7 +264,7 @@ static void bf_work(struct bf_device *d, struct bf_unit *u, uint32_t work,
 	u->busy_until = d->now + duration;
 }
 
-/* Whether a stray write is under way here: in the cells, or with more in the buffer. */
+/* Whether a stray write is in progress: in the cells, or with more in the buffer. */
 static int bf_stray_unmapped(const struct bf_device *d, const struct bf_unit *u)
 {
 	if (!u->stray_open)
@@ -273,7 +273,7 @@ static int bf_stray_unmapped(const struct bf_device *d, const struct bf_unit *u)
 				 bf_buffer_find(d, u->group_last + 1) != BF_NONE);
 }
 
-/* First read of the unit that may start, and what stands before it. */
+/* First read of the unit that may start, and its predecessor in the list. */
 static uint32_t bf_next_read(const struct bf_device *d, const struct bf_unit *u,
 			     uint32_t *before)
 {
@@ -329,7 +329,7 @@ static void bf_program_next(struct bf_device *d, struct bf_unit *u)
 	if (u->extra_left_ns) {
 		uint64_t slice = u->extra_left_ns;
 
-		/* Slices may have been switched off since it began. */
+		/* Slices may have been disabled since it began. */
 		if (d->p.stray_slice_ns)
 			slice = bf_min(slice, d->p.stray_slice_ns);
 		u->extra_left_ns -= slice;
@@ -374,7 +374,7 @@ static void bf_prepare_program(struct bf_device *d, uint32_t unit, uint32_t coun
 	bf_program_next(d, u);
 }
 
-/* Without turns: whether the read came before all that the unit has to program. */
+/* Without turns: whether the read arrived before all data that the unit has to program. */
 static int bf_read_is_first(const struct bf_device *d, uint32_t unit, uint32_t o)
 {
 	uint64_t written;
@@ -385,7 +385,7 @@ static int bf_read_is_first(const struct bf_device *d, uint32_t unit, uint32_t o
 	return d->reqs[d->ops[o].req].order < written;
 }
 
-/* Gives an idle unit its next work: reads and programs take turns. */
+/* Starts the next operation of an idle unit: reads and programs take turns. */
 static void bf_kick(struct bf_device *d, uint32_t unit)
 {
 	struct bf_unit *u = &d->units[unit];
@@ -453,7 +453,7 @@ static void bf_programmed(struct bf_device *d, struct bf_unit *u)
 	d->last_active = d->now;
 }
 
-/* A chunk was read: the rest of the request is next when reads have their turn. */
+/* A chunk was read: the rest of the request is first at the next turn of reads. */
 static void bf_chunk_read(struct bf_device *d, struct bf_unit *u)
 {
 	struct bf_read_op *op = &d->ops[u->read_op];
@@ -490,7 +490,7 @@ uint64_t bf_next_event(const struct bf_device *d)
 	return d->next_event;
 }
 
-/* Only a step and a new request change when the next event is. */
+/* The time of the next event changes only by a step and a new request. */
 static uint64_t bf_find_next_event(const struct bf_device *d)
 {
 	uint64_t next = BF_NEVER;
@@ -509,7 +509,7 @@ static uint64_t bf_find_next_event(const struct bf_device *d)
 	return next;
 }
 
-/* The request in the controller that is understood first, of those that are by now. */
+/* The request in the controller that is processed first, of those that are done by now. */
 static uint32_t bf_next_command(const struct bf_device *d)
 {
 	uint32_t i, best = BF_NONE;
@@ -561,7 +561,7 @@ void bf_run(struct bf_device *d, uint64_t now)
 	d->now = bf_max(d->now, now);
 }
 
-/* While the host is quiet the device empties its fast cache. */
+/* While the host is idle the device empties its fast cache. */
 static void bf_fold(struct bf_device *d)
 {
 	uint64_t idle, pages;

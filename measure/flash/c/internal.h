@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* State of the model and the seams between its files. */
+/* State of the model, and interfaces between its files. */
 #ifndef BRISK_FLASH_INTERNAL_H
 #define BRISK_FLASH_INTERNAL_H
 
@@ -34,7 +34,7 @@ enum bf_request_state {
 struct bf_req {
 	struct bf_request r;
 	uint64_t at_ns;
-	uint64_t first_ready_ns;	/* when its first page left the cells */
+	uint64_t first_ready_ns;	/* when its first page was read from the cells */
 	uint64_t order;			/* of arrival; of completion when done */
 	uint64_t flush_order;		/* a flush waits for slots up to this */
 	uint64_t run_pages;		/* of the run that a read continues; 0: none */
@@ -43,7 +43,7 @@ struct bf_req {
 	uint32_t ops_left;		/* reads of units outstanding */
 	uint32_t admitted;		/* pages of a write that have a slot */
 	uint32_t chunk;			/* pages on the bus now */
-	uint32_t unprogrammed;		/* pages that a write through waits for */
+	uint32_t unprogrammed;		/* pages that a write-through waits for */
 	uint32_t next;			/* in the list of waiting writes */
 };
 
@@ -56,7 +56,7 @@ enum bf_slot_state {
 
 struct bf_slot {
 	uint64_t page;
-	uint64_t end_page;	/* behind the last page of its request */
+	uint64_t end_page;	/* end of its request (exclusive) */
 	uint64_t order;
 	uint32_t state;
 	uint32_t waiter;	/* request that waits for its program, or BF_NONE */
@@ -82,7 +82,7 @@ struct bf_read_op {
 
 struct bf_unit {
 	uint64_t busy_until;
-	uint64_t extra_left_ns;		/* of the program that was prepared */
+	uint64_t extra_left_ns;		/* of the prepared program */
 	uint64_t program_left_ns;	/* the program itself, after the extra */
 	uint64_t suspended_left_ns;
 	uint64_t stray_end;		/* its request's end; lookups wait until then */
@@ -95,7 +95,7 @@ struct bf_unit {
 	uint32_t suspended_work;
 	uint32_t suspends_left;
 	uint32_t suspended_reads;
-	uint32_t work_collected;	/* its last turn of writing went to collection */
+	uint32_t work_collected;	/* its last turn of writing was garbage collection */
 	uint32_t group_size;
 	uint32_t group[BF_MAX_PROGRAM_PAGES];
 
@@ -123,7 +123,7 @@ struct bf_log {
 	uint64_t block;		/* logical block, or UINT64_MAX */
 	uint64_t stamp;
 	uint32_t used;
-	uint32_t in_order;	/* written from its start without a gap */
+	uint32_t in_order;	/* written sequentially from its start */
 };
 
 struct bf_fault {
@@ -151,7 +151,7 @@ struct bf_device {
 	struct bf_req *reqs;		/* queue_depth */
 	uint32_t in_flight;		/* neither free nor done */
 	uint32_t done;			/* finished, not collected */
-	uint32_t waiting_head, waiting_tail;	/* writes that wait for room */
+	uint32_t waiting_head, waiting_tail;	/* writes that wait for space */
 	uint32_t bus_write;			/* the write on the bus, or BF_NONE */
 	uint32_t bus_slots[BF_MAX_PROGRAM_PAGES];
 	uint32_t flushes_waiting;
@@ -194,7 +194,7 @@ uint64_t bf_buffer_oldest(const struct bf_device *d);
 uint64_t bf_buffer_first(const struct bf_device *d, uint32_t unit);
 uint32_t bf_buffer_group(struct bf_device *d, uint32_t unit, uint32_t *group);
 
-/* mapping.c: where pages are, and what it costs to put them there. */
+/* mapping.c: placement of pages and its cost. */
 void bf_mapping_init(struct bf_device *d);
 uint32_t bf_mapping_unit(const struct bf_device *d, uint64_t page);
 int bf_mapping_may_program(struct bf_device *d, uint32_t unit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Where pages are, and what it costs to put them there.
+ * Placement of pages and its cost.
  *
  * Page mapping: each unit appends to its active block; when it runs short of
  * free blocks it moves the valid pages of the block with the fewest (greedy) and
@@ -8,17 +8,17 @@
  *
  * Log blocks (Kim et al. 2002, the scheme that Revisiting storage 5.3 suspects):
  * a logical block has one physical block; rewrites go to one of a few log
- * blocks. When none is free the one that was used longest ago is merged: for
- * nothing but an erase where it was written in order to its end, by copying the
- * rest where it was written in order, else by copying all of it.
+ * blocks. Without a free one the least recently used is merged: by an erase only
+ * if it was written sequentially to its end, by copying the rest if it was
+ * written sequentially, else by copying all of it.
  */
 #include "internal.h"
 
 /* ---- sequences ---- */
 
 /*
- * How many pages the sequence had that these pages continue; 0 when they
- * continue none and begin one of their own in place of the oldest.
+ * Length of the sequence that these pages continue; 0 when they continue none
+ * and start a new one in place of the oldest.
  */
 uint64_t bf_run_match(struct bf_run *runs, uint32_t count, uint64_t page,
 		      uint64_t pages, uint64_t *stamp)
@@ -43,7 +43,7 @@ uint64_t bf_run_match(struct bf_run *runs, uint32_t count, uint64_t page,
 	return 0;
 }
 
-/* Cost of having the table of the page's zone at hand, least recently used out. */
+/* Cost of loading the table of the page's zone; evicts the least recently used. */
 static uint64_t bf_zone_load(struct bf_device *d, uint64_t page)
 {
 	uint64_t zone;
@@ -159,7 +159,7 @@ int bf_mapping_wants_collect(const struct bf_device *d, uint32_t unit)
 	return u->free_blocks < d->p.gc_low_blocks && bf_victim(d, unit) != BF_NONE;
 }
 
-/* Does one step of collection and returns its time. */
+/* Performs one step of garbage collection and returns its time. */
 uint64_t bf_mapping_collect(struct bf_device *d, uint32_t unit)
 {
 	struct bf_unit *u = &d->units[unit];
@@ -192,7 +192,7 @@ uint64_t bf_mapping_collect(struct bf_device *d, uint32_t unit)
 	return d->p.erase_ns;
 }
 
-/* Host programs leave the last free block to the collection. */
+/* Host programs leave the last free block to garbage collection. */
 int bf_mapping_may_program(struct bf_device *d, uint32_t unit)
 {
 	const struct bf_unit *u = &d->units[unit];
@@ -300,7 +300,7 @@ void bf_mapping_init(struct bf_device *d)
 	}
 }
 
-/* The unit that holds the page; a page never written lies as if in sequence. */
+/* The unit that holds the page; a page that was never written is placed as if sequential. */
 uint32_t bf_mapping_unit(const struct bf_device *d, uint64_t page)
 {
 	if (d->p.units == 1)
@@ -313,7 +313,7 @@ uint32_t bf_mapping_unit(const struct bf_device *d, uint64_t page)
 }
 
 /*
- * Maps the group to the unit and returns the time that it costs beyond the
+ * Maps the group to the unit and returns the additional time beyond the
  * program: stray, merges, erases, tables.
  */
 uint64_t bf_mapping_program(struct bf_device *d, uint32_t unit,

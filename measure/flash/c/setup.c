@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Making a device: are its parameters within range, how much memory does it
- * need, how is that cut into arrays, and what does it look like at power-on.
+ * Creation of a device: check of parameters, memory size, layout of arrays, and
+ * the state at power-on.
  */
 #include "internal.h"
 
@@ -88,7 +88,7 @@ static uint32_t bf_hash_size(const struct bf_params *p)
 	return size;
 }
 
-/* Cuts the caller's memory into arrays; with no memory it only measures. */
+/* Divides the caller's memory into arrays; without memory it only computes the size. */
 static size_t bf_layout(const struct bf_params *p, struct bf_device *d, char *memory)
 {
 	uint64_t used = (sizeof(struct bf_device) + 7) & ~7ull;

@@ -1,8 +1,8 @@
-//! Makes the presets of the eight SD cards from Revisiting storage, table III, and writes them to a folder.
+//! Creates the presets of the eight SD cards from Revisiting storage, table III, and writes them to a directory.
 //!
 //! The rule (see `brisk_flash::calibration`): a card of the fit half meets its figures on the phone. A card of the
-//! validation half meets what its figures on the *desktop* and the phone's typical difference predict; its own figures
-//! on the phone are not looked at. The phone's differences are medians over the fit half: more time per page in sequence
+//! validation half meets the prediction from its figures on the *desktop* and the phone's typical difference; its own figures
+//! on the phone are not used. The phone's differences are medians over the fit half: more time per page in sequence
 //! (host controller and page cache), less time per random read (no USB reader in between).
 
 use std::error::Error;
@@ -17,11 +17,11 @@ const PAGE: f64 = 4096.0;
 
 /// Mapping of a card, from the shape of figure 15.
 enum Shape {
-    /// Random writes stay fast however far they spread.
+    /// Random writes stay fast over any range.
     Pages,
-    /// They fall to one merge of a whole block each. The extra time of a random write inside the log, in us.
+    /// They drop to one merge of a whole block each. The extra time of a random write inside the log, in us.
     Blocks { stray_us: f64 },
-    /// Two falls: beyond small log blocks of 32 MB in all, and beyond the mapping tables of 1,024 MB.
+    /// Two drops: beyond small log blocks of 32 MB in all, and beyond the mapping tables of 1,024 MB.
     SmallBlocks,
 }
 
@@ -32,7 +32,7 @@ struct Card {
     fit: bool,
     /// MB/s: sequential write and read, random write and read.
     desktop: [f64; 4],
-    /// Only looked at where `fit`.
+    /// Used only where `fit`.
     phone: [f64; 4],
     shape: Shape,
 }
@@ -65,7 +65,7 @@ fn page_us(mb_per_s: f64) -> f64 {
     PAGE / mb_per_s
 }
 
-/// What the phone adds to a page of each kind, in us: medians over the fit half.
+/// Additional time of the phone for a page of each kind, in us: medians over the fit half.
 fn phone_adds(cards: &[Card]) -> [f64; 4] {
     std::array::from_fn(|kind| {
         let mut added: Vec<f64> =
@@ -75,7 +75,7 @@ fn phone_adds(cards: &[Card]) -> [f64; 4] {
     })
 }
 
-/// The figures that the preset is to meet, in MB/s.
+/// The target figures of the preset, in MB/s.
 fn target(card: &Card, adds: &[f64; 4]) -> [f64; 4] {
     if card.fit {
         return card.phone;
@@ -92,13 +92,13 @@ fn load(kind: Kind, order: Order, record_bytes: u64, total_bytes: u64) -> Load {
     Load { kind, order, record_bytes, outstanding: 1, region_start: 0, region_bytes, total_bytes }
 }
 
-/// MB/s of the load on a fresh device.
+/// MB/s of the load on a new device.
 fn measure(preset: &Preset, load: Load) -> Result<f64, Box<dyn Error>> {
     let mut device = Device::new(preset, 256 * MIB)?;
     Ok(simulate(&mut device, &[load], 4)[0].bytes_per_s() / 1e6)
 }
 
-/// Turns one parameter until the load runs at the target; times fall as rates rise, so bisection finds it.
+/// Adjusts one parameter until the load runs at the target; times fall as rates rise, so bisection finds it.
 fn solve(preset: &mut Preset, parameter: &str, load: Load, target: f64) -> Result<(), Box<dyn Error>> {
     let (mut low, mut high) = (0.0f64, 3e6f64);
     for _ in 0..36 {

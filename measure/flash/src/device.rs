@@ -1,4 +1,4 @@
-//! A device that runs: the C core behind a safe border.
+//! A running device: a safe wrapper of the C core.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -9,29 +9,29 @@ use crate::preset::Preset;
 use crate::raw::{self, Counters, RawCompletion, RawDevice, RawRequest};
 use crate::{PAGE_BYTES, ParameterError};
 
-/// Why a device could not be made or changed.
+/// Why a device could not be created or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DeviceError {
-    /// The preset or the capacity is outside what the model can hold.
+    /// The preset or the capacity is outside of the model's range.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// The capacity is no multiple of a page, or nothing.
+    /// The capacity is zero or not a multiple of a page.
     #[error("a capacity of {0} bytes is not a positive multiple of {PAGE_BYTES}")]
     Capacity(u64),
-    /// With its spare blocks it has more pages than the model can number.
+    /// Including its spare blocks it has more pages than the model can number.
     #[error(
         "a device of {0} bytes with these blocks is larger than the model can hold: use larger block_pages or less spare_percent"
     )]
     TooLarge(u64),
-    /// What shapes the device's memory cannot change while it runs.
+    /// A parameter that determines the device's memory cannot change while it runs.
     #[error("this parameter shapes the device and cannot change while it runs: make a new device")]
     Structural,
 }
 
-/// Why a request was not taken.
+/// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SubmitError {
-    /// The device holds as many requests as it can: wait for a completion.
+    /// The queue is full: wait for a completion.
     #[error("the device's queue is full")]
     Full,
     /// The request reaches beyond the device, or is empty.
@@ -42,38 +42,38 @@ pub enum SubmitError {
     Misaligned,
 }
 
-/// What a request asks for.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Data from the device.
     Read,
     /// Data to the device.
     Write,
-    /// All finished writes made durable; offset and length are ignored.
+    /// Makes all finished writes durable; offset and length are ignored.
     Flush,
-    /// The range is not needed any more.
+    /// Discards the range.
     Discard,
 }
 
-/// A request as the block layer would hand it over.
+/// A request of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's name for it.
+    /// The caller's id.
     pub tag: u64,
-    /// What to do.
+    /// Operation.
     pub kind: Kind,
     /// First byte; a multiple of [`PAGE_BYTES`].
     pub offset_bytes: u64,
     /// Length; a multiple of [`PAGE_BYTES`].
     pub len_bytes: u64,
-    /// A write that is done only when it is durable.
+    /// Forced unit access: the write completes only when it is durable.
     pub fua: bool,
 }
 
-/// How a request ended.
+/// Status of a completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Well.
+    /// Success.
     Ok,
     /// The cells could not be read.
     ReadError,
@@ -81,18 +81,18 @@ pub enum Status {
     TimedOut,
 }
 
-/// The end of a request.
+/// A completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The caller's name for the request.
+    /// The caller's id of the request.
     pub tag: u64,
-    /// When it was finished, in nanoseconds of the caller's clock.
+    /// Completion time, in nanoseconds of the caller's clock.
     pub at_ns: u64,
-    /// How.
+    /// Status.
     pub status: Status,
 }
 
-/// A fault on request, in force until [`Device::clear_faults`].
+/// An injected fault, in force until [`Device::clear_faults`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Reads that touch the range fail.
@@ -115,11 +115,11 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Device {
     raw: NonNull<RawDevice>,
-    /// What `raw` points into: a box that is taken apart here and put together again when dropped.
+    /// Memory that `raw` points into: a leaked box, which is restored on drop.
     memory: NonNull<[u64]>,
     capacity_bytes: u64,
     now_ns: u64,
-    /// Finished, not yet handed to the caller.
+    /// Completions not yet returned.
     finished: Vec<Completion>,
 }
 
@@ -127,10 +127,10 @@ pub struct Device {
 unsafe impl Send for Device {}
 
 impl Device {
-    /// Makes a device of `capacity_bytes` with the behaviour of `preset`.
+    /// Creates a device of `capacity_bytes` with the parameters of `preset`.
     ///
     /// # Errors
-    /// When the capacity is no multiple of a page or a parameter is outside its range.
+    /// When the capacity is not a multiple of a page or a parameter is outside of its range.
     pub fn new(preset: &Preset, capacity_bytes: u64) -> Result<Self, DeviceError> {
         if capacity_bytes == 0 || !capacity_bytes.is_multiple_of(PAGE_BYTES) {
             return Err(DeviceError::Capacity(capacity_bytes));
@@ -151,10 +151,10 @@ impl Device {
         Ok(Self { raw, memory, capacity_bytes, now_ns: 0, finished: Vec::new() })
     }
 
-    /// New times and energies, same contents and state.
+    /// Changes times and energies; contents and state stay.
     ///
     /// # Errors
-    /// When a parameter is outside its range, or one that shapes the device differs.
+    /// When a parameter is outside of its range, or one that determines the device's memory differs.
     pub fn reconfigure(&mut self, preset: &Preset) -> Result<(), DeviceError> {
         let params = preset.raw(self.capacity_bytes / PAGE_BYTES)?;
         // SAFETY: the device is alive and the pointer valid for the call.
@@ -162,10 +162,10 @@ impl Device {
         if code == 0 { Ok(()) } else { Err(DeviceError::Structural) }
     }
 
-    /// Hands over a request that arrives at `now_ns`. A time before an earlier call's counts as that call's.
+    /// Submits a request that arrives at `now_ns`. A time before an earlier call's counts as that call's.
     ///
     /// # Errors
-    /// When the queue is full or the request does not fit the device; nothing has changed then.
+    /// When the queue is full or the request does not fit the device; there is then no effect.
     pub fn submit(&mut self, now_ns: u64, request: Request) -> Result<(), SubmitError> {
         let aligned = request.offset_bytes.is_multiple_of(PAGE_BYTES) && request.len_bytes.is_multiple_of(PAGE_BYTES);
         if request.kind != Kind::Flush && !aligned {
@@ -199,8 +199,7 @@ impl Device {
         }
     }
 
-    /// When [`Device::advance`] has something to do next: at once when something is finished and not handed over; `None`
-    /// when the device rests.
+    /// Time of the next work for [`Device::advance`]: immediate with pending completions; `None` for an idle device.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
         if !self.finished.is_empty() {
@@ -211,13 +210,13 @@ impl Device {
         (next != raw::BF_NEVER).then_some(next)
     }
 
-    /// Lets the device work until `now_ns` and appends what it finished, in order of completion, to `done`.
+    /// Advances to `now_ns` and appends completions, in order, to `done`.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         self.run(now_ns);
         done.append(&mut self.finished);
     }
 
-    /// Runs the core until `now_ns` and frees the places of finished requests.
+    /// Runs the core until `now_ns` and frees the slots of completed requests.
     fn run(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         // SAFETY: the device is alive.
@@ -241,14 +240,14 @@ impl Device {
         }
     }
 
-    /// Requests inside the device: neither finished nor collected.
+    /// Requests in the device: neither finished nor collected.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         // SAFETY: the device is alive.
         unsafe { raw::bf_in_flight(self.raw.as_ptr()) }
     }
 
-    /// The latest time that the device has been told, in nanoseconds of the caller's clock.
+    /// The latest time passed to the device, in nanoseconds of the caller's clock.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
@@ -260,10 +259,10 @@ impl Device {
         self.capacity_bytes
     }
 
-    /// What it has done so far.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        // SAFETY: the device is alive; the pointer leads into it and is read at once.
+        // SAFETY: the device is alive; the pointer is into it and is read at once.
         unsafe { *raw::bf_counters(self.raw.as_ptr()) }
     }
 
@@ -273,10 +272,10 @@ impl Device {
         unsafe { raw::bf_reset_counters(self.raw.as_ptr()) };
     }
 
-    /// Puts a fault in force; at most 16 at a time.
+    /// Injects a fault; at most 16 at a time.
     ///
     /// # Errors
-    /// When the range is not on the device, not aligned, or there are too many faults.
+    /// When the range is not on the device or not aligned, or there are too many faults.
     pub fn inject(&mut self, fault: Fault) -> Result<(), SubmitError> {
         let (offset_bytes, len_bytes) = match fault {
             Fault::ReadError { offset_bytes, len_bytes } | Fault::Timeout { offset_bytes, len_bytes } => {
@@ -301,15 +300,15 @@ impl Device {
         }
     }
 
-    /// Ends all faults; what hung finishes now as timed out and is collected by the next [`Device::advance`].
+    /// Clears all faults; hanging requests complete as timed out at the next [`Device::advance`].
     pub fn clear_faults(&mut self) {
         // SAFETY: the device is alive.
         unsafe { raw::bf_clear_faults(self.raw.as_ptr(), self.now_ns) };
         self.collect();
     }
 
-    /// Gives up the request of that tag if it hangs, as a driver does after its time-out: it finishes now as timed out and
-    /// is collected by the next [`Device::advance`]. `false` when no such request hangs; then nothing has changed.
+    /// Aborts the request with that tag if it hangs, as a driver does after its time-out: it completes as timed out at the
+    /// next [`Device::advance`]. Returns `false`, without effect, when no such request hangs.
     pub fn abort(&mut self, tag: u64) -> bool {
         // SAFETY: the device is alive.
         let hung = unsafe { raw::bf_abort(self.raw.as_ptr(), self.now_ns, tag) } == 0;
@@ -317,15 +316,15 @@ impl Device {
         hung
     }
 
-    /// Whether the newest data of this 4 KiB page is only in the write buffer: a power cut may lose it.
+    /// Whether the newest data of this 4 KiB page is only in the volatile write buffer.
     #[must_use]
     pub fn is_volatile(&self, page: u64) -> bool {
         // SAFETY: the device is alive.
         unsafe { raw::bf_is_volatile(self.raw.as_ptr(), page) != 0 }
     }
 
-    /// Power fails at `now_ns`: the queue is dropped, and of the pages at risk those given back (in ascending order,
-    /// once each) go back to what they held when they were last durable. Which ones is drawn from `seed`.
+    /// Power fails at `now_ns`: the queue is dropped, and of the pages at risk the returned ones (ascending, unique) revert to
+    /// their last durable content. `seed` determines the choice.
     pub fn power_cut(&mut self, now_ns: u64, seed: u64) -> Vec<u64> {
         unsafe extern "C" fn remember(context: *mut c_void, page: u64) {
             // SAFETY: the context is the vector below, which outlives the call that calls back.
@@ -345,7 +344,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: it came from a leaked box of this type, and nothing uses the device any more.
+        // SAFETY: it came from a leaked box of this type, and the device is no longer used.
         drop(unsafe { Box::from_raw(self.memory.as_ptr()) });
     }
 }

@@ -1,11 +1,11 @@
 //! Timing model of flash devices: pure and deterministic.
 //!
-//! What it answers: when would this device finish this request? The model is a queueing network (controller, host bus,
-//! write buffer, units) written in freestanding C, so that a kernel module can use the same source; this crate wraps it
-//! safely, describes devices as data ([`Preset`]) and holds them against published figures ([`calibration`]).
+//! It computes when a device would finish a request. The model is a queueing network (controller, host bus, write buffer,
+//! units) in freestanding C, so that a kernel module can use the same source; this crate wraps it safely, describes devices
+//! as data ([`Preset`]) and compares them with published figures ([`calibration`]).
 //!
-//! Terms: a *page* is 4 KiB. A *unit* is a die or plane that does one thing at a time. A *program* writes a group of
-//! pages to one unit. A *run* is a sequence of neighbouring addresses. Time is nanoseconds on the caller's clock.
+//! Terms: a *page* is 4 KiB. A *unit* is a die or plane that does one operation at a time. A *program* writes a group of
+//! pages to one unit. A *run* is a sequence of adjacent addresses. Time is in nanoseconds on the caller's clock.
 //!
 //! Properties, each with a test of that name:
 //! - the same requests give the same times, in Rust and in C (a C harness, `tests/harness.c`);

@@ -1,7 +1,6 @@
-//! The parameters of the model by the names that presets and people use.
+//! Parameters of the model by name.
 //!
-//! One table says for each parameter its name, its unit and how it reaches the C struct. Presets, `--set key=value` and
-//! listings all come from it.
+//! One table has name, unit and field of the C struct for each parameter. Presets, `--set key=value` and listings use it.
 
 use std::ffi::CStr;
 
@@ -9,10 +8,10 @@ use thiserror::Error;
 
 use crate::raw::{self, Params};
 
-/// How a parameter is written.
+/// Format of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Microseconds with up to three decimals; nanoseconds inside.
+    /// Microseconds with up to three decimals; internally nanoseconds.
     Microseconds,
     /// Nanojoules.
     Nanojoules,
@@ -24,7 +23,7 @@ pub enum Unit {
     Mapping,
 }
 
-/// Why a value was not accepted.
+/// Why a value was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParameterError {
     /// No parameter has this name.
@@ -32,20 +31,20 @@ pub enum ParameterError {
     Unknown {
         /// The name given.
         name: String,
-        /// The most similar one there is.
+        /// The most similar name.
         nearest: &'static str,
     },
-    /// The text is not a value of this parameter.
+    /// The text is not valid for this parameter.
     #[error("'{value}' is not a value of {name}: {expected}")]
     Value {
         /// The parameter.
         name: &'static str,
         /// The text given.
         value: String,
-        /// What is accepted.
+        /// The valid format.
         expected: &'static str,
     },
-    /// The model cannot work with the value.
+    /// The value is outside of the model's range.
     #[error("{name} is outside the range that the model accepts")]
     Range {
         /// The parameter.
@@ -69,7 +68,7 @@ macro_rules! fields {
             unit: Unit::$unit,
             about: $about,
             get: |p| u64::from(p.$field),
-            // A value that does not fit becomes the largest, which the core's check refuses.
+                // A value that does not fit is clamped to the largest, which the core's check refuses.
             set: |p, v| p.$field = <$type>::try_from(v).unwrap_or(<$type>::MAX),
         }),*];
     };
@@ -132,7 +131,7 @@ impl Field {
         })
     }
 
-    /// Reads a value as people write it.
+    /// Parses a value.
     pub(crate) fn parse(&self, value: &str) -> Result<u64, ParameterError> {
         let parsed = match self.unit {
             Unit::Microseconds => {
@@ -155,7 +154,7 @@ impl Field {
         })
     }
 
-    /// Writes a value as people read it; the inverse of [`Field::parse`].
+    /// Formats a value; the inverse of [`Field::parse`].
     pub(crate) fn format(&self, value: u64) -> String {
         match self.unit {
             Unit::Microseconds => format!("{}", value as f64 / 1e3),
@@ -166,7 +165,7 @@ impl Field {
     }
 }
 
-/// Parameters that switch every optional part off.
+/// Parameters with every optional part disabled.
 pub(crate) fn neutral() -> Params {
     Params {
         queue_depth: 1,
@@ -183,7 +182,7 @@ pub(crate) fn neutral() -> Params {
     }
 }
 
-/// Asks the core whether it can work with these parameters.
+/// Checks the parameters in the core.
 pub(crate) fn check(params: &Params) -> Result<(), ParameterError> {
     let mut field = std::ptr::null();
     // SAFETY: both pointers are valid for the call.
@@ -223,7 +222,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_parameter_reads_back_what_it_writes() {
+    fn formatting_and_parsing_a_parameter_are_inverse() {
         for field in FIELDS {
             let mut params = neutral();
             let value = if field.unit == Unit::Mapping { 2 } else { 1 };
@@ -234,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_parameter_is_answered_with_the_nearest() {
+    fn a_similar_name_is_suggested() {
         let Err(error) = Field::find("program_usec") else { panic!("accepted") };
         assert_eq!(error.to_string(), "there is no parameter 'program_usec'; did you mean 'program_us'?");
     }
 
     #[test]
-    fn the_core_names_what_it_refuses() {
+    fn the_core_names_an_invalid_parameter() {
         let params = Params { pages: 100, units: 65, ..neutral() };
         assert_eq!(check(&params), Err(ParameterError::Range { name: "units".into() }));
         let params = Params { pages: 100, read_ns: u64::MAX, ..neutral() };

@@ -1,4 +1,4 @@
-//! Devices as data: a preset names a device and gives each of its parameters with the source of the number.
+//! Devices as data: a preset gives each parameter of a device with the source of its value.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use thiserror::Error;
 use crate::parameters::{self, FIELDS, Field, ParameterError, Unit};
 use crate::raw::Params;
 
-/// Why a preset could not be read.
+/// Why a preset is invalid.
 #[derive(Debug, Error)]
 pub enum PresetError {
-    /// The file is not TOML of the right shape; the cause names the line.
+    /// Invalid TOML; the cause names the line.
     #[error("the preset is not readable: {0}")]
     Syntax(#[from] Box<toml::de::Error>),
-    /// A parameter is wrong.
+    /// An invalid parameter.
     #[error("preset '{preset}': {error}")]
     Parameter {
         /// The preset's name.
         preset: String,
-        /// What is wrong.
+        /// The reason.
         error: ParameterError,
     },
     /// No built-in preset has this name.
@@ -27,7 +27,7 @@ pub enum PresetError {
     Unknown {
         /// The name given.
         name: String,
-        /// The most similar one there is.
+        /// The most similar name.
         nearest: &'static str,
     },
 }
@@ -37,24 +37,24 @@ pub enum PresetError {
 pub struct Parameter {
     /// Its name; the last word is the unit.
     pub name: &'static str,
-    /// How it is written.
+    /// Its format.
     pub unit: Unit,
     /// Its value in that unit.
     pub value: String,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// Where the number comes from; empty for the neutral default.
+    /// Source of the value; empty for the neutral default.
     pub source: String,
 }
 
-/// A device's behaviour, without its capacity.
+/// Parameters of a device, without its capacity.
 #[derive(Debug, Clone)]
 pub struct Preset {
     /// Short name, such as `galaxy-s5-emmc`.
     pub name: String,
-    /// One line on what it is.
+    /// Description in one line.
     pub title: String,
-    /// What the numbers stand on, and where they should not be trusted.
+    /// Basis of the values, and limits of their validity.
     pub note: String,
     params: Params,
     sources: BTreeMap<&'static str, String>,
@@ -120,10 +120,10 @@ impl Preset {
         BUILT_IN.iter().map(|(name, _)| *name).collect()
     }
 
-    /// Reads a preset from TOML.
+    /// Parses a preset from TOML.
     ///
     /// # Errors
-    /// When the text is not TOML of the right shape, or a parameter is unknown or outside its range.
+    /// When the text is invalid TOML, or a parameter is unknown or outside of its range.
     pub fn from_toml(text: &str) -> Result<Self, PresetError> {
         let file: File = toml::from_str(text).map_err(Box::new)?;
         let mut preset = Self {
@@ -145,12 +145,12 @@ impl Preset {
             });
             set.map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
         }
-        // Any capacity will do to check the rest.
+        // Any capacity serves to check the others.
         preset.raw(1 << 18).map_err(|error| PresetError::Parameter { preset: preset.name.clone(), error })?;
         Ok(preset)
     }
 
-    /// Changes one parameter by its name; the preset stays as it was when the value is refused.
+    /// Changes one parameter by its name; unchanged when the value is refused.
     ///
     /// # Errors
     /// When the name is unknown or the value is not one that the model accepts.
@@ -164,13 +164,13 @@ impl Preset {
         Ok(())
     }
 
-    /// Commands that the device holds at once.
+    /// Queue depth of the device.
     #[must_use]
     pub fn queue_depth_requests(&self) -> u32 {
         self.params.queue_depth
     }
 
-    /// Whether finished writes can be lost in a power cut until they are flushed.
+    /// Whether the device has a volatile write cache.
     #[must_use]
     pub fn write_cache(&self) -> bool {
         self.params.write_cache != 0
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_preset_is_named() {
+    fn mistakes_in_a_preset_are_named() {
         let head = "name = \"x\"\ntitle = \"y\"\n";
         let wrong = [
             ("name = 1", "name"),

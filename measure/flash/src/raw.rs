@@ -1,6 +1,6 @@
-//! The C core as Rust sees it: one to one with `c/brisk_flash.h`.
+//! Declarations of the C core, one to one with `c/brisk_flash.h`.
 //!
-//! A test compares the sizes with what the C compiler made of it, another the behaviour on every preset.
+//! A test compares the sizes with the C compiler's, another the behaviour on every preset.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -77,7 +77,7 @@ pub(crate) struct RawCompletion {
     pub(crate) reserved: u32,
 }
 
-/// What a device has done since it was made or since its counters were reset.
+/// Counters of a device since its creation or their reset.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
@@ -89,23 +89,23 @@ pub struct Counters {
     pub flushes: u64,
     /// Discard requests.
     pub discards: u64,
-    /// Pages of 4 KiB that were asked for.
+    /// Pages of 4 KiB that were read.
     pub pages_read: u64,
-    /// Pages that were handed over.
+    /// Pages that were written.
     pub pages_written: u64,
     /// Pages that were discarded.
     pub pages_discarded: u64,
     /// Pages read from, or overwritten in, the write buffer.
     pub buffer_hits: u64,
-    /// Reads that continued a sequence.
+    /// Reads that continued a run.
     pub run_reads: u64,
     /// Programs of the cells for the host.
     pub programs: u64,
-    /// Of them: with room left over.
+    /// Of these: not full.
     pub programs_partial: u64,
-    /// Of them: such as continued no sequence of writes.
+    /// Of these: not continuing a sequence of writes.
     pub programs_stray: u64,
-    /// Of them: into the fast cache.
+    /// Of these: into the fast cache.
     pub programs_slc: u64,
     /// Pages programmed for the host.
     pub pages_programmed: u64,
@@ -117,13 +117,13 @@ pub struct Counters {
     pub merges_full: u64,
     /// Merges that copied the rest of a block.
     pub merges_partial: u64,
-    /// Merges that only erased.
+    /// Merges that only needed an erase.
     pub merges_switch: u64,
     /// Mapping tables loaded for writes.
     pub map_loads: u64,
     /// Programs suspended for a read.
     pub suspends: u64,
-    /// Most requests that were inside the device at once.
+    /// Most requests in the device at once.
     pub in_flight_max: u64,
     /// Modelled energy of all operations in nanojoules; without idle power.
     pub energy_nj: u64,

@@ -1,5 +1,7 @@
 //! Properties of the whole model, over the presets and over arbitrary devices.
 
+mod limits;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +15,7 @@ use crate::{Completion, Device, Fault, Kind, PAGE_BYTES, Preset, Request, Status
 
 const MIB: u64 = 1 << 20;
 
-/// A request and when it arrives.
+/// A request and its arrival.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     at_ns: u64,
@@ -28,7 +30,7 @@ fn request(kind: Kind, page: u64, pages: u64) -> Request {
     Request { tag: 0, kind, offset_bytes: page * PAGE_BYTES, len_bytes: pages * PAGE_BYTES, fua: false }
 }
 
-/// Feeds the steps in order, waiting where the queue is full, and runs the device dry.
+/// Submits the steps in order, waiting while the queue is full, and runs the device until it is idle.
 fn drive(device: &mut Device, steps: &[Step]) -> Vec<Completion> {
     let mut done = Vec::new();
     for step in steps {
@@ -46,7 +48,7 @@ fn drive(device: &mut Device, steps: &[Step]) -> Vec<Completion> {
     done
 }
 
-/// Steps drawn from a seed: all kinds, short and long, near and far, in bursts and apart.
+/// Steps from a seed: all kinds, short and long, near and far, in bursts and with gaps.
 fn steps(seed: u64, count: u64, pages: u64) -> Vec<Step> {
     let mut state = seed;
     let mut draw = |n: u64| crate::calibration::splitmix(&mut state) % n;
@@ -67,7 +69,7 @@ fn steps(seed: u64, count: u64, pages: u64) -> Vec<Step> {
         .collect()
 }
 
-/// Any device that the core accepts, small enough that garbage collection, merges and full buffers happen.
+/// Any valid device, small enough for garbage collection, merges and full buffers to occur.
 fn any_preset() -> impl Strategy<Value = Preset> {
     let shape = (1u32..9, 1u32..9, 0u32..2, 1u32..33, 0u32..2, 0u32..3, 1u32..33);
     let limits = (1u32..5, 1u32..20, 0u32..4, 0u32..40, 2u32..5, 1u32..6, 0u32..101);
@@ -89,7 +91,7 @@ fn any_preset() -> impl Strategy<Value = Preset> {
             ("log_blocks", logs),
             ("filled_percent", filled),
         ];
-        // The buffer must hold a program before the program may grow.
+        // The buffer must be able to hold a whole program.
         preset.set("buffer_pages", &(program_pages + block).to_string()).expect("valid");
         preset.set("block_pages", "64").expect("valid");
         for (name, value) in counts {
@@ -138,7 +140,7 @@ proptest! {
         prop_assert!(done.is_sorted_by_key(|c| c.at_ns));
         prop_assert_eq!(device.in_flight(), 0);
         prop_assert_eq!(device.next_event_ns(), None);
-        // Run dry: what was written has been programmed, so nothing is at risk.
+        // Idle: all writes have been programmed, so nothing is at risk.
         prop_assert!((0..256).all(|page| !device.is_volatile(page)));
     }
 
@@ -166,7 +168,7 @@ proptest! {
             arrived_ns.insert(step.request.tag, now);
             device.advance(now, &mut done);
         }
-        // The cut comes in the middle of the last requests.
+        // The power fails in the middle of the last requests.
         let lost = device.power_cut(device.now_ns() + seed % 400_000, cut_seed);
         let finished_ns: BTreeMap<u64, u64> = done.iter().map(|c| (c.tag, c.at_ns)).collect();
         let finished = |s: &&Step| finished_ns.contains_key(&s.request.tag);
@@ -187,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn parameters_may_change_at_any_instant(preset in any_preset(), seed: u64) {
+    fn times_may_change_at_any_instant(preset in any_preset(), seed: u64) {
         let mut device = Device::new(&preset, MIB).expect("valid");
         let mut finished = Vec::new();
         let mut changed = preset.clone();
@@ -278,7 +280,7 @@ fn the_core_needs_no_library_and_compiles_without_a_warning() {
             .filter(|word| *word != "U" && !word.starts_with("bf_") && *word != "_GLOBAL_OFFSET_TABLE_")
             .map(str::to_owned)
             .collect();
-        // The compiler may make these two of loops and copies; kernels have them.
+        // The compiler may generate calls of these two functions, which kernels have.
         assert!(foreign.iter().all(|f| f == "memcpy" || f == "memset"), "{name}.c needs {foreign:?}");
     }
 }
@@ -316,7 +318,7 @@ fn rewriting_a_full_device_collects_garbage_and_amplifies_writes() {
     let counters = device.counters();
     assert!(counters.erases > 0 && counters.pages_moved > 0, "{counters:?}");
 
-    // In sequence a block is all stale when its turn comes: nothing to move.
+    // With sequential rewrites a block is entirely stale when it is collected: nothing to move.
     let mut device = Device::new(&preset, 64 * MIB).expect("valid");
     let sequential = Load { record_bytes: 128 * 1024, ..sync(Kind::Write, Order::Sequential, 256) };
     let _ = simulate(&mut device, &[sequential], 1);
@@ -357,7 +359,7 @@ fn the_fast_cache_fills_and_empties_in_quiet_times() {
 }
 
 #[test]
-fn a_suspended_program_lets_a_read_pass() {
+fn a_read_passes_a_suspended_program() {
     let slowest_read = |suspends: &str| {
         let mut preset = Preset::builtin("ufs-3.1").expect("built in");
         preset.set("suspends_max", suspends).expect("valid");
@@ -371,7 +373,7 @@ fn a_suspended_program_lets_a_read_pass() {
 }
 
 #[test]
-fn without_a_cache_a_write_is_done_when_it_is_safe() {
+fn without_a_cache_a_write_completes_when_it_is_durable() {
     let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
     let one_write = |preset: &Preset, fua: bool| {
         let mut device = Device::new(preset, MIB).expect("valid");
@@ -395,125 +397,10 @@ fn without_a_cache_a_write_is_done_when_it_is_safe() {
 fn a_flush_waits_for_what_was_written_before_it() {
     let mut device = device("galaxy-s5-emmc", 1);
     let write = Step { at_ns: 0, request: request(Kind::Write, 0, 8) };
-    // The write is done, in the buffer, after 142 us.
+    // The write completes in the buffer after 142 us.
     let flush = Step { at_ns: 150_000, request: Request { tag: 9, ..request(Kind::Flush, 0, 0) } };
     let done = drive(&mut device, &[write, flush]);
     // Four programs of two pages, then the commit.
     assert_eq!(done[1].tag, 9);
     assert!(done[1].at_ns > 4 * 380_000 + 1_000_000, "{done:?}");
-}
-
-#[test]
-fn faults_hit_their_range_and_end_when_cleared() {
-    let mut device = device("galaxy-s5-emmc", 1);
-    device.inject(Fault::ReadError { offset_bytes: 8 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
-    device.inject(Fault::Timeout { offset_bytes: 16 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
-    let read = |tag, page| Step { at_ns: 0, request: Request { tag, ..request(Kind::Read, page, 4) } };
-    let status = |done: &[Completion]| done.iter().map(|c| (c.tag, c.status)).collect::<BTreeMap<_, _>>();
-    let done = drive(&mut device, &[read(0, 0), read(1, 5), read(2, 14)]);
-    assert_eq!(status(&done), BTreeMap::from([(0, Status::Ok), (1, Status::ReadError)]));
-    assert_eq!(device.in_flight(), 1);
-    device.clear_faults();
-    let mut done = Vec::new();
-    device.advance(device.now_ns(), &mut done);
-    assert_eq!(status(&done), BTreeMap::from([(2, Status::TimedOut)]));
-    assert_eq!(status(&drive(&mut device, &[read(3, 5)])), BTreeMap::from([(3, Status::Ok)]));
-    let outside = Fault::ReadError { offset_bytes: MIB, len_bytes: PAGE_BYTES };
-    assert_eq!(device.inject(outside), Err(SubmitError::OutOfRange));
-    let crooked = Fault::ReadError { offset_bytes: 5, len_bytes: PAGE_BYTES };
-    assert_eq!(device.inject(crooked), Err(SubmitError::Misaligned));
-}
-
-#[test]
-fn a_power_cut_loses_a_subset_that_the_seed_chooses() {
-    let cut = |seed| {
-        let mut device = device("nexus4-emmc", 1);
-        for page in 0..4 {
-            device.submit(0, request(Kind::Write, 8 * page, 8)).expect("room");
-        }
-        device.advance(2_200_000, &mut Vec::new());
-        device.power_cut(2_200_000, seed)
-    };
-    assert_eq!(cut(1), cut(1));
-    let outcomes: BTreeSet<Vec<u64>> = (0..32).map(cut).collect();
-    assert!(outcomes.len() > 16, "32 seeds gave only {} outcomes", outcomes.len());
-    assert!(outcomes.iter().all(|lost| lost.iter().all(|page| *page < 32)));
-}
-
-#[test]
-fn without_turns_a_read_waits_for_all_that_was_written_before_it() {
-    let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
-    // Scattered writes: a program each, of 410 us.
-    let mut steps: Vec<Step> =
-        (0..3).map(|i| Step { at_ns: 0, request: request(Kind::Write, 10 + 20 * i, 1) }).collect();
-    steps.push(Step { at_ns: 150_000, request: Request { tag: 9, ..request(Kind::Read, 200, 1) } });
-    let mut read_at_ns = |turn| {
-        preset.set("reads_per_turn", turn).expect("valid");
-        let mut device = Device::new(&preset, MIB).expect("valid");
-        drive(&mut device, &steps).iter().find(|c| c.tag == 9).expect("it finishes").at_ns
-    };
-    let (in_turns, in_order) = (read_at_ns("1"), read_at_ns("0"));
-    assert!(in_order > 3 * 410_000 && in_order < 3 * 410_000 + 300_000, "{in_order}");
-    assert!(in_turns < 2 * 410_000, "{in_turns}");
-}
-
-#[test]
-fn only_a_request_that_hangs_is_given_up_and_the_fault_stays() {
-    let mut device = device("galaxy-s5-emmc", 1);
-    device.inject(Fault::Timeout { offset_bytes: 16 * PAGE_BYTES, len_bytes: PAGE_BYTES }).expect("on the device");
-    let read = |tag, page| Request { tag, ..request(Kind::Read, page, 1) };
-    let mut done = Vec::new();
-    device.submit(0, read(1, 16)).expect("accepted");
-    device.submit(0, read(2, 3)).expect("accepted");
-    assert!(!device.abort(1), "the controller has not looked at it yet");
-    device.advance(1_000_000, &mut done);
-    assert!(!device.abort(2), "it has finished");
-    assert!(device.abort(1));
-    assert!(!device.abort(1), "it is over");
-    device.advance(1_000_000, &mut done);
-    let status: Vec<_> = done.iter().map(|c| (c.tag, c.status)).collect();
-    assert_eq!(status, [(2, Status::Ok), (1, Status::TimedOut)]);
-    device.submit(1_000_000, read(3, 16)).expect("there is room again");
-    device.advance(10_000_000, &mut done);
-    assert_eq!(device.in_flight(), 1, "the range still hangs");
-}
-
-#[test]
-fn requests_that_do_not_fit_are_refused_and_change_nothing() {
-    let mut device = device("galaxy-s5-emmc", 1);
-    let before = device.counters();
-    assert_eq!(device.submit(0, request(Kind::Read, 256, 1)), Err(SubmitError::OutOfRange));
-    assert_eq!(device.submit(0, request(Kind::Read, 255, 2)), Err(SubmitError::OutOfRange));
-    assert_eq!(device.submit(0, request(Kind::Write, 0, 0)), Err(SubmitError::OutOfRange));
-    assert_eq!(device.submit(0, request(Kind::Read, u64::MAX / 4096, 1)), Err(SubmitError::OutOfRange));
-    let crooked = Request { offset_bytes: 512, ..request(Kind::Read, 0, 1) };
-    assert_eq!(device.submit(0, crooked), Err(SubmitError::Misaligned));
-    assert_eq!(device.counters(), before);
-    assert_eq!(device.next_event_ns(), None);
-}
-
-#[test]
-fn times_may_change_while_it_runs_but_not_its_shape() {
-    let mut preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
-    let mut device = Device::new(&preset, MIB).expect("valid");
-    preset.set("read_us", "1000").expect("valid");
-    device.reconfigure(&preset).expect("times only");
-    let done = drive(&mut device, &[Step { at_ns: 0, request: request(Kind::Read, 0, 1) }]);
-    assert_eq!(done[0].at_ns, 1_063_000);
-    preset.set("units", "2").expect("valid");
-    assert_eq!(device.reconfigure(&preset), Err(crate::DeviceError::Structural));
-}
-
-#[test]
-fn sizes_that_are_no_devices_are_refused() {
-    let preset = Preset::builtin("galaxy-s5-emmc").expect("built in");
-    for bytes in [0, 1, 4095, 6000, 1 << 44, 1 << 62] {
-        assert!(Device::new(&preset, bytes).is_err(), "{bytes}");
-    }
-    // More pages than 32 bits can number, once the spare ones are counted.
-    let mut spare = preset;
-    for (name, value) in [("program_pages", "1"), ("block_pages", "1"), ("spare_percent", "100")] {
-        spare.set(name, value).expect("valid");
-    }
-    assert_eq!(Device::new(&spare, 1 << 43).err(), Some(crate::DeviceError::TooLarge(1 << 43)));
 }

@@ -1,4 +1,4 @@
-//! The model against published figures: what it promises, and where it falls short.
+//! The model against published figures: accuracy and limits.
 
 use std::path::Path;
 

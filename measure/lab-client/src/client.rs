@@ -6,7 +6,7 @@ use brisk_sense::Sense;
 
 use crate::control::{Connection, Status};
 use crate::error::Result;
-use crate::state::{Record, StateDir, Way};
+use crate::state::{Record, StateDir, Transport};
 
 /// The lab devices of one run directory, normally `/run/brisk`.
 #[derive(Debug, Clone)]
@@ -45,11 +45,11 @@ impl Device {
     /// device has the number that it was given.
     fn is_behind(&self, sense: &Sense, disk: &str) -> bool {
         match self.record.way {
-            Way::Fuse => {
+            Transport::Fuse => {
                 let backing = sense.loop_backing(disk).ok().flatten();
                 backing.is_some_and(|backing| backing.file == self.dir.backing_file())
             }
-            Way::Ublk { .. } => {
+            Transport::Ublk { .. } => {
                 let number = sense.block_device(disk).ok().map(|device| device.device);
                 number.is_some() && number == self.record.ublk_number
             }

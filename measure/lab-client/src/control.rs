@@ -1,4 +1,4 @@
-//! The messages on the server's socket, one JSON document a line with an answer to each order, and the client's connection.
+//! Protocol of the server's socket: one JSON document a line, a reply to each command.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -11,16 +11,16 @@ use crate::error::{Error, Result, io as failed};
 use crate::fidelity::{CpuPressure, Fidelity, Overhead};
 use crate::statistics::{Lateness, Requests};
 
-/// The server answers between two requests; when it has not by now, it is stopped or gone.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// Time limit of a reply; the server replies between two requests.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A fault to put in force, or the end of faults.
+/// A fault to inject, or the end of faults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case")]
 pub enum FaultOrder {
     /// All requests fail, and what was not flushed is lost in part.
     PowerCut {
-        /// Of the choice of what is lost.
+        /// Seed of the choice of lost pages.
         seed: u64,
     },
     /// The end of the power cut.
@@ -32,13 +32,13 @@ pub enum FaultOrder {
         /// Length.
         len_bytes: u64,
     },
-    /// Requests to the range hang until the time is over or faults are cleared, and then fail as timed out.
+    /// Requests to the range hang until the time is over or faults are cleared, then fail as timed out.
     Timeout {
         /// First byte.
         offset_bytes: u64,
         /// Length.
         len_bytes: u64,
-        /// For how long; absent: until cleared.
+        /// Time; absent: until cleared.
         for_ms: Option<u64>,
     },
     /// The end of all read errors and time-outs.
@@ -58,10 +58,10 @@ pub struct Commit {
     pub timed: bool,
 }
 
-/// An order to the server.
+/// A command to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
-pub enum Order {
+pub enum ServerCommand {
     /// Report the status.
     Status,
     /// Change parameters of the model, switch time, reset the counters.
@@ -80,16 +80,16 @@ pub enum Order {
     },
     /// The device is complete. Until then the server does not outlive the connection over which it was set up.
     Commit(Commit),
-    /// A fault.
+    /// Injects a fault.
     Fault(FaultOrder),
-    /// End.
+    /// Ends the server.
     Exit,
 }
 
-/// What the server answers.
+/// Replies of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum ServerReply {
     /// Done.
     Done,
     /// The status.
@@ -106,14 +106,14 @@ pub enum Answer {
     },
 }
 
-/// Everything about a lab device.
+/// Status of a lab device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Number of the lab device.
     pub id: u32,
     /// The block device, such as `/dev/loop3`.
     pub device: String,
-    /// Name of the preset, with a mark when parameters were changed.
+    /// Name of the preset, marked when parameters were changed.
     pub preset: String,
     /// Size.
     pub size_bytes: u64,
@@ -121,29 +121,29 @@ pub struct Status {
     pub seed: u64,
     /// The server's process.
     pub server_pid: u32,
-    /// Whether replies come at the model's instants.
+    /// Whether replies are timed by the model.
     pub timed: bool,
     /// Whether the emulated device has power.
     pub powered: bool,
-    /// Requests that the block layer may have in flight: the driver tags.
+    /// Most requests in flight of the block layer: the driver tags.
     pub depth_requests: u32,
     /// Parameters of the model by name.
     pub parameters: Vec<(String, String)>,
-    /// Bytes of the device that take memory.
+    /// Bytes of the device in memory.
     pub data_bytes: u64,
     /// Pages whose earlier content is kept for a power cut.
     pub undo_pages: u64,
-    /// What the lab itself costs.
+    /// The lab's own overhead.
     pub overhead: Option<Overhead>,
     /// Requests since the reset.
     pub requests: Requests,
     /// Lateness since the reset.
     pub lateness: Lateness,
-    /// Pressure on the processors.
+    /// CPU pressure.
     pub cpu_pressure: Option<CpuPressure>,
     /// The model's counters since the device was made: operations, energy, wear.
     pub model: serde_json::Value,
-    /// Whether to believe it.
+    /// Whether its times can be trusted.
     pub fidelity: Fidelity,
 }
 
@@ -168,8 +168,8 @@ impl Connection {
     /// When the socket takes no time limits.
     pub fn over(stream: UnixStream) -> Result<Self> {
         stream
-            .set_read_timeout(Some(ANSWER_WITHIN))
-            .and_then(|()| stream.set_write_timeout(Some(ANSWER_WITHIN)))
+            .set_read_timeout(Some(REPLY_TIMEOUT))
+            .and_then(|()| stream.set_write_timeout(Some(REPLY_TIMEOUT)))
             .map_err(failed("talk to the lab server"))?;
         Ok(Self { stream: BufReader::new(stream) })
     }
@@ -178,7 +178,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the server refuses it, or does not answer in time.
-    pub fn order(&mut self, order: &Order) -> Result<Answer> {
+    pub fn order(&mut self, order: &ServerCommand) -> Result<ServerReply> {
         let mut line = serde_json::to_vec(order).map_err(failed("write an order"))?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line).map_err(failed("give an order to the lab server"))?;
@@ -189,12 +189,12 @@ impl Connection {
     ///
     /// # Errors
     /// When it is a refusal, or does not come in time.
-    pub fn answer(&mut self) -> Result<Answer> {
+    pub fn answer(&mut self) -> Result<ServerReply> {
         let mut answer = String::new();
         match self.stream.read_line(&mut answer) {
             Ok(0) => Err(Error::Refused("the lab server ended without an answer".to_owned())),
             Ok(_) => match serde_json::from_str(&answer).map_err(failed("read the lab server's answer"))? {
-                Answer::Refused { reason } => Err(Error::Refused(reason)),
+                ServerReply::Refused { reason } => Err(Error::Refused(reason)),
                 answer => Ok(answer),
             },
             Err(error) => Err(failed("get an answer from the lab server (is it stopped?)")(error)),
@@ -206,8 +206,8 @@ impl Connection {
     /// # Errors
     /// When the server does not give it.
     pub fn status(&mut self) -> Result<Status> {
-        match self.order(&Order::Status)? {
-            Answer::Status(status) => Ok(*status),
+        match self.order(&ServerCommand::Status)? {
+            ServerReply::Status(status) => Ok(*status),
             other => Err(Error::Refused(format!("the lab server answered something else: {other:?}"))),
         }
     }
@@ -219,23 +219,23 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn orders_survive_the_wire() {
+    fn commands_round_trip() {
         for order in [
-            Order::Status,
-            Order::Set { parameters: vec![("a".into(), "1".into())], timed: Some(false), reset_counters: true },
-            Order::Fault(FaultOrder::Timeout { offset_bytes: 0, len_bytes: 4096, for_ms: None }),
-            Order::Exit,
+            ServerCommand::Status,
+            ServerCommand::Set { parameters: vec![("a".into(), "1".into())], timed: Some(false), reset_counters: true },
+            ServerCommand::Fault(FaultOrder::Timeout { offset_bytes: 0, len_bytes: 4096, for_ms: None }),
+            ServerCommand::Exit,
         ] {
             let text = serde_json::to_string(&order).expect("JSON");
             assert!(!text.contains('\n'));
-            assert_eq!(serde_json::from_str::<Order>(&text).expect("the same"), order);
+            assert_eq!(serde_json::from_str::<ServerCommand>(&text).expect("the same"), order);
         }
     }
 
     proptest! {
         #[test]
         fn no_line_makes_the_parser_panic(text in ".*") {
-            let _ = serde_json::from_str::<Order>(&text);
+            let _ = serde_json::from_str::<ServerCommand>(&text);
         }
     }
 }

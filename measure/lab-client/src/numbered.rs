@@ -1,9 +1,8 @@
-//! Numbered directories with a lock that tells whether their owner is alive.
+//! Numbered directories with an owner lock.
 //!
-//! What brisk makes and keeps for longer than a command (a lab device, a phone) has a directory `RUN_DIR/FOLDER/ID/` with a
-//! `state.json`, mount points, and the file `lock`. The owner holds a lock on that file for as long as it lives, and the kernel
-//! lets go of it however it ends. So whoever gets the lock knows that the owner is dead, and that nobody else is clearing up
-//! after it.
+//! A resource that outlives a command (a lab device, a phone) has a directory `RUN_DIR/FOLDER/ID/` with a `state.json`, mount
+//! points, and the file `lock`. The owner holds a lock on that file as long as it lives; the kernel releases it however the
+//! owner ends. A process that gets the lock therefore knows that the owner is dead, and that no other process is cleaning up.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,18 +12,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use serde::Serialize;
 
-/// What all directories of one kind have in common.
+/// Common properties of a kind of directories.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Name of the folder that they are in.
+    /// Name of their parent directory.
     pub folder: &'static str,
-    /// Who may look into them.
+    /// Their mode.
     pub mode: u32,
-    /// Directories in each that something is mounted on.
+    /// Mount points in each.
     pub mount_points: &'static [&'static str],
 }
 
-/// One such directory.
+/// A numbered directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberedDir {
     kind: &'static Kind,
@@ -34,17 +33,17 @@ pub struct NumberedDir {
 }
 
 impl NumberedDir {
-    /// The directory at `path`, whose name is its number; `None` when it is none.
+    /// The directory at `path`, whose name is its number; `None` for another name.
     #[must_use]
     pub fn at(kind: &'static Kind, path: &Path) -> Option<Self> {
         let id = path.file_name()?.to_str()?.parse().ok()?;
         Some(Self { kind, id, path: path.to_owned() })
     }
 
-    /// Makes a directory with the lowest free number, and takes its lock.
+    /// Creates a directory with the lowest free number, and takes its lock.
     ///
     /// # Errors
-    /// When the file system does not take it.
+    /// When the file system refuses it.
     pub fn create(kind: &'static Kind, run_dir: &Path) -> io::Result<(Self, File)> {
         let all = run_dir.join(kind.folder);
         DirBuilder::new().recursive(true).mode(kind.mode).create(&all)?;
@@ -66,10 +65,10 @@ impl NumberedDir {
         Err(io::Error::from(io::ErrorKind::QuotaExceeded))
     }
 
-    /// All directories, by number; none where none was ever made.
+    /// All directories, by number; none if none was ever made.
     ///
     /// # Errors
-    /// When the folder cannot be read, as by others than root.
+    /// When the parent cannot be read, for example without root.
     pub fn all(kind: &'static Kind, run_dir: &Path) -> io::Result<Vec<Self>> {
         let entries = match fs::read_dir(run_dir.join(kind.folder)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -80,14 +79,14 @@ impl NumberedDir {
         Ok(dirs)
     }
 
-    /// Takes the owner's lock if nobody has it; `None` too when the directory is gone.
+    /// Takes the owner's lock if it is free; `None` also when the directory was removed.
     ///
     /// # Errors
     /// When the file system refuses it.
     pub fn lock_if_free(&self) -> io::Result<Option<File>> {
         let _one_at_a_time = lock_all(self.path.parent().unwrap_or(&self.path))?;
         let lock = match self.open_lock() {
-            // Cleared up by someone else meanwhile.
+            // Removed by another process meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             lock => lock?,
         };
@@ -98,7 +97,7 @@ impl NumberedDir {
         }
     }
 
-    /// Waits until nobody else changes what is here or takes it down; `None` when somebody took it down.
+    /// Waits for exclusive access to the directory; `None` when it was removed.
     ///
     /// # Errors
     /// When the file system refuses it.
@@ -115,13 +114,13 @@ impl NumberedDir {
         OpenOptions::new().create(true).truncate(false).write(true).open(self.path.join("lock"))
     }
 
-    /// Whether it is still there.
+    /// Whether it still exists.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.path.is_dir()
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -133,10 +132,10 @@ impl NumberedDir {
         fs::read(self.path.join("state.json")).ok()
     }
 
-    /// Replaces its state in one step.
+    /// Replaces its state atomically.
     ///
     /// # Errors
-    /// When the file system does not take it.
+    /// When the file system refuses it.
     pub fn write_state(&self, state: &impl Serialize) -> io::Result<()> {
         let fresh = self.path.join("state.new");
         let mut file = File::create(&fresh)?;
@@ -145,7 +144,7 @@ impl NumberedDir {
         fs::rename(&fresh, self.path.join("state.json"))
     }
 
-    /// Removes the directory. Nothing must be mounted in it any more: a mount point is never descended into.
+    /// Removes the directory, which must contain no mounts: mount points are never descended into.
     ///
     /// # Errors
     /// When something is mounted in it, or the file system refuses it.
@@ -163,7 +162,7 @@ impl NumberedDir {
     }
 }
 
-/// Serialises making and judging directories, so that nobody clears up one that is being made.
+/// Serialises creation and inspection of directories, so that an incomplete one is not removed.
 fn lock_all(all: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(all.join("lock"))?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
@@ -206,7 +205,7 @@ mod tests {
     fn what_lies_in_a_mount_point_is_not_descended_into() {
         let run = tempfile::tempdir().expect("temporary directory");
         let (dir, _lock) = NumberedDir::create(&KIND, run.path()).expect("directory");
-        let inside = dir.path().join("two/of somebody else");
+        let inside = dir.path().join("two/of another program");
         fs::write(&inside, "x").expect("written");
         assert!(dir.remove().is_err());
         assert!(inside.exists());

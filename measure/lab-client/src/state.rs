@@ -1,7 +1,7 @@
-//! The directory of one lab device: what is on disk about it, and whether its server runs.
+//! Directory of one lab device: its state on disk, and its owner.
 //!
 //! `RUN_DIR/lab/ID/` holds `state.json`, the mount point `mnt`, the socket `control`, the `log`, and the file `lock`, which
-//! the server holds for as long as it runs ([`crate::numbered`]).
+//! the server holds as long as it runs ([`crate::numbered`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -17,10 +17,10 @@ use crate::numbered::{Kind, NumberedDir};
 /// Name of the file that the server serves by FUSE and the loop device carries.
 pub const FILE_NAME: &str = "flash";
 
-/// How a device reaches the block layer.
+/// Connection of a device to the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Transport {
     /// A FUSE file under a loop device.
     #[default]
     Fuse,
@@ -31,7 +31,7 @@ pub enum Way {
     },
 }
 
-/// What is on disk about a lab device.
+/// State of a lab device on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Version of this struct on disk: [`SCHEMA_VERSION`].
@@ -53,7 +53,7 @@ pub struct Record {
     pub server_pid: Option<u32>,
     /// How it reaches the block layer.
     #[serde(default)]
-    pub way: Way,
+    pub way: Transport,
     /// Kernel name of the loop device, once it is attached.
     pub loop_name: Option<String>,
     /// Number of the file system that it carries a file of.
@@ -106,7 +106,7 @@ impl StateDir {
         match NumberedDir::all(&KIND, run_dir) {
             Ok(dirs) => Ok(dirs.into_iter().map(Self).collect()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::NotRoot),
-            Err(error) => Err(failed(format!("look into {}", run_dir.join(KIND.folder).display()))(error)),
+            Err(error) => Err(failed(format!("read {}", run_dir.join(KIND.folder).display()))(error)),
         }
     }
 
@@ -116,7 +116,7 @@ impl StateDir {
         self.path().join("mnt")
     }
 
-    /// The file that the loop device carries.
+    /// The backing file of the loop device.
     #[must_use]
     pub fn backing_file(&self) -> PathBuf {
         self.mount_point().join(FILE_NAME)
@@ -134,6 +134,14 @@ impl StateDir {
         self.path().join("log")
     }
 
+    /// The last lines of the server's log.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().rev().take(3).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("; ")
+    }
+
     /// Name of the journal of this device's queue settings.
     #[must_use]
     pub fn journal_name(&self) -> String {
@@ -148,7 +156,7 @@ impl StateDir {
 
     /// How the device reaches the block layer.
     #[must_use]
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> Transport {
         self.load().map(|record| record.way).unwrap_or_default()
     }
 
@@ -161,7 +169,7 @@ impl StateDir {
             .map_err(failed(format!("write the state of the device into {}", self.path().display())))
     }
 
-    /// The last lines that the server wrote.
+    /// The last lines of the server's log.
     #[must_use]
     pub fn last_words(&self) -> String {
         let text = fs::read_to_string(self.log()).unwrap_or_default();
@@ -189,7 +197,7 @@ mod tests {
             seed: 1,
             take_down: vec![],
             server_pid: Some(7),
-            way: Way::Ublk { mark: u64::MAX },
+            way: Transport::Ublk { mark: u64::MAX },
             loop_name: Some("loop3".into()),
             file_system: Some(42),
             ublk_number: Some(DeviceNumber { major: 259, minor: 1 }),
@@ -198,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_survives_the_disk_and_other_versions_are_not_read() {
+    fn the_state_round_trips_and_other_versions_are_ignored() {
         let run = tempfile::tempdir().expect("temporary directory");
         let (dir, _lock) = StateDir::create(run.path()).expect("directory");
         assert_eq!(dir.load(), None);
@@ -209,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn a_state_from_before_ublk_is_of_fuse() {
+    fn a_state_without_a_connection_is_of_fuse() {
         let mut old = serde_json::to_value(record()).expect("JSON");
         let fields = old.as_object_mut().expect("an object");
         assert!(fields.remove("way").is_some() && fields.remove("ublk_number").is_some());
         let read = parse(old.to_string().as_bytes()).expect("readable");
-        assert_eq!((read.way, read.ublk_number), (Way::Fuse, None));
+        assert_eq!((read.way, read.ublk_number), (Transport::Fuse, None));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
-//! Numbers after one another in the machine's order: how both of the kernel's protocols lay out their structures.
+//! Serialisation of numbers in native byte order, as in the structures of both kernel protocols.
 
-/// A structure that is being written.
+/// A structure under construction.
 #[derive(Default)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
@@ -25,7 +25,7 @@ impl Bytes {
         self
     }
 
-    /// All of them, and zeroes up to `N`.
+    /// The bytes, padded with zeroes to `N`.
     pub(crate) fn padded<const N: usize>(self) -> [u8; N] {
         let mut all = [0; N];
         all[..self.0.len()].copy_from_slice(&self.0);

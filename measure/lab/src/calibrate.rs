@@ -1,8 +1,8 @@
-//! Measures what the lab itself costs, on the finished device, before anyone else uses it.
+//! Measures the lab's own overhead on the finished device, before it is used.
 //!
-//! Reads of 4 KiB at random addresses with O_DIRECT, as a benchmark makes them, while the server gives every request a
-//! fixed time. What they take beyond that time is the lab's own overhead. The time is one at which processors fall
-//! asleep in between, as they do with real flash: at time zero nobody sleeps, and the overhead seems smaller.
+//! Reads of 4 KiB at random addresses with O_DIRECT, as in a benchmark, while the server gives every request a fixed time. The
+//! excess over that time is the overhead. The fixed time lets processors go idle in between, as with real flash: with a time
+//! of zero they stay awake, and the overhead appears smaller.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use brisk_lab_client::Overhead;
-use brisk_lab_client::control::{Connection, Order};
+use brisk_lab_client::control::{Connection, ServerCommand};
 
 use crate::error::{Result, io as failed};
 use crate::store::PAGE_BYTES;
@@ -21,16 +21,16 @@ const SERVICE: Duration = Duration::from_micros(250);
 const ROUNDS: usize = 10;
 const WARM_UP_READS: usize = 10;
 const ROUND_READS: usize = 60;
-/// Long enough that all readers have arrived before the first is answered.
+/// Long enough for all readers to arrive before the first reply.
 const BURST_SERVICE: Duration = Duration::from_millis(20);
-/// Readers beyond the depth, which must not get through.
+/// Readers beyond the depth; their requests must wait.
 const BURST_BEYOND: u32 = 8;
 
-/// A buffer for O_DIRECT: one page, on a boundary of one.
+/// A page-aligned page, for O_DIRECT.
 #[repr(align(4096))]
 struct Page([u8; PAGE_BYTES as usize]);
 
-/// Addresses that jump all over the device: multiples of the golden ratio.
+/// Pseudo-random addresses: multiples of the golden ratio.
 fn address(size_bytes: u64, number: usize) -> u64 {
     let pages = size_bytes / PAGE_BYTES;
     (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % pages * PAGE_BYTES
@@ -40,13 +40,13 @@ fn open(device: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(device)
 }
 
-/// Measures the overhead: the middle one of the medians of several short rounds, so that a burst of other work spoils
-/// some of the rounds and not the figure. How far all reads are apart tells how quiet the machine was.
+/// Measures the overhead: the median of the medians of several short rounds, so that a burst of other load affects only some
+/// rounds. The spread of all reads shows how quiet the machine was.
 pub(crate) fn overhead(client: &mut Connection, device: &Path, size_bytes: u64) -> Result<Overhead> {
     let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
     let mut buffer = Box::new(Page([0; PAGE_BYTES as usize]));
     let mut round = |service: Duration, first: usize| -> Result<Vec<f64>> {
-        client.order(&Order::Fixed { service_ns: service.as_nanos() as u64 })?;
+        client.order(&ServerCommand::Fixed { service_ns: service.as_nanos() as u64 })?;
         let mut times_us = Vec::with_capacity(ROUND_READS);
         for number in first..first + WARM_UP_READS + ROUND_READS {
             let start = Instant::now();
@@ -76,9 +76,9 @@ pub(crate) fn overhead(client: &mut Connection, device: &Path, size_bytes: u64) 
     })
 }
 
-/// The queue depth that the device shows: more readers than `depth_requests` at once, and how many the server saw.
+/// Measures the device's queue depth: more concurrent readers than `depth_requests`, and the most that the server saw.
 pub(crate) fn shown_depth(client: &mut Connection, device: &Path, size_bytes: u64, depth_requests: u32) -> Result<u32> {
-    client.order(&Order::Fixed { service_ns: BURST_SERVICE.as_nanos() as u64 })?;
+    client.order(&ServerCommand::Fixed { service_ns: BURST_SERVICE.as_nanos() as u64 })?;
     let file = open(device).map_err(failed(format!("open {} for calibration", device.display())))?;
     let read = std::thread::scope(|scope| {
         let readers: Vec<_> = (0..depth_requests + BURST_BEYOND)
@@ -86,7 +86,7 @@ pub(crate) fn shown_depth(client: &mut Connection, device: &Path, size_bytes: u6
                 let file = &file;
                 scope.spawn(move || {
                     let mut buffer = Box::new(Page([0; PAGE_BYTES as usize]));
-                    // Every other page, so that no two requests are neighbours and merge.
+                    // Every other page, so that requests are not adjacent and do not merge.
                     file.read_exact_at(&mut buffer.0, u64::from(number) * 2 * PAGE_BYTES % size_bytes)
                 })
             })

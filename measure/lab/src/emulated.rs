@@ -1,13 +1,13 @@
-//! The device between the kernel's requests and the model: who waits for what, and when each reply is due.
+//! The emulated device: applies requests to the store, passes them to the model, and computes when each reply is due.
 //!
-//! A request changes the store when it arrives, goes to the model, and is replied to at the instant that the model
-//! names. Requests that find the model's queue full are *parked* here in their order. No system call is made here except
-//! for memory, and time is an argument, so that tests run in virtual time.
+//! A request changes the store when it arrives, goes to the model, and is replied to at the time that the model gives. Requests
+//! that find the model's queue full are *parked* here in order. Time is an argument, and there are no system calls except
+//! for memory, so that tests run in virtual time.
 //!
-//! Two clocks: the *wall* clock of the caller, and the *model's*, which runs at the same pace but is ahead by as much as
-//! was skipped while timing was off. The lab's own *overhead* (the way through block layer, loop, FUSE and back, measured
-//! at start) is taken off by dating each arrival back by it, though never before the model's last event, which cannot be
-//! undone: a device at work loses part of the compensation, and only there, where queueing hides it.
+//! Two clocks: the *wall* clock of the caller, and the *model* clock, which runs at the same pace but is ahead by the time
+//! skipped while timing was off. The lab's own *overhead* (block layer, loop, FUSE and back, measured at start) is compensated
+//! by back-dating each arrival, but never before the model's last event, which cannot be undone. A busy device therefore
+//! loses part of the compensation, where queueing hides it.
 //!
 //! Properties: `every_request_is_replied_to_once`; `parked_requests_keep_their_order`;
 //! `what_was_flushed_survives_a_power_cut`; `time_off_replies_at_once_and_the_model_knows`.
@@ -20,40 +20,40 @@ use brisk_lab_client::Requests;
 use crate::store::{PAGE_BYTES, Store};
 use crate::undo::{Moment, Undo, WriteId};
 
-/// Whose time rules.
+/// Source of reply times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// The model's.
+    /// The model.
     Model,
-    /// Nobody's: replies at once, and the model's clock jumps to the end of each request.
+    /// None: replies are immediate, and the model's clock jumps to the end of each request.
     Off,
-    /// Each request takes this long and the model hears of none: for the calibration of the lab itself.
+    /// A fixed time for each request, which bypasses the model: for calibration.
     Fixed { service_ns: u64 },
 }
 
-/// What a reply carries.
+/// Content of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Content of the store.
     Data { offset_bytes: u64, len_bytes: u64 },
-    /// So many bytes taken.
+    /// Number of bytes written.
     Written { len_bytes: u64 },
-    /// Done, nothing to say.
+    /// Success without content.
     Done,
     /// A positive errno.
     Failed(i32),
 }
 
-/// A reply whose time has come.
+/// A due reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
     /// The request.
     pub(crate) unique: u64,
-    /// What to say.
+    /// Its content.
     pub(crate) outcome: Outcome,
-    /// The instant of the model on the wall clock; absent when nobody set one.
+    /// Due time on the wall clock; absent for untimed replies.
     pub(crate) due_ns: Option<u64>,
-    /// How long the model took.
+    /// Service time in the model.
     pub(crate) service_ns: u64,
 }
 
@@ -64,17 +64,17 @@ struct Pending {
     offset_bytes: u64,
     len_bytes: u64,
     write: Option<WriteId>,
-    /// When a flush arrived, in the order of acknowledgements.
+    /// Arrival of a flush, in the order of acknowledgements.
     moment: Moment,
-    /// The dated-back arrival on the model's clock.
+    /// Back-dated arrival on the model's clock.
     stamp_ns: u64,
 }
 
-/// A fault in force.
+/// An injected fault.
 #[derive(Debug, Clone, Copy)]
 struct ActiveFault {
     fault: Fault,
-    /// When it goes away, on the wall clock.
+    /// Its end, on the wall clock.
     until_ns: Option<u64>,
 }
 
@@ -87,11 +87,11 @@ pub(crate) struct Emulated {
     timing: Timing,
     powered: bool,
     overhead_ns: u64,
-    /// Model clock less wall clock.
+    /// Model clock minus wall clock.
     ahead_ns: u64,
-    /// The model cannot hear of anything before this.
+    /// Earliest time of the model's next input.
     last_event_ns: u64,
-    /// When the requests that are in the model now began to be, on the model's clock.
+    /// Begin of the current busy period, on the model's clock.
     busy_since_ns: u64,
     in_model: HashMap<u64, Pending>,
     parked: VecDeque<Pending>,
@@ -143,7 +143,7 @@ impl Emulated {
         self.undo.pages()
     }
 
-    /// Requests that wait for a reply.
+    /// Requests without a reply yet.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_model.len() + self.parked.len() + self.fixed.len() + self.due.len()
     }
@@ -162,7 +162,7 @@ impl Emulated {
         self.model.reconfigure(preset)
     }
 
-    /// Changes whose time rules. What is in flight is finished first, at once.
+    /// Changes the timing. Requests in flight are completed first, at once.
     pub(crate) fn set_timing(&mut self, now_ns: u64, timing: Timing) {
         self.catch_up(now_ns);
         self.run_out();
@@ -218,7 +218,7 @@ impl Emulated {
         self.arrive(now_ns, unique, Kind::Discard, offset_bytes, len_bytes, None);
     }
 
-    /// Moves on to `now_ns` and appends every reply that is due.
+    /// Advances to `now_ns` and appends every due reply.
     pub(crate) fn poll(&mut self, now_ns: u64, replies: &mut Vec<Reply>) {
         if !self.in_model.is_empty() {
             self.catch_up(now_ns);
@@ -231,8 +231,8 @@ impl Emulated {
         replies.append(&mut self.due);
     }
 
-    /// When [`Self::poll`] has something to do next, on the wall clock. A device with nothing in flight has not: what it
-    /// does in the background is made up for when somebody asks.
+    /// Time of the next call of [`Self::poll`], on the wall clock; `None` for an idle device, whose background work is simulated
+    /// at the next request.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         if !self.due.is_empty() {
             return Some(0);
@@ -244,14 +244,14 @@ impl Emulated {
         [model, fixed, fault].into_iter().flatten().min()
     }
 
-    /// Puts a fault in force, for a time or until [`Self::clear_faults`].
+    /// Injects a fault, for a time or until [`Self::clear_faults`].
     pub(crate) fn inject(&mut self, fault: Fault, until_ns: Option<u64>) -> Result<(), SubmitError> {
         self.model.inject(fault)?;
         self.faults.push(ActiveFault { fault, until_ns });
         Ok(())
     }
 
-    /// Takes all faults back; requests that hang come to their end.
+    /// Removes all faults; hanging requests complete.
     pub(crate) fn clear_faults(&mut self, now_ns: u64) {
         self.catch_up(now_ns);
         self.faults.clear();
@@ -259,8 +259,8 @@ impl Emulated {
         self.settle(now_ns);
     }
 
-    /// Cuts the power. Gives how many pages lost what was written to them: of the model's volatile buffer those that the
-    /// model names, of the writes on the way a seeded choice. All requests fail until [`Self::power_on`].
+    /// Cuts the power. Returns how many pages lost data: those of the model's volatile buffer, and a seeded choice of the writes
+    /// in flight. All requests fail until [`Self::power_on`].
     pub(crate) fn power_cut(&mut self, now_ns: u64, seed: u64) -> u64 {
         self.catch_up(now_ns);
         let lost = self.model.power_cut(self.model_ns(now_ns), seed);
@@ -277,13 +277,13 @@ impl Emulated {
         pages
     }
 
-    /// Gives the power back.
+    /// Restores the power.
     pub(crate) fn power_on(&mut self) {
         self.powered = true;
     }
 
-    /// Lets the model work until the wall clock's `now_ns`, event by event, so that its clock stands at its last event
-    /// and not at now: an arrival may be dated back to there.
+    /// Advances the model to the wall clock's `now_ns`, event by event, so that its clock is at its last event and not at now:
+    /// an arrival may be back-dated to that time.
     pub(crate) fn catch_up(&mut self, now_ns: u64) {
         let until_ns = self.model_ns(now_ns);
         while let Some(event_ns) = self.model.next_event_ns().filter(|&at_ns| at_ns <= until_ns) {
@@ -291,7 +291,7 @@ impl Emulated {
         }
     }
 
-    /// Collects what came to its end without an event.
+    /// Collects requests that complete without an event.
     fn settle(&mut self, now_ns: u64) {
         self.step(self.model_ns(now_ns));
         self.catch_up(now_ns);
@@ -301,7 +301,7 @@ impl Emulated {
         wall_ns + self.ahead_ns
     }
 
-    /// Lets the model work until its next event, and hands it parked requests for the places that came free.
+    /// Advances the model to its next event, and submits parked requests as slots become free.
     fn step(&mut self, event_ns: u64) {
         let mut finished = std::mem::take(&mut self.finished);
         self.model.advance(event_ns, &mut finished);
@@ -319,7 +319,7 @@ impl Emulated {
         }
         self.finished = finished;
         while let Some(pending) = self.parked.pop_front() {
-            if !self.hand_over(pending, event_ns) {
+            if !self.submit(pending, event_ns) {
                 self.parked.push_front(pending);
                 break;
             }
@@ -353,7 +353,7 @@ impl Emulated {
             if self.in_model.is_empty() && self.parked.is_empty() {
                 self.busy_since_ns = pending.stamp_ns;
             }
-            if !self.parked.is_empty() || !self.hand_over(pending, pending.stamp_ns) {
+            if !self.parked.is_empty() || !self.submit(pending, pending.stamp_ns) {
                 self.requests.parked += 1;
                 self.parked.push_back(pending);
             }
@@ -365,8 +365,8 @@ impl Emulated {
         self.requests.in_flight_max = self.requests.in_flight_max.max(self.in_flight() as u64);
     }
 
-    /// Gives a request to the model; false when its queue is full.
-    fn hand_over(&mut self, pending: Pending, at_ns: u64) -> bool {
+    /// Submits a request to the model; false when its queue is full.
+    fn submit(&mut self, pending: Pending, at_ns: u64) -> bool {
         let first = pending.offset_bytes / PAGE_BYTES * PAGE_BYTES;
         let end = (pending.offset_bytes + pending.len_bytes).next_multiple_of(PAGE_BYTES);
         let request = Request {
@@ -389,7 +389,7 @@ impl Emulated {
         }
     }
 
-    /// Lets the model finish all that it can finish, however long that takes on its own clock.
+    /// Lets the model complete all requests that can complete, on its own clock.
     fn run_out(&mut self) {
         while !self.in_model.is_empty() {
             let Some(event_ns) = self.model.next_event_ns() else { break };
@@ -403,7 +403,7 @@ impl Emulated {
             self.flushes_outstanding = self.flushes_outstanding.saturating_sub(1);
         }
         if let Some(write) = pending.write {
-            // Also when it failed: then its content may be there or not, and the writer knows that.
+            // Also after a failure: its content is then undefined, which the writer expects.
             self.undo.acknowledged(write, offset_bytes, len_bytes, self.flushes_outstanding > 0);
         }
         let outcome = match (status, pending.kind) {

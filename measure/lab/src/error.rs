@@ -1,4 +1,4 @@
-//! Why a lab device could not be made, changed or removed, and what to do about it.
+//! Errors of lab devices, with remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Failure of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server was not reached, refused, or needs another user.
+    /// Making block devices needs root.
     #[error(transparent)]
     Client(#[from] brisk_lab_client::Error),
     /// A device file that the lab is built on is missing.
@@ -14,31 +14,31 @@ pub enum Error {
     NoDeviceFile {
         /// The file.
         path: PathBuf,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The size cannot be a device.
+    /// An invalid size.
     #[error("a lab device cannot have {size_bytes} bytes: {reason}")]
     Size {
-        /// What was asked for.
+        /// Requested size.
         size_bytes: u64,
-        /// What would do.
+        /// Valid sizes.
         reason: String,
     },
-    /// The data would not fit this machine's memory.
+    /// The data does not fit into memory.
     #[error(
         "{} do not fit: the lab keeps its data in memory, and of the {} available it leaves {} to others; choose a smaller --size",
         brisk_core::units::format_bytes(*.size_bytes), brisk_core::units::format_bytes(*.available_bytes),
         brisk_core::units::format_bytes(*.reserve_bytes)
     )]
     Memory {
-        /// What was asked for.
+        /// Requested size.
         size_bytes: u64,
         /// MemAvailable.
         available_bytes: u64,
-        /// What stays for others.
+        /// Memory that stays free.
         reserve_bytes: u64,
     },
     /// The preset, or a change of it, is not one.
@@ -56,36 +56,36 @@ pub enum Error {
     /// No such device of the lab.
     #[error("'{0}' is not a lab device; see: brisk lab list")]
     NoSuchDevice(String),
-    /// Somebody uses the device.
+    /// The device is in use.
     #[error("{device} is in use{}: {remedy}", .by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default())]
     Busy {
         /// The block device.
         device: String,
-        /// By what, if that is known.
+        /// Its user, if known.
         by: Option<String>,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// The server ended, or refused, with a reason.
+    /// The server failed.
     #[error("the lab server of device {id} failed: {reason}")]
     Server {
         /// Number of the lab device.
         id: u32,
-        /// Its own words, or the end of its log.
+        /// Its message, or the end of its log.
         reason: String,
     },
     /// A system call failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried, on what.
+        /// Operation and object.
         action: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A setting of the queue could not be changed or put back.
+    /// A setting of the queue could not be changed or restored.
     #[error("cannot set up the queue of the device")]
     Act(#[from] brisk_act::Error),
-    /// The machine could not be read.
+    /// /proc or /sys could not be read.
     #[error("cannot read the state of the machine")]
     Sense(#[from] brisk_sense::Error),
 }
@@ -93,7 +93,7 @@ pub enum Error {
 /// Result of the lab.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Names what was tried, for `map_err`.
+/// Adds the operation to an I/O error, for `map_err`.
 pub(crate) fn io<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Error {
     |source| Error::Io { action: action.into(), source: source.into() }
 }

@@ -1,43 +1,43 @@
-//! How far the times of a device can be believed: a pure judgement of what was measured.
+//! Whether the times of a device can be trusted: a pure function of measurements.
 //!
-//! A lab that is late measures the machine and not the flash, so a result must be able to say so. Properties:
+//! A late lab measures the machine instead of the flash, so results must be able to say so. Properties:
 //! `a_quiet_calibrated_lab_is_reliable`, and each reason alone makes it unreliable.
 
 use brisk_lab_client::{CpuPressure, Fidelity, Lateness, Overhead, Requests};
 
-/// Times shorter than this are not faithful even when all is well.
+/// Shorter times are not faithful even under good conditions.
 pub const FAITHFUL_FROM_US: f64 = 100.0;
 
-/// Above this the way to the device and back costs as much as a fast device.
+/// Above this, the overhead is as large as the service time of a fast device.
 const OVERHEAD_US_MAX: f64 = 120.0;
-/// A calibration that varies more than this says nothing about the next minute.
+/// Most spread of a usable calibration.
 const OVERHEAD_SPREAD_US_MAX: f64 = 40.0;
-/// Lateness that counts for nothing, and beyond that its share of the times themselves.
+/// Lateness that is always accepted, and its largest accepted share of the service times.
 const LATENESS_US_P50_MAX: f64 = 10.0;
 const LATENESS_SHARE_MAX: f64 = 0.02;
-/// Too few replies for a percentile.
+/// Least number of replies for a percentile.
 const LATENESS_COUNT_MIN: u64 = 50;
-/// On two processors a load that waits for each request shows 20 % by itself, since it shares them with the server; medians
-/// were within 2.5 % of the model then (187 and 410 us), and far off at 60 %.
+/// On two processors a synchronous load causes 20 % by itself, since it shares them with the server; medians were then within
+/// 2.5 % of the model (187 and 410 us), and far off at 60 %.
 const CPU_PRESSURE_PERCENT_MAX: f64 = 25.0;
-/// Share of requests that may be faster than the lab.
+/// Largest share of requests that are faster than the lab.
 const FASTER_SHARE_MAX: f64 = 0.05;
 
-/// Everything that the judgement rests on.
+/// The lab's own overhead, measured on the finished device before its first use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evidence<'a> {
     pub(crate) overhead: Option<Overhead>,
     pub(crate) lateness: &'a Lateness,
     pub(crate) pressure: Option<CpuPressure>,
     pub(crate) requests: &'a Requests,
-    /// The queue depth that the device was to show, and the one it showed when it was tried.
+    /// Wanted queue depth, and the measured one.
     pub(crate) depth_requests: (u32, u32),
     pub(crate) timed: bool,
-    /// What the machine refused the server.
+    /// Privileges refused to the server.
     pub(crate) refused: &'a [String],
 }
 
-/// Judges.
+/// Decides.
 pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
     let mut reasons = Vec::new();
     let mut notes = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
         Some(o) if o.overhead_us_p50 > OVERHEAD_US_MAX || o.overhead_us_spread > OVERHEAD_SPREAD_US_MAX => {
             reasons.push(format!(
                 "calibration is off: the lab's own overhead was {:.0} us and varied by {:.0} us (at most {OVERHEAD_US_MAX} \
-                 and {OVERHEAD_SPREAD_US_MAX}); make the device again on a quiet machine",
+                 and {OVERHEAD_SPREAD_US_MAX}); create the device again on a quiet machine",
                 o.overhead_us_p50, o.overhead_us_spread
             ));
         }
@@ -61,7 +61,7 @@ pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
         ));
     }
     match evidence.pressure {
-        None => notes.push("this kernel does not tell the pressure on its processors".to_owned()),
+        None => notes.push("this kernel does not report CPU pressure".to_owned()),
         Some(p) if p.percent_since_reset > CPU_PRESSURE_PERCENT_MAX => reasons.push(format!(
             "tasks waited for a processor in {:.0} % of the time (at most {CPU_PRESSURE_PERCENT_MAX})",
             p.percent_since_reset
@@ -82,7 +82,7 @@ pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
         reasons.push(format!("the device shows a queue depth of {shown} instead of {wanted}"));
     }
     if !evidence.timed {
-        reasons.push("time is off: replies come at once".to_owned());
+        reasons.push("time is off: replies are immediate".to_owned());
     }
     notes.extend(evidence.refused.iter().map(|what| format!("refused by this machine: {what}")));
     Fidelity { reliable: reasons.is_empty(), reasons, notes }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_held_against_the_time_itself() {
+    fn accepted_lateness_depends_on_the_service_time() {
         let requests = Requests::default();
         let slow = Lateness { count: 100, lateness_us_p50: 40.0, service_us_mean: 5_000.0, ..Lateness::default() };
         assert!(judge(quiet(&slow, &requests)).reliable);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn times_below_the_labs_own_are_noted() {
+    fn times_below_the_overhead_are_noted() {
         let lateness = Lateness::default();
         let mut requests = Requests { faster_than_lab: 10, ..Requests::default() };
         requests.read.requests = 20;

@@ -1,9 +1,9 @@
-//! The connection to the kernel: a FUSE mount that shows one file.
+//! FUSE connection to the kernel: a mount with one file.
 //!
-//! The flash lab is what brisk is about, so the server is its own and not a library's: it replies out of order, from one
-//! real-time thread, without an allocation on the way of a request, and it knows when it is late.
+//! The server is written for this purpose: it replies out of order, from one real-time thread, without allocation in the path
+//! of a request, and measures its own lateness.
 //!
-//! [`Connection`] moves messages; [`Front`] knows what they mean and answers those that are not about data.
+//! [`Connection`] transfers messages; [`Front`] interprets them and answers those that are not about data.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -16,26 +16,26 @@ use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::emulated::Outcome;
 use crate::error::{Error, Result};
-use crate::front::{Call, Received, Request};
-use crate::server::log;
+use crate::log::log;
+use crate::request::{Call, Received, Request};
 use crate::store::Store;
 use crate::wire;
 
 /// The device file of FUSE.
 pub(crate) const DEV_FUSE: &str = "/dev/fuse";
 
-/// An open connection. Closing it aborts the mount: everything that waits for a reply fails.
+/// An open connection. Closing it aborts the mount: pending requests fail.
 #[derive(Debug)]
 struct Connection {
     fd: OwnedFd,
 }
 
-/// What a read of the connection gave.
+/// Result of reading the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    /// A message of so many bytes.
+    /// Length of a message.
     Message(usize),
-    /// Nothing waits.
+    /// No message.
     Nothing,
     /// The file system was unmounted.
     Unmounted,
@@ -59,21 +59,21 @@ impl Connection {
         Ok(Self { fd })
     }
 
-    /// Takes the next message, if one waits.
+    /// Returns the next message, if there is one.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Taken> {
         loop {
             return match rustix::io::read(&self.fd, &mut *buffer) {
                 Ok(len) => Ok(Taken::Message(len)),
                 Err(Errno::AGAIN) => Ok(Taken::Nothing),
                 Err(Errno::NODEV) => Ok(Taken::Unmounted),
-                // The request was withdrawn while it was handed over, or a signal came: there may be another.
+                // The request was withdrawn during transfer, or a signal arrived: there may be another message.
                 Err(Errno::NOENT | Errno::INTR) => continue,
                 Err(errno) => Err(errno.into()),
             };
         }
     }
 
-    /// Replies to a request. A request that was withdrawn meanwhile is no error.
+    /// Replies to a request; a withdrawn request is not an error.
     fn reply(&self, unique: u64, error: i32, body: &[u8]) -> io::Result<()> {
         let head = wire::out_header(unique, error, body.len());
         match rustix::io::writev(&self.fd, &[IoSlice::new(&head), IoSlice::new(body)]) {
@@ -98,7 +98,7 @@ impl Front {
         Ok(Self { connection, buffer: vec![0; wire::MESSAGE_BYTES_MAX], size_bytes })
     }
 
-    /// Takes the next message, if one waits.
+    /// Returns the next message, if there is one.
     pub(crate) fn receive(&mut self) -> io::Result<Received<'_>> {
         let len = match self.connection.receive(&mut self.buffer)? {
             Taken::Message(len) => len,
@@ -172,7 +172,7 @@ impl AsFd for Front {
     }
 }
 
-/// Takes the mount off its place; `lazily` also when it is in use or its server is dead. Not mounted is no error.
+/// Unmounts; `lazily` also when it is in use or its server is dead. A missing mount is not an error.
 pub(crate) fn unmount(mount_point: &Path, lazily: bool) -> io::Result<()> {
     let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() } | UnmountFlags::NOFOLLOW;
     match rustix::mount::unmount(mount_point, flags) {

@@ -1,4 +1,4 @@
-//! The lab of one machine: devices are made, found, changed and removed.
+//! The lab of one machine: create, list, change and remove devices.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -9,54 +9,55 @@ use std::process::{Child, Command, Stdio};
 
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_core::causes::in_one_line;
-use brisk_lab_client::control::{Answer, Commit, Connection, FaultOrder, Order, Status};
-use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Way};
+use brisk_lab_client::control::{Commit, Connection, FaultOrder, ServerCommand, ServerReply, Status};
+use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Transport};
 use brisk_sense::{Identity, Sense};
 use serde::Serialize;
 
 use crate::backend::{Backend, block_devices};
 use crate::error::{Error, Result, io as failed};
 use crate::store::PAGE_BYTES;
-use crate::{calibrate, loopdev, preset, take_down, ublk};
+use crate::teardown::Machine;
+use crate::{calibrate, loopdev, preset, teardown, ublk};
 
 /// Smallest device: file systems and the model's blocks need some room.
 pub const SIZE_BYTES_MIN: u64 = 16 << 20;
-/// Memory that stays for everybody else.
+/// Memory that stays free.
 const RESERVE_BYTES: u64 = 256 << 20;
 /// Fewest and most driver tags that a loop device takes.
 const DRIVER_TAGS: std::ops::RangeInclusive<u32> = 4..=128;
 const MAX_SECTORS_KB: u64 = 512;
 const READ_AHEAD_KB: u64 = 128;
 
-/// What a new device is to be.
+/// Parameters of a new device.
 #[derive(Debug, Clone)]
 pub struct NewDevice {
     /// A built-in preset's name, or the path of a file.
     pub preset: String,
-    /// Parameters that differ from the preset, by name.
+    /// Parameters that override the preset, by name.
     pub set: Vec<(String, String)>,
     /// Size, a multiple of 4 KiB.
     pub size_bytes: u64,
-    /// Of what a power cut loses, unless that has its own.
+    /// Seed of the losses of power cuts without their own seed.
     pub seed: u64,
-    /// Whether replies come at the model's instants from the start.
+    /// Whether replies are timed by the model from the start.
     pub timed: bool,
-    /// The I/O scheduler; absent: mq-deadline where the kernel has it, as on phones.
+    /// I/O scheduler; by default mq-deadline where the kernel has it, as on phones.
     pub scheduler: Option<String>,
-    /// How it reaches the block layer.
+    /// Connection to the block layer.
     pub backend: Backend,
     /// The command that runs [`crate::serve`]; the directory is appended.
     pub server: Vec<String>,
-    /// The command that runs [`Lab::down`] by force; the number of the device is appended.
+    /// The command that runs [`Lab::down`] with force; the number of the device is appended.
     pub take_down: Vec<String>,
 }
 
-/// A device of the lab, as `list` shows it.
+/// A device in a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {
     /// Number.
     pub id: u32,
-    /// Block device; absent while it is being made, and when someone detached it.
+    /// Block device; absent while it is being made, and after it was detached externally.
     pub device: Option<PathBuf>,
     /// Preset, by name or file.
     pub preset: String,
@@ -64,16 +65,16 @@ pub struct Listed {
     pub size_bytes: u64,
     /// Process of the server.
     pub server_pid: Option<u32>,
-    /// Everything, when the server answers.
+    /// Status, when the server answers.
     pub status: Option<Status>,
-    /// Why it does not.
+    /// Why the server does not answer.
     pub trouble: Option<String>,
 }
 
-/// What a command did besides what it was asked for.
+/// Side effects of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Repaired {
-    /// A sentence for each leftover that was cleared up.
+    /// A message for each leftover that was removed.
     pub leftovers: Vec<String>,
 }
 
@@ -86,22 +87,22 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The lab whose state is under `run_dir`, normally `/run/brisk`. Labs of different directories do not meet.
+    /// The lab with state in `run_dir`, normally `/run/brisk`. Labs of different directories are independent.
     #[must_use]
     pub fn new(run_dir: &Path) -> Self {
         let run_dir = std::path::absolute(run_dir).unwrap_or_else(|_| run_dir.to_owned());
         Self { paths: Paths::with_run_dir(&run_dir), run_dir, sense: Sense::default() }
     }
 
-    /// Checks everything that can be known before anything is made: rights, device files, size, memory, preset.
+    /// Checks the preconditions of a new device: privileges, device files, size, memory, preset.
     ///
     /// # Errors
-    /// The first thing that stands against it, and what to do about it.
+    /// The first precondition that fails, with the remedy.
     pub fn check(&self, new: &NewDevice) -> Result<()> {
         self.check_all(new).map(drop)
     }
 
-    fn check_all(&self, new: &NewDevice) -> Result<Way> {
+    fn check_all(&self, new: &NewDevice) -> Result<Transport> {
         let size_bytes = new.size_bytes;
         let size_error = |reason: &str| Error::Size { size_bytes, reason: reason.to_owned() };
         if size_bytes < SIZE_BYTES_MIN {
@@ -124,10 +125,10 @@ impl Lab {
         Ok(way)
     }
 
-    /// Makes a device and gives its status. `progress` is told what is being done.
+    /// Creates a device and returns its status; reports steps to `progress`.
     ///
     /// # Errors
-    /// When a check fails, or the device cannot be made; then nothing of it is left.
+    /// When a check fails, or the device cannot be created; it is then removed.
     pub fn up(&self, new: &NewDevice, mut progress: impl FnMut(&str)) -> Result<(Status, Repaired)> {
         let way = self.check_all(new)?;
         let repaired = self.repair(&mut progress)?;
@@ -137,8 +138,8 @@ impl Lab {
         match made {
             Ok(status) => Ok((status, repaired)),
             Err(error) => {
-                // The first error is the one to tell; what cannot be removed now is a leftover for the next command.
-                let _ = take_down::take_down(self, &dir, true);
+                // The first error is returned; leftovers are removed by the next command.
+                let _ = teardown::take_down(self.machine(), &dir, true);
                 Err(error)
             }
         }
@@ -147,7 +148,7 @@ impl Lab {
     fn make(
         &self,
         new: &NewDevice,
-        way: Way,
+        way: Transport,
         dir: &StateDir,
         lock: File,
         progress: &mut impl FnMut(&str),
@@ -184,16 +185,16 @@ impl Lab {
         record.server_pid = Some(server.id());
         dir.save(&record)?;
         client.answer().map_err(|error| {
-            let (why, log) = (in_one_line(&error), dir.last_words());
+            let (why, log) = (in_one_line(&error), dir.log_tail());
             let reason = if log.is_empty() { why } else { format!("{why}; its log ends: {log}") };
             Error::Server { id: dir.id, reason }
         })?;
-        client.order(&Order::Fixed { service_ns: 0 })?;
+        client.order(&ServerCommand::Fixed { service_ns: 0 })?;
 
         progress("making the block device");
         let name = match way {
-            Way::Fuse => attach_loop_device(dir, &mut record)?,
-            Way::Ublk { mark } => self.start_ublk_device(mark, dir, &mut record, server.id())?,
+            Transport::Fuse => attach_loop_device(dir, &mut record)?,
+            Transport::Ublk { mark } => self.start_ublk_device(mark, dir, &mut record, server.id())?,
         };
         let tags = self.set_up_queue(new, way, dir, server.id(), &name)?;
 
@@ -202,13 +203,18 @@ impl Lab {
         let shown = calibrate::shown_depth(&mut client, &node, new.size_bytes, tags)?;
         let overhead = calibrate::overhead(&mut client, &node, new.size_bytes)?;
         let device = node.display().to_string();
-        client.order(&Order::Commit(Commit { device, overhead, depth_requests: (tags, shown), timed: new.timed }))?;
+        client.order(&ServerCommand::Commit(Commit {
+            device,
+            overhead,
+            depth_requests: (tags, shown),
+            timed: new.timed,
+        }))?;
         record.ready = true;
         dir.save(&record)?;
         Ok(client.status()?)
     }
 
-    /// Gives the server's ublk device its block device. Gives its kernel name.
+    /// Starts the block device of the server's ublk device; returns its kernel name.
     fn start_ublk_device(&self, mark: u64, dir: &StateDir, record: &mut Record, server_pid: u32) -> Result<String> {
         let name = ublk::Control::open()?.start(mark, server_pid)?.name();
         record.ublk_number = Some(self.sense.block_device(&name)?.device);
@@ -216,9 +222,16 @@ impl Lab {
         Ok(name)
     }
 
-    /// Sets the queue as a flash device's and gives the driver tags, which a ublk device has from the start. The changes are the server's: whoever takes the
-    /// device down, or finds the server dead, undoes them.
-    fn set_up_queue(&self, new: &NewDevice, way: Way, dir: &StateDir, server_pid: u32, name: &str) -> Result<u32> {
+    /// Sets the queue like a flash device's and returns the number of driver tags, which is fixed for a ublk device. The changes
+    /// are journaled for the server's process: removing the device, or the repair after the server's death, restores them.
+    fn set_up_queue(
+        &self,
+        new: &NewDevice,
+        way: Transport,
+        dir: &StateDir,
+        server_pid: u32,
+        name: &str,
+    ) -> Result<u32> {
         let mut journal = Journal::of_process(&dir.journal_name(), server_pid, &self.paths)?;
         let mut queue = BlockQueue::new(&self.paths.sysfs, name);
         let depth = preset::load(&new.preset, &new.set)?.queue_depth_requests();
@@ -226,10 +239,10 @@ impl Lab {
             queue.set_max_sectors_kb(&mut journal, MAX_SECTORS_KB)?;
             queue.set_read_ahead_kb(&mut journal, READ_AHEAD_KB)?;
             let tags = match way {
-                Way::Fuse => {
+                Transport::Fuse => {
                     queue.set_driver_tags(&mut journal, depth.clamp(*DRIVER_TAGS.start(), *DRIVER_TAGS.end()))?
                 }
-                Way::Ublk { .. } => depth.min(ublk::DEPTH_MAX),
+                Transport::Ublk { .. } => depth.min(ublk::DEPTH_MAX),
             };
             let offered = queue.schedulers()?;
             let usual = ["mq-deadline", "none"].into_iter().find(|s| offered.iter().any(|o| o == s)).unwrap_or("none");
@@ -240,17 +253,17 @@ impl Lab {
         set
     }
 
-    /// All devices, by number, with what their servers say. Dead ones are not repaired here. Who may not look into the
-    /// lab's directory sees none; [`Self::check_access`] tells that from a lab without devices.
+    /// All devices, by number, with their status. Does not repair dead ones. Without the right to read the lab's directory the
+    /// list is empty; [`Self::check_access`] distinguishes that case.
     #[must_use]
     pub fn list(&self) -> Vec<Listed> {
         StateDir::all(&self.run_dir).unwrap_or_default().iter().map(|dir| self.listed(dir)).collect()
     }
 
-    /// Whether this process may look into the lab's directory.
+    /// Checks that this process may read the lab's directory.
     ///
     /// # Errors
-    /// When it may not: the lab is root's.
+    /// When it may not: the directory belongs to root.
     pub fn check_access(&self) -> Result<()> {
         Ok(StateDir::all(&self.run_dir).map(drop)?)
     }
@@ -273,17 +286,19 @@ impl Lab {
             trouble: match (&record, &status) {
                 (_, Err(trouble)) => Some(trouble.clone()),
                 (Some(r), Ok(_)) if !r.ready => Some("is being made".to_owned()),
-                (_, Ok(_)) if carriers.is_empty() => Some("someone took its block device or its mount away".to_owned()),
+                (_, Ok(_)) if carriers.is_empty() => {
+                    Some("its block device or its mount was removed externally".to_owned())
+                }
                 _ => None,
             },
             status: status.ok(),
         }
     }
 
-    /// Changes parameters of the model, switches its time, forgets the counters, in this order; gives the status after.
+    /// Changes parameters of the model, its timing, resets the counters, in this order; returns the new status.
     ///
     /// # Errors
-    /// When there is no such device, or the server refuses a parameter; then none is changed.
+    /// When there is no such device, or the server refuses a parameter; no parameter is then changed.
     pub fn change(
         &self,
         device: &str,
@@ -293,24 +308,24 @@ impl Lab {
     ) -> Result<Status> {
         let mut client = Connection::open(&self.find(device)?.socket())?;
         if !parameters.is_empty() || timed.is_some() || reset_counters {
-            client.order(&Order::Set { parameters: parameters.to_vec(), timed, reset_counters })?;
+            client.order(&ServerCommand::Set { parameters: parameters.to_vec(), timed, reset_counters })?;
         }
         Ok(client.status()?)
     }
 
-    /// Puts a fault in force, or takes faults back. Gives the pages lost, for a power cut.
+    /// Injects or clears faults. Returns the number of lost pages of a power cut.
     ///
     /// # Errors
     /// When there is no such device, or the fault does not fit it.
     pub fn fault(&self, device: &str, fault: FaultOrder) -> Result<Option<u64>> {
         let mut client = Connection::open(&self.find(device)?.socket())?;
-        match client.order(&Order::Fault(fault))? {
-            Answer::PowerCut { lost_pages } => Ok(Some(lost_pages)),
+        match client.order(&ServerCommand::Fault(fault))? {
+            ServerReply::PowerCut { lost_pages } => Ok(Some(lost_pages)),
             _ => Ok(None),
         }
     }
 
-    /// Seed that the device was made with.
+    /// Seed of the device.
     ///
     /// # Errors
     /// When there is no such device.
@@ -318,25 +333,25 @@ impl Lab {
         Ok(self.find(device)?.load().map_or(0, |record| record.seed))
     }
 
-    /// Removes a device. Without `force` one in use is refused; with it file systems on it are unmounted lazily and swap
-    /// on it is switched off. Gives sentences on what was found in the way.
+    /// Removes a device. Without `force`, a device in use is refused; with it, its file systems are unmounted lazily and its swap
+    /// is disabled. Returns messages on obstacles.
     ///
     /// # Errors
-    /// When there is no such device, it is in use, or something of it cannot be removed.
+    /// When there is no such device, it is in use, or a part cannot be removed.
     pub fn down(&self, device: &str, force: bool) -> Result<Vec<String>> {
-        take_down::take_down(self, &self.find(device)?, force)
+        teardown::take_down(self.machine(), &self.find(device)?, force)
     }
 
-    /// Clears up after dead servers of this lab, and after dead processes that changed queues on its behalf.
+    /// Removes devices with dead servers, and restores queue settings of dead processes of this lab.
     ///
     /// # Errors
-    /// When something cannot be cleared up.
+    /// When a part cannot be removed or restored.
     pub fn repair(&self, progress: &mut impl FnMut(&str)) -> Result<Repaired> {
         let mut leftovers = Vec::new();
         for dir in StateDir::all(&self.run_dir)? {
             if dir.lock_if_free().is_ok_and(|lock| lock.is_some()) {
                 progress("clearing up after a dead server");
-                let words = take_down::take_down(self, &dir, true)?;
+                let words = teardown::take_down(self.machine(), &dir, true)?;
                 leftovers.push(format!("device {} had lost its server and was removed", dir.id));
                 leftovers.extend(words);
             }
@@ -345,7 +360,11 @@ impl Lab {
         Ok(Repaired { leftovers })
     }
 
-    /// The directory of the device that is called `device`: a number, `loop3` or `/dev/ublkb0`.
+    fn machine(&self) -> Machine<'_> {
+        Machine { sense: &self.sense, paths: &self.paths }
+    }
+
+    /// Finds a device by number or block device: `2`, `loop3` or `/dev/ublkb0`.
     fn find(&self, device: &str) -> Result<StateDir> {
         let name = device.strip_prefix("/dev/").unwrap_or(device);
         for dir in StateDir::all(&self.run_dir)? {
@@ -358,12 +377,12 @@ impl Lab {
     }
 }
 
-/// Attaches a loop device to the server's file. Gives its kernel name.
+/// Attaches a loop device to the server's file; returns its kernel name.
 fn attach_loop_device(dir: &StateDir, record: &mut Record) -> Result<String> {
     let backing = dir.backing_file();
     let file =
         File::options().read(true).write(true).open(&backing).map_err(failed(format!("open {}", backing.display())))?;
-    let about = file.metadata().map_err(failed(format!("look at {}", backing.display())))?;
+    let about = file.metadata().map_err(failed(format!("examine {}", backing.display())))?;
     record.file_system = Some(kernel_device_number(about.dev()));
     dir.save(record)?;
     let name = loopdev::attach(file.as_fd())?;
@@ -372,13 +391,13 @@ fn attach_loop_device(dir: &StateDir, record: &mut Record) -> Result<String> {
     Ok(name)
 }
 
-/// A device number as the kernel's loop driver tells it (huge_encode_dev), from the one of stat(2).
+/// Converts a device number of stat(2) to the encoding of the loop driver (huge_encode_dev).
 fn kernel_device_number(dev: u64) -> u64 {
     let (major, minor) = (u64::from(rustix::fs::major(dev)), u64::from(rustix::fs::minor(dev)));
     (minor & 0xff) | major << 8 | (minor & !0xff) << 12
 }
 
-/// Starts the server with the lock, a socket and the log in the places of its standard descriptors.
+/// Starts the server with lock, socket and log as its standard descriptors.
 fn start_server(new: &NewDevice, dir: &StateDir, lock: File) -> Result<(Child, Connection)> {
     let started = (|| {
         let (ours, theirs) = UnixStream::pair()?;

@@ -1,8 +1,8 @@
-//! How late replies were: the distribution behind [`Lateness`].
+//! Counters of the server: requests by size and kind, requests in flight, and the lateness of replies.
 
 use brisk_lab_client::Lateness;
 
-/// Distribution of lateness: tenths of a microsecond up to a millisecond, and the rest in one class.
+/// Distribution of lateness: classes of 0.1 us up to a millisecond, and one class above.
 #[derive(Debug)]
 pub(crate) struct LatenessHistogram {
     classes: Vec<u64>,
@@ -46,7 +46,7 @@ impl LatenessHistogram {
         }
     }
 
-    /// The middle of the class that holds the percentile, never above the largest value.
+    /// The middle of the percentile's class, at most the largest value.
     fn percentile_us(&self, percent: u64) -> f64 {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;

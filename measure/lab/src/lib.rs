@@ -1,23 +1,22 @@
 //! The flash model as a real block device on this machine.
 //!
-//! `up` starts a *server* process that holds the data in memory, and gives it a block device: a ublk device where the
-//! kernel has that, else a file over FUSE with a loop device on it. To the kernel it is a block device like any other:
-//! schedulers, file systems, flush, discard and swap work on it. The server holds each reply back until the instant that
-//! the flash model names, so the device behaves like a phone's.
+//! `up` starts a *server* process that holds the data in memory, and connects a block device to it: a ublk device where the
+//! kernel has ublk, otherwise a file over FUSE with a loop device on it. Schedulers, file systems, flush, discard and swap work
+//! as on any block device. The server delays each reply until the time that the flash model gives, so the device behaves like
+//! a phone's.
 //!
-//! Terms: *model time* is what the flash model says; *lateness* is how far behind it a reply left the server; *overhead*
-//! is what the way from the block layer to the server and back costs, calibrated at start and taken off; *driver tags*
-//! are the requests that the device accepts at once.
+//! Terms: *model time* is the service time of the flash model; *lateness* is the delay of a reply beyond it; *overhead* is the
+//! cost of the path from the block layer to the server and back, calibrated at start and compensated; *driver tags* are the
+//! requests that the device accepts at once.
 //!
-//! Properties: a result can be judged, because [`Status::fidelity`] says when the device was late, the machine busy or
-//! the calibration off; nothing is left behind, whether a device goes by `down` or its server by a crash; no loop
-//! device, mount or setting of anyone else is touched; what was flushed survives a power cut, and what was not survives
-//! as an arbitrary seeded subset.
+//! Properties: [`Status::fidelity`] reports when the device was late, the machine busy or the calibration off; no resource is
+//! left behind, whether a device ends by `down` or its server by a crash; loop devices, mounts and settings of other programs
+//! are not changed; flushed data survives a power cut, and of unflushed data an arbitrary seeded subset.
 //!
-//! Files: `backend` chooses the way to the kernel, `front` is the border to it with `fuse` (whose protocol `wire` parses)
-//! and `loopdev`, or `ublk`, behind; `emulated` is the device, `store` its memory and `undo` what a power cut takes back,
-//! `server` the thread, `calibrate`, `lateness` and `fidelity` the judgement, `lab` and `take_down` the way up and the way
-//! down. Directories, messages and the client's side are `measure/lab-client`.
+//! Files: `backend` chooses the connection to the kernel, `front` is its interface, with `request` as its messages and `fuse`
+//! (protocol in `wire`) and `loopdev`, or `ublk`, behind it; `emulated` is the device, `store` its memory and `undo` the data
+//! that a power cut reverts; `server` is the thread, `calibrate` and `fidelity` check it; `state` is the state on disk, in
+//! `numbered` directories; `lab` creates devices and `teardown` removes them.
 
 mod backend;
 mod bytes;
@@ -29,13 +28,15 @@ mod front;
 mod fuse;
 mod lab;
 mod lateness;
+mod log;
 mod loopdev;
 mod peer;
 mod preset;
 mod realtime;
+mod request;
 mod server;
 mod store;
-mod take_down;
+mod teardown;
 mod ublk;
 mod undo;
 mod wire;

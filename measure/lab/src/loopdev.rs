@@ -1,4 +1,4 @@
-//! Loop devices (kernel: include/uapi/linux/loop.h): one is taken, checked and given back; no other is touched.
+//! Loop devices (kernel: include/uapi/linux/loop.h): attach, check, detach.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ use brisk_sense::Sense;
 use crate::error::{Error, Result, io as failed};
 use crate::wire;
 
-/// The device file that gives out free loop devices.
+/// The device file that allocates loop devices.
 pub(crate) const DEV_LOOP_CONTROL: &str = "/dev/loop-control";
 
 const LOOP_CLR_FD: libc::c_ulong = 0x4c01;
@@ -20,7 +20,7 @@ const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
-/// Others may take the free device before we do; so many times in a row means something else is wrong.
+/// Other processes may take the free device first; after this many attempts another reason is assumed.
 const ATTEMPTS: u32 = 64;
 
 /// `struct loop_info64`.
@@ -50,7 +50,7 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Attaches a free loop device to `file`: direct I/O, blocks of 4 KiB. Gives its kernel name, such as `loop3`.
+/// Attaches a free loop device to `file`: direct I/O, blocks of 4 KiB. Returns its kernel name, such as `loop3`.
 pub(crate) fn attach(file: BorrowedFd<'_>) -> Result<String> {
     let control = OpenOptions::new().read(true).write(true).open(DEV_LOOP_CONTROL).map_err(|source| {
         let remedy = "the kernel needs CONFIG_BLK_DEV_LOOP (try: modprobe loop)";
@@ -65,7 +65,7 @@ pub(crate) fn attach(file: BorrowedFd<'_>) -> Result<String> {
         }
         let name = format!("loop{number}");
         let device = OpenOptions::new().read(true).write(true).open(node(&name)).map_err(|source| {
-            let remedy = "the kernel gave this number, but /dev has no such file (is devtmpfs mounted on /dev?)";
+            let remedy = "the kernel allocated this number, but /dev has no such file (is devtmpfs mounted on /dev?)";
             Error::NoDeviceFile { path: node(&name), remedy, source }
         })?;
         match configure(&device, file) {
@@ -74,7 +74,7 @@ pub(crate) fn attach(file: BorrowedFd<'_>) -> Result<String> {
             Err(error) => return Err(failed(format!("attach /dev/{name}"))(error)),
         }
     }
-    Err(failed("attach a loop device: each free one was taken by someone else first")(refusal))
+    Err(failed("attach a loop device: each free one was taken by another process first")(refusal))
 }
 
 fn configure(device: &File, file: BorrowedFd<'_>) -> io::Result<()> {
@@ -90,7 +90,7 @@ fn configure(device: &File, file: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Lets go of the device; the kernel does it when the last user closes it.
+/// Detaches the device; the kernel completes it when the last user closes it.
 pub(crate) fn detach(name: &str) -> io::Result<()> {
     let device = OpenOptions::new().read(true).open(node(name))?;
     // SAFETY: LOOP_CLR_FD takes no argument.
@@ -112,7 +112,7 @@ pub(crate) fn is_held(name: &str) -> io::Result<bool> {
     }
 }
 
-/// The loop devices that carry `file`, by the kernel's own word.
+/// The loop devices attached to `file`.
 pub(crate) fn carriers(sense: &Sense, file: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for name in sense.block_device_names()? {
@@ -123,8 +123,8 @@ pub(crate) fn carriers(sense: &Sense, file: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether the device carries the lab's file of the file system with this number, although the file has no path any
-/// more: somebody took the mount away. The number is nobody else's for as long as the device holds the file system.
+/// Whether the device is attached to the lab's file of the file system with this number, even though the file has no path any
+/// more, after an external unmount. The number stays allocated as long as the device uses the file system.
 pub(crate) fn carries_unmounted(sense: &Sense, name: &str, file_system: u64) -> Result<bool> {
     let bare = Path::new("/").join(FILE_NAME);
     if sense.loop_backing(name)?.is_none_or(|backing| backing.file != bare) {

@@ -1,30 +1,30 @@
-//! One who gives orders, from the server's side: never waited for, and cut off when what it sends is no order.
+//! Server side of a control connection: non-blocking, and closed after an invalid command.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use brisk_lab_client::control::Answer;
+use brisk_lab_client::control::ServerReply;
 
-/// An order is a line; longer ones are not orders.
+/// Longest line of a command.
 const LINE_BYTES_MAX: usize = 1 << 16;
 
-/// The other side of a control connection.
+/// A client of the server.
 #[derive(Debug)]
 pub(crate) struct Peer {
     stream: UnixStream,
     line: Vec<u8>,
-    /// Whether this is `up`, without which the device does not come to stand.
+    /// Whether this is `up`, which sets the device up.
     pub(crate) sets_up: bool,
 }
 
 impl Peer {
-    /// A side at the other end of a socket that does not block.
+    /// A client on a non-blocking socket.
     pub(crate) fn new(stream: UnixStream, sets_up: bool) -> Self {
         Self { stream, line: Vec::new(), sets_up }
     }
 
-    /// Takes what the other side sent; false when it is gone.
+    /// Receives data; false when the client has disconnected.
     pub(crate) fn fill(&mut self) -> bool {
         let mut chunk = [0; 4096];
         loop {
@@ -44,8 +44,8 @@ impl Peer {
         Some(self.line.drain(..=end).collect())
     }
 
-    /// Answers. A side that does not read its answers within the socket's buffer loses them.
-    pub(crate) fn say(&mut self, answer: &Answer) {
+    /// Replies. Replies beyond the socket's buffer are lost if the client does not read them.
+    pub(crate) fn say(&mut self, answer: &ServerReply) {
         let mut line = serde_json::to_vec(answer).unwrap_or_default();
         line.push(b'\n');
         let _ = self.stream.write_all(&line);

@@ -18,7 +18,7 @@ pub(crate) fn load(name: &str, set: &[(String, String)]) -> Result<Preset> {
     Ok(preset)
 }
 
-/// Built-in names hold no slash and end in no suffix.
+/// Built-in names contain no slash and have no suffix.
 pub(crate) fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }

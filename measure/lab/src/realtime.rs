@@ -1,6 +1,6 @@
-//! Makes this process keep its appointments: real-time scheduling, exact timers, memory that is never swapped out.
+//! Low wake-up latency of this process: real-time scheduling, exact timers, locked memory.
 //!
-//! Each measure is taken if the machine permits it; what it refuses is told, because it makes the lab less faithful.
+//! Each measure is applied if permitted; refusals are reported, because they make the lab less faithful.
 
 use std::io;
 
@@ -10,7 +10,7 @@ const FIFO_PRIORITY: libc::c_int = 40;
 /// Not yet in the libc crate (kernel: include/uapi/linux/prctl.h).
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
-/// Applies all measures. Gives a sentence for each that was refused.
+/// Applies all measures. Returns a message for each refusal.
 pub(crate) fn prepare() -> Vec<String> {
     let mut refused = Vec::new();
     let mut note = |what: &str, result: io::Result<()>| {
@@ -22,7 +22,7 @@ pub(crate) fn prepare() -> Vec<String> {
     note("exact timers", prctl(libc::PR_SET_TIMERSLACK, 1));
     note("locked memory", lock_memory());
     note("protection from the out-of-memory killer", std::fs::write("/proc/self/oom_score_adj", "-1000"));
-    // Memory that this process waits for must not be waited for through its own device. Needs CAP_SYS_RESOURCE.
+    // Reclaim in this process must not wait for its own device. Needs CAP_SYS_RESOURCE.
     note("reclaim without I/O (matters only for swap on the device)", prctl(PR_SET_IO_FLUSHER, 1));
     refused
 }
@@ -44,7 +44,7 @@ fn prctl(option: libc::c_int, value: libc::c_ulong) -> io::Result<()> {
     check(unsafe { libc::prctl(option, value, 0, 0, 0) })
 }
 
-/// On fault: the data of the device takes memory as it is written, not all at once.
+/// Locks on fault: the data of the device takes memory only as it is written.
 fn lock_memory() -> io::Result<()> {
     // SAFETY: mlockall changes no memory.
     check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) })

@@ -1,11 +1,11 @@
-//! The server: one real-time thread that takes requests from the kernel and replies when the model says so.
+//! The server: one real-time thread that receives requests from the kernel and replies at the model's times.
 //!
-//! Between two events it sleeps until shortly before the next one is due and spins the rest, because a timer alone is 12
+//! Between two events it sleeps until shortly before the next one is due and spins for the rest, because a timer alone is 12
 //! to 23 us late. It never waits for anything that could wait for it: no write to a disk, no access to its own device.
-//! What has to touch the device (attaching, settings, detaching) is done by other processes, `up` and `down`.
+//! Operations on the device (attach, settings, detach) run in other processes, `up` and `down`.
 //!
-//! It ends by an order, or, when the process that sets it up dies before the device stands, by itself: then, and on
-//! SIGTERM, it starts `down` on itself, because only a served device can be detached in order.
+//! It ends on command. When the process that sets it up dies before the device is complete, and on SIGTERM, it starts `down`
+//! for itself, because a device can be detached in order only while it is served.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use brisk_core::causes::in_one_line;
 use brisk_flash::{Device, Fault, Preset};
-use brisk_lab_client::control::{Answer, Commit, FaultOrder, Order, Status};
-use brisk_lab_client::state::{Record, StateDir, Way};
+use brisk_lab_client::control::{Commit, FaultOrder, ServerCommand, ServerReply, Status};
+use brisk_lab_client::state::{Record, StateDir, Transport};
 use brisk_lab_client::{CpuPressure, Requests};
 use brisk_sense::{Resource, Sense};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -26,28 +26,30 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use crate::emulated::{Emulated, Reply, Timing};
 use crate::error::{Result, io as failed, refused};
 use crate::fidelity::{Evidence, judge};
-use crate::front::{Call, Front, Received, Request};
+use crate::front::Front;
 use crate::lateness::LatenessHistogram;
+use crate::log::log;
 use crate::peer::Peer;
+use crate::request::{Call, Received, Request};
 use crate::store::Store;
 use crate::{fuse, preset, realtime, ublk};
 
-/// Sleep ends so much before an appointment, and the rest is spun: half as much again as timers have been late of late.
+/// Time before a due reply at which sleep ends and spinning begins: 1.5 times the recent lateness of timers.
 const SPIN_NS: std::ops::RangeInclusive<u64> = 20_000..=100_000;
-/// How late a timer is taken to be before one was seen.
+/// Assumed lateness of a timer before the first measurement.
 const OVERSLEEP_NS: u64 = 20_000;
-/// Messages taken in a row before replies are looked at again.
+/// Messages received in a row before replies are checked again.
 const BURST: usize = 64;
-/// The kernel adds up pressure every two seconds, so the sum over a shorter time says little.
+/// The kernel updates pressure every two seconds, so the sum over a shorter time is imprecise.
 const PRESSURE_WINDOW_MIN: Duration = Duration::from_secs(6);
 
-/// Runs the server of the device whose state is in `dir`, until it is ordered to end.
+/// Runs the server of the device whose state is in `dir`, until it gets the command to end.
 ///
-/// The caller hands over three descriptors in the places of the standard ones: the device's lock as input, one end of a
-/// socket as output, and the log as error output. The first answer on the socket, to no order, is how the start went.
+/// The caller passes three descriptors as the standard ones: the device's lock as input, one end of a socket as output, and the
+/// log as error output. The first reply on the socket, before any command, is the result of the start.
 ///
 /// # Errors
-/// When the device cannot be made; the reason also went through the socket.
+/// When the device cannot be created; the reason is also sent through the socket.
 pub fn serve(dir: &Path) -> Result<()> {
     if StateDir::at(dir).is_none_or(|dir| dir.load().is_none()) {
         return Err(refused(format!("{} is not the directory of a lab device", dir.display())));
@@ -56,18 +58,18 @@ pub fn serve(dir: &Path) -> Result<()> {
     let mut up = Peer::new(stream, true);
     match Server::start(dir, lock) {
         Ok(mut server) => {
-            up.say(&Answer::Done);
+            up.say(&ServerReply::Done);
             server.clients.push(up);
             server.run()
         }
         Err(error) => {
-            up.say(&Answer::Refused { reason: in_one_line(&error) });
+            up.say(&ServerReply::Refused { reason: in_one_line(&error) });
             Err(error)
         }
     }
 }
 
-/// Moves the lock and the socket away from the standard descriptors, and leaves the session of the shell.
+/// Moves lock and socket away from the standard descriptors, and leaves the session of the shell.
 fn take_descriptors() -> Result<(File, UnixStream)> {
     let taken = (|| {
         let lock = io::stdin().as_fd().try_clone_to_owned()?;
@@ -77,7 +79,7 @@ fn take_descriptors() -> Result<(File, UnixStream)> {
         rustix::stdio::dup2_stdin(&null)?;
         rustix::stdio::dup2_stdout(&null)?;
         std::env::set_current_dir("/")?;
-        // Already a leader of its session is as good.
+        // It may be a session leader already.
         let _ = rustix::process::setsid();
         Ok((File::from(lock), stream))
     })();
@@ -98,9 +100,9 @@ struct Server {
     pressure_at_reset: Option<(Instant, u64)>,
     refused: Vec<String>,
     epoch: Instant,
-    /// How late timers are: a moving average.
+    /// Lateness of timers: a moving average.
     oversleep_ns: u64,
-    /// Whether the kernel has let go of the device.
+    /// Whether the kernel has released the device.
     gone: bool,
     /// Held as long as the server lives.
     _lock: File,
@@ -128,8 +130,8 @@ impl Server {
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(failed(format!("listen on {}", dir.socket().display())))?;
         let front = match record.way {
-            Way::Fuse => Front::Fuse(fuse::Front::new(&dir.mount_point(), record.size_bytes)?),
-            Way::Ublk { mark } => {
+            Transport::Fuse => Front::Fuse(fuse::Front::new(&dir.mount_point(), record.size_bytes)?),
+            Transport::Ublk { mark } => {
                 let (depth_requests, write_cache) = (preset.queue_depth_requests(), preset.write_cache());
                 Front::Ublk(Box::new(ublk::Front::new(mark, record.size_bytes, depth_requests, write_cache)?))
             }
@@ -173,7 +175,7 @@ impl Server {
                     Received::Own => {}
                     Received::Nothing => break,
                     Received::Gone => {
-                        // The one who took it away also orders the end; until then there is nothing else to do.
+                        // The process that detached it also sends the command to end; nothing else is left to do.
                         self.gone = true;
                         break;
                     }
@@ -206,7 +208,7 @@ impl Server {
         (self.oversleep_ns * 3 / 2).clamp(*SPIN_NS.start(), *SPIN_NS.end())
     }
 
-    /// Sleeps until something happens or the time is over; whether anything but a request happened.
+    /// Sleeps until an event or the end of the time; returns whether anything but a request happened.
     fn wait(&mut self, sleep_ns: Option<u64>) -> Result<bool> {
         let start_ns = self.now_ns();
         let timeout = sleep_ns.map(|ns| Timespec {
@@ -223,7 +225,7 @@ impl Server {
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Ok(0) => {
                 let late_ns = self.now_ns().saturating_sub(start_ns + sleep_ns.unwrap_or_default());
-                // One reply that the host delayed by milliseconds says nothing about the next.
+                // A single reply delayed by milliseconds by the host is not representative.
                 self.oversleep_ns = (7 * self.oversleep_ns + late_ns.min(*SPIN_NS.end())) / 8;
                 return Ok(false);
             }
@@ -242,11 +244,11 @@ impl Server {
         sent.map_err(failed("reply to a request"))
     }
 
-    /// Hears signals, new connections and orders.
+    /// Handles signals, new connections and commands.
     fn talk(&mut self) -> Result<Next> {
         if matches!((&self.signals).read(&mut [0; 64]), Ok(1..)) {
             log("SIGTERM: taking the device down");
-            self.take_myself_down();
+            self.start_take_down();
         }
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -259,12 +261,12 @@ impl Server {
             let open = peer.fill();
             while let Some(line) = peer.next_line() {
                 let answer = match serde_json::from_slice(&line) {
-                    Ok(Order::Exit) => {
+                    Ok(ServerCommand::Exit) => {
                         next = Next::End;
-                        Answer::Done
+                        ServerReply::Done
                     }
-                    Ok(order) => self.obey(order),
-                    Err(error) => Answer::Refused { reason: format!("this is not an order: {error}") },
+                    Ok(order) => self.execute(order),
+                    Err(error) => ServerReply::Refused { reason: format!("this is not a command: {error}") },
                 };
                 peer.say(&answer);
             }
@@ -276,28 +278,28 @@ impl Server {
         }
         if orphaned {
             log("the process that set the device up is gone: taking the device down");
-            self.take_myself_down();
+            self.start_take_down();
         }
         Ok(next)
     }
 
-    fn obey(&mut self, order: Order) -> Answer {
-        let refuse = |error: &dyn std::error::Error| Answer::Refused { reason: in_one_line(error) };
+    fn execute(&mut self, order: ServerCommand) -> ServerReply {
+        let refuse = |error: &dyn std::error::Error| ServerReply::Refused { reason: in_one_line(error) };
         match order {
-            Order::Status => Answer::Status(Box::new(self.status())),
-            Order::Fixed { service_ns } => {
+            ServerCommand::Status => ServerReply::Status(Box::new(self.status())),
+            ServerCommand::Fixed { service_ns } => {
                 self.emulated.set_timing(self.now_ns(), Timing::Fixed { service_ns });
                 self.reset_counters();
-                Answer::Done
+                ServerReply::Done
             }
-            Order::Commit(commit) => {
+            ServerCommand::Commit(commit) => {
                 self.emulated.set_overhead_ns((commit.overhead.overhead_us_p50 * 1e3).max(0.0) as u64);
                 self.set_timed(commit.timed);
                 self.commit = Some(commit);
                 self.reset_counters();
-                Answer::Done
+                ServerReply::Done
             }
-            Order::Set { parameters, timed, reset_counters } => {
+            ServerCommand::Set { parameters, timed, reset_counters } => {
                 match self.set_parameters(&parameters) {
                     Ok(()) => {}
                     Err(error) => return refuse(&error),
@@ -308,10 +310,10 @@ impl Server {
                 if reset_counters {
                     self.reset_counters();
                 }
-                Answer::Done
+                ServerReply::Done
             }
-            Order::Fault(fault) => self.fault(fault),
-            Order::Exit => Answer::Done,
+            ServerCommand::Fault(fault) => self.fault(fault),
+            ServerCommand::Exit => ServerReply::Done,
         }
     }
 
@@ -348,19 +350,19 @@ impl Server {
         self.lateness.reset();
     }
 
-    fn fault(&mut self, order: FaultOrder) -> Answer {
+    fn fault(&mut self, order: FaultOrder) -> ServerReply {
         let now_ns = self.now_ns();
         let (fault, until_ns) = match order {
             FaultOrder::PowerCut { seed } => {
-                return Answer::PowerCut { lost_pages: self.emulated.power_cut(now_ns, seed) };
+                return ServerReply::PowerCut { lost_pages: self.emulated.power_cut(now_ns, seed) };
             }
             FaultOrder::PowerOn => {
                 self.emulated.power_on();
-                return Answer::Done;
+                return ServerReply::Done;
             }
             FaultOrder::Clear => {
                 self.emulated.clear_faults(now_ns);
-                return Answer::Done;
+                return ServerReply::Done;
             }
             FaultOrder::ReadError { offset_bytes, len_bytes } => (Fault::ReadError { offset_bytes, len_bytes }, None),
             FaultOrder::Timeout { offset_bytes, len_bytes, for_ms } => {
@@ -369,9 +371,11 @@ impl Server {
             }
         };
         match self.emulated.inject(fault, until_ns) {
-            Ok(()) => Answer::Done,
-            Err(brisk_flash::SubmitError::Full) => Answer::Refused { reason: "too many faults at a time".to_owned() },
-            Err(error) => Answer::Refused { reason: error.to_string() },
+            Ok(()) => ServerReply::Done,
+            Err(brisk_flash::SubmitError::Full) => {
+                ServerReply::Refused { reason: "too many faults at a time".to_owned() }
+            }
+            Err(error) => ServerReply::Refused { reason: error.to_string() },
         }
     }
 
@@ -438,8 +442,8 @@ impl Server {
         Some(CpuPressure { percent_since_reset, percent_avg10: now.some.avg10_percent })
     }
 
-    /// Starts `down` on this device; it will order the end.
-    fn take_myself_down(&self) {
+    /// Starts `down` for this device, which will end the server.
+    fn start_take_down(&self) {
         let Some((program, arguments)) = self.record.take_down.split_first() else { return };
         let log_file = File::options().append(true).open(self.dir.log());
         let output = log_file.map_or_else(|_| Stdio::null(), Stdio::from);
@@ -451,7 +455,7 @@ impl Server {
     }
 }
 
-/// Hands a request of the kernel to the device.
+/// Passes a request of the kernel to the device.
 fn arrive(emulated: &mut Emulated, now_ns: u64, Request { unique, call }: Request<'_>) {
     match call {
         Call::Read { offset_bytes, len_bytes } => emulated.read(now_ns, unique, offset_bytes, len_bytes),
@@ -459,10 +463,4 @@ fn arrive(emulated: &mut Emulated, now_ns: u64, Request { unique, call }: Reques
         Call::Flush => emulated.flush(now_ns, unique),
         Call::Discard { offset_bytes, len_bytes } => emulated.discard(now_ns, unique, offset_bytes, len_bytes),
     }
-}
-
-/// A line in the log, with the seconds of the machine's clock.
-pub(crate) fn log(text: &str) {
-    let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    eprintln!("[{}.{:03}] {text}", uptime.tv_sec, uptime.tv_nsec / 1_000_000);
 }

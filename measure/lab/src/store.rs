@@ -1,6 +1,6 @@
-//! The bytes of the device: anonymous memory that is reserved nowhere and locked page by page as it is touched.
+//! The data of the device: anonymous memory that is allocated and locked page by page on first use.
 //!
-//! A page that was never written, or was discarded, takes no memory and reads as zeroes. Locking keeps the server from
+//! A page that was never written, or was discarded, takes no memory and reads as zeroes. Locking prevents the server from
 //! waiting for a swap device that may be its own.
 
 use std::io;
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 /// Bytes of a page of the model and of the kernel's smallest request here.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// The memory behind the device.
+/// The memory of the device.
 #[derive(Debug)]
 pub(crate) struct Store {
     base: NonNull<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct Store {
     present: Vec<u64>,
 }
 
-// SAFETY: the mapping belongs to this value alone and has no tie to the thread that made it.
+// SAFETY: the mapping belongs to this value alone and is not bound to the thread that made it.
 unsafe impl Send for Store {}
 
 impl Store {
@@ -59,7 +59,7 @@ impl Store {
         offset_bytes.checked_add(len_bytes).is_some_and(|end| end <= self.size_bytes())
     }
 
-    /// Bytes that take memory.
+    /// Bytes in memory.
     pub(crate) fn present_bytes(&self) -> u64 {
         self.present.iter().map(|word| u64::from(word.count_ones())).sum::<u64>() * PAGE_BYTES
     }
@@ -73,7 +73,7 @@ impl Store {
         }
     }
 
-    /// Replaces the content from an offset; nothing happens when it would leave the device.
+    /// Replaces the content from an offset; does nothing when the range exceeds the device.
     pub(crate) fn write(&mut self, offset_bytes: u64, data: &[u8]) {
         if data.is_empty() || !self.holds(offset_bytes, data.len() as u64) {
             return;
@@ -87,7 +87,7 @@ impl Store {
         }
     }
 
-    /// Makes whole pages read as zeroes and gives their memory back; the parts of pages at both ends are zeroed.
+    /// Frees whole pages, which then read as zeroes; partial pages at both ends are zeroed.
     pub(crate) fn discard(&mut self, offset_bytes: u64, len_bytes: u64) {
         if len_bytes == 0 || !self.holds(offset_bytes, len_bytes) {
             return;
@@ -109,7 +109,7 @@ impl Store {
         }
     }
 
-    /// Gives whole pages back, locked or not; false when the kernel refuses.
+    /// Frees whole pages, locked or not; false when the kernel refuses.
     fn free(&mut self, start: usize, len: usize) -> bool {
         /// Since Linux 5.18; older kernels refuse to drop locked pages.
         const MADV_DONTNEED_LOCKED: libc::c_int = 24;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beyond_the_end_is_touched() {
+    fn ranges_beyond_the_end_are_ignored() {
         let mut store = Store::new(2 * PAGE_BYTES).expect("mapping");
         store.write(2 * PAGE_BYTES - 1, &[1, 1]);
         store.discard(PAGE_BYTES, u64::MAX);

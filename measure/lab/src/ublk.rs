@@ -1,12 +1,12 @@
-//! The connection to the kernel by ublk: a block device whose requests come through io_uring.
+//! ublk connection to the kernel: a block device whose requests arrive through io_uring.
 //!
-//! The driver shows each request in a *descriptor* of its *tag* and completes the tag's command on the ring; the reply
-//! goes back with the command for the tag's next request. Data moves by reads and writes of the device's file, so that it is
-//! copied once, between the request's pages and the server's memory. The device has as many tags as the preset has queue depth, so
-//! the block layer itself keeps to it.
+//! The driver describes each request in the *descriptor* of its *tag* and completes the tag's command on the ring; the reply is
+//! sent with the command for the tag's next request. Data moves by reads and writes of the device's file, so that it is copied
+//! once, between the request's pages and the server's memory. The device has as many tags as the preset has queue depth, so the
+//! block layer itself limits the requests in flight.
 //!
-//! Life of a device: the server makes it and fetches on all tags ([`Front::new`]); `up` starts it, which gives it its
-//! block device; `down` stops it while the server still answers, ends the server, and removes it.
+//! Life cycle of a device: the server creates it and fetches on all tags ([`Front::new`]); `up` starts its block device; `down`
+//! stops it while the server answers, ends the server, and removes it.
 
 mod abi;
 mod control;
@@ -25,8 +25,8 @@ pub(crate) use control::{Control, DEV_CONTROL, Own};
 
 use crate::emulated::Outcome;
 use crate::error::{Error, Result, io as failed};
-use crate::front::{Call, Received, Request};
-use crate::server::log;
+use crate::log::log;
+use crate::request::{Call, Received, Request};
 use crate::store::Store;
 
 /// The server's side of a device.
@@ -34,15 +34,15 @@ pub(crate) struct Front {
     ring: IoUring,
     device: File,
     descriptors: Descriptors,
-    /// The data of the write that was received last.
+    /// Data of the last received write.
     buffer: Vec<u8>,
     depth: u16,
-    /// Tags that the driver took back.
+    /// Tags that the driver has aborted.
     retired: u16,
 }
 
 impl Front {
-    /// Makes a device that bears `mark` and takes its requests from then on.
+    /// Creates a device with `mark` and fetches its requests.
     pub(crate) fn new(mark: u64, size_bytes: u64, depth_requests: u32, write_cache: bool) -> Result<Self> {
         let depth = depth_requests.clamp(1, DEPTH_MAX) as u16;
         let control = Control::open()?;
@@ -51,7 +51,7 @@ impl Front {
         let path = format!("/dev/ublkc{number}");
         let device = File::options().read(true).write(true).open(&path).map_err(|source| Error::NoDeviceFile {
             path: path.into(),
-            remedy: "the kernel gave this number, but /dev has no such file (is devtmpfs mounted on /dev?)",
+            remedy: "the kernel allocated this number, but /dev has no such file (is devtmpfs mounted on /dev?)",
             source,
         })?;
         let setting_up = || failed("set up the queue of the ublk device");
@@ -65,11 +65,11 @@ impl Front {
         Ok(front)
     }
 
-    /// Takes the next request, if one waits.
+    /// Returns the next request, if there is one.
     pub(crate) fn receive(&mut self) -> io::Result<Received<'_>> {
         let Some((tag, result)) = self.completion()? else { return Ok(Received::Nothing) };
         if result != 0 || tag >= self.depth {
-            // The device is being stopped: the driver wants no more of this tag.
+            // The device is being stopped: the driver aborts the tag.
             if result != -libc::ENODEV {
                 log(&format!("the driver gave tag {tag} back: {}", io::Error::from_raw_os_error(-result)));
             }
@@ -97,7 +97,7 @@ impl Front {
         Ok(Received::Request(Request { unique: tag.into(), call }))
     }
 
-    /// Replies to a request and asks for the next one of its tag.
+    /// Replies to a request and fetches the next one of its tag.
     pub(crate) fn reply(&mut self, unique: u64, outcome: Outcome, store: &Store) -> io::Result<()> {
         let tag = unique as u16;
         let result = match outcome {
@@ -114,7 +114,7 @@ impl Front {
         self.command(abi::COMMIT_AND_FETCH, tag, result)
     }
 
-    /// Submits at once: a reply that waits in the ring is late.
+    /// Submits at once, as a queued reply would be late.
     fn command(&mut self, code: u32, tag: u16, result: i32) -> io::Result<()> {
         let bytes = abi::io_command(tag, result);
         let entry = opcode::UringCmd16::new(Fd(self.device.as_raw_fd()), code).cmd(bytes).build();
@@ -128,8 +128,8 @@ impl Front {
         }
     }
 
-    /// The next completed command: its tag and result. The driver completes in the context of this thread, which has to
-    /// enter the kernel for it.
+    /// The next completed command: its tag and result. The driver completes in the context of this thread, which has to enter the
+    /// kernel for it.
     fn completion(&mut self) -> io::Result<Option<(u16, i32)>> {
         if self.ring.completion().is_empty() {
             // SAFETY: nothing is submitted and no argument is passed; the call only lets the kernel's work for this
@@ -151,7 +151,7 @@ impl AsFd for Front {
     }
 }
 
-/// The descriptors of all tags, which the driver writes.
+/// The descriptors of all tags, written by the driver.
 struct Descriptors {
     base: NonNull<[u8; abi::DESCRIPTOR_BYTES]>,
     depth: u16,

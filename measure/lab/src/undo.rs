@@ -1,9 +1,9 @@
-//! What pages held before the writes that a power cut may take back.
+//! Earlier content of pages, which a power cut may restore.
 //!
-//! A write changes the store when it arrives, so that reads behind it see it. Until it is known to be durable, the page's
-//! earlier content is kept as an *image*. A page may have several writes on the way to durability; its images are kept
-//! in their order, because a flush that was acknowledged covers the writes acknowledged before it arrived, and no later
-//! ones (`a_flush_protects_what_was_acknowledged_before_it`).
+//! A write changes the store when it arrives, so that later reads see it. Until it is known to be durable, the page's earlier
+//! content is kept as an *image*. A page may have several writes that are not yet durable; its images are kept in order,
+//! because an acknowledged flush covers the writes acknowledged before it arrived, and no later ones
+//! (`a_flush_protects_what_was_acknowledged_before_it`).
 //!
 //! Property: `a_cut_gives_a_version_no_older_than_the_last_flush`.
 
@@ -22,36 +22,36 @@ type Page = Box<[u8]>;
 
 #[derive(Debug)]
 struct Image {
-    /// The write before which the page held `content`.
+    /// The write that replaced `content`.
     write: WriteId,
-    /// When it was acknowledged; absent while it is on the way.
+    /// Time of its acknowledgement; absent before that.
     acknowledged: Option<Moment>,
     content: Page,
 }
 
-/// The images of all pages that are not known to be durable.
+/// Images of all pages that are not known to be durable.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     pages: HashMap<u64, Vec<Image>>,
     spare: Vec<Page>,
     writes: u64,
     moments: Moment,
-    /// Number of pages at which those that became durable by themselves are looked for.
+    /// Number of pages at which durable pages are pruned.
     prune_at: usize,
 }
 
-/// Fewest pages for which looking pays.
+/// Least number of pages for pruning.
 const PRUNE_MIN: usize = 1024;
 /// Buffers kept for reuse.
 const SPARE_MAX: usize = 1024;
 
 impl Undo {
-    /// Now, for a flush that arrives.
+    /// The current moment, for an arriving flush.
     pub(crate) fn moment(&self) -> Moment {
         self.moments
     }
 
-    /// Keeps what the range holds; to be called before the store changes.
+    /// Keeps the content of the range; must be called before the store changes.
     pub(crate) fn before_write(
         &mut self,
         store: &Store,
@@ -77,7 +77,7 @@ impl Undo {
         write
     }
 
-    /// Notes that a write was acknowledged; `durable` when that was a promise that it survives a power cut.
+    /// Records the acknowledgement of a write; `durable` when it guarantees that the write survives a power cut.
     pub(crate) fn acknowledged(&mut self, write: WriteId, offset_bytes: u64, len_bytes: u64, flush_outstanding: bool) {
         let moment = self.moments;
         self.moments += 1;
@@ -89,7 +89,7 @@ impl Undo {
             if flush_outstanding {
                 continue;
             }
-            // Every flush to come covers all acknowledged writes at the front, so one image, the oldest, will do.
+            // Every later flush covers all acknowledged writes at the front, so the oldest image suffices.
             let done = chain.iter().take_while(|i| i.acknowledged.is_some()).count();
             if done > 1 {
                 let newest = chain[done - 1].write;
@@ -101,7 +101,7 @@ impl Undo {
         self.spare.truncate(SPARE_MAX);
     }
 
-    /// Forgets what a flush that arrived at `moment` made durable.
+    /// Discards images that a flush, which arrived at `moment`, made durable.
     pub(crate) fn flushed(&mut self, moment: Moment) {
         let spare = &mut self.spare;
         self.pages.retain(|_, chain| {
@@ -114,7 +114,7 @@ impl Undo {
         self.spare.truncate(SPARE_MAX);
     }
 
-    /// Forgets a range whose content is nobody's any more.
+    /// Discards images of a discarded range.
     pub(crate) fn discarded(&mut self, offset_bytes: u64, len_bytes: u64) {
         if len_bytes == 0 {
             return;
@@ -123,7 +123,7 @@ impl Undo {
         self.pages.retain(|page, _| !(first..=last).contains(page));
     }
 
-    /// Cuts the power: pages for which `is_lost` says so go back to their oldest image. All images are gone then.
+    /// Cuts the power: pages for which `is_lost` is true revert to their oldest image. All images are then discarded.
     pub(crate) fn cut(&mut self, store: &mut Store, is_lost: impl Fn(u64, bool) -> bool) -> u64 {
         let mut lost = 0;
         for (page, chain) in self.pages.drain() {

@@ -1,25 +1,25 @@
-//! The few messages of the FUSE protocol (kernel: include/uapi/linux/fuse.h, protocol 7.x) that one file needs.
+//! The messages of the FUSE protocol (kernel: include/uapi/linux/fuse.h, protocol 7.x) for a file system with one file.
 //!
-//! Parsing takes bytes and gives values; a message that is short, long or unknown is told apart and never panics
-//! (`arbitrary_bytes_never_panic_the_parser`). Numbers are in the byte order of this machine, as the kernel writes them.
+//! Pure parsing of bytes to values; short, long and unknown messages are distinguished and never cause a panic
+//! (`arbitrary_bytes_never_panic_the_parser`). Numbers are in native byte order, as the kernel writes them.
 
 use crate::bytes::Bytes;
 
 /// Node of the root directory (fixed by the protocol).
 pub(crate) const ROOT: u64 = 1;
-/// Node of the one file.
+/// Node of the file.
 pub(crate) const FILE: u64 = 2;
 /// Largest write payload and read that the server takes.
 pub(crate) const MAX_IO_BYTES: usize = 1 << 20;
-/// Bytes in front of a write's payload.
+/// Bytes before a write's payload.
 const WRITE_HEAD_BYTES: usize = IN_HEADER_BYTES + 40;
-/// A buffer for any message: the payload and what stands in front of it.
+/// A buffer for any message: payload and headers.
 pub(crate) const MESSAGE_BYTES_MAX: usize = MAX_IO_BYTES + WRITE_HEAD_BYTES + 4096;
 
 const IN_HEADER_BYTES: usize = 40;
 const OUT_HEADER_BYTES: usize = 16;
 const PROTOCOL_MAJOR: u32 = 7;
-/// The newest minor version whose replies are written below.
+/// Newest minor version of the protocol that the replies below follow.
 const PROTOCOL_MINOR: u32 = 38;
 
 const ASYNC_READ: u32 = 1 << 0;
@@ -27,11 +27,11 @@ const BIG_WRITES: u32 = 1 << 5;
 const ASYNC_DIO: u32 = 1 << 15;
 const PARALLEL_DIROPS: u32 = 1 << 18;
 const MAX_PAGES: u32 = 1 << 22;
-/// Without asynchronous direct I/O one request at a time would reach the model.
+/// Without asynchronous direct I/O only one request at a time would reach the model.
 const FLAGS_NEEDED: u32 = ASYNC_DIO | MAX_PAGES;
 const FLAGS_WANTED: u32 = ASYNC_READ | BIG_WRITES | PARALLEL_DIROPS | FLAGS_NEEDED;
 
-/// Requests that the kernel sends without waiting for replies; its default of 12 would cap the queue depth.
+/// Most background requests of the kernel; its default of 12 would limit the queue depth.
 const MAX_BACKGROUND: u16 = 1024;
 
 const FOPEN_DIRECT_IO: u32 = 1 << 0;
@@ -46,13 +46,13 @@ const FALLOC_ZERO_RANGE: u32 = 0x10;
 pub(crate) struct Message<'a> {
     /// Number that the reply carries.
     pub(crate) unique: u64,
-    /// The file or directory that it is about.
+    /// The node of the request.
     pub(crate) node: u64,
-    /// What is asked.
+    /// The operation.
     pub(crate) call: Call<'a>,
 }
 
-/// What the kernel asks.
+/// Operation of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Call<'a> {
     Init {
@@ -75,10 +75,10 @@ pub(crate) enum Call<'a> {
         data: &'a [u8],
     },
     Fsync,
-    /// Close of a descriptor: nothing to do, nothing to lose.
+    /// Close of a descriptor: no effect.
     Flush,
     Release,
-    /// A hole punched or a range zeroed, size kept: what loop makes of a discard.
+    /// A punched hole or zeroed range without change of size: loop's form of a discard.
     Discard {
         offset_bytes: u64,
         len_bytes: u64,
@@ -87,20 +87,20 @@ pub(crate) enum Call<'a> {
     Destroy,
     /// Messages without a reply: forget and interrupt.
     Silent,
-    /// Not offered.
+    /// Not supported.
     Unknown,
 }
 
 /// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// Not even a header.
+    /// Shorter than a header.
     NoHeader,
-    /// The header is whole, the rest is not; the caller can still be told.
+    /// The header is complete, the rest is not; an error reply is possible.
     Body { unique: u64 },
 }
 
-/// Reads little numbers off the front of a slice.
+/// Parses numbers from the front of a slice.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads one message as `/dev/fuse` gives it.
+/// Parses a message of `/dev/fuse`.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let mut head = Fields(bytes);
     let header = (|| {
@@ -209,7 +209,7 @@ impl Bytes {
     }
 }
 
-/// How long the kernel may trust an attribute: nothing here ever changes.
+/// How long the kernel may cache attributes: they never change.
 const VALID_S: u64 = u32::MAX as u64;
 
 /// The head of each reply; `error` is a positive errno or zero.
@@ -252,7 +252,7 @@ pub(crate) fn attr_reply(node: u64, size_bytes: u64) -> Vec<u8> {
     Bytes::default().u64(VALID_S).u32(0).u32(0).attr(node, size_bytes).0
 }
 
-/// Body of the reply to [`Call::Open`]: no page cache of its own under the loop device, writes side by side.
+/// Body of the reply to [`Call::Open`]: no page cache below the loop device, parallel writes.
 pub(crate) fn open_reply() -> Vec<u8> {
     Bytes::default().u64(0).u32(FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES).u32(0).0
 }
@@ -264,7 +264,7 @@ pub(crate) fn write_reply(len_bytes: u32) -> [u8; 8] {
     body
 }
 
-/// Body of the reply to [`Call::StatFs`]: loop takes its discard granularity from the block size here.
+/// Body of the reply to [`Call::StatFs`]: loop derives its discard granularity from this block size.
 pub(crate) fn statfs_reply(size_bytes: u64) -> Vec<u8> {
     let counts = Bytes::default().u64(size_bytes / 4096).u64(0).u64(0).u64(1).u64(0);
     (0..6).fold(counts.u32(4096).u32(255).u32(4096).u32(0), |body, _| body.u32(0)).0

@@ -1,4 +1,4 @@
-//! An app that does what it is told, for tests: each argument is something that apps do, done in order.
+//! A scripted app for tests: each argument is an action, executed in order.
 //!
 //! ```text
 //! specimen window draw wait=300 draw caret=500 stay
@@ -32,7 +32,7 @@ fn main() -> Outcome<()> {
         match action {
             "window" => window = Some(Window::open()?),
             "draw" => need(&mut window)?.draw(200)?,
-            // A thing in motion that never repeats.
+            // An animation that never repeats.
             "animate" => {
                 let (window, until) = (need(&mut window)?, Instant::now() + milliseconds(value)?);
                 while Instant::now() < until {
@@ -64,7 +64,7 @@ fn main() -> Outcome<()> {
                 file.write_all(&[1; 65_536])?;
                 file.sync_all()?;
             }
-            // Asks a server, and waits for its answer.
+            // Sends a request to a server, and waits for its answer.
             "ask" => {
                 let mut server = TcpStream::connect(value)?;
                 server.write_all(b"?")?;
@@ -78,7 +78,7 @@ fn main() -> Outcome<()> {
             }
             "exit" => std::process::exit(value.parse()?),
             "abort" => std::process::abort(),
-            // The rest is done by a process that this one does not wait for.
+            // The remaining actions run in a process that this one does not wait for.
             "leave" => {
                 let rest: Vec<String> = std::env::args().skip_while(|word| word != "leave").skip(1).collect();
                 std::process::Command::new(std::env::current_exe()?).args(rest).spawn()?;
@@ -123,7 +123,7 @@ impl Window {
         Ok(window)
     }
 
-    /// Waits until the server did all that was asked.
+    /// Waits until the server has processed all requests.
     fn done(&self) -> Outcome<()> {
         self.display.sync()?;
         Ok(())
@@ -135,13 +135,13 @@ impl Window {
         self.done()
     }
 
-    /// Draws what was never there before.
+    /// Draws new content.
     fn draw(&mut self, side: u16) -> Outcome<()> {
         self.drawn += 1;
         self.fill(10, 80, side, side, self.drawn.wrapping_mul(0x0012_3457) & 0x00ff_ffff)
     }
 
-    /// Draws, so long after each key.
+    /// Draws after each key, delayed by `after`.
     fn answer_keys(&mut self, after: Duration) -> Outcome<()> {
         loop {
             if let x11rb::protocol::Event::KeyPress(_) = self.display.wait_for_event()? {

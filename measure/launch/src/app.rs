@@ -1,4 +1,4 @@
-//! The app that is launched, and how its first process comes to be.
+//! The app to launch, and the start of its first process.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 
-/// Who an app runs as.
+/// User that an app runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     /// User.
@@ -23,22 +23,22 @@ pub struct User {
     pub groups: Vec<u32>,
 }
 
-/// What to launch, and in which surroundings.
+/// Launch parameters of an app.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct App {
     /// Short name, for scopes and reports.
     pub id: String,
-    /// Program and arguments; the program is looked for in PATH (that of `env` when it is set there).
+    /// Program and arguments; the program is searched in PATH (that of `env` when it is set there).
     pub command: Vec<OsString>,
     /// Changes to the environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Begin with an empty environment instead of brisk's own.
+    /// Whether to begin with an empty environment instead of brisk's own.
     pub clean_env: bool,
-    /// Another root directory (needs root).
+    /// Root directory, if changed (needs root).
     pub root: Option<PathBuf>,
-    /// Another user (needs root).
+    /// User, if changed (needs root).
     pub user: Option<User>,
-    /// Where it starts, inside of `root`.
+    /// Working directory in `root`.
     pub working_dir: Option<PathBuf>,
 }
 
@@ -53,10 +53,10 @@ impl App {
         Self { id: id.unwrap_or_default(), command, ..Self::default() }
     }
 
-    /// Starts it inside of `scope`; what it prints goes to `output`.
+    /// Starts it in `scope`, with its output to `output`.
     ///
     /// # Errors
-    /// When the program is not there or cannot be executed.
+    /// When the program does not exist or cannot be executed.
     pub(crate) fn spawn(&self, scope: &Scope, output: &File) -> Result<Child> {
         let Some(program) = self.command.first() else {
             return Err(Error::Program { program: "nothing".to_owned(), reason: "no command was given".to_owned() });
@@ -78,18 +78,18 @@ impl App {
                     Some(root) => format!("there is no such program in {}", root.display()),
                     None => "there is no such program; check the spelling and PATH".to_owned(),
                 },
-                io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+                io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
                 _ => error.to_string(),
             },
         })
     }
 
-    /// What the child does between fork and exec: joins the scope, changes root, user and directory.
+    /// Adds the steps between fork and exec: join the scope, change root, user and directory.
     fn prepare(&self, command: &mut Command, scope: &Scope) -> Result<()> {
         let as_c = |path: &OsStr| {
             CString::new(path.as_bytes()).map_err(|_| Error::Program {
                 program: self.id.clone(),
-                reason: "a path of it holds a NUL byte".to_owned(),
+                reason: "a path contains a NUL byte".to_owned(),
             })
         };
         let root = self.root.as_ref().map(|root| as_c(root.as_os_str())).transpose()?;
@@ -101,7 +101,7 @@ impl App {
         unsafe {
             command.pre_exec(move || {
                 check(libc::write(processes, b"0".as_ptr().cast(), 1))?;
-                // A session of its own: Ctrl-C in brisk's terminal is brisk's to handle.
+                // An own session: Ctrl-C in the terminal is handled by brisk.
                 check(libc::setsid() as isize)?;
                 if let Some(root) = &root {
                     check(libc::chroot(root.as_ptr()) as isize)?;
@@ -112,7 +112,7 @@ impl App {
                     check(libc::setresgid(user.gid, user.gid, user.gid) as isize)?;
                     check(libc::setresuid(user.uid, user.uid, user.uid) as isize)?;
                 }
-                // After the change of user, which forgets it.
+                // After the change of user, which resets it.
                 check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) as isize)?;
                 if let Some(dir) = &working_dir {
                     check(libc::chdir(dir.as_ptr()) as isize)?;

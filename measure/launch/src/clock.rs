@@ -1,4 +1,4 @@
-//! The one clock that all parts of a launch are dated by: the kernel's monotonic clock, as eBPF sees it.
+//! The clock of all timestamps of a launch: CLOCK_MONOTONIC, as in eBPF.
 
 /// CLOCK_MONOTONIC in nanoseconds.
 #[must_use]
@@ -7,12 +7,12 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Lets time pass, where there is nothing to wait on but the clock.
+/// Sleeps, where there is nothing else to wait on.
 pub(crate) fn wait(time: std::time::Duration) {
     std::thread::sleep(time);
 }
 
-/// Lets time pass until `at_ns`.
+/// Sleeps until `at_ns`.
 pub(crate) fn wait_until(at_ns: u64) {
     wait(std::time::Duration::from_nanos(at_ns.saturating_sub(now_ns())));
 }

@@ -1,9 +1,9 @@
-//! Takes an app's files out of memory, and verifies that they are gone.
+//! Evicts an app's files from the page cache, and verifies the result.
 //!
-//! Files are evicted one by one (`posix_fadvise` with DONTNEED), which leaves the rest of the machine warm, as it is for
-//! somebody who opens an app that was not used for a while. Pages that another process maps, dirty pages and the kernel's own
-//! knowledge of folders and inodes stay; what stayed is counted and named. Dropping all caches takes folders and inodes as
-//! well, at the price of a cold machine, and is done only when asked for.
+//! Files are evicted one by one (`posix_fadvise` with DONTNEED), which leaves the rest of the machine warm, as for an app that
+//! was not used for a while. Pages mapped by other processes, dirty pages and the kernel's cache of directories and inodes
+//! stay; files with remaining pages are counted and named. Dropping all caches also removes directories and inodes, but
+//! leaves a cold machine; it is done only on request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -15,13 +15,13 @@ use rustix::fs::{Advice, Mode, OFlags};
 
 use crate::error::{Error, Result};
 
-/// Files named in [`ColdCheck::stayed`] at most.
+/// Most files listed in [`ColdCheck::stayed`].
 const NAMED_MAX: usize = 20;
 
-/// Evicts `files`, and all caches when `drop_all`; gives what was there and what stayed.
+/// Evicts `files`, or all caches when `drop_all`; returns what was cached before and after.
 ///
 /// # Errors
-/// When the caches may not be dropped. A file that cannot be opened is left out.
+/// When the caches cannot be dropped. A file that cannot be opened is skipped.
 pub fn evict(sense: &Sense, files: &BTreeSet<PathBuf>, drop_all: bool) -> Result<ColdCheck> {
     let mut check = ColdCheck { dropped_all: drop_all, ..ColdCheck::default() };
     let mut open = Vec::new();
@@ -31,7 +31,7 @@ pub fn evict(sense: &Sense, files: &BTreeSet<PathBuf>, drop_all: bool) -> Result
         check.files += 1;
         check.cached_before_bytes += before.cached_bytes;
         if before.dirty_bytes > 0 {
-            // Dirty pages cannot be dropped; an error here shows below, as pages that stayed.
+            // Dirty pages cannot be dropped; an error here shows below as remaining pages.
             let _ = rustix::fs::fdatasync(&fd);
         }
         if before.cached_bytes > 0 {
@@ -44,7 +44,7 @@ pub fn evict(sense: &Sense, files: &BTreeSet<PathBuf>, drop_all: bool) -> Result
     }
     let mut stayed = Vec::new();
     for (path, fd) in &open {
-        // Refused for files that cannot be mapped; they show as stayed.
+        // Refused for files that cannot be mapped; they are reported as remaining.
         let _ = rustix::fs::fadvise(fd, 0, None, Advice::DontNeed);
         let after = cached(fd);
         if after.cached_bytes > 0 {
@@ -70,7 +70,7 @@ pub fn evict(sense: &Sense, files: &BTreeSet<PathBuf>, drop_all: bool) -> Result
 
 fn open_file(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    // NOATIME is for the owner and root only.
+    // NOATIME is allowed for the owner and root only.
     let fd = rustix::fs::open(path, flags | OFlags::NOATIME, Mode::empty())
         .or_else(|_| rustix::fs::open(path, flags, Mode::empty()))
         .ok()?;
@@ -78,14 +78,14 @@ fn open_file(path: &Path) -> Option<OwnedFd> {
     is_file.then_some(fd)
 }
 
-/// Pages of a file in memory.
+/// Cached pages of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Cached {
     cached_bytes: u64,
     dirty_bytes: u64,
 }
 
-/// As the kernel writes it (include/uapi/linux/mman.h, struct cachestat), in pages.
+/// The kernel's struct cachestat (include/uapi/linux/mman.h), in pages.
 #[repr(C)]
 #[derive(Default)]
 struct CacheStat {
@@ -96,14 +96,14 @@ struct CacheStat {
     recently_evicted: u64,
 }
 
-/// `struct cachestat_range`; a length of zero is to the end.
+/// `struct cachestat_range`; a length of zero means to the end.
 #[repr(C)]
 struct CacheStatRange {
     offset: u64,
     length: u64,
 }
 
-/// Asks the kernel (cachestat, Linux 6.5), or looks page by page (mincore) where it is older.
+/// Counts cached pages by cachestat (Linux 6.5), or by mincore on older kernels.
 fn cached(fd: &OwnedFd) -> Cached {
     // The number is the same on all architectures that brisk runs on.
     const SYS_CACHESTAT: libc::c_long = 451;
@@ -118,12 +118,12 @@ fn cached(fd: &OwnedFd) -> Cached {
     Cached { cached_bytes: resident(fd).unwrap_or_default() * page, dirty_bytes: 0 }
 }
 
-/// Pages of the file that mincore finds in memory.
+/// Counts cached pages by mincore.
 fn resident(fd: &OwnedFd) -> Option<u64> {
     let length = usize::try_from(rustix::fs::fstat(fd).ok()?.st_size).ok().filter(|length| *length > 0)?;
     let mut pages = vec![0u8; length.div_ceil(rustix::param::page_size())];
-    // SAFETY: a mapping that nobody reads through, of a file of that length, at an address that the kernel chooses;
-    // mincore writes one byte a page into a vector of that many.
+    // SAFETY: a mapping that is never accessed, of a file of this length, at an address that the kernel chooses; mincore writes
+    // one byte a page into a vector of that many.
     unsafe {
         let address = libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, libc::MAP_SHARED, fd.as_raw_fd(), 0);
         if address == libc::MAP_FAILED {
@@ -135,13 +135,13 @@ fn resident(fd: &OwnedFd) -> Option<u64> {
     }
 }
 
-/// Processes by the file that they map: (device, inode) to names with pid.
+/// Processes that map a file: (device, inode) to names with pid.
 type Mappers = BTreeMap<(u64, u64), Vec<String>>;
 
 fn mappers(sense: &Sense) -> Result<Mappers> {
     let mut found = Mappers::new();
     for pid in sense.process_ids()? {
-        // It may end meanwhile, and then maps nothing.
+        // A process that has ended maps nothing.
         let (Ok(Some(files)), Ok(Some(stat))) = (sense.mapped_files(pid), sense.process_stat(pid)) else { continue };
         let name = format!("{} ({pid})", stat.comm.to_string_lossy());
         for file in files {
@@ -166,11 +166,11 @@ fn reason(mappers: &Mappers, fd: &OwnedFd, after: Cached) -> String {
     }
 }
 
-/// The files that processes map now, programs and libraries among them, as they are named outside of `root`.
+/// The files mapped by processes, including programs and libraries, by their names outside of `root`.
 pub(crate) fn mapped_by(sense: &Sense, pids: &[u32], root: Option<&Path>) -> BTreeSet<PathBuf> {
     let files = pids.iter().filter_map(|pid| sense.mapped_files(*pid).ok().flatten()).flatten();
     let outside = |path: PathBuf| match root {
-        // The kernel names files from the root of the one who asks, where it can.
+        // The kernel names files relative to the root of the reading process, where possible.
         Some(root) if !path.starts_with(root) => {
             let inside = root.join(path.strip_prefix("/").unwrap_or(&path));
             if inside.exists() { inside } else { path }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_file_is_evicted_and_counted() {
-        // Where pages can be evicted: not on a tmpfs.
+        // In a directory whose pages can be evicted: not on a tmpfs.
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
         let (path, _file) = file(dir.path());
         let check = evict(&Sense::default(), &BTreeSet::from([path.clone(), dir.path().join("not there")]), false);
@@ -206,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_maps_stays_and_is_named() {
+    fn mapped_pages_stay_and_their_process_is_named() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
         let (path, file) = file(dir.path());
         file.sync_all().expect("synced");
-        // SAFETY: a private mapping of a file that nobody changes; unmapped below.
+        // SAFETY: a private mapping of an unchanged file; unmapped below.
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! Launches of several set-ups in turns, from learning what an app uses to the sets of a report.
+//! Launches of several setups in turns, including the learning launches and the summaries.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,47 +12,47 @@ use crate::launcher::{Launched, Launcher, Start};
 use crate::series::{Step, compare, plan, summarise};
 use crate::storage_use::ReadStep;
 
-/// One of the set-ups that are compared.
+/// One of the compared setups.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// Name in the report.
     pub label: String,
-    /// What is launched.
+    /// App to launch.
     pub app: App,
 }
 
-/// What is launched how often.
+/// Scope of a series.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The first is what the others are compared with.
+    /// Setups; the first is the baseline.
     pub setups: Vec<Setup>,
     /// Cold before warm.
     pub temperatures: Vec<Temperature>,
-    /// Launches of each set-up at each temperature.
+    /// Launches of each setup at each temperature.
     pub rounds: usize,
 }
 
-/// What came of a plan.
+/// Result of a plan.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// One for each set-up and temperature.
+    /// One for each setup and temperature.
     pub sets: Vec<LaunchSet>,
-    /// Each set-up against the first, and warm against cold where there is one set-up.
+    /// Each setup against the first, or warm against cold for a single setup.
     pub comparisons: Vec<LaunchComparison>,
-    /// What the first cold launch read, in order.
+    /// Reads of the first cold launch, in order.
     pub reads: Vec<ReadStep>,
-    /// Each kind once.
+    /// Warnings, one of each kind.
     pub warnings: Vec<Warning>,
-    /// What the last launch that ended by itself printed.
+    /// Output of the last launch that ended by itself.
     pub printed: String,
 }
 
-/// Those who take part in a series; by default they do nothing.
+/// Hooks around the launches of a series; by default they do nothing.
 pub trait Surroundings {
-    /// Called before each launch that counts, in order to make what the set-up stands for, such as a load in the background.
+    /// Called before each counted launch, to set up its conditions, such as a background load.
     ///
     /// # Errors
-    /// When it cannot be made; the series ends.
+    /// When the conditions cannot be set up; the series then ends.
     fn before(&mut self, _step: Step) -> Result<()> {
         Ok(())
     }
@@ -65,20 +65,20 @@ pub trait Surroundings {
         Ok(())
     }
 
-    /// Time in ns for which the storage was busy so far, by its own count; asked right before and after each launch.
+    /// Busy time of the storage so far in ns, from its own counters; called right before and after each launch.
     fn busy_ns(&mut self) -> Option<u64> {
         None
     }
 
-    /// Launches done and to do, the learning ones among them.
+    /// Progress in launches, including the learning ones.
     fn progress(&mut self, _done: usize, _all: usize, _doing: &str) {}
 }
 
 impl Launcher<'_> {
-    /// Runs `plan`. Each set-up is launched once before anything counts, which shows what it uses and fills its caches.
+    /// Runs `plan`. Each setup is launched once before counting, to learn its files and to fill its caches.
     ///
     /// # Errors
-    /// When an app cannot be started, the display is lost before a launch, or the surroundings cannot be made.
+    /// When an app cannot be started, the display is lost before a launch, or the conditions cannot be set up.
     pub fn run(
         &self,
         plan_: &Plan,
@@ -96,8 +96,8 @@ impl Launcher<'_> {
         };
         let mut files: Vec<BTreeSet<PathBuf>> = Vec::new();
         for (done, setup) in plan_.setups.iter().enumerate() {
-            surroundings.progress(done, all, &format!("{}: learning what it uses", setup.label));
-            // The same app in other surroundings uses the same files.
+            surroundings.progress(done, all, &format!("{}: learning its files", setup.label));
+            // The same app under other conditions uses the same files.
             let known = plan_.setups[..done].iter().position(|earlier| earlier.app == setup.app);
             if let Some(known) = known {
                 files.push(files[known].clone());
@@ -120,7 +120,7 @@ impl Launcher<'_> {
             let launched = self.launch_beside(&setup.app, reborrow(&mut screen), start, &mut || surroundings.busy_ns());
             surroundings.after(step)?;
             let launched = launched?;
-            // Files that only now were read from the storage belong to the app as well.
+            // Files first read now belong to the app as well.
             files[step.setup]
                 .extend(launched.reads.iter().map(|read| read.path.clone()).filter(|path| path.is_absolute()));
             series.note(&launched);
@@ -141,7 +141,7 @@ impl Launcher<'_> {
     }
 }
 
-/// Each set against the first of its temperature; with one set-up, warm against cold.
+/// Each set against the first of its temperature; for a single setup, warm against cold.
 fn comparisons(sets: &[LaunchSet]) -> Vec<LaunchComparison> {
     let Some(first) = sets.first() else { return Vec::new() };
     let others = sets.iter().filter(|set| set.label != first.label);
@@ -174,7 +174,7 @@ impl Series {
     }
 }
 
-/// The screen for one more use.
+/// Reborrows the screen.
 pub(crate) fn reborrow<'a>(screen: &'a mut Option<&mut dyn Screen>) -> Option<&'a mut dyn Screen> {
     match screen {
         Some(screen) => Some(&mut **screen),

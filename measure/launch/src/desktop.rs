@@ -1,8 +1,8 @@
-//! The command behind a desktop id such as `org.gnome.Evince`.
+//! The command of a desktop id such as `org.gnome.Evince`.
 //!
-//! A desktop entry is a file `ID.desktop` in `applications/` below the data folders of the session (freedesktop.org: Desktop
-//! Entry Specification 1.5, Base Directory Specification). Of it brisk reads `Exec`, `Name` and `Path`; what stands for files
-//! that would be opened is left out.
+//! A desktop entry is a file `ID.desktop` in `applications/` below the data directories of the session (freedesktop.org:
+//! Desktop Entry Specification 1.5, Base Directory Specification). brisk reads its `Exec`, `Name` and `Path`, and removes
+//! field codes for files to open.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::app::App;
 use crate::error::{Error, Result};
 
-/// The data folders, most important first: XDG_DATA_HOME, then XDG_DATA_DIRS, with the defaults of the specification.
+/// The data directories, most important first: XDG_DATA_HOME, then XDG_DATA_DIRS, with the specification's defaults.
 #[must_use]
 pub fn data_dirs(home: Option<OsString>, data_home: Option<OsString>, data_dirs: Option<OsString>) -> Vec<PathBuf> {
     let set = |value: Option<OsString>| value.filter(|value| !value.is_empty());
@@ -26,7 +26,7 @@ pub fn data_dirs(home: Option<OsString>, data_home: Option<OsString>, data_dirs:
 pub fn find(id: &str, dirs: &[PathBuf]) -> Result<App> {
     let id = id.strip_suffix(".desktop").unwrap_or(id);
     for dir in dirs {
-        // A dash in an id may stand for a folder.
+        // A dash in an id may stand for a directory separator.
         for name in [format!("{id}.desktop"), format!("{}.desktop", id.replace('-', "/"))] {
             let path = dir.join("applications").join(name);
             match std::fs::read(&path) {
@@ -70,7 +70,7 @@ fn parse(id: &str, text: &str, path: &Path) -> Result<App> {
     Ok(App { id: id.to_owned(), command, working_dir, ..App::default() })
 }
 
-/// A word of Exec with its field codes replaced; `None` when nothing is left of it.
+/// A word of Exec with its field codes replaced; `None` when nothing remains.
 fn field(word: &str, name: &str) -> Option<String> {
     let mut out = String::new();
     let mut chars = word.chars();
@@ -82,7 +82,7 @@ fn field(word: &str, name: &str) -> Option<String> {
         match chars.next() {
             Some('%') => out.push('%'),
             Some('c') => out.push_str(name),
-            // Files, places, icons: none are given.
+            // Files, places, icons: not given.
             _ => {}
         }
     }
@@ -98,7 +98,7 @@ mod tests {
                          Path=/tmp\n[Desktop Action new]\nExec=other\n";
 
     #[test]
-    fn the_command_stands_without_fields() {
+    fn field_codes_are_removed_from_the_command() {
         let app = parse("editor", ENTRY, Path::new("x")).expect("an app");
         assert_eq!(app.command, ["/opt/a b/edit", "--class=Text Editor", "--100%"].map(OsString::from));
         assert_eq!((app.id.as_str(), app.working_dir), ("editor", Some(PathBuf::from("/tmp"))));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_found_in_the_first_folder_that_has_it() {
+    fn an_entry_is_found_in_the_first_directory_that_has_it() {
         let dir = tempfile::tempdir().expect("a folder");
         let applications = dir.path().join("b/applications/kde");
         std::fs::create_dir_all(&applications).expect("folders");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folders_are_those_of_the_specification() {
+    fn the_directories_are_those_of_the_specification() {
         let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
         assert_eq!(
             data_dirs(Some("/home/a".into()), None, None),

@@ -1,4 +1,4 @@
-//! What goes wrong when an app is launched and watched.
+//! Errors of launching and watching apps.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 /// Why an app could not be launched or watched.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Nothing that can be executed has this name.
+    /// The program does not exist or is not executable.
     #[error("cannot run {program}: {reason}")]
     Program {
-        /// As the person gave it.
+        /// The command as given.
         program: String,
         /// Such as `no such program in PATH`.
         reason: String,
@@ -20,7 +20,7 @@ pub enum Error {
     DesktopEntry {
         /// The id.
         id: String,
-        /// The folders, separated by commas.
+        /// The searched directories, separated by commas.
         searched: String,
     },
     /// A desktop entry that cannot be launched.
@@ -28,51 +28,51 @@ pub enum Error {
     BadDesktopEntry {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The second version of control groups is not there.
+    /// cgroup2 is not mounted.
     #[error(
         "no cgroup2 file system is mounted, and brisk needs one to keep an app's processes together: mount -t cgroup2 none \
          /sys/fs/cgroup/unified"
     )]
     NoCgroup2,
-    /// A control group could not be made or used.
+    /// A control group could not be created or used.
     #[error("cannot {action} the control group {}", path.display())]
     Scope {
         /// Such as `make`.
         action: &'static str,
-        /// Its folder.
+        /// Its directory.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// What the kernel says of a process or group could not be read.
+    /// /proc or /sys could not be read.
     #[error(transparent)]
     Sense(#[from] brisk_sense::Error),
-    /// The display.
+    /// Failure of the display.
     #[error(transparent)]
     Screen(#[from] brisk_screen::Error),
     /// A system call failed.
     #[error("{action} failed")]
     System {
-        /// What was to be done, on what.
+        /// Operation and object.
         action: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// A script of user actions that does not hold together.
+    /// An invalid script of user actions.
     #[error("{place}: {reason}")]
     Script {
         /// File, and line where known.
         place: String,
-        /// What is wrong, and what would be right.
+        /// The problem and the remedy.
         reason: String,
     },
-    /// What a launch was to happen in could not be made.
+    /// The conditions of a launch could not be set up.
     #[error(transparent)]
     Surroundings(Box<dyn std::error::Error + Send + Sync>),
-    /// The person stopped it.
+    /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
 }

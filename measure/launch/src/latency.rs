@@ -1,7 +1,8 @@
-//! How long an app takes to answer what a person does: the time from each input to the next stable state of the screen.
+//! User-perceived latency: the time from each input to the next stable state of the screen (user-perceived latency paper,
+//! section 2).
 //!
-//! The user-perceived latency paper (section 2) defines it so. The app is launched once a repetition, without being watched
-//! for its launch, and the steps of a script follow each other as soon as the one before is answered.
+//! The app is launched once for each repetition, without measuring its launch. Each step of a script starts when the previous
+//! one has been answered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,27 +23,26 @@ use crate::series::{Step, median_split};
 use crate::view::View;
 use crate::watch::Watch;
 
-/// Time between two events of the monkey; a slow app falls behind, and the queue of what it has to answer grows.
+/// Interval between two events of the monkey; the queue of a slow app grows.
 const MONKEY_PACE_NS: u64 = 20_000_000;
 
-/// What came of a script or a monkey.
+/// Result of a script or a monkey.
 #[derive(Debug, Clone)]
 pub struct Answers {
-    /// Steps whose latency is reported, in order.
+    /// Measured steps, in order.
     pub steps: Vec<LatencyStep>,
-    /// Of a monkey.
+    /// Result of a monkey.
     pub runtime_delay: Option<RuntimeDelay>,
-    /// Each kind once.
+    /// Warnings, one of each kind.
     pub warnings: Vec<Warning>,
 }
 
 impl Launcher<'_> {
-    /// Does what `script` says `rounds` times, each time in a freshly launched `app`; after all caches were dropped, where the
-    /// settings say so.
+    /// Runs `script` `rounds` times, each time in a newly launched `app`; drops all caches before, if the settings require it.
     ///
     /// # Errors
-    /// When the app cannot be started, ends or shows no window, an assertion fails, the display is lost, or the surroundings
-    /// cannot be made.
+    /// When the app cannot be started, ends or shows no window, an assertion fails, the display is lost, or the conditions
+    /// cannot be set up.
     pub fn follow(
         &self,
         app: &App,
@@ -89,7 +89,7 @@ impl Launcher<'_> {
         Ok(Answers { steps: steps.collect(), runtime_delay: None, warnings })
     }
 
-    /// Sends `events` pseudo-random events of `seed` to a freshly launched `app`, `rounds` times.
+    /// Sends `events` pseudo-random events of `seed` to a newly launched `app`, `rounds` times.
     ///
     /// # Errors
     /// As [`Launcher::follow`].
@@ -119,7 +119,7 @@ impl Launcher<'_> {
         Ok(Answers { steps: Vec::new(), runtime_delay, warnings })
     }
 
-    /// A repetition, for its surroundings.
+    /// The step of a repetition, for the hooks.
     fn step(&self) -> Step {
         let temperature = if self.settings.drop_caches { Temperature::Cold } else { Temperature::Warm };
         Step { setup: 0, temperature }
@@ -139,7 +139,7 @@ impl Launcher<'_> {
             Ending::Settled | Ending::StillWorking | Ending::Animating => {}
             Ending::Exited { .. } => {
                 let printed = running.printed();
-                return Err(failed(format!("it ended before anything could be done with it{}", quoted(&printed))));
+                return Err(failed(format!("it ended before the first input{}", quoted(&printed))));
             }
             Ending::DisplayLost => {
                 return Err(Error::Screen(brisk_screen::Error::Lost { display: view.display().to_owned() }));
@@ -153,12 +153,12 @@ impl Launcher<'_> {
         Ok(open)
     }
 
-    /// Sends `inputs` and watches until the answer is there.
+    /// Sends `inputs` and watches until the screen is stable.
     fn answer(&self, open: &mut Open<'_>, inputs: &[Input]) -> Result<Answer> {
         let mut begin_ns = None;
         for input in inputs {
             let sent_ns = open.view.send(input)?;
-            // Moving the pointer there is no input yet, unless it is all there is.
+            // Moving the pointer to the place is not yet the input, unless it is the only one.
             if !matches!(input, Input::Move { .. }) {
                 begin_ns.get_or_insert(sent_ns);
             }
@@ -166,7 +166,7 @@ impl Launcher<'_> {
         self.watch(open, begin_ns.unwrap_or_else(now_ns))
     }
 
-    /// Sends a stream at its pace and watches until the last is answered.
+    /// Sends a stream of events at its pace and watches until the last is answered.
     fn stream(&self, open: &mut Open<'_>, events: &[Vec<Input>]) -> Result<Answer> {
         let begin_ns = now_ns();
         for (number, event) in events.iter().enumerate() {
@@ -191,7 +191,7 @@ impl Launcher<'_> {
         Ok(watch.finish(ending, None, view.tiles(), None, 0))
     }
 
-    /// Ends the app, and judges what was seen of it.
+    /// Ends the app, and evaluates the observations.
     fn close(
         &self,
         app: &App,
@@ -213,26 +213,26 @@ impl Launcher<'_> {
     }
 }
 
-/// An answer without the kernel's events, which are of the whole repetition.
+/// An answer; the kernel's events are recorded for the whole repetition instead.
 type Answer = Observation;
 
-/// An app that runs, and its screen.
+/// A running app and its screen.
 struct Open<'s> {
     view: View<'s>,
     running: Running,
 }
 
 impl Open<'_> {
-    /// Where the newest window is, at which a person looks; the whole screen when the display does not say.
+    /// Place of the newest window; the whole screen when the display does not report it.
     fn rect(&mut self) -> Result<Rect> {
         let (width, height) = self.view.size();
         let newest = self.view.newest_window().map(|window| window.id);
-        // Asked again: it may have been moved or resized since it came up.
+        // Queried again: the window may have been moved or resized.
         let found = self.view.all_windows()?.into_iter().find(|window| Some(window.id) == newest);
         Ok(found.and_then(|window| window.rect).unwrap_or(Rect { x: 0, y: 0, width, height }))
     }
 
-    /// Fails unless a window holds `text`, or none does, as `wanted` says.
+    /// Fails unless a window contains `text`, or none does, as `wanted` says.
     fn assert_window(&mut self, text: &str, wanted: bool) -> Result<()> {
         let windows = self.view.all_windows()?;
         let text = text.to_lowercase();
@@ -275,7 +275,7 @@ fn quoted(printed: &str) -> String {
     }
 }
 
-/// What the repetitions of one step say together.
+/// Summary of the repetitions of one step.
 fn summarise(name: String, input: String, runs: Vec<LatencyRun>) -> LatencyStep {
     let times: Vec<f64> =
         runs.iter().filter(|run| run.ending != Ending::DisplayLost).map(|run| run.latency_ms).collect();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_app_said_last_is_quoted() {
+    fn the_last_output_of_an_app_is_quoted() {
         assert_eq!(quoted("\n \n"), "");
         assert_eq!(quoted("a\nb\n\nc\nd\n"), "; it said: b / c / d");
     }

@@ -1,4 +1,4 @@
-//! Launches an app once, and watches it until it is done.
+//! A single launch of an app, watched until it is done.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ use crate::storage_use::{ReadStep, reads_in_order};
 use crate::view::View;
 use crate::watch::{Subject, Watch};
 
-/// The buffer is emptied four times a second: it holds near a million events a second, and each look costs a wake-up.
+/// The buffer is drained four times a second: it holds about a million events a second, and each drain costs a wake-up.
 const TRACE: brisk_probes::Options = brisk_probes::Options {
     ring_bytes: 16 << 20,
     interval: Duration::from_millis(250),
@@ -35,17 +35,17 @@ const TRACE: brisk_probes::Options = brisk_probes::Options {
     count_cost: false,
 };
 
-/// Bytes that are kept of what an app prints.
+/// Most bytes kept of an app's output.
 const OUTPUT_MAX: u64 = 4_096;
 
-/// How launches are made and watched.
+/// Settings of launches.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How the time is split; eBPF is given up for the control group, with a warning, where the kernel refuses it.
+    /// Split method; eBPF is replaced by the control group, with a warning, where the kernel refuses it.
     pub method: SplitMethod,
-    /// How long to wait for what.
+    /// Time limits.
     pub limits: Limits,
-    /// Whether a cold launch, or each repetition of a script, begins with all caches of the machine dropped.
+    /// Whether to drop all caches of the machine before a cold launch, or each repetition of a script.
     pub drop_caches: bool,
 }
 
@@ -55,25 +55,25 @@ impl Default for Settings {
     }
 }
 
-/// What an app finds in memory when it is launched.
+/// State of the page cache at a launch.
 #[derive(Debug, Clone, Copy)]
 pub enum Start<'a> {
-    /// Whatever is there.
+    /// Unchanged.
     AsItIs,
-    /// None of these files.
+    /// These files are evicted.
     Without(&'a BTreeSet<PathBuf>),
 }
 
-/// What came of a launch.
+/// Result of a launch.
 #[derive(Debug, Clone)]
 pub struct Launched {
     /// Stages, split and storage.
     pub run: LaunchRun,
-    /// What was read, in order.
+    /// Reads, in order.
     pub reads: Vec<ReadStep>,
-    /// The end of what the app printed.
+    /// End of the app's output.
     pub output: String,
-    /// What to know before believing it.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -82,13 +82,13 @@ pub struct Launched {
 pub struct Launcher<'a> {
     /// The machine.
     pub sense: &'a Sense,
-    /// How.
+    /// Its settings.
     pub settings: Settings,
-    /// Set when the person wants it to end.
+    /// Set to cancel.
     pub stop: &'a AtomicBool,
 }
 
-/// An app that was launched and runs.
+/// A running app.
 pub(crate) struct Running {
     pub(crate) scope: Scope,
     pub(crate) child: std::process::Child,
@@ -109,7 +109,7 @@ impl Launcher<'_> {
         self.launch_beside(app, screen, start, &mut || None)
     }
 
-    /// [`Launcher::launch`], with the storage's own count of the time that it was busy, in ns, asked right before and after.
+    /// [`Launcher::launch`] with the storage's own busy time in ns, queried right before and after.
     ///
     /// # Errors
     /// As [`Launcher::launch`].
@@ -123,11 +123,11 @@ impl Launcher<'_> {
         self.launch_and(app, screen, start, busy_ns, |_| ()).map(|(launched, ..)| launched)
     }
 
-    /// Launches `app` once to learn which files it uses: those that it opens, and those that it has mapped in the end. Without
-    /// eBPF, files that other processes open meanwhile are among them.
+    /// Launches `app` once to learn its files: those that it opens, and those mapped at the end. Without eBPF, files that other
+    /// processes open meanwhile are included.
     ///
     /// # Errors
-    /// As [`Launcher::launch`]. Without the right to watch opens, mapped files are all.
+    /// As [`Launcher::launch`]. Without the right to watch opens, only mapped files are returned.
     pub fn learn(&self, app: &App, screen: Option<&mut dyn Screen>) -> Result<(Launched, BTreeSet<PathBuf>)> {
         let opened = Opened::watch(self.sense);
         let mapped = |running: &Running| {
@@ -142,7 +142,7 @@ impl Launcher<'_> {
             Err(error) => launched.warnings.push(Warning {
                 code: "opens_unknown".to_owned(),
                 text: format!(
-                    "Files that the app reads without mapping them are not known ({error}), so a cold launch may find them \
+                    "Files that the app reads without mapping them are unknown ({error}), so a cold launch may find them \
                      in memory; run as root to have them evicted too."
                 ),
             }),
@@ -186,17 +186,17 @@ impl Launcher<'_> {
         Ok((launched, extra, seen.traced))
     }
 
-    /// Takes `files` out of memory; what the app before left to be written is written first.
+    /// Evicts `files`, after writing back dirty pages of the previous app.
     pub(crate) fn evict(&self, app: &App, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
         let root = app.root.as_deref().unwrap_or(Path::new("/"));
         if let Ok(dir) = File::open(root) {
-            // Where this fails, dirty pages stay and are counted.
+            // On failure, dirty pages stay and are counted.
             let _ = rustix::fs::syncfs(&dir);
         }
         cold::evict(self.sense, files, self.settings.drop_caches)
     }
 
-    /// Starts the app in a scope of its own, with eBPF on it.
+    /// Starts the app in a scope of its own, traced by eBPF.
     pub(crate) fn start(&self, app: &App) -> Result<Running> {
         let scope = Scope::create(self.sense, &app.id)?;
         let mut warnings = Vec::new();
@@ -222,14 +222,14 @@ impl Launcher<'_> {
         Subject {
             sense: self.sense,
             group: running.scope.dir().to_owned(),
-            // The machine's list of disks is dear, and no other method asks for it.
+            // Reading the machine's list of disks is expensive, and no other method needs it.
             disk: running.disk.clone().filter(|_| self.settings.method == SplitMethod::Paper),
             limits: self.settings.limits,
             stop: self.stop,
         }
     }
 
-    /// The method that is left after what the kernel allowed.
+    /// The method that the kernel allows.
     pub(crate) fn method(&self, running: &Running) -> SplitMethod {
         match self.settings.method {
             SplitMethod::Bpf if running.warnings.iter().any(|warning| warning.code == "no_bpf") => SplitMethod::Cgroup,
@@ -237,14 +237,13 @@ impl Launcher<'_> {
         }
     }
 
-    /// Ends the trace; gives what it saw, with files by the names that they have outside of the app's root, and what it cost
-    /// in ns.
+    /// Ends the trace; returns its events, with files by their names outside of the app's root, and its cost in ns.
     pub(crate) fn traced(&self, app: &App, running: &mut Running) -> (Option<Arc<Traced>>, u64) {
         let Some(trace) = running.trace.take() else { return (None, 0) };
         let recording = trace.stop();
         if !recording.missing.is_empty() {
             let text = format!(
-                "This kernel does not show {}: the part of the split that comes from it is in others.",
+                "This kernel does not show {}: that part of the split is included in others.",
                 recording.missing.join(", ")
             );
             running.warnings.push(Warning { code: "probes_missing".to_owned(), text });
@@ -254,15 +253,15 @@ impl Launcher<'_> {
         (Some(Arc::new(traced)), recording.cost.total_ns())
     }
 
-    /// Paths from the root of a file system become paths from the root of the machine: where that file system is mounted,
-    /// the app's own root before others.
+    /// Converts paths relative to a file system into paths of the machine, by the mounts of that file system; those of the
+    /// app's own root come first.
     fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
         let mounts = self.sense.mounts().unwrap_or_default();
         let outside = |inode: &Inode, path: Vec<u8>| {
             let path = PathBuf::from(OsString::from_vec(path));
             let (major, minor) = major_minor(inode.device);
             let device = DeviceNumber { major, minor };
-            // Of a bind mount, as a container's root is one, only what lies below its root can be reached.
+            // Of a bind mount, such as a container's root, only files below its root can be reached.
             let shown = mounts.iter().filter(|mount| mount.device == device && path.starts_with(&mount.root));
             let best = shown.max_by_key(|mount| {
                 let of_app = root.is_some_and(|root| mount.mount_point.starts_with(root));
@@ -274,7 +273,7 @@ impl Launcher<'_> {
         files.into_iter().map(|(inode, path)| (inode, outside(&inode, path))).collect()
     }
 
-    /// The single disk that the files below `path` are on.
+    /// The single disk of the files below `path`.
     fn disk_of(&self, path: &Path) -> Option<String> {
         let mount = self.sense.mount_of(path).ok().flatten()?;
         let located = self.sense.block_device_of(mount.device).ok().flatten()?;
@@ -283,7 +282,7 @@ impl Launcher<'_> {
 }
 
 impl Running {
-    /// The end of what the app printed so far.
+    /// The end of the app's output so far.
     pub(crate) fn printed(&mut self) -> String {
         let mut text = Vec::new();
         let length = self.output.metadata().map_or(0, |metadata| metadata.len());
@@ -294,7 +293,7 @@ impl Running {
     }
 }
 
-/// All processes that were seen; among them numbers of threads, which are no process's.
+/// All process ids in the events; includes some thread ids.
 fn processes(events: &[Event]) -> HashSet<u32> {
     let born = |event: &Event| match event.kind {
         Kind::Born { pid, .. } => Some(pid),
@@ -305,7 +304,7 @@ fn processes(events: &[Event]) -> HashSet<u32> {
 
 fn without_bpf(error: &dyn std::error::Error) -> String {
     format!(
-        "The kernel's events cannot be had ({error}), so the split comes from the control group: reads, swap and writes are \
-         one part, and waits for a processor, the network and locks another; what was read of which file is not known."
+        "The kernel's events are unavailable ({error}), so the split comes from the control group: reads, swap and writes are \
+         one part, and waits for a processor, the network and locks another; reads of single files are unknown."
     )
 }

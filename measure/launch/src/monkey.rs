@@ -1,7 +1,7 @@
-//! Streams of pseudo-random user events, as Android's Monkey makes them (dissertation 4.5.4, run-time delay).
+//! Streams of pseudo-random user events, as of Android's Monkey (dissertation 4.5.4, run-time delay).
 //!
-//! The same seed gives the same events, wherever and on whatever they are used: places are shares of the window. Kinds are in
-//! about the proportion of Monkey's own default (touches and gestures before keys), without keys that leave the app.
+//! The same seed gives the same events in any window: places are relative to it. The mix of kinds is about Monkey's own
+//! default (touches and gestures before keys), without keys that leave the app.
 
 use brisk_screen::{Input, Rect};
 use rand::{Rng, RngExt, SeedableRng};
@@ -16,7 +16,7 @@ const KEYS: [&str; 12] =
     ["Tab", "Down", "Up", "Left", "Right", "Page_Down", "Page_Up", "Home", "End", "Return", "space", "BackSpace"];
 const LETTERS: &[u8] = b"etaoinshrdlu 0123456789";
 
-/// One event, free of the window's size.
+/// One event, independent of the window's size.
 #[derive(Debug, Clone, PartialEq)]
 enum Event {
     Click((f64, f64)),
@@ -34,7 +34,7 @@ pub fn events(seed: u64, count: u64, rect: Rect) -> Vec<Vec<Input>> {
 }
 
 fn event(rng: &mut impl Rng) -> Event {
-    // Away from the frame: its buttons close the window.
+    // Not at the frame: its buttons close the window.
     let mut place = || (rng.random_range(0.05..0.95), rng.random_range(0.12..0.95));
     let (first, second) = (place(), place());
     match rng.random_range(0..100) {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(first.len() as u64, PAPER_EVENTS);
         assert_eq!(first, events(PAPER_SEED, PAPER_EVENTS, RECT));
         assert_ne!(first, events(11, PAPER_EVENTS, RECT));
-        // A longer stream begins like a shorter one.
+        // A longer stream has a shorter one as its prefix.
         assert_eq!(first[..100], events(PAPER_SEED, 100, RECT));
     }
 

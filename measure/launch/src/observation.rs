@@ -1,7 +1,7 @@
-//! What was seen of one launch or one answer, and what it means.
+//! Observations of one launch or one answer, and their evaluation.
 //!
-//! While an app is watched nothing is judged beyond "is it over"; an [`Observation`] holds the raw lists, and the functions
-//! here make the public results of it. Time of the judgement is not time of the app.
+//! While an app is watched, the only decision is whether it is over; an [`Observation`] holds the raw lists, and the functions
+//! here compute the public results afterwards, so that the evaluation does not disturb the app.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,46 +16,46 @@ use crate::samples::{Sample, growth};
 use crate::settle::{Repaint, judge};
 use crate::{split, storage_use, work};
 
-/// What eBPF saw.
+/// Trace of eBPF.
 #[derive(Debug, Clone, Default)]
 pub struct Traced {
-    /// In order of time.
+    /// Events in order of time.
     pub events: Vec<Event>,
     /// Names of the files that were read or written.
     pub files: HashMap<Inode, PathBuf>,
-    /// Events that did not fit into the kernel's buffer.
+    /// Number of events lost because the kernel's buffer was full.
     pub lost: u64,
 }
 
-/// One launch or one answer, as it was seen.
+/// One observed launch or answer.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    /// When the launch or the input began, CLOCK_MONOTONIC.
+    /// Begin of the launch or the input, CLOCK_MONOTONIC.
     pub begin_ns: u64,
-    /// When watching ended.
+    /// End of the observation.
     pub end_ns: u64,
-    /// How it ended.
+    /// Reason of its end.
     pub ending: Ending,
-    /// The app's program ran; `None` for an app that ran before.
+    /// Start of the app's program; `None` for an app that ran before.
     pub started_ns: Option<u64>,
-    /// Its first window came up.
+    /// First window of the app.
     pub window_ns: Option<u64>,
-    /// Something was drawn into that window.
+    /// First drawing into that window.
     pub frame_ns: Option<u64>,
     /// All visible changes; empty without a screen.
     pub repaints: Vec<Repaint>,
-    /// Tiles of the screen; zero without one.
+    /// Tiles of the screen; 0 without one.
     pub tiles: u32,
-    /// Counters of the app's control group.
+    /// Samples of the app's control group.
     pub samples: Vec<Sample>,
-    /// What eBPF saw; `None` without it.
+    /// Trace; `None` without eBPF.
     pub traced: Option<Arc<Traced>>,
-    /// Processor time that watching cost from the beginning until it was over.
+    /// CPU time of the observation itself.
     pub watch_cpu_ns: u64,
 }
 
 impl Observation {
-    /// The last change of the screen that is not periodic, not before the window that it belongs to.
+    /// The last non-periodic change of the screen, not before the first window.
     #[must_use]
     pub fn settled_ns(&self) -> Option<u64> {
         if !matches!(self.ending, Ending::Settled | Ending::StillWorking) {
@@ -65,7 +65,7 @@ impl Observation {
         last.into_iter().chain(self.window_ns).max()
     }
 
-    /// When the work was done, as far as it was watched.
+    /// End of the app's work, within the observation.
     #[must_use]
     pub fn idle_ns(&self) -> Option<u64> {
         if matches!(self.ending, Ending::StillWorking | Ending::NoWindow | Ending::DisplayLost) {
@@ -79,7 +79,7 @@ impl Observation {
         Some(last.unwrap_or(self.begin_ns))
     }
 
-    /// What the time from the beginning until `until_ns` went to.
+    /// Split of the time from the begin until `until_ns`.
     #[must_use]
     pub fn split(&self, until_ns: u64, method: SplitMethod) -> Option<Split> {
         let growth = growth(&self.samples, self.begin_ns, until_ns);
@@ -94,14 +94,14 @@ impl Observation {
         }
     }
 
-    /// What was read and written until `until_ns`.
+    /// Reads and writes until `until_ns`.
     #[must_use]
     pub fn storage(&self, until_ns: u64) -> Option<StorageUse> {
         let traced = self.traced.as_ref()?;
         Some(storage_use::storage_use(&traced.events, &traced.files, &(self.begin_ns..until_ns)))
     }
 
-    /// Time in which at least one of the app's requests was at the device, in ns, until watching ended; `None` without eBPF.
+    /// Time with at least one request of the app in flight, in ns; `None` without eBPF.
     #[must_use]
     pub fn in_flight_ns(&self) -> Option<u64> {
         let traced = self.traced.as_ref()?;
@@ -112,13 +112,13 @@ impl Observation {
         at_ns.saturating_sub(self.begin_ns) as f64 / 1e6
     }
 
-    /// Processor time that watching cost, in percent of one core.
+    /// CPU cost of the observation, in percent of one core.
     #[must_use]
     pub fn watch_cpu_percent(&self) -> f64 {
         100.0 * self.watch_cpu_ns as f64 / (self.end_ns.saturating_sub(self.begin_ns)).max(1) as f64
     }
 
-    /// The public form of a launch.
+    /// Result of a launch.
     #[must_use]
     pub fn launch_run(&self, method: SplitMethod, cold: Option<ColdCheck>) -> LaunchRun {
         let settled = self.settled_ns();
@@ -157,11 +157,11 @@ impl Observation {
         run
     }
 
-    /// The public form of an answer.
+    /// Result of an answer.
     #[must_use]
     pub fn latency_run(&self, method: SplitMethod) -> LatencyRun {
         let settled = self.settled_ns().unwrap_or(match self.ending {
-            // The input changed nothing that lasts.
+            // The input caused no lasting change.
             Ending::Settled => self.begin_ns,
             _ => self.end_ns,
         });
@@ -175,7 +175,7 @@ impl Observation {
         }
     }
 
-    /// The first program of the tree: as the kernel saw it, else when its start was reported here.
+    /// Start of the tree's first program: from the kernel's events, otherwise as reported here.
     fn program_ns(&self) -> Option<u64> {
         let started = self.started_ns?;
         let exec = self.traced.as_ref().and_then(|traced| {
@@ -185,7 +185,7 @@ impl Observation {
     }
 }
 
-/// Most threads that lived at once, as far as they showed.
+/// Most threads alive at once, as far as visible in the events.
 fn threads_max(events: &[Event]) -> u32 {
     let mut alive = std::collections::HashSet::new();
     let mut most = 0;
@@ -194,7 +194,7 @@ fn threads_max(events: &[Event]) -> u32 {
             Kind::Died => {
                 alive.remove(&event.tid);
             }
-            // Its request may end after it did.
+            // A request may complete after its thread ended.
             Kind::Completed { .. } => {}
             _ => {
                 alive.insert(event.tid);
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::recorded::{FAULT, MS, SLEEP, at};
 
-    /// Runs until 300 ms, reads until 500, waits for a processor until 550, runs until 800; its window shows at 400, it
+    /// Runs until 300 ms, reads until 500, waits for a processor until 550, runs until 800; its window appears at 400, it
     /// draws at 420 and 700.
     fn observation() -> Observation {
         let events = vec![
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_settled_has_no_settled_time() {
+    fn a_launch_that_never_settled_has_no_settled_time() {
         for ending in [Ending::Animating, Ending::NoWindow, Ending::DisplayLost] {
             let run = Observation { ending, ..observation() }.launch_run(SplitMethod::Bpf, None);
             assert_eq!(run.at_ms(Stage::Settled), None);

@@ -1,7 +1,7 @@
-//! Which files an app opens, from fanotify.
+//! Files opened by an app, from fanotify.
 //!
-//! A cold start is only cold when every file of the app was evicted, those among them that were in memory during all
-//! earlier launches and so were never read from the storage. So the first launch of a series is watched for opens.
+//! A start is cold only when every file of the app was evicted, including files that were cached during all earlier launches
+//! and were therefore never read from the storage. The first launch of a series is therefore watched for opens.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,14 +12,14 @@ use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags}
 
 use crate::error::{Error, Result};
 
-/// Files that anybody but this process opens on file systems of block devices.
+/// Watches opens by other processes on file systems of block devices.
 #[derive(Debug)]
 pub(crate) struct Opened {
     group: Fanotify,
 }
 
 impl Opened {
-    /// Watches from now on. The kernel keeps the list; it has no bound, so a watch should be short.
+    /// Starts the watch. The kernel's list is unbounded, so a watch should be short.
     ///
     /// # Errors
     /// Without CAP_SYS_ADMIN, or when the kernel has no fanotify.
@@ -41,7 +41,7 @@ impl Opened {
                 rustix::fs::CWD,
                 Some(&mount.mount_point),
             );
-            // One that cannot be marked (a mount point below a private folder, a file system without fsid) is not watched.
+            // Mounts that cannot be marked (below a private directory, a file system without fsid) are not watched.
             if mark.is_err() {
                 marked.remove(&mount.device);
             }
@@ -49,7 +49,7 @@ impl Opened {
         Ok(Self { group })
     }
 
-    /// Ends the watch and gives the regular files that processes of the app opened, by the names that they have now.
+    /// Ends the watch; returns the regular files that processes of the app opened, by their current names.
     ///
     /// # Errors
     /// When the list cannot be read.
@@ -69,7 +69,7 @@ impl Opened {
                 let is_file = rustix::fs::fstat(fd.as_fd())
                     .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());
                 let name = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-                // A file that was removed has no name to evict it by.
+                // A removed file has no name to evict it by.
                 if let (true, Ok(path)) = (is_file, name)
                     && !path.as_os_str().as_encoded_bytes().ends_with(b" (deleted)")
                 {

@@ -1,21 +1,21 @@
-//! When a launch or an answer is over.
+//! Decides when a launch or an answer is over.
 //!
-//! It is over when the screen is settled and the app's work was done for [`QUIET_NS`], or when one of the limits says that no
-//! more is to be had: the app ended, no window came, the screen never stands still, the work never ends. Pure: the watcher asks
-//! with what it knows, and is told the ending, or when to ask again at the latest.
+//! It is over when the screen is settled and the app has been idle for [`QUIET_NS`], or when a limit is reached: the app ended,
+//! no window appeared, the screen never stands still, the work never ends. Pure: the watcher passes what it knows, and gets
+//! the ending or the time of the next check.
 
 use brisk_results::Ending;
 
 use crate::settle::{Judgement, QUIET_NS};
 
-/// How long to wait for what.
+/// Time limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For a window, without anything that the app works on.
+    /// For a window, while the app does no work.
     pub window_ns: u64,
-    /// For a screen that never stands still, or work that never ends, counted from the window or the last wait for storage.
+    /// For an animated screen or endless work, from the window or the last wait for storage on.
     pub unsettled_ns: u64,
-    /// For everything.
+    /// For the whole launch.
     pub total_ns: u64,
 }
 
@@ -25,37 +25,37 @@ impl Default for Limits {
     }
 }
 
-/// What is known at a moment.
+/// State of the observation at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The moment.
     pub now_ns: u64,
-    /// When the launch or the input began.
+    /// Begin of the launch or the input.
     pub begin_ns: u64,
-    /// Whether a screen is watched at all.
+    /// Whether a screen is watched.
     pub has_screen: bool,
-    /// When the app's window came up; the beginning, for an app that had one before.
+    /// Time of the app's window; the begin, for an app that already had one.
     pub window_ns: Option<u64>,
-    /// Of the screen's changes.
+    /// State of the screen's changes.
     pub screen: Judgement,
     /// End of the last work.
     pub last_work_ns: Option<u64>,
-    /// End of the last time in which the app waited for its storage.
+    /// End of the last wait of the app for its storage.
     pub last_storage_ns: Option<u64>,
-    /// No process is left: its status and signal.
+    /// Status and signal of the app when no process is left.
     pub exited: Option<(Option<i32>, Option<i32>)>,
 }
 
-/// What follows.
+/// Result of the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is over.
     Over(Ending),
-    /// Ask again then, if nothing happens before.
+    /// Check again at this time, or at the next event.
     AskAgain(u64),
 }
 
-/// Judges.
+/// Checks whether the launch or answer is over.
 #[must_use]
 pub fn verdict(known: &Known, limits: &Limits) -> Verdict {
     use Verdict::{AskAgain, Over};
@@ -79,7 +79,7 @@ pub fn verdict(known: &Known, limits: &Limits) -> Verdict {
         let until = (begin_ns + limits.window_ns).max(work_until);
         return if now_ns >= until || timed_out { Over(Ending::NoWindow) } else { AskAgain(until) };
     };
-    // A window that has drawn nothing yet is given the same time as one that has.
+    // A window without any drawing yet gets the same time limit.
     let settled = known.screen.settled && now_ns >= window_ns + QUIET_NS;
     let limit = window_ns.max(known.last_storage_ns.unwrap_or(begin_ns)) + limits.unsettled_ns;
     match (settled, works) {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_the_storage_is_not_animating() {
+    fn waiting_for_storage_does_not_count_as_animation() {
         let screen = Judgement { settled: false, ask_again_ns: 100 * S, ..known().screen };
         let known =
             Known { screen, now_ns: 40 * S, last_work_ns: Some(40 * S), last_storage_ns: Some(39 * S), ..known() };
@@ -139,20 +139,20 @@ mod tests {
     }
 
     #[test]
-    fn an_app_that_still_works_on_its_window_is_waited_for() {
+    fn an_app_that_works_on_its_window_gets_more_time() {
         let known = Known { window_ns: None, now_ns: 30 * S, last_work_ns: Some(30 * S), ..known() };
         assert_eq!(verdict(&known, &Limits::default()), Verdict::AskAgain(30 * S + QUIET_NS));
     }
 
     #[test]
-    fn work_that_just_ended_may_go_on() {
+    fn work_that_just_ended_may_continue() {
         let known = Known { last_work_ns: Some(5 * S - 1), ..known() };
         assert_eq!(verdict(&known, &Limits::default()), Verdict::AskAgain(5 * S - 1 + QUIET_NS));
     }
 
     proptest! {
         #[test]
-        fn it_always_ends(
+        fn every_launch_ends(
             now in 120u64..200, window in proptest::option::of(0u64..120), works in any::<bool>(),
             settled in any::<bool>(), has_screen in any::<bool>(),
         ) {
@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn it_never_asks_in_the_past(
+        fn the_next_check_is_never_in_the_past(
             now in 0u64..200, window in proptest::option::of(0u64..200), work in 0u64..200, ask in 0u64..200,
             settled in any::<bool>(), has_screen in any::<bool>(),
         ) {

@@ -1,4 +1,4 @@
-//! Events of one thread, for tests of what is judged from recorded events.
+//! Events of one thread, for tests of evaluations.
 
 use brisk_probes::{Event, Kind, Wait};
 

@@ -1,38 +1,37 @@
-//! Counters of a control group and of its disk, sampled while an app is watched, and the coarse splits made of them.
+//! Samples of a control group's and a disk's counters during the observation, and the coarse splits computed from them.
 //!
-//! With eBPF the samples only divide running time into user and system time. Without it they are all there is:
-//! - *cgroup*: cpu.stat gives user and system time, io.pressure `full` the time in which everything that had work to do waited
-//!   for the storage. What is lost: reads, swap and writes apart; waits for a processor; the network; and two threads that
-//!   run at once count twice, so processor time is scaled down where it would not fit into the wall time.
+//! With eBPF the samples only divide running time into user and system time. Without it they are the only source:
+//! - *cgroup*: cpu.stat gives user and system time, io.pressure `full` the time in which all processes with work waited for
+//!   storage. Reads, swap and writes are not separated, nor waits for a processor and the network. Two threads that run
+//!   concurrently count twice, so CPU time is scaled down to fit into the wall time.
 //! - *paper*: formulas 4.1 and 4.2 of the dissertation (4.5.4). Storage delay is bytes read and written over the rates of
-//!   reading and writing, network delay is what remains of the time that is neither user nor system. Taken literally, with
-//!   iostat's rates (bytes over the length of the interval), formula 4.1 always gives the length of the interval: numerator and
-//!   denominator differ by that factor alone. So the rates here are those of a device at work (bytes over its busy time), and
-//!   the formula gives the time in which the device was busy. It counts what others read and write at the same time, and all
-//!   sleep as network.
+//!   reading and writing; network delay is the remaining time that is neither user nor system. With iostat's rates (bytes over
+//!   the length of the interval), formula 4.1 always gives the length of the interval, as numerator and denominator differ by
+//!   that factor alone. Rates here are therefore those of a busy device (bytes over its busy time), and the formula gives the
+//!   busy time of the device. It includes the I/O of other processes, and counts all sleep as network.
 
 use brisk_results::{Cause, Part, Split, SplitMethod};
 use brisk_sense::{CgroupMeter, Sense};
 
 use crate::error::Result;
 
-/// Counters at one moment; all grow.
+/// Counters at one moment; all are monotonic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
     /// CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Processor time in user mode.
+    /// CPU time in user mode.
     pub user_us: u64,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system_us: u64,
-    /// Time in which all that had work waited for the storage; `None` without pressure files.
+    /// Time in which all processes with work waited for storage; `None` without pressure files.
     pub io_full_us: Option<u64>,
-    /// Time in which the app's disk had a request; `None` where there is no single disk.
+    /// Busy time of the app's disk; `None` where there is no single disk.
     pub disk_busy_ms: Option<u64>,
 }
 
 impl Sample {
-    /// The counters of the group that `meter` reads, and of `disk` (kernel name).
+    /// Samples the group that `meter` reads, and `disk` (kernel name).
     ///
     /// # Errors
     /// When the kernel's files are not readable or not understood.
@@ -50,8 +49,8 @@ impl Sample {
     }
 }
 
-/// The end of the last work within `window`, as precise as the samples: the last interval between two of them in which the
-/// group computed, or all that had work waited for the storage, for [`crate::work::BUSY_PERCENT`] or more.
+/// End of the last work within `window`, with the precision of the samples: the last interval in which the group ran, or all
+/// its processes waited for storage, for [`crate::work::BUSY_PERCENT`] or more.
 #[must_use]
 pub fn last_work_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<u64> {
     last_busy_ns(samples, window, |a, b| {
@@ -59,7 +58,7 @@ pub fn last_work_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<
     })
 }
 
-/// The same for waits for the storage alone.
+/// End of the last wait for storage, computed likewise.
 #[must_use]
 pub fn last_storage_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<u64> {
     last_busy_ns(samples, window, io_us)
@@ -78,7 +77,7 @@ fn last_busy_ns(samples: &[Sample], window: std::ops::Range<u64>, busy_us: fn(&S
     Some(last[1].at_ns.clamp(window.start, window.end))
 }
 
-/// What the counters grew by from `from_ns` to `to_ns`, straight lines between samples.
+/// Growth of the counters from `from_ns` to `to_ns`, interpolated linearly between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Growth {
     /// Wall time.
@@ -93,7 +92,7 @@ pub struct Growth {
     pub disk_busy_ms: Option<f64>,
 }
 
-/// How much the counters grew; beyond the samples they stand still.
+/// Growth of the counters; they are constant outside of the samples.
 #[must_use]
 pub fn growth(samples: &[Sample], from_ns: u64, to_ns: u64) -> Growth {
     let between = |value: fn(&Sample) -> u64| (at(samples, to_ns, value) - at(samples, from_ns, value)).max(0.0);
@@ -120,7 +119,7 @@ fn at(samples: &[Sample], at_ns: u64, value: fn(&Sample) -> u64) -> f64 {
 }
 
 impl Growth {
-    /// Share of user time in processor time; all of it when there was none.
+    /// Share of user time in CPU time; 1 without CPU time.
     #[must_use]
     pub fn user_share(&self) -> f64 {
         let cpu = self.user_ms + self.system_ms;
@@ -140,7 +139,7 @@ impl Growth {
         self.split(SplitMethod::Cgroup, parts)
     }
 
-    /// The split of formulas 4.1 and 4.2; without a disk to ask, all waits are the network's, as the formula says.
+    /// The split of formulas 4.1 and 4.2; without a disk, all waits count as network, as in the formula.
     #[must_use]
     pub fn paper_split(&self) -> Split {
         let (user, system) = self.cpu_within(self.wall_ms);
@@ -155,7 +154,7 @@ impl Growth {
         self.split(SplitMethod::Paper, parts)
     }
 
-    /// User and system time, scaled down together where they would not fit: several processors worked at once.
+    /// User and system time, scaled down together to fit: several processors may have worked at once.
     fn cpu_within(&self, room_ms: f64) -> (f64, f64) {
         let cpu = self.user_ms + self.system_ms;
         let scale = if cpu > room_ms { room_ms.max(0.0) / cpu } else { 1.0 };
@@ -203,7 +202,7 @@ mod tests {
         let samples = [sample(0, 0, 0, 0, 0), sample(100, 40_000, 0, 0, 0), sample(200, 41_000, 0, 0, 0)];
         assert_eq!(last_work_ns(&samples, 0..300_000_000), Some(100_000_000));
         assert_eq!(last_work_ns(&samples, 110_000_000..300_000_000), None);
-        // The storage was waited for.
+        // A wait for storage.
         let waits = [sample(0, 0, 0, 0, 0), sample(100, 0, 0, 0, 0), sample(200, 0, 0, 50_000, 0)];
         assert_eq!(last_work_ns(&waits, 0..300_000_000), Some(200_000_000));
     }

@@ -1,8 +1,8 @@
-//! A control group of its own for each app that is launched.
+//! A control group for each launched app.
 //!
-//! Whatever the app starts, forks away from or leaves behind stays in the group; so it can be watched as one, and ended as
-//! one. The name follows systemd's for apps, `app-brisk-ID-RANDOM.scope`, and its random part names the process that made
-//! it, by its number and the time at which it began: scopes of a brisk that is no more are found and ended by the next one.
+//! All processes of the app stay in the group, including forked and background ones; so they can be watched and ended together.
+//! The name follows systemd's for apps, `app-brisk-ID-RANDOM.scope`; its random part names its creator by process id and start
+//! time, so that the next brisk finds and ends scopes of a dead one.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,27 +18,27 @@ use crate::error::{Error, Result};
 
 const PREFIX: &str = "app-brisk-";
 const SUFFIX: &str = ".scope";
-/// How long an app may take to end by itself.
+/// Time limit for an app to end by itself.
 pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
-/// How long the kernel may take to end a group's processes; those in uninterruptible sleep can take that long.
-const END_WITHIN: Duration = Duration::from_secs(30);
+/// Time limit of the kernel for ending a group's processes, which may be in uninterruptible sleep.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The control group of one launch. Dropping it ends every process in it and removes it.
+/// The control group of one launch. Dropping it kills its processes and removes it.
 #[derive(Debug)]
 pub struct Scope {
     dir: PathBuf,
-    /// `cgroup.procs`, for a child that puts itself in.
+    /// `cgroup.procs`, for a child that joins the group.
     processes: OwnedFd,
 }
 
 impl Scope {
-    /// Makes a group for the app `id`.
+    /// Creates a group for the app `id`.
     ///
     /// # Errors
-    /// When no cgroup2 is mounted, or no folder in it may be written.
+    /// When no cgroup2 is mounted, or none of its directories is writable.
     pub fn create(sense: &Sense, id: &str) -> Result<Self> {
         let parents = parents(sense)?;
-        let name = format!("{PREFIX}{}-{}{:03x}{SUFFIX}", escape(id), Maker::this(sense).written(), fresh_number());
+        let name = format!("{PREFIX}{}-{}{:03x}{SUFFIX}", escape(id), Creator::this(sense).written(), fresh_number());
         let mut refused = None;
         for parent in &parents {
             let dir = parent.join(&name);
@@ -48,7 +48,7 @@ impl Scope {
                     return match opened {
                         Ok(file) => Ok(Self { dir, processes: file.into() }),
                         Err(source) => {
-                            // It was made a moment ago and is empty.
+                            // It is new and empty.
                             let _ = fs::remove_dir(&dir);
                             Err(Error::Scope { action: "use", path: dir, source })
                         }
@@ -60,18 +60,18 @@ impl Scope {
         Err(refused.unwrap_or(Error::NoCgroup2))
     }
 
-    /// Its folder.
+    /// Its directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Where a child writes `0` to put itself in.
+    /// The file to which a child writes `0` to join the group.
     pub(crate) fn processes(&self) -> BorrowedFd<'_> {
         self.processes.as_fd()
     }
 
-    /// Whether any process is left in it.
+    /// Whether the group has processes.
     ///
     /// # Errors
     /// When the kernel's file cannot be read.
@@ -81,8 +81,7 @@ impl Scope {
         Ok(parse_populated(&text).unwrap_or(false))
     }
 
-    /// Asks every process in it to end, so that an app can leave its files in order, and ends those that do not within
-    /// [`CLOSE_WITHIN`].
+    /// Ends all its processes with SIGTERM, so that an app can save its files, and kills those that run after [`CLOSE_WITHIN`].
     ///
     /// # Errors
     /// As [`Scope::end`].
@@ -95,10 +94,10 @@ impl Scope {
         }
     }
 
-    /// Ends every process in it, and waits until they are gone.
+    /// Kills all its processes, and waits for their end.
     ///
     /// # Errors
-    /// When the kernel refuses, or a process does not end within half a minute.
+    /// When the kernel refuses, or a process does not end within 30 s.
     pub fn end(&self) -> Result<()> {
         end_group(&self.dir).map_err(|source| Error::Scope { action: "end", path: self.dir.clone(), source })
     }
@@ -106,13 +105,13 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // Errors leave a group behind, which the next brisk finds by its name.
+        // A group that stays is found by the next brisk by its name.
         let _ = self.end();
         let _ = fs::remove_dir(&self.dir);
     }
 }
 
-/// Ends and removes scopes whose brisk is no more; gives their names.
+/// Ends and removes scopes of dead brisk processes; returns their names.
 ///
 /// # Errors
 /// When the groups cannot be listed.
@@ -121,8 +120,8 @@ pub fn end_leftovers(sense: &Sense) -> Result<Vec<String>> {
     for parent in parents(sense)? {
         let Ok(entries) = fs::read_dir(&parent) else { continue };
         for name in entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
-            let Some(maker) = Maker::of(&name) else { continue };
-            if maker.is_alive(sense) {
+            let Some(creator) = Creator::of(&name) else { continue };
+            if creator.is_alive(sense) {
                 continue;
             }
             let dir = parent.join(&name);
@@ -134,18 +133,18 @@ pub fn end_leftovers(sense: &Sense) -> Result<Vec<String>> {
     Ok(ended)
 }
 
-/// Who made a scope: a process, told from later ones with the same number by when it began.
+/// Creator of a scope: process id and start time, as ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Maker {
+struct Creator {
     pid: u32,
-    /// The low bits of its start in clock ticks since boot: three hours until they repeat.
+    /// Low bits of the start time in clock ticks since boot; they repeat after three hours.
     start_ticks_low: u32,
 }
 
-/// Bits of the start that a name holds.
+/// Bits of the start time in a name.
 const START_BITS: u32 = 20;
 
-impl Maker {
+impl Creator {
     fn this(sense: &Sense) -> Self {
         let pid = std::process::id();
         Self::running(sense, pid).unwrap_or(Self { pid, start_ticks_low: 0 })
@@ -164,7 +163,7 @@ impl Maker {
         format!("{:08x}{:05x}", self.pid, self.start_ticks_low)
     }
 
-    /// The maker of the scope of this name.
+    /// The creator of the scope with this name.
     fn of(name: &str) -> Option<Self> {
         let random = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.rsplit_once('-')?.1;
         let hex = |range: std::ops::Range<usize>| u32::from_str_radix(&random[range], 16).ok();
@@ -173,7 +172,7 @@ impl Maker {
     }
 }
 
-/// The folders in which a scope may be made, best first.
+/// The directories in which a scope may be created, best first.
 fn parents(sense: &Sense) -> Result<Vec<PathBuf>> {
     let root = sense.cgroups()?.v2.ok_or(Error::NoCgroup2)?.mount_point;
     let mut found = Vec::new();
@@ -183,7 +182,7 @@ fn parents(sense: &Sense) -> Result<Vec<PathBuf>> {
     let own = sense.process_cgroups(std::process::id())?.unwrap_or_default();
     if let Some(own) = own.iter().find(|group| group.hierarchy == 0) {
         let dir = root.join(own.path.strip_prefix("/").unwrap_or(&own.path));
-        // Beside the own group as systemd does, or below it.
+        // Next to the own group, as systemd does, or below it.
         found.extend(dir.parent().filter(|parent| parent.starts_with(&root)).map(Path::to_path_buf));
         found.push(dir);
     }
@@ -203,11 +202,15 @@ fn escape(id: &str) -> String {
     out
 }
 
-fn end_group(dir: &Path) -> io::Result<()> {
-    wait_until_empty(dir, END_WITHIN, || kill_all(dir))
+/// Kills all processes of the control group at `dir` and its descendants, and waits for their end.
+///
+/// # Errors
+/// When the kernel refuses, or a process does not end within 30 s.
+pub fn end_group(dir: &Path) -> io::Result<()> {
+    wait_until_empty(dir, KILL_TIMEOUT, || kill_all(dir))
 }
 
-/// Waits until no process is left in the group, and does `again` before each look that found one.
+/// Waits until the group is empty; calls `again` after each check that found a process.
 fn wait_until_empty(dir: &Path, within: Duration, again: impl Fn() -> io::Result<()>) -> io::Result<()> {
     let mut events = fs::File::open(dir.join("cgroup.events"))?;
     let mut text = Vec::new();
@@ -224,7 +227,7 @@ fn wait_until_empty(dir: &Path, within: Duration, again: impl Fn() -> io::Result
         if left.is_zero() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its processes do not end"));
         }
-        // The kernel says when the file changed; a second look every now and then covers processes that forked meanwhile.
+        // The kernel reports changes of the file; polling covers processes that forked meanwhile.
         let wait = left.min(Duration::from_millis(200));
         let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&wait))?;
@@ -249,7 +252,7 @@ fn signal_all(dir: &Path, signal: rustix::process::Signal) -> io::Result<()> {
     Ok(())
 }
 
-/// A number that no other scope of this process has at the same time.
+/// A number that is unique among the scopes of this process.
 fn fresh_number() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -267,20 +270,20 @@ mod tests {
     }
 
     #[test]
-    fn the_maker_stands_in_the_name() {
-        let maker = Maker { pid: 1234, start_ticks_low: 0xdead };
-        let name = format!("app-brisk-xterm-{}eef.scope", maker.written());
-        assert_eq!(Maker::of(&name), Some(maker));
+    fn the_creator_is_part_of_the_name() {
+        let creator = Creator { pid: 1234, start_ticks_low: 0xdead };
+        let name = format!("app-brisk-xterm-{}eef.scope", creator.written());
+        assert_eq!(Creator::of(&name), Some(creator));
         for other in ["app-brisk-xterm-1234.scope", "app-gnome-xterm-000004d20deadeef.scope", "app-brisk-.scope", ""] {
-            assert_eq!(Maker::of(other), None, "{other}");
+            assert_eq!(Creator::of(other), None, "{other}");
         }
     }
 
     #[test]
     fn this_process_is_alive_and_its_double_is_not() {
         let sense = Sense::default();
-        let this = Maker::this(&sense);
+        let this = Creator::this(&sense);
         assert!(this.is_alive(&sense));
-        assert!(!Maker { start_ticks_low: this.start_ticks_low ^ 1, ..this }.is_alive(&sense));
+        assert!(!Creator { start_ticks_low: this.start_ticks_low ^ 1, ..this }.is_alive(&sense));
     }
 }

@@ -1,9 +1,9 @@
-//! What a person does in an app, as a TOML file.
+//! Scripts of user actions in an app, as TOML files.
 //!
 //! ```toml
 //! app = "mousepad"
-//! command = ["mousepad"]        # left out: the app that runs already
-//! window = "Mousepad"           # what the title or class of its window holds
+//! command = ["mousepad"]        # if missing: the running app
+//! window = "Mousepad"           # part of the title or class of its window
 //!
 //! [[step]]
 //! name = "open the dialog"
@@ -14,8 +14,8 @@
 //! do = { assert_window = "Open File" }
 //! ```
 //!
-//! Every step that is an input ends with the next stable state of the screen, and the time to there is its latency; with
-//! `measure = false` it is not reported. Places are shares of the app's newest window, from its upper left corner.
+//! Every input step ends with the next stable state of the screen, and the time until then is its latency; with `measure =
+//! false` it is not reported. Places are relative to the app's newest window, from its upper left corner.
 
 use std::path::Path;
 
@@ -29,13 +29,13 @@ use crate::error::{Error, Result};
 pub struct Script {
     /// Name for the report.
     pub app: String,
-    /// Program and arguments; empty for an app that runs already.
+    /// Program and arguments; empty for a running app.
     #[serde(default)]
     pub command: Vec<String>,
-    /// What the title or class of the app's window holds.
+    /// Part of the title or class of the app's window.
     #[serde(default)]
     pub window: Option<String>,
-    /// What is done, in order.
+    /// Steps in order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -44,10 +44,10 @@ pub struct Script {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Name for the report; the action in words without one.
+    /// Name for the report; by default the action as text.
     #[serde(default)]
     pub name: Option<String>,
-    /// What is done.
+    /// Action.
     #[serde(rename = "do")]
     pub action: Action,
     /// Whether its latency is reported.
@@ -59,23 +59,23 @@ fn yes() -> bool {
     true
 }
 
-/// What is done in a step.
+/// Action of a step.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// A key with modifiers, as X names them: `Return`, `ctrl+o`.
+    /// Presses a key with modifiers, by X names: `Return`, `ctrl+o`.
     Key(String),
-    /// Text is typed.
+    /// Types text.
     Text(String),
-    /// A button of the pointer is pressed and released.
+    /// Clicks a button of the pointer.
     Click(Click),
-    /// The wheel is turned over the middle of the window, by clicks; positive is down.
+    /// Turns the wheel over the middle of the window, by clicks; positive is down.
     Scroll(i32),
     /// Waits until the screen is stable.
     WaitSettled,
-    /// Fails unless a window whose title or class holds this is on the screen.
+    /// Fails unless a window with this in its title or class exists.
     AssertWindow(String),
-    /// Fails when a window whose title or class holds this is on the screen.
+    /// Fails when a window with this in its title or class exists.
     AssertNoWindow(String),
 }
 
@@ -83,7 +83,7 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Click {
-    /// Where in the window, each from 0 to 1.
+    /// Place in the window, each coordinate from 0 to 1.
     pub at: (f64, f64),
     /// 1 left, 2 middle, 3 right.
     #[serde(default = "left")]
@@ -95,7 +95,7 @@ fn left() -> u8 {
 }
 
 impl Action {
-    /// In words, for the report.
+    /// Text for the report.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -111,14 +111,14 @@ impl Action {
         }
     }
 
-    /// Whether it is an input, so that it has a latency.
+    /// Whether it is an input, which has a latency.
     #[must_use]
     pub fn is_input(&self) -> bool {
         !matches!(self, Self::WaitSettled | Self::AssertWindow(_) | Self::AssertNoWindow(_))
     }
 }
 
-/// Scripts that come with brisk: name and text.
+/// Built-in scripts: name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("evince", include_str!("../scripts/evince.toml")),
     ("galculator", include_str!("../scripts/galculator.toml")),
@@ -129,10 +129,10 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("xterm", include_str!("../scripts/xterm.toml")),
 ];
 
-/// The script of a file, or one of [`SHIPPED`] by name.
+/// Loads a script file, or one of [`SHIPPED`] by name.
 ///
 /// # Errors
-/// When there is none, or it does not hold together; the message says where.
+/// When there is none, or it is invalid; the message has the line.
 pub fn load(name: &str) -> Result<Script> {
     if let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return parse(text, name);
@@ -148,10 +148,10 @@ pub fn load(name: &str) -> Result<Script> {
     parse(&text, name)
 }
 
-/// Reads a script; `place` names it in messages.
+/// Parses a script; `place` names it in messages.
 ///
 /// # Errors
-/// When it is not TOML, has unknown keys, or says what cannot be done.
+/// When it is not TOML, has unknown keys, or is invalid.
 pub fn parse(text: &str, place: &str) -> Result<Script> {
     let script: Script = toml::from_str(text).map_err(|error| Error::Script {
         place: match error.span() {
@@ -164,7 +164,7 @@ pub fn parse(text: &str, place: &str) -> Result<Script> {
     })?;
     let bad = |reason: String| Err(Error::Script { place: place.to_owned(), reason });
     if script.app.is_empty() {
-        return bad("app is empty; name it as it shall stand in the report".to_owned());
+        return bad("app is empty: give the name for the report".to_owned());
     }
     if !script.steps.iter().any(|step| step.action.is_input() && step.measure) {
         return bad("no step has a latency: give at least one key, text, click or scroll".to_owned());
@@ -196,7 +196,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn shipped_scripts_hold_together() {
+    fn shipped_scripts_are_valid() {
         assert!(SHIPPED.len() >= 6);
         for (name, text) in SHIPPED {
             let script = parse(text, name).expect(name);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_place() {
+    fn mistakes_are_reported_with_their_line() {
         for (text, reason) in [
             ("app = \"x\"\n", "step"),
             ("app = \"x\"\nstep = []\n", "no step has a latency"),

@@ -1,10 +1,10 @@
-//! Many launches in a fair order, and what they say together.
+//! Order and summary of many launches.
 //!
-//! Two set-ups are compared by launches in turns, A B B A, so that what drifts in the machine (temperature, other work)
-//! hits both alike; the comparison takes the ratio of each pair. A cold launch comes before the warm one of the same round,
-//! which finds in memory what the cold one read.
+//! Two setups are compared by launches in turns, A B B A, so that drift of the machine (temperature, other load) affects both
+//! alike; the comparison uses the ratio of each pair. A cold launch precedes the warm one of the same round, which finds its
+//! files in the page cache.
 //!
-//! Properties: every set-up has as many launches as any other; nothing is thrown away, outliers are marked.
+//! Properties: every setup has the same number of launches; no launch is discarded, outliers are marked.
 
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, StageSummary, Temperature};
@@ -12,13 +12,13 @@ use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, 
 /// One launch of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Which set-up.
+    /// Index of the setup.
     pub setup: usize,
     /// Cold or warm.
     pub temperature: Temperature,
 }
 
-/// The order of `rounds` launches of each of `setups` set-ups at each temperature.
+/// The order of `rounds` launches of each of `setups` setups at each temperature.
 #[must_use]
 pub fn plan(setups: usize, temperatures: &[Temperature], rounds: usize) -> Vec<Step> {
     let mut steps = Vec::with_capacity(setups * temperatures.len() * rounds);
@@ -32,7 +32,7 @@ pub fn plan(setups: usize, temperatures: &[Temperature], rounds: usize) -> Vec<S
     steps
 }
 
-/// What the launches of one set-up say together.
+/// Summary of the launches of one setup.
 #[must_use]
 pub fn summarise(label: String, temperature: Temperature, mut runs: Vec<LaunchRun>) -> LaunchSet {
     mark_outliers(&mut runs);
@@ -53,15 +53,15 @@ pub fn summarise(label: String, temperature: Temperature, mut runs: Vec<LaunchRu
     }
 }
 
-/// The split of the time that a person waits: until settled, or until the work is done where there is no screen.
+/// The split of the user's waiting time: until settled, or until idle where there is no screen.
 fn final_split(run: &LaunchRun) -> Option<&Split> {
     run.split(Stage::Settled).or_else(|| run.split(Stage::Idle))
 }
 
-/// `set` against `base` at the same temperature; `None` when nothing pairs.
+/// Compares `set` with `base` at the same temperature; `None` when there are no pairs.
 #[must_use]
 pub fn compare(set: &LaunchSet, base: &LaunchSet) -> Option<LaunchComparison> {
-    // Pairs of the same round of which both reached the stage.
+    // Pairs of the same round in which both reached the stage.
     let pairs = |value: fn(&LaunchRun) -> Option<f64>| -> (Vec<f64>, Vec<f64>) {
         set.runs.iter().zip(&base.runs).filter_map(|(a, b)| value(a).zip(value(b))).unzip()
     };
@@ -76,7 +76,7 @@ pub fn compare(set: &LaunchSet, base: &LaunchSet) -> Option<LaunchComparison> {
     })
 }
 
-/// Median of each part, scaled to add up to the median of the whole; `None` without splits of one method.
+/// Median of each part, scaled to add up to the median of the whole; `None` without splits of a common method.
 #[must_use]
 pub fn median_split(splits: &[&Split]) -> Option<Split> {
     let first = splits.first()?;
@@ -96,12 +96,12 @@ pub fn median_split(splits: &[&Split]) -> Option<Split> {
     Some(Split { method: first.method, wall_ms, parts, lost_events })
 }
 
-/// Marks runs whose final time lies more than 1.5 times the distance of the quartiles beyond them (Tukey's fences).
+/// Marks runs whose final time lies outside of Tukey's fences (1.5 times the interquartile range beyond the quartiles).
 fn mark_outliers(runs: &mut [LaunchRun]) {
     let time = |run: &LaunchRun| run.at_ms(Stage::Settled).or_else(|| run.at_ms(Stage::Idle));
     let mut sorted: Vec<f64> = runs.iter().filter_map(time).collect();
     sorted.sort_by(f64::total_cmp);
-    // With fewer than four, quartiles say nothing.
+    // Fewer than four values have no meaningful quartiles.
     if sorted.len() < 4 {
         return;
     }
@@ -146,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn two_set_ups_take_turns() {
+    fn two_setups_take_turns() {
         let steps = plan(2, &[Temperature::Cold], 4);
         assert_eq!(steps.iter().map(|step| step.setup).collect::<Vec<_>>(), [0, 1, 1, 0, 0, 1, 1, 0]);
     }
 
     #[test]
-    fn every_set_up_has_as_many_launches_as_any_other() {
+    fn every_setup_has_the_same_number_of_launches() {
         for (setups, rounds) in [(1, 1), (2, 3), (3, 5), (5, 2)] {
             let both = [Temperature::Cold, Temperature::Warm];
             let steps = plan(setups, &both, rounds);
@@ -191,7 +191,7 @@ mod tests {
             (set("a", vec![run(200.0, 1.0), run(400.0, 1.0)]), set("b", vec![run(100.0, 1.0), run(200.0, 1.0)]));
         let comparison = compare(&a, &b).expect("two pairs");
         assert_eq!((comparison.settled_ratio.median, comparison.settled_ratio.count), (2.0, 2));
-        // A launch that never settled pairs with nothing.
+        // A launch that never settled is in no pair.
         let mut lost = run(1.0, 0.0);
         lost.stages.clear();
         lost.settled_less_cpu_wait_ms = None;

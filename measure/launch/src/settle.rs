@@ -1,15 +1,15 @@
-//! When the screen is settled: the last visible change that is not periodic.
+//! Detects when the screen is settled: the last visible change that is not periodic.
 //!
-//! The user-perceived latency paper (section 2) calls a GUI state stable when it stays as it is without further input. A
-//! blinking caret or a spinner would keep every screen from being stable, so changes that repeat are left out, from their
-//! first occurrence on. What is here is a function of the list of changes; who watches asks [`judge`] again and again
-//! how things stand and how long to go on.
+//! The user-perceived latency paper (section 2) calls a GUI state stable when it does not change without further input. A
+//! blinking caret or a spinner would prevent that, so repeating changes are ignored from their first occurrence on. This is a
+//! pure function of the list of changes; the watcher calls [`judge`] repeatedly, and gets the state and the time of the next
+//! call.
 //!
-//! Terms: a *repaint* is a visible change of one tile of the screen, with a hash of what it shows then. A tile's repaints
-//! are *periodic* from a point on when each shows what one a period earlier showed, with a period of 0.25 to 1.5 s (the
-//! blink of carets is 0.8 to 1.2 s; spinners turn in about one second), at least [`RECURRENCES_MIN`] times. A *clock* is a tile
-//! that changes once a second, [`TICKS_MIN`] times in a row, to whatever; what little changes at the same moment is of it
-//! (the digit before). A display of progress that comes every second is not told from a clock.
+//! Terms: a *repaint* is a visible change of one tile of the screen, with a hash of the new content. A tile's repaints are
+//! *periodic* from a point on when each repeats the content of one period earlier, with a period of 0.25 to 1.5 s (carets
+//! blink in 0.8 to 1.2 s; spinners turn in about one second), at least [`RECURRENCES_MIN`] times. A *clock* is a tile that
+//! changes once a second, [`TICKS_MIN`] times in a row, to any content; a small change at the same moment belongs to it (the
+//! digit before). A progress display that changes every second is treated as a clock.
 //!
 //! Properties, each with a test of the same name:
 //! - a caret does not move the settled time, whenever it begins to blink;
@@ -19,53 +19,53 @@
 
 use std::collections::BTreeMap;
 
-/// How long nothing may change before the screen counts as settled.
+/// Time without change until the screen counts as settled.
 pub const QUIET_NS: u64 = 500_000_000;
 /// Shortest and longest period of a caret or spinner.
 pub const PERIOD_NS: std::ops::RangeInclusive<u64> = 250_000_000..=1_500_000_000;
-/// How often a tile has to show again what it showed a period before.
+/// Least recurrences of a tile's content after one period.
 pub const RECURRENCES_MIN: usize = 2;
-/// Share of the screen below which a last change may be a caret's first blink, in percent.
+/// Share of the screen, in percent, below which a last change may be a caret's first blink.
 pub const SMALL_PERCENT: f64 = 1.0;
 
-/// How often in a row a tile has to change after one second to be of a clock.
+/// Least changes of a tile in a row, one second apart, for a clock.
 pub const TICKS_MIN: usize = 3;
-/// What a clock counts.
+/// Interval of a clock.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Tiles that may change with a tick and be of the clock.
+/// Most tiles that change with a tick and belong to the clock.
 const DIGITS_MAX: usize = 2;
 
-/// Tolerance of a period: blinks are timers in busy programs, seen through a watcher that looks now and then.
+/// Tolerance of a period: timers of busy programs are late, and the watcher samples.
 const TOLERANCE_NS: u64 = 120_000_000;
-/// Repaints within this time belong to one change of the screen; a caret that first shows up within it is not told from
-/// that change, which is then late by this much at most.
+/// Repaints within this time are one change of the screen. A caret that first appears within it is not separated from that
+/// change, which is then late by at most this time.
 const TOGETHER_NS: u64 = 60_000_000;
 
-/// A tile shows something else.
+/// A change of a tile's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repaint {
     /// CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Which tile.
+    /// The tile.
     pub tile: u32,
-    /// Hash of what it shows from now on.
+    /// Hash of the new content.
     pub hash: u64,
 }
 
-/// How things stand.
+/// State of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judgement {
-    /// The last change that is not periodic; `None` when nothing changed but what blinks.
+    /// The last change that is not periodic; `None` without one.
     pub last_change_ns: Option<u64>,
-    /// It can be relied on: nothing that is known could still turn out to be something else.
+    /// Whether it is final: no known change can still turn out to be something else.
     pub settled: bool,
-    /// When to ask again, if nothing changes until then.
+    /// Time of the next call, if nothing changes before.
     pub ask_again_ns: u64,
-    /// Something blinks.
+    /// Whether something blinks.
     pub periodic: bool,
 }
 
-/// Judges `repaints` (any order) from `begin_ns` up to `now_ns`, on a screen of `tiles` tiles.
+/// Evaluates `repaints` (any order) from `begin_ns` to `now_ns`, on a screen of `tiles` tiles.
 #[must_use]
 pub fn judge(repaints: &[Repaint], begin_ns: u64, now_ns: u64, tiles: u32) -> Judgement {
     let mut series: BTreeMap<u32, Vec<Repaint>> = BTreeMap::new();
@@ -88,14 +88,14 @@ pub fn judge(repaints: &[Repaint], begin_ns: u64, now_ns: u64, tiles: u32) -> Ju
         let until = begin_ns + QUIET_NS;
         return Judgement { last_change_ns: None, settled: now_ns >= until, ask_again_ns: until, periodic };
     };
-    // A small change at the end may be the first of a caret's: it has to stay alone for a period, or turn out to blink.
+    // A small last change may be a caret's first blink: it must stay alone for a period, or turn out to blink.
     let area = lasting.iter().filter(|repaint| repaint.at_ns + TOGETHER_NS > last).count();
     let small = (area as f64) < f64::from(tiles) * SMALL_PERCENT / 100.0 || area <= 2;
     let until = last + if small { PERIOD_NS.end() + TOLERANCE_NS } else { QUIET_NS };
     Judgement { last_change_ns: Some(last), settled: now_ns >= until, ask_again_ns: until, periodic }
 }
 
-/// Index of the first repaint of a tile's periodic tail; `None` when its last repaint repeats nothing.
+/// Index of the first repaint of a tile's periodic tail; `None` when its last repaint is not periodic.
 fn periodic_from(series: &[Repaint]) -> Option<usize> {
     let last = series.len().checked_sub(1)?;
     for steps in 1..=last {
@@ -111,7 +111,7 @@ fn periodic_from(series: &[Repaint]) -> Option<usize> {
             now.hash == before.hash && (now.at_ns - before.at_ns).abs_diff(period) <= TOLERANCE_NS
         };
         let first_repeat = (steps..=last).rev().take_while(|at| repeats(*at)).last()?;
-        // All phases of the period have to repeat, not only one frame that came again.
+        // All phases of the period must repeat, not only one frame.
         if last + 1 - first_repeat >= RECURRENCES_MIN.max(steps) {
             return Some(first_repeat - steps);
         }
@@ -119,14 +119,14 @@ fn periodic_from(series: &[Repaint]) -> Option<usize> {
     None
 }
 
-/// Index of the first tick of a tile that ends as a clock.
+/// Index of the first tick of a tile that is a clock at the end.
 fn clock_from(series: &[Repaint]) -> Option<usize> {
     let is_second = |pair: &&[Repaint]| (pair[1].at_ns - pair[0].at_ns).abs_diff(SECOND_NS) <= TOLERANCE_NS;
     let ticks = series.windows(2).rev().take_while(is_second).count();
     (ticks >= TICKS_MIN).then(|| series.len() - 1 - ticks)
 }
 
-/// What is left when the few tiles that changed with a tick are of the clock.
+/// Removes small changes that coincide with ticks.
 fn without_digits(lasting: &[Repaint], ticks: &[u64]) -> Vec<Repaint> {
     let together = |a: u64, b: u64| a.abs_diff(b) <= TOGETHER_NS;
     let few = |at: u64| lasting.iter().filter(|other| together(other.at_ns, at)).count() <= DIGITS_MAX;
@@ -146,13 +146,13 @@ mod tests {
         Repaint { at_ns: at_ms * MS, tile, hash }
     }
 
-    /// A window of 400 tiles drawn in two goes.
+    /// A window of 400 tiles drawn in two steps.
     fn window(at_ms: u64) -> Vec<Repaint> {
         let first = (0..400).map(|tile| paint(at_ms, tile, 1));
         first.chain((100..400).map(|tile| paint(at_ms + 150, tile, 2))).collect()
     }
 
-    /// A caret in tile 7 over what the window has there, as `on_ms` and `off_ms` say, until `end_ms`.
+    /// A caret in tile 7 that alternates with the window's content, by `on_ms` and `off_ms`, until `end_ms`.
     fn caret(begin_ms: u64, on_ms: u64, off_ms: u64, end_ms: u64) -> Vec<Repaint> {
         let mut found = Vec::new();
         let (mut at, mut on) = (begin_ms, true);
@@ -164,7 +164,7 @@ mod tests {
         found
     }
 
-    /// Watches as the launcher does: asks, waits until it is to ask again or something changes; gives the settled time.
+    /// Simulates the launcher: calls, waits until the next call or change; returns the settled time.
     fn watch(repaints: &[Repaint], cap_ms: u64) -> Option<u64> {
         let mut now = 0;
         while now <= cap_ms * MS {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caret_that_blinks_while_the_app_still_draws_is_left_out_too() {
+    fn a_caret_that_blinks_while_the_app_still_draws_is_ignored() {
         let mut repaints = window(300);
         repaints.extend(caret(500, 600, 600, 9_000));
         repaints.extend((500..560).map(|tile| paint(2_000, tile, 9)));
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_spinner_of_many_frames_is_periodic() {
         let mut repaints = window(300);
-        // Twelve frames a second, each of four tiles another picture.
+        // Twelve frames a second, each with another content of four tiles.
         repaints
             .extend((0..48).flat_map(|frame| (10..14).map(move |tile| paint(460 + frame * 83, tile, 50 + frame % 12))));
         let judgement = judge(&repaints, 0, 4_500 * MS, TILES);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_clock_that_shows_seconds_does_not_move_the_settled_time() {
         for begin in [520, 700, 1_300] {
-            // Seconds in tile 7, tens of seconds in tile 8; timers are late now and then.
+            // Seconds in tile 7, tens of seconds in tile 8; timers are sometimes late.
             let tick = |second: u64| (begin + second * 1_000 + second % 3 * 40, 100 + second);
             let mut repaints = window(300);
             repaints.extend((0..14).map(tick).map(|(at, shown)| paint(at, 7, shown)));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_beside_a_clock_is_a_change() {
+    fn a_change_concurrent_with_a_clock_counts() {
         let mut repaints = window(300);
         repaints.extend((0..14).map(|second| paint(700 + second * 1_000, 7, 100 + second)));
         // One at the moment of a tick, but larger than a digit; one small, but between two ticks.
@@ -238,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn what_ticked_and_stopped_is_no_clock() {
+    fn a_tile_that_stopped_ticking_is_no_clock() {
         let mut repaints = window(300);
         repaints.extend((0..3).map(|second| paint(700 + second * 1_000, 7, 100 + second)));
         assert_eq!(watch(&repaints, 10_000), Some(2_700));
     }
 
     #[test]
-    fn what_flashes_once_is_a_change() {
+    fn a_single_flash_is_a_change() {
         let mut repaints = window(300);
         repaints.extend([paint(800, 7, 3), paint(1_400, 7, 1)]);
         assert_eq!(watch(&repaints, 10_000), Some(1_400));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_is_settled_without_a_change() {
+    fn a_screen_without_any_change_is_settled() {
         assert_eq!(
             judge(&[], 0, QUIET_NS, TILES),
             Judgement { last_change_ns: None, settled: true, ask_again_ns: QUIET_NS, periodic: false }
@@ -291,7 +291,7 @@ mod tests {
         fn the_order_of_tiles_within_one_moment_does_not_matter(repaints in any_repaints()) {
             let mut sorted = repaints.clone();
             sorted.sort_by_key(|repaint| (repaint.tile, repaint.at_ns));
-            // Stable by tile: only what different tiles did is reordered.
+            // A stable sort: only the order between tiles changes.
             prop_assert_eq!(judge(&repaints_in_time(&repaints), 0, 9_000 * MS, TILES), judge(&sorted, 0, 9_000 * MS, TILES));
         }
     }

@@ -1,13 +1,13 @@
-//! What the wall time of a process tree went to.
+//! Split of the wall time of a process tree by cause.
 //!
-//! The kernel's events say for each thread when it ran, could run, waited and why. At each instant the first of these
-//! that holds for any thread gets the time: running, waiting for a processor, reclaim, storage read, swap-in, storage
-//! write, network, sleep. So the parts exclude each other and add up to the wall time, and a thread that idles beside a
-//! busy one costs nothing. The order is the one in which a person can do something about it: what a processor works on is
-//! not waited for, and a wait for storage beside a wait for an answer would be there without the answer too.
+//! The kernel's events show for each thread when it ran, was runnable, and waited, and for what. At each instant the first of
+//! these causes that holds for any thread gets the time: running, waiting for a processor, reclaim, storage read, swap-in,
+//! storage write, network, sleep. The parts are exclusive and add up to the wall time, and an idle thread next to a busy one
+//! costs nothing. The order follows what can be improved: time on a processor is no waiting, and a wait for storage would
+//! remain without a concurrent wait for an answer.
 //!
-//! Terms: *window* is the span of time that is split, in ns of CLOCK_MONOTONIC; a *wait* has the cause that
-//! `Waits::cause` finds from what the kernel did for the thread when it left the processor.
+//! Terms: *window* is the span of time that is split, in ns of CLOCK_MONOTONIC; `Waits::cause` finds the cause of a *wait* from
+//! the thread's requests when it left the processor.
 //!
 //! Properties, each with a test of the same name:
 //! - the parts add up to the window;
@@ -31,26 +31,26 @@ use waits::Waits;
 /// Nanoseconds by cause, exclusive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exclusive {
-    /// Some thread ran.
+    /// A thread ran.
     pub running_ns: u64,
-    /// Some thread was ready, none ran.
+    /// A thread was runnable, none ran.
     pub cpu_wait_ns: u64,
-    /// Some thread freed memory and slept in it.
+    /// A thread slept in reclaim.
     pub reclaim_ns: u64,
-    /// Some thread waited for a read of a file.
+    /// A thread waited for a read of a file.
     pub storage_read_ns: u64,
-    /// Some thread waited for a page from swap.
+    /// A thread waited for a page from swap.
     pub swap_in_ns: u64,
-    /// Some thread waited for a write.
+    /// A thread waited for a write.
     pub storage_write_ns: u64,
-    /// Nothing but an answer over IP was awaited.
+    /// Only an answer over IP was awaited.
     pub network_ns: u64,
-    /// All slept.
+    /// All threads slept.
     pub sleep_ns: u64,
 }
 
 impl Exclusive {
-    /// The whole.
+    /// The sum.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.running_ns
@@ -63,7 +63,7 @@ impl Exclusive {
             + self.sleep_ns
     }
 
-    /// The public form. `user_share` (0 to 1) divides the running time into user and system time.
+    /// The result. `user_share` (0 to 1) divides the running time into user and system time.
     #[must_use]
     pub fn to_split(&self, user_share: f64, lost_events: u64) -> Split {
         let ms = |ns: u64| ns as f64 / 1e6;
@@ -88,16 +88,16 @@ impl Exclusive {
     }
 }
 
-/// What a thread is doing.
+/// State of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
     Runnable,
-    /// Sleeping, for this reason; `None` for a sleep of its own.
+    /// Sleeping with a cause; `None` for a voluntary sleep.
     Waiting(Option<Cause>),
 }
 
-/// How many threads are in each state that counts.
+/// Number of threads in each relevant state.
 #[derive(Debug, Default)]
 struct Census {
     running: u32,
@@ -113,7 +113,7 @@ impl Census {
         let slot = match thread.state {
             State::Running => Some(&mut self.running),
             State::Runnable => Some(&mut self.runnable),
-            // A thread that waits inside of its own reclaim waits for memory, whatever else it waits for.
+            // Within its own reclaim, a thread waits for memory, whatever else it waits for.
             State::Waiting(_) if thread.reclaims => Some(&mut self.reclaiming),
             State::Waiting(Some(Cause::StorageRead)) => Some(&mut self.reading),
             State::Waiting(Some(Cause::SwapIn)) => Some(&mut self.swapping_in),
@@ -146,17 +146,17 @@ struct Thread {
     reclaims: bool,
 }
 
-/// Splits `window` (`start..end`) of the threads that `events` tell of; see [`split_between`].
+/// Splits `window` (`start..end`) of the threads in `events`; see [`split_between`].
 #[must_use]
 pub fn split(events: &[Event], window: Range<u64>) -> Exclusive {
     split_between(events, &[window.start, window.end]).into_iter().next().unwrap_or_default()
 }
 
-/// Splits the windows between each two neighbours of `bounds` (ascending) in one pass; events are in order of time and may
-/// reach beyond the bounds.
+/// Splits the windows between adjacent `bounds` (ascending) in one pass; events are in order of time and may reach beyond the
+/// bounds.
 ///
-/// A thread whose first event shows that it ran before (it leaves the processor, or does something) is taken to have run
-/// since the list began; one whose first event wakes it is taken to have slept.
+/// A thread whose first event shows that it ran before (it leaves the processor, or does something) is assumed to have run
+/// since the begin of the list; one whose first event wakes it is assumed to have slept.
 #[must_use]
 pub fn split_between(events: &[Event], bounds: &[u64]) -> Vec<Exclusive> {
     let Some((&start, &end)) = bounds.first().zip(bounds.last()) else { return Vec::new() };
@@ -201,12 +201,12 @@ pub fn split_between(events: &[Event], bounds: &[u64]) -> Vec<Exclusive> {
     walk.windows
 }
 
-/// The state of a thread after one of its events; `None` when it is gone or nothing is known of it.
+/// The state of a thread after one of its events; `None` when it has ended or is unknown.
 fn next(before: Option<Thread>, event: &Event, waits: &Waits) -> Option<Thread> {
     let reclaims = before.is_some_and(|thread| thread.reclaims);
     match &event.kind {
         Kind::Died => None,
-        // Not runnable before it is woken for the first time.
+        // Not runnable before its first wake-up.
         Kind::Born { .. } => Some(Thread { state: State::Waiting(None), reclaims: false }),
         Kind::Running => Some(Thread { state: State::Running, reclaims }),
         Kind::Runnable => Some(Thread { state: State::Runnable, reclaims }),
@@ -217,7 +217,7 @@ fn next(before: Option<Thread>, event: &Event, waits: &Waits) -> Option<Thread> 
     }
 }
 
-/// Accounts time as it passes: into the window that it falls in, as a wait for the network or not.
+/// Adds time to the current window, as a wait for the network or not.
 struct Walk<'a> {
     now: u64,
     bounds: &'a [u64],
@@ -228,7 +228,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Accounts the time until `until` under one census.
+    /// Adds the time until `until` under one census.
     fn advance(&mut self, census: &Census, until: u64) {
         while self.now < until && self.window < self.windows.len() {
             let window_ends = self.bounds[self.window + 1];
@@ -252,15 +252,15 @@ impl Walk<'_> {
     }
 }
 
-/// What each thread did before its first event, as far as that event tells.
+/// State of each thread before its first event, as far as that event shows.
 fn states_before(events: &[Event]) -> HashMap<u32, State> {
     let mut states = HashMap::new();
     for event in events {
         states.entry(event.tid).or_insert_with(|| match event.kind {
             Kind::Born { .. } | Kind::Runnable => None,
-            // Off a processor's queue without having been seen on it: it was ready.
+            // It leaves a run queue without having been seen running: it was runnable.
             Kind::Running => Some(State::Runnable),
-            // Its request ends; it may be anywhere.
+            // Its request completes; its state is unknown.
             Kind::Completed { .. } => None,
             _ => Some(State::Running),
         });

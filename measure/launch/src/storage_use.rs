@@ -1,7 +1,7 @@
-//! What an app asked of the storage, from the requests that its threads handed to the block layer.
+//! Storage requests of an app, as its threads submitted them to the block layer.
 //!
-//! A request here is a bio: what a thread asked for at once, before the block layer splits it or merges it with others. Files
-//! are known for reads through the page cache; the file system's own blocks and direct I/O have none.
+//! A request here is a bio, before the block layer splits it or merges it with others. The file is known for reads through the
+//! page cache, but not for file system metadata and direct I/O.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,23 +11,23 @@ use brisk_probes::{Event, Inode, Kind, Operation, Request};
 use brisk_results::{FileRead, StorageFlow, StorageUse};
 use serde::{Deserialize, Serialize};
 
-/// Files listed in [`StorageUse::files`] at most.
+/// Most files listed in [`StorageUse::files`].
 const FILES_MAX: usize = 50;
 
-/// One read of a launch, for those who want to read ahead the next time.
+/// One read of a launch, for example for read-ahead at the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadStep {
-    /// Since the launch began.
+    /// Time since the begin of the launch.
     pub at_ms: f64,
     /// The file.
     pub path: PathBuf,
-    /// Where in it.
+    /// Offset in the file.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length.
     pub bytes: u64,
 }
 
-/// What was asked within `window`; `files` names the inodes.
+/// Requests within `window`; `files` names the inodes.
 #[must_use]
 pub fn storage_use(events: &[Event], files: &HashMap<Inode, PathBuf>, window: &Range<u64>) -> StorageUse {
     let mut result = StorageUse::default();
@@ -63,7 +63,7 @@ pub fn storage_use(events: &[Event], files: &HashMap<Inode, PathBuf>, window: &R
     result
 }
 
-/// Reads of files within `window`, in order; those of one file that continue each other are joined.
+/// Reads of files within `window`, in order; adjacent reads of one file are merged.
 #[must_use]
 pub fn reads_in_order(events: &[Event], files: &HashMap<Inode, PathBuf>, window: &Range<u64>) -> Vec<ReadStep> {
     let mut steps: Vec<ReadStep> = Vec::new();
@@ -109,7 +109,7 @@ fn count(flow: &mut StorageFlow, bytes: u64, sequential: bool) {
     }
 }
 
-/// Time within `window` in which at least one request was on its way.
+/// Time within `window` with at least one request in flight.
 #[must_use]
 pub fn in_flight_ns(events: &[Event], window: &Range<u64>) -> u64 {
     let mut open: HashMap<(u32, u64), u32> = HashMap::new();
@@ -117,7 +117,7 @@ pub fn in_flight_ns(events: &[Event], window: &Range<u64>) -> u64 {
     for event in events {
         let at_ns = event.at_ns.clamp(window.start, window.end);
         match &event.kind {
-            // What is discarded or flushed is not waited for as data is.
+            // Threads do not wait for discards and flushes as for data.
             Kind::Submitted(request) if !matches!(request.operation, Operation::Flush | Operation::Discard) => {
                 *open.entry((request.device, request.sector)).or_default() += 1;
                 if count == 0 {
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_twice_in_flight_ends_twice() {
+    fn two_requests_for_one_sector_complete_separately() {
         let events = [read(0, 8, 4096, None), read(10, 8, 4096, None), done(20, 8), done(40, 8), done(60, 8)];
         assert_eq!(storage_use(&events, &HashMap::new(), &(0..100)).in_flight_ms, 40.0 / 1e6);
     }
 
     #[test]
-    fn reads_that_continue_each_other_are_one_step() {
+    fn adjacent_reads_are_merged() {
         let files = HashMap::from([(LIB, PathBuf::from("/lib/x.so"))]);
         let steps = reads_in_order(&launch(), &files, &(0..100));
         let seen: Vec<_> = steps.iter().map(|step| (step.offset_bytes, step.bytes)).collect();

@@ -1,4 +1,4 @@
-//! The screen as the launcher needs it: repaints by tile, new windows, and inputs.
+//! Screen of the launcher: repaints by tile, new windows, and inputs.
 
 use std::time::Duration;
 
@@ -12,36 +12,36 @@ pub(crate) struct View<'a> {
     watcher: Watcher<'a>,
     size: (u32, u32),
     display: String,
-    /// Windows that came up, oldest first, those that went again left out.
+    /// Existing new windows, oldest first.
     windows: Vec<WindowInfo>,
 }
 
-/// What was seen since the last look.
+/// Changes since the last poll.
 #[derive(Debug, Default)]
-pub(crate) struct Looked {
-    /// Tiles that show something else.
+pub(crate) struct Changes {
+    /// Tiles with new content.
     pub(crate) repaints: Vec<Repaint>,
-    /// When and where something was drawn that can be seen.
+    /// Time and place of visible drawing.
     pub(crate) drawn: Vec<(u64, Rect)>,
-    /// Windows that came up.
+    /// New windows.
     pub(crate) shown: Vec<(u64, WindowInfo)>,
 }
 
 impl<'a> View<'a> {
-    /// Looks at the screen as it is; all later changes are held against that.
+    /// Takes the current screen as the reference of later changes.
     pub(crate) fn open(screen: &'a mut dyn Screen) -> Result<Self> {
         let (size, display) = (screen.size(), screen.display().to_owned());
         Ok(Self { watcher: Watcher::new(screen)?, size, display, windows: Vec::new() })
     }
 
-    /// Waits at most `wait` for something to be seen.
-    pub(crate) fn look(&mut self, wait: Duration) -> Result<Looked> {
-        let mut looked = Looked::default();
+    /// Waits for changes, at most `wait`.
+    pub(crate) fn poll(&mut self, wait: Duration) -> Result<Changes> {
+        let mut looked = Changes::default();
         for seen in self.watcher.watch(wait)? {
             match seen {
                 Seen::Visible(visible) => {
                     for tile in visible.tiles {
-                        // What could not be compared counts as a change.
+                        // Content that could not be compared counts as changed.
                         let hash = tile.hash.unwrap_or(tile.at_ns);
                         looked.repaints.push(Repaint { at_ns: tile.at_ns, tile: tile.index, hash });
                         looked.drawn.push((tile.first_ns, tile.rect));
@@ -67,7 +67,7 @@ impl<'a> View<'a> {
         Ok(looked)
     }
 
-    /// Up to when everything that changed was given.
+    /// Time until which all changes have been returned.
     pub(crate) fn sure_until_ns(&self) -> u64 {
         self.watcher.sure_until_ns()
     }
@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         &self.display
     }
 
-    /// The window that came up last and is still there.
+    /// The newest existing window.
     pub(crate) fn newest_window(&self) -> Option<&WindowInfo> {
         self.windows.last()
     }
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
         Ok(self.watcher.windows()?)
     }
 
-    /// Sends an input; gives when it left.
+    /// Sends an input; returns its time.
     pub(crate) fn send(&mut self, input: &Input) -> Result<u64> {
         Ok(self.watcher.send(input)?)
     }

@@ -23,28 +23,28 @@ use crate::view::View;
 /// How often the group's counters are read.
 const SAMPLE_NS: u64 = 100_000_000;
 
-/// How often to look whether an answer came over the network, when all else is over.
+/// Interval of checks for an answer over the network, when all else is over.
 const ANSWER_NS: u64 = 250_000_000;
 
-/// What is watched, and for how long at most.
+/// What is watched, and the time limits.
 pub(crate) struct Subject<'a> {
     pub(crate) sense: &'a Sense,
     /// The app's control group.
     pub(crate) group: PathBuf,
-    /// The disk that its files are on, where there is a single one and its counters are asked for.
+    /// The disk of its files, if it is a single one and its counters are needed.
     pub(crate) disk: Option<String>,
     pub(crate) limits: Limits,
-    /// Set when the person wants it to end.
+    /// Set to cancel.
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// What is gathered while watching.
+/// Data collected during the observation.
 pub(crate) struct Watch<'a> {
     subject: Subject<'a>,
     meter: CgroupMeter,
     begin_ns: u64,
     begin_cpu_ns: u64,
-    /// Processor time of this thread until it was over.
+    /// CPU time of this thread until the end.
     cpu_ns: u64,
     window: Option<(u64, Option<Rect>)>,
     frame_ns: Option<u64>,
@@ -52,12 +52,12 @@ pub(crate) struct Watch<'a> {
     samples: Vec<Sample>,
     exited: Option<(Option<i32>, Option<i32>)>,
     handed_over: bool,
-    /// Of the kernel's events those of the network, and how many of all were looked at for them.
+    /// Network events among the kernel's events, and the number of events already searched for them.
     network: (Vec<Event>, usize),
 }
 
 impl<'a> Watch<'a> {
-    /// Begins at `begin_ns`; an app that has a window already is watched from there on.
+    /// Begins at `begin_ns`; an app that already has a window is watched from there on.
     pub(crate) fn begin(subject: Subject<'a>, begin_ns: u64, has_window: bool) -> Result<Self> {
         let begin_cpu_ns = own_cpu_ns();
         let mut meter = CgroupMeter::open(subject.sense, &subject.group)?;
@@ -86,7 +86,7 @@ impl<'a> Watch<'a> {
         trace: Option<&Trace>,
     ) -> Result<Ending> {
         let ending = self.watch(view, child, trace)?;
-        // What follows takes the watching down and judges; it is no part of what watching cost, nor is setting it up.
+        // Setup and evaluation are not part of the cost of watching.
         self.cpu_ns = own_cpu_ns().saturating_sub(self.begin_cpu_ns);
         Ok(ending)
     }
@@ -105,7 +105,7 @@ impl<'a> Watch<'a> {
             let next_sample = self.samples.last().map_or(0, |sample| sample.at_ns) + SAMPLE_NS;
             let wait = Duration::from_nanos(next_sample.min(ask_ns).saturating_sub(now_ns()));
             match &mut view {
-                Some(view) => match self.look(view, wait) {
+                Some(view) => match self.poll_screen(view, wait) {
                     Ok(()) => {}
                     Err(Error::Screen(brisk_screen::Error::Lost { .. })) => return Ok(Ending::DisplayLost),
                     Err(error) => return Err(error),
@@ -116,10 +116,10 @@ impl<'a> Watch<'a> {
             if now >= next_sample {
                 let Subject { sense, disk, .. } = &self.subject;
                 self.samples.push(Sample::take(sense, &mut self.meter, disk.as_deref())?);
-                self.look_after(child.as_deref_mut())?;
+                self.check_processes(child.as_deref_mut())?;
             }
-            // Changes and work can only put the end off, so they are judged when the end would have come. What can bring it
-            // nearer is the window, for which other limits hold, and the end of the app.
+            // Changes and work can only delay the end, so they are evaluated when the end would have come. Events that can
+            // bring it forward are the window, which changes the limits, and the end of the app.
             let state = (self.window.is_some(), self.exited.is_some());
             if now < ask_ns && state == asked {
                 continue;
@@ -134,9 +134,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes what the screen shows.
-    fn look(&mut self, view: &mut View<'_>, wait: Duration) -> Result<()> {
-        let seen = view.look(wait)?;
+    /// Polls the screen.
+    fn poll_screen(&mut self, view: &mut View<'_>, wait: Duration) -> Result<()> {
+        let seen = view.poll(wait)?;
         for (at_ns, window) in seen.shown {
             if self.window.is_none() && self.is_ours(&window)? {
                 self.window = Some((at_ns, window.rect));
@@ -151,16 +151,16 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// A window is the app's when its process is in the group. Where the display does not know the process, or the app
-    /// handed over to one that ran before, any new window is.
+    /// Whether a window belongs to the app: its process is in the group. Where the display does not know the process, or the
+    /// app passed its work to an earlier instance, any new window does.
     fn is_ours(&self, window: &WindowInfo) -> Result<bool> {
         let Some(pid) = window.pid.filter(|_| !self.handed_over) else { return Ok(true) };
         let group = self.subject.sense.cgroup_processes(&self.subject.group)?.unwrap_or_default();
         Ok(group.contains(&pid))
     }
 
-    /// Whether the first process ended, and any other is left.
-    fn look_after(&mut self, child: Option<&mut Child>) -> Result<()> {
+    /// Checks whether the first process and all others have ended.
+    fn check_processes(&mut self, child: Option<&mut Child>) -> Result<()> {
         use std::os::unix::process::ExitStatusExt;
         let Some(child) = child else { return Ok(()) };
         let status = child.try_wait().map_err(|source| Error::system("waiting for the app", source))?;
@@ -181,7 +181,7 @@ impl<'a> Watch<'a> {
             begin_ns: self.begin_ns,
             has_screen: view.is_some(),
             window_ns: self.window.map(|(at_ns, _)| at_ns),
-            // What was damaged and not yet looked at may be a change.
+            // Damage that was not yet polled may be a change.
             screen: view.map_or(nothing, |view| {
                 judge(&self.repaints, self.begin_ns, now_ns.min(view.sure_until_ns()), view.tiles())
             }),
@@ -191,24 +191,24 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether an answer over the network is awaited; looked at only when all else is over, and each event only once.
+    /// Whether an answer over the network is awaited. Called only when all else is over; searches each event once.
     fn awaits_an_answer(&mut self, trace: Option<&Trace>, now: u64) -> bool {
         let Some(trace) = trace else { return false };
         if now >= self.begin_ns + self.subject.limits.total_ns {
             return false;
         }
-        let (network, looked_at) = &mut self.network;
+        let (network, searched) = &mut self.network;
         trace.with_events(|events| {
-            let new = events.get(*looked_at..).unwrap_or_default();
+            let new = events.get(*searched..).unwrap_or_default();
             network.extend(new.iter().filter(|event| matches!(event.kind, Kind::Network(_))).cloned());
-            *looked_at = events.len();
+            *searched = events.len();
         });
-        // Processors hand their events over in turns.
+        // Processors deliver their events in turns.
         network.sort_by_key(|event| event.at_ns);
         network::awaited(network).iter().any(|span| span.contains(&now))
     }
 
-    /// The raw lists, for the judgement.
+    /// The observation.
     pub(crate) fn finish(
         self,
         ending: Ending,
@@ -240,7 +240,7 @@ fn overlap(a: &Rect, b: &Rect) -> bool {
     spans(a.x, a.width, b.x, b.width) && spans(a.y, a.height, b.y, b.height)
 }
 
-/// Processor time of this thread.
+/// CPU time of this thread.
 fn own_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,8 +1,8 @@
-//! When an app's work is done: the `UntilIdle` of Revisiting storage, section 3.2.
+//! End of an app's work: the `UntilIdle` of Revisiting storage, section 3.2.
 //!
-//! The paper watches the processor time of the whole phone against a low threshold for a minimum time, and gives neither.
-//! Here an app works while its processes run, wait for a processor, for memory, for the storage or for an answer from the
-//! network in [`BUSY_PERCENT`] of a tenth of a second or more; what blinks or polls stays below that.
+//! The paper compares the CPU time of the whole phone with a low threshold for a minimum time, and states neither. Here an app
+//! works while its processes run, wait for a processor, for memory, for storage or for an answer from the network in
+//! [`BUSY_PERCENT`] of a tenth of a second or more; blinking and polling stay below that.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use brisk_probes::Event;
 
 use crate::split::{self, Exclusive, network};
 
-/// Share of [`SPAN_NS`] from which on an app works.
+/// Least share of [`SPAN_NS`] that counts as work.
 pub const BUSY_PERCENT: u64 = 10;
-/// The time over which that share is taken.
+/// Time over which that share is computed.
 pub const SPAN_NS: u64 = STEP_NS * STEPS as u64;
 
 const STEP_NS: u64 = 20_000_000;
 const STEPS: usize = 5;
 
-/// The end of the last work within `window`, precise to 20 ms; `None` when there was none.
+/// End of the last work within `window`, precise to 20 ms; `None` without any.
 ///
-/// Requests to the network that were never answered in all of `events` do not count as work.
+/// Requests to the network that are never answered in `events` do not count as work.
 #[must_use]
 pub fn last_work_ns(events: &[Event], window: Range<u64>) -> Option<u64> {
     let count = window.end.saturating_sub(window.start) / STEP_NS;
@@ -41,7 +41,7 @@ pub fn last_work_ns(events: &[Event], window: Range<u64>) -> Option<u64> {
 
 fn busy_ns(part: &Exclusive, answers: &[Range<u64>], step: Range<u64>) -> u64 {
     let local = part.total_ns() - part.sleep_ns - part.network_ns;
-    // Only as far as the network was the cause, and only for an answer that came.
+    // Only where the network was the cause, and only for requests with an answer.
     let from = answers.partition_point(|span| span.end <= step.start);
     let awaited: u64 = answers[from..]
         .iter()
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blink_is_no_work_and_a_read_is() {
+    fn a_blink_is_not_work_and_a_read_is() {
         let mut events = vec![at(0, Kind::Running), at(300, SLEEP)];
         for blink in [800, 1_400] {
             events.extend([at(blink, Kind::Running), at(blink + 3, SLEEP)]);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_comes_is_waited_for() {
+    fn an_answered_request_counts_as_work() {
         let socket = 1;
         let mut events = vec![
             at(0, Kind::Running),

@@ -1,5 +1,5 @@
-//! Launches apps on a phone, one after the other and in variants of what-if, and writes a picture of each: for a look at
-//! whether every app comes up as it should.
+//! Launches apps on a phone, one after the other and in variants of what-if, and writes a picture of each, to check that every
+//! app starts correctly.
 //!
 //! usage: pictures BRISK OUT [APP,APP...] [VARIANT,VARIANT...]
 //!
@@ -17,7 +17,7 @@ use brisk_screen::{Rect, Screen as _, VirtualX, X11};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const SIZE: (u32, u32) = (1280, 800);
-/// No change of the screen for so long is the end of a launch here.
+/// A launch ends here after this long without change of the screen.
 const QUIET: Duration = Duration::from_secs(3);
 const BLINKING: Duration = Duration::from_secs(12);
 const CAP: Duration = Duration::from_secs(90);
@@ -77,7 +77,7 @@ fn main() -> Outcome<()> {
                 .stdout(Stdio::null())
                 .stderr(log)
                 .spawn()?;
-            // Carets never rest, so there is an end to waiting for quiet as well.
+            // Carets never stop blinking, so the wait for quiet is limited.
             let (mut last, mut window): (_, Option<Instant>) = (began, None);
             while began.elapsed() < CAP && window.is_none_or(|at| last.elapsed() < QUIET && at.elapsed() < BLINKING) {
                 if !screen.changes(Duration::from_millis(100))?.is_empty() {

@@ -1,10 +1,10 @@
 /*
- * Turns every request to write through to storage into nothing: the what-if study's "sync off".
+ * Disables requests to sync: the what-if study's "sync off".
  *
- * Preloaded into a program (LD_PRELOAD), it stands in for the C library's fsync and its relatives, and takes the synchronous
- * flags out of open. What is asked for with a bad descriptor still fails as before. Requests that do not go through the C
- * library (io_uring, static programs) are not seen. It needs no symbol newer than glibc 2.2.5 besides the C library's start,
- * so that one built here works in the phone.
+ * Preloaded into a program (LD_PRELOAD), it replaces the C library's fsync and related functions, and removes the
+ * synchronous flags of open. Calls with a bad descriptor still fail as before. Requests that bypass the C library
+ * (io_uring, static programs) are not affected. It needs no symbol newer than glibc 2.2.5 besides the C library's start,
+ * so that a library built here works in the phone.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -61,7 +61,7 @@ SEEN ssize_t pwritev2(int fd, const struct iovec *parts, int count, off64_t offs
 {
 	/* RWF_DSYNC and RWF_SYNC of linux/fs.h. */
 	flags &= ~(0x2 | 0x4);
-	/* The kernel takes the offset in two halves, of which the second is unused where a register holds it all. */
+	/* The kernel takes the offset in two halves; the second is unused where a register holds the whole offset. */
 	return syscall(SYS_pwritev2, fd, parts, count, (unsigned long)offset,
 		       (unsigned long)((unsigned long long)offset >> 32), flags);
 }
@@ -113,7 +113,7 @@ SEEN int openat64(int dir, const char *path, int flags, ...)
 	return open_without_sync(dir, path, flags | O_LARGEFILE, mode);
 }
 
-/* What programs call that were compiled with _FORTIFY_SOURCE. */
+/* Variants called by programs compiled with _FORTIFY_SOURCE. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);

@@ -1,8 +1,8 @@
-//! The session bus of a phone, without which many apps do not start.
+//! The session bus of a phone, which many apps need.
 //!
-//! It runs for as long as the phone is up. Were it run from the phone's files, the pages of the C library that it maps would
-//! stay in memory, and no launch could be cold; so program and libraries are copied into the phone's /run first, which is
-//! memory. Services that it starts for apps come from the phone's files as anything else.
+//! It runs as long as the phone is up. If it ran from the phone's files, the pages of the C library that it maps would stay in
+//! memory, and no launch could be cold. Its program and libraries are therefore copied into the phone's /run, which is in
+//! memory. Services that it starts for apps run from the phone's files.
 
 use std::fs;
 use std::io::Read as _;
@@ -14,18 +14,18 @@ use brisk_launch::App;
 
 use crate::error::{Error, Result, io as failed};
 use crate::group::Group;
-use crate::{inside, room};
+use crate::{inside, mounts};
 
 const PROGRAM: &str = "/usr/bin/dbus-daemon";
-/// Where its copy is, inside of the phone.
+/// Path of its copy in the phone.
 const COPY: &str = "/run/brisk/bus";
 
-/// Starts the bus in `root` and gives its process; `None` where the root has no such program.
+/// Starts the bus in `root` and returns its process; `None` where the root has no such program.
 ///
 /// # Errors
 /// When it cannot be copied or does not come up.
 pub(crate) fn start(root: &Path, group: &Group, log: &Path) -> Result<Option<u32>> {
-    if !room::inside(root, PROGRAM).is_file() {
+    if !mounts::inside(root, PROGRAM).is_file() {
         return Ok(None);
     }
     let loader = copy_into_memory(root)?;
@@ -37,19 +37,19 @@ pub(crate) fn start(root: &Path, group: &Group, log: &Path) -> Result<Option<u32
         "--session".to_owned(),
         "--nofork".to_owned(),
         "--nopidfile".to_owned(),
-        format!("--address={}", room::BUS_ADDRESS),
+        format!("--address={}", mounts::BUS_ADDRESS),
         "--print-address=1".to_owned(),
     ];
-    let mut env = room::environment(None);
+    let mut env = mounts::environment(None);
     env.retain(|(name, _)| name != "DBUS_SESSION_BUS_ADDRESS");
-    let app = App { command: words.map(Into::into).to_vec(), user: Some(room::user()), ..in_root(root, env) };
+    let app = App { command: words.map(Into::into).to_vec(), user: Some(mounts::user()), ..in_root(root, env) };
     let errors =
         fs::File::options().create(true).append(true).open(log).map_err(failed(format!("open {}", log.display())))?;
     let mut command = inside::command(&app)?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).process_group(0);
     let mut child = command.spawn().map_err(failed("start the phone's session bus"))?;
     group.add(child.id())?;
-    // It prints its address when it takes connections, and nothing when it ends before.
+    // It prints its address when it accepts connections, and nothing when it ends before.
     let mut first = [0];
     let said = child.stdout.take().map_or(Ok(0), |mut output| output.read(&mut first));
     if said.map_err(failed("wait for the phone's session bus"))? == 0 {
@@ -73,21 +73,21 @@ fn in_root(root: &Path, env: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> A
     }
 }
 
-/// Copies program and libraries; gives the copy of the dynamic loader, as seen from the phone.
+/// Copies program and libraries; returns the copy of the dynamic loader as a path in the phone.
 fn copy_into_memory(root: &Path) -> Result<PathBuf> {
-    let listing = App { command: vec!["ldd".into(), PROGRAM.into()], ..in_root(root, room::environment(None)) };
+    let listing = App { command: vec!["ldd".into(), PROGRAM.into()], ..in_root(root, mounts::environment(None)) };
     let output =
         inside::command(&listing)?.stdin(Stdio::null()).output().map_err(failed("ask for the bus's libraries"))?;
     let libraries = libraries_in(&String::from_utf8_lossy(&output.stdout));
     let Some(loader) = libraries.iter().find(|path| is_loader(path)) else {
-        let reason = format!("its libraries are not known: {}", String::from_utf8_lossy(&output.stderr).trim());
+        let reason = format!("its libraries cannot be listed: {}", String::from_utf8_lossy(&output.stderr).trim());
         return Err(Error::Program { program: PROGRAM.to_owned(), reason });
     };
-    let place = room::inside(root, COPY);
+    let place = mounts::inside(root, COPY);
     fs::create_dir_all(&place).map_err(failed(format!("make {}", place.display())))?;
     for file in libraries.iter().map(String::as_str).chain([PROGRAM]) {
-        let (from, name) = (room::inside(root, file), Path::new(file).file_name().unwrap_or_default());
-        // The links of a Debian root are relative, so they lead about in it also from outside.
+        let (from, name) = (mounts::inside(root, file), Path::new(file).file_name().unwrap_or_default());
+        // The links of a Debian root are relative, so they resolve from outside as well.
         fs::copy(&from, place.join(name)).map_err(failed(format!("copy {} into memory", from.display())))?;
     }
     Ok(Path::new(COPY).join(Path::new(loader).file_name().unwrap_or_default()))
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_read_from_the_words_of_ldd() {
+    fn libraries_are_parsed_from_the_output_of_ldd() {
         let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibdbus-1.so.3 => /lib/x86_64-linux-gnu/libdbus-1.so.3 (0x00007f)\n\
                     \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\tlibno.so => not found\n";
         let libraries = libraries_in(text);

@@ -1,7 +1,7 @@
-//! The apps of the phone: what they are made of, how they are launched, and how one knows them on the screen.
+//! The apps of the phone: packages, launch command and main window.
 //!
-//! The list is `apps.toml`, read at build time. A test holds it to what the rest relies on: short unique names, a group
-//! and a window for each.
+//! The list is `apps.toml`, read at build time. A test checks what the other modules rely on: short unique names, a group and
+//! a window for each.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The file, as it also goes into the key of an image.
+/// The file; part of the key of an image.
 pub(crate) const TEXT: &str = include_str!("../apps.toml");
 
 /// All apps.
@@ -19,7 +19,7 @@ pub(crate) const TEXT: &str = include_str!("../apps.toml");
 pub struct Catalogue {
     /// Version of the recipe.
     pub version: u32,
-    /// Packages that every image has.
+    /// Packages of every image.
     pub base: Vec<String>,
     /// The apps, in the order of their groups.
     pub apps: Vec<App>,
@@ -31,29 +31,29 @@ pub struct Catalogue {
 pub struct App {
     /// Short name.
     pub name: String,
-    /// What people use it for: `browser`, `office`, `reader`, ...
+    /// Its kind: `browser`, `office`, `reader`, ...
     pub group: String,
     /// Debian packages.
     pub packages: Vec<String>,
-    /// What is run once while the image is built, as the phone's user: makes the document that the app opens.
+    /// Command that runs once during the image build, as the phone's user, to create the document that the app opens.
     #[serde(default)]
     pub prepare: Vec<String>,
     /// Program and arguments inside of the phone.
     pub command: Vec<String>,
-    /// Further environment.
+    /// Additional environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Its main window.
     pub window: WindowMark,
-    /// The keys that end it, as in [`brisk_screen::Input::Key`].
+    /// The keys that close it, as in [`brisk_screen::Input::Key`].
     pub quit: String,
-    /// What a cold launch reads from disk, roughly.
+    /// Approximate bytes that a cold launch reads, in MB.
     pub reads_mb: u64,
-    /// Whether its screen never rests.
+    /// Whether its screen changes all the time.
     pub animates: bool,
 }
 
-/// How one knows the main window of an app.
+/// Identifies the main window of an app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowMark {
@@ -64,7 +64,7 @@ pub struct WindowMark {
 }
 
 impl WindowMark {
-    /// Whether this is the window.
+    /// Whether a window matches.
     #[must_use]
     pub fn matches(&self, class: &str, title: &str) -> bool {
         class.eq_ignore_ascii_case(&self.class) && title.contains(&self.title)
@@ -72,7 +72,7 @@ impl WindowMark {
 }
 
 impl Catalogue {
-    /// The one that comes with brisk.
+    /// The built-in catalogue.
     #[must_use]
     pub fn builtin() -> &'static Self {
         static BUILTIN: LazyLock<Catalogue> =
@@ -80,10 +80,10 @@ impl Catalogue {
         &BUILTIN
     }
 
-    /// The app of this name.
+    /// Finds an app by name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no such app.
     pub fn app(&self, name: &str) -> Result<&App> {
         self.apps.iter().find(|app| app.name == name).ok_or_else(|| {
             let near = |app: &&App| {
@@ -95,7 +95,7 @@ impl Catalogue {
         })
     }
 
-    /// The apps of these names, in the order of the catalogue; all for no name.
+    /// The apps of these names, in the order of the catalogue; all when `names` is empty.
     ///
     /// # Errors
     /// When there is no app of a name.
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalogue_has_the_groups_that_people_use() {
+    fn the_catalogue_has_all_groups() {
         let catalogue = Catalogue::builtin();
         assert!(catalogue.apps.len() >= 10);
         let groups: BTreeSet<&str> = catalogue.apps.iter().map(|app| app.group.as_str()).collect();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_app_can_be_named_installed_launched_known_and_ended() {
+    fn every_app_has_a_name_packages_a_command_a_window_and_keys() {
         let catalogue = Catalogue::builtin();
         let unique: BTreeSet<&str> = catalogue.apps.iter().map(|app| app.name.as_str()).collect();
         assert_eq!(unique.len(), catalogue.apps.len());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_keeps_the_catalogues_order_and_names_what_is_unknown() {
+    fn a_choice_keeps_the_catalogues_order_and_unknown_names_get_a_suggestion() {
         let catalogue = Catalogue::builtin();
         let chosen = catalogue.choose(&names(&["xterm", "evince"])).expect("both are there");
         assert_eq!(chosen.iter().map(|app| app.name.as_str()).collect::<Vec<_>>(), ["evince", "xterm"]);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_known_by_class_and_a_part_of_the_title() {
+    fn a_window_is_identified_by_class_and_a_part_of_the_title() {
         let mark = &Catalogue::builtin().app("evince").expect("there").window;
         assert!(mark.matches("evince", "report.pdf — Document"));
         assert!(!mark.matches("Evince", "Document Viewer"));

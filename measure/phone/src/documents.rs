@@ -1,10 +1,10 @@
-//! What the phone's user has in `~/Documents`: a page, a letter, a report, a sheet, notes and a picture.
+//! Documents in the phone user's `~/Documents`: a page, a letter, a report, a sheet, notes and a picture.
 //!
-//! All of it is made here from a seed, so that two images are alike, no app is needed to make another one's document, and
-//! nobody's real text lies in them. Sizes are those of everyday documents: some pages, a thousand rows, a photograph of
-//! a megapixel.
+//! They are generated from a seed, so that images are reproducible, need no app for their creation, and contain no private
+//! text. Sizes are those of everyday documents: some pages, a thousand rows, a photograph of a megapixel.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -14,103 +14,25 @@ const PAGES: usize = 12;
 const ROWS: u32 = 1_000;
 const PICTURE: (u32, u32) = (1280, 720);
 
-const WORDS: &[&str] = &[
-    "about",
-    "after",
-    "again",
-    "along",
-    "always",
-    "another",
-    "answer",
-    "around",
-    "because",
-    "before",
-    "begin",
-    "below",
-    "between",
-    "carry",
-    "change",
-    "city",
-    "close",
-    "country",
-    "different",
-    "earth",
-    "every",
-    "example",
-    "family",
-    "father",
-    "follow",
-    "found",
-    "great",
-    "group",
-    "house",
-    "important",
-    "keep",
-    "large",
-    "later",
-    "learn",
-    "leave",
-    "letter",
-    "light",
-    "little",
-    "might",
-    "mother",
-    "mountain",
-    "never",
-    "often",
-    "other",
-    "paper",
-    "people",
-    "picture",
-    "place",
-    "plant",
-    "point",
-    "question",
-    "right",
-    "river",
-    "school",
-    "second",
-    "sentence",
-    "should",
-    "small",
-    "something",
-    "sometimes",
-    "sound",
-    "spell",
-    "still",
-    "story",
-    "study",
-    "their",
-    "there",
-    "thing",
-    "think",
-    "those",
-    "thought",
-    "three",
-    "together",
-    "turn",
-    "under",
-    "until",
-    "water",
-    "where",
-    "which",
-    "while",
-    "white",
-    "without",
-    "world",
-    "would",
-    "write",
-    "young",
-];
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    "about after again along always another answer around because before begin below between carry change city \
+     close country different earth every example family father follow found great group house important keep \
+     large later learn leave letter light little might mother mountain never often other paper people picture \
+     place plant point question right river school second sentence should small something sometimes sound \
+     spell still story study their there thing think those thought three together turn under until water where \
+     which while white without world would write young"
+        .split(' ')
+        .collect()
+});
 
-/// A document by its file name.
+/// A document and its file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) name: &'static str,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// All of them.
+/// All documents.
 pub(crate) fn all() -> Vec<Document> {
     let text = |name, text: String| Document { name, bytes: text.into_bytes() };
     vec![
@@ -234,7 +156,7 @@ fn report() -> Vec<u8> {
     pdf.into_bytes()
 }
 
-/// A picture with large shapes and the grain of a photograph.
+/// A picture with large shapes and grain like a photograph.
 fn picture() -> Vec<u8> {
     let random = &mut random(6);
     let (width, height) = PICTURE;
@@ -252,7 +174,7 @@ fn picture() -> Vec<u8> {
     png_of(PICTURE, &pixels)
 }
 
-/// Three bytes a pixel, as a PNG file.
+/// Encodes RGB pixels as PNG.
 pub(crate) fn png_of((width, height): (u32, u32), rgb: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
@@ -274,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn two_images_get_the_same_documents() {
+    fn documents_are_reproducible() {
         assert!(all() == all());
     }
 
@@ -300,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_is_a_picture() {
+    fn the_picture_is_a_valid_png() {
         let file = bytes("picture.png");
         let decoder = png::Decoder::new(std::io::Cursor::new(&file));
         let reader = decoder.read_info().expect("a PNG");

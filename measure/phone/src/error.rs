@@ -1,4 +1,4 @@
-//! Why a phone could not be built, brought up, changed or taken down, and what to do about it.
+//! Errors of phones, with remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,38 +9,38 @@ use brisk_core::units::format_bytes;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Mounting and making block devices needs root.
-    #[error("a phone needs root: it mounts a file system on a block device (try: sudo brisk lab phone ...)")]
+    #[error("a phone needs root, as it mounts a file system on a block device (try: sudo brisk lab phone ...)")]
     NotRoot,
     /// A tool of this machine is missing.
     #[error("{tool} is missing, which {purpose}; on Debian and its relatives: apt-get install {package}")]
     NoTool {
         /// Its name.
         tool: &'static str,
-        /// What it is needed for: `makes the phone's root`.
+        /// Its purpose: `makes the phone's root`.
         purpose: &'static str,
         /// The Debian package that has it.
         package: &'static str,
     },
-    /// A program that is to run beside launches does not.
-    #[error("{program} does not run beside the launches: {reason}")]
-    Beside {
+    /// A program that should run during launches does not.
+    #[error("{program} does not run during the launches: {reason}")]
+    Companion {
         /// Its name.
         program: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The second version of control groups is not there.
+    /// cgroup2 is not mounted.
     #[error(
-        "no cgroup2 file system is mounted, and a phone needs one to end what runs in it: mount -t cgroup2 none \
+        "no cgroup2 file system is mounted, and a phone needs one to stop its processes: mount -t cgroup2 none \
          /sys/fs/cgroup/unified"
     )]
     NoCgroup2,
     /// No such app in the catalogue.
     #[error("'{name}' is not an app of the phone{}; see: brisk lab phone apps", .similar.as_ref().map(|similar| format!(", did you mean '{similar}'")).unwrap_or_default())]
     NoSuchApp {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The app whose name is nearest.
+        /// The most similar name.
         similar: Option<String>,
     },
     /// The phone's image does not have this app.
@@ -50,137 +50,137 @@ pub enum Error {
         id: u32,
         /// The app.
         name: String,
-        /// What it has.
+        /// Its apps.
         has: String,
     },
-    /// The image would not fit.
+    /// Not enough space for the image.
     #[error(
         "building the image takes about {} in {}, and {} are free; free some, or point BRISK_CACHE_DIR elsewhere",
         format_bytes(*.needed_bytes), .dir.display(), format_bytes(*.free_bytes)
     )]
     Space {
-        /// The directory of the cache.
+        /// The cache directory.
         dir: PathBuf,
-        /// What a build takes at most.
+        /// Most space that a build needs.
         needed_bytes: u64,
-        /// What is free.
+        /// Free space.
         free_bytes: u64,
     },
     /// A step of the build failed.
-    #[error("the phone's image could not be built: {step} failed: {reason} (all of it: {})", .log.display())]
+    #[error("the phone's image could not be built: {step} failed: {reason} (full log: {})", .log.display())]
     Step {
-        /// Which one.
+        /// The step.
         step: String,
-        /// The end of what it said.
+        /// End of its output.
         reason: String,
-        /// Everything that was said.
+        /// The full log.
         log: PathBuf,
     },
-    /// An image that is none.
+    /// An invalid image.
     #[error("{} is not an image of a phone: {reason}", .path.display())]
     Image {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The device would be too small.
+    /// The requested device is too small.
     #[error("{} are too small for this image: at least {}", format_bytes(*.size_bytes), format_bytes(*.least_bytes))]
     Size {
-        /// What was asked for.
+        /// Requested size.
         size_bytes: u64,
-        /// What the image needs.
+        /// Size that the image needs.
         least_bytes: u64,
     },
     /// No such phone.
     #[error("'{0}' is not a phone; see: brisk lab phone list")]
     NoSuchPhone(String),
-    /// It is not clear which phone is meant.
-    #[error("{}", match .count { 0 => "there is no phone; bring one up with: brisk lab phone up".to_owned(), n => format!("there are {n} phones; say which one (see: brisk lab phone list)") })]
+    /// The phone is ambiguous.
+    #[error("{}", match .count { 0 => "there is no phone; bring one up with: brisk lab phone up".to_owned(), n => format!("there are {n} phones; name one (see: brisk lab phone list)") })]
     WhichPhone {
-        /// How many there are.
+        /// Number of phones.
         count: usize,
     },
-    /// A phone that is not fit for use.
+    /// An unusable phone.
     #[error("phone {id} cannot be used: {trouble}; take it down with: brisk lab phone down {id}")]
     Trouble {
         /// Number of the phone.
         id: u32,
-        /// What is wrong.
+        /// The reason.
         trouble: String,
     },
-    /// Somebody outside of the phone uses its files.
-    #[error("phone {id} is in use by {by}: end that first, or take the phone down all the same with --force")]
+    /// Processes outside of the phone use its files.
+    #[error("phone {id} is in use by {by}: stop these first, or take the phone down with --force")]
     Busy {
         /// Number of the phone.
         id: u32,
-        /// Processes.
+        /// The processes.
         by: String,
     },
     /// No such program in the phone.
     #[error("cannot run {program} in the phone: {reason}")]
     Program {
-        /// As the person gave it.
+        /// The command as given.
         program: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A variant of what-if that this phone cannot take.
+    /// A variant of what-if that this phone does not support.
     #[error("cannot set the phone to {variant}: {reason}")]
     Variant {
         /// Its name.
         variant: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The background writer.
+    /// Failure of the background writer.
     #[error("the background writer failed: {0}")]
     Writer(String),
-    /// SQLite said no.
+    /// Failure of SQLite.
     #[error("SQLite cannot {action}")]
     Sqlite {
-        /// What was to be done.
+        /// The operation.
         action: &'static str,
-        /// Its words.
+        /// SQLite's message.
         source: rusqlite::Error,
     },
-    /// SQLite keeps its journal otherwise than it was told.
-    #[error("SQLite keeps its journal as '{found}' here and not as '{wanted}'")]
+    /// SQLite uses another journal mode than requested.
+    #[error("SQLite keeps its journal as '{found}' here, not as the requested '{wanted}'")]
     SqliteJournal {
-        /// What was asked for.
+        /// Requested mode.
         wanted: &'static str,
-        /// What it does.
+        /// Actual mode.
         found: String,
     },
-    /// A launch in it.
+    /// Failure of a launch.
     #[error(transparent)]
     Launch(#[from] brisk_launch::Error),
-    /// The person stopped it.
+    /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
-    /// The device below.
+    /// Failure of the lab device.
     #[error(transparent)]
     Lab(#[from] brisk_lab::Error),
-    /// The virtual screen of the build.
+    /// Failure of the virtual screen of the build.
     #[error(transparent)]
     Screen(#[from] brisk_screen::Error),
-    /// The machine could not be read.
+    /// /proc or /sys could not be read.
     #[error("cannot read the state of the machine")]
     Sense(#[from] brisk_sense::Error),
     /// A system call failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried, on what.
+        /// Operation and object.
         action: String,
-        /// What the kernel said.
+        /// Cause.
         source: io::Error,
     },
 }
 
-/// Result of the phone.
+/// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Names what was tried, for `map_err`.
+/// Adds the operation to an I/O error, for `map_err`.
 pub(crate) fn io<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Error {
     |source| Error::Io { action: action.into(), source: source.into() }
 }

@@ -1,6 +1,6 @@
-//! Copies an image to a block device: only what the image holds, past the page cache, two requests at a time.
+//! Copies an image to a block device: only its data, with direct I/O, two requests at a time.
 //!
-//! The device is fresh and reads as zeroes, so holes of the image need nothing.
+//! The device is new and reads as zeroes, so holes of the image are skipped.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,12 +17,12 @@ use crate::error::{Error, Result, io as failed};
 
 /// The largest request that a lab device takes at once.
 const CHUNK_BYTES: u64 = 512 << 10;
-/// What direct I/O asks of addresses.
+/// Alignment for direct I/O.
 const ALIGN_BYTES: usize = 4096;
 const WRITERS: usize = 2;
 
-/// Parts of a file that hold data, each at most `chunk_bytes` long; where one begins inside of a block of `ALIGN_BYTES`, the
-/// whole block.
+/// Parts of a file that hold data, each at most `chunk_bytes` long. A part that begins within a block of `ALIGN_BYTES` is
+/// extended to the whole block.
 fn chunks(file: &File, len_bytes: u64, chunk_bytes: u64) -> io::Result<Vec<Range<u64>>> {
     let align = ALIGN_BYTES as u64;
     let mut found: Vec<Range<u64>> = Vec::new();
@@ -45,17 +45,17 @@ fn chunks(file: &File, len_bytes: u64, chunk_bytes: u64) -> io::Result<Vec<Range
     Ok(found)
 }
 
-/// Copies the image at `from` to the device at `to`. `progress` is told how much is done.
+/// Copies the image at `from` to the device at `to`; reports to `progress`.
 ///
 /// # Errors
-/// When a file cannot be opened, read or written, or `stop` is raised.
+/// When a file cannot be opened, read or written, or `stop` is set.
 pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<u64> {
     let image = File::open(from).map_err(failed(format!("open {}", from.display())))?;
-    let len_bytes = image.metadata().map_err(failed(format!("look at {}", from.display())))?.len();
+    let len_bytes = image.metadata().map_err(failed(format!("examine {}", from.display())))?.len();
     let flags = libc::O_DIRECT | libc::O_EXCL;
     let device = OpenOptions::new().write(true).custom_flags(flags).open(to);
     let device = device.map_err(failed(format!("open {}", to.display())))?;
-    let chunks = chunks(&image, len_bytes, CHUNK_BYTES).map_err(failed(format!("look at {}", from.display())))?;
+    let chunks = chunks(&image, len_bytes, CHUNK_BYTES).map_err(failed(format!("examine {}", from.display())))?;
     let total_bytes: u64 = chunks.iter().map(|chunk| chunk.end - chunk.start).sum();
     let (next, done_bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let write_all = || -> io::Result<()> {

@@ -1,8 +1,8 @@
-//! The user's home as it was, to begin each repetition of a script with the same.
+//! Snapshot and restore of the user's home, so that each repetition of a script starts from the same state.
 //!
-//! An app that is ended in the midst of work leaves locks and drafts behind, and asks about them when it is launched the next
-//! time: that is another app to who sends it the same events. A home is some tens of MB, and is held in memory; what changed
-//! since is told by its size, mode and time of change, and only that is written.
+//! An app that is killed at work leaves locks and drafts behind, and asks about them at its next launch; the same input then
+//! has another effect. A home is some tens of MB, and its snapshot is held in memory. Changes are detected by size, mode and
+//! modification time, and only changed files are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, Permissions};
@@ -16,7 +16,7 @@ use crate::error::{Result, io as failed};
 use crate::phone::Phone;
 use crate::tree;
 
-/// What a home held.
+/// Snapshot of a home.
 #[derive(Debug, Clone)]
 pub struct Home {
     dir: PathBuf,
@@ -37,7 +37,7 @@ enum Content {
 }
 
 impl Phone {
-    /// Holds what the user's home has now.
+    /// Takes a snapshot of the user's home.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -46,12 +46,12 @@ impl Phone {
         Home::of(&dir).map_err(failed(format!("read {}", dir.display())))
     }
 
-    /// Makes the home what it was; gives how many files and directories were not as before. No app may run in the phone.
+    /// Restores the home; returns how many files and directories had changed. No app may run in the phone.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn restore_home(&self, home: &Home) -> Result<usize> {
-        // What apps wrote through mappings has its time of change only then.
+        // Writes through mappings update the modification time only at a sync.
         self.write_out()?;
         home.restore().map_err(failed(format!("restore {}", home.dir.display())))
     }
@@ -65,7 +65,7 @@ impl Home {
                 kind if kind.is_dir() => Content::Dir,
                 kind if kind.is_file() => Content::File(fs::read(path)?),
                 kind if kind.is_symlink() => Content::Link(fs::read_link(path)?),
-                // A socket is nothing without who listens.
+                // A socket is useless without its listener.
                 _ => return Ok(()),
             };
             kept.insert(path.to_owned(), Kept { about: about.clone(), content });
@@ -82,7 +82,7 @@ impl Home {
             if known.is_some_and(|kept| kept.is(about)) {
                 as_before.insert(path.to_owned());
             } else if about.is_dir() && known.is_some_and(|kept| kept.about.is_dir()) {
-                // Its times and mode are set below, after what is in it.
+                // Its times and mode are set below, after its content.
             } else {
                 changed += 1;
                 if about.is_dir() { fs::remove_dir(path)? } else { fs::remove_file(path)? }
@@ -97,10 +97,10 @@ impl Home {
                 Content::File(bytes) => fs::write(path, bytes)?,
                 Content::Link(to) => symlink(to, path)?,
             }
-            // What was removed above is counted there; what the app removed, here.
+            // Files removed above are counted there; files that the app removed, here.
             changed += 1;
         }
-        // From the leaves up: what is made in a directory changes its time.
+        // Leaves first: creating a file in a directory changes the directory's time.
         for (path, kept) in differ().collect::<Vec<_>>().into_iter().rev() {
             kept.mark(path)?;
         }
@@ -111,11 +111,11 @@ impl Home {
 impl Kept {
     fn is(&self, now: &Metadata) -> bool {
         let said = |about: &Metadata| (about.mtime(), about.mtime_nsec(), about.mode(), about.uid(), about.gid());
-        // The length of a directory only grows.
+        // The length of a directory never shrinks.
         said(&self.about) == said(now) && (now.is_dir() || self.about.len() == now.len())
     }
 
-    /// Owner, mode and times as they were.
+    /// Restores owner, mode and times.
     fn mark(&self, path: &Path) -> io::Result<()> {
         lchown(path, Some(self.about.uid()), Some(self.about.gid()))?;
         if !self.about.is_symlink() {
@@ -134,7 +134,7 @@ impl Kept {
 mod tests {
     use super::*;
 
-    /// Everything that a person could see of it: paths, contents, modes and times.
+    /// All visible state: paths, contents, modes and times.
     fn seen(dir: &Path) -> Vec<(PathBuf, Vec<u8>, u32, i64, i64)> {
         let mut found = Vec::new();
         tree::walk(dir, &mut |path, about| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_becomes_what_it_was_whatever_an_app_did_to_it() {
+    fn a_home_is_restored_after_any_change() {
         let home = tempfile::tempdir().expect("temporary directory");
         let at = |name: &str| home.path().join(name);
         fs::create_dir_all(at("Documents/old")).expect("made");

@@ -1,11 +1,11 @@
-//! The phone's root as a file: built once from Debian's packages, kept in a cache, found again by its recipe.
+//! The phone's root file system as an image file: built once from Debian packages, cached, and found by its recipe.
 //!
 //! `CACHE_DIR/phone/KEY/` holds `root.ext4` (sparse), `about.json` and a picture of each app's first run. A build works in a
-//! directory of its own beside it and moves the outcome to its place in one step, so an image is there as a whole or not at
-//! all; what a killed build left is removed by the next one, which knows by the lock that nobody works there any more.
+//! directory of its own and renames the result into place, so an image is complete or absent. The next build removes the
+//! leftovers of a killed one; a lock shows that no build is running.
 //!
-//! debootstrap makes the base, apt adds the apps' packages, each app runs once, and `mke2fs -d` turns the tree into a file
-//! system without mounting it.
+//! debootstrap makes the base, apt installs the apps' packages, each app runs once, and `mke2fs -d` turns the tree into a
+//! file system without mounting it.
 
 mod build;
 mod first_run;
@@ -34,43 +34,43 @@ use crate::catalogue::{App, Catalogue};
 use crate::error::{Error, Result, io as failed};
 
 const SCHEMA_VERSION: u32 = 1;
-/// What a build takes of the disk: the base, and for each app its packages, their files and their place in the image.
+/// Disk space of a build: the base, and for each app its packages, their files and their part of the image.
 const BASE_BYTES: u64 = 1 << 30;
 const APP_BYTES: u64 = 360 << 20;
 
 /// An image in the cache.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Image {
-    /// The file.
+    /// The image file.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its description.
     pub about: About,
 }
 
-/// What is in an image.
+/// Description of an image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Of this struct.
+    /// Schema version.
     pub schema_version: u32,
-    /// Names the recipe.
+    /// Key of the recipe.
     pub key: String,
     /// Apps by name, in the order of the catalogue.
     pub apps: Vec<String>,
     /// Size of the file system.
     pub size_bytes: u64,
-    /// Of it in use when it was built.
+    /// Bytes in use after the build.
     pub used_bytes: u64,
-    /// What the build took.
+    /// Time of the build.
     pub build_s: f64,
-    /// When it was built (RFC 3339).
+    /// Date of the build (RFC 3339).
     pub built_at: String,
-    /// How the apps' first runs went.
+    /// Results of the apps' first runs.
     pub first_runs: Vec<FirstRun>,
-    /// Version of each Debian package.
+    /// Version of each installed Debian package.
     pub packages: BTreeMap<String, String>,
 }
 
-/// The images of this machine.
+/// The image cache.
 #[derive(Debug, Clone)]
 pub struct Images {
     dir: PathBuf,
@@ -78,24 +78,24 @@ pub struct Images {
 }
 
 impl Images {
-    /// Those under `cache_dir`, normally `/var/cache/brisk`. `inside` is the command that runs [`crate::Inside`], to which
-    /// its arguments are appended.
+    /// The cache in `cache_dir`, normally `/var/cache/brisk`. `inside` is the command that runs [`crate::Inside`]; arguments are
+    /// appended to it.
     #[must_use]
     pub fn new(cache_dir: &Path, inside: Vec<OsString>) -> Self {
         let cache_dir = std::path::absolute(cache_dir).unwrap_or_else(|_| cache_dir.to_owned());
         Self { dir: cache_dir.join("phone"), inside }
     }
 
-    /// The image with these apps (all for no name), if it is built; else the smallest of this recipe that has more than them.
+    /// The image with these apps (all for no name), if it is built; otherwise the smallest of this recipe that contains them.
     ///
     /// # Errors
-    /// When there is no app of a name.
+    /// When an app name is unknown.
     pub fn find(&self, names: &[String]) -> Result<Option<Image>> {
         let chosen = Catalogue::builtin().choose(names)?;
         Ok(self.load(&recipe::key(&chosen)).or_else(|| self.larger(&chosen)))
     }
 
-    /// The smallest image with more than these apps.
+    /// The smallest image that contains more than these apps.
     fn larger(&self, chosen: &[&App]) -> Option<Image> {
         let keys = fs::read_dir(&self.dir).ok()?.flatten().map(|entry| entry.file_name());
         let images = keys.filter_map(|key| {
@@ -116,7 +116,7 @@ impl Images {
         (about.schema_version == SCHEMA_VERSION && check_image(&path).is_ok()).then_some(Image { path, about })
     }
 
-    /// The image with these apps, built if it is not there yet.
+    /// The image with these apps; built if it does not exist.
     ///
     /// # Errors
     /// As [`Self::find`] and [`Self::build`].
@@ -127,11 +127,10 @@ impl Images {
         }
     }
 
-    /// Builds the image with these apps (all for no name), also when it is there: with the packages as they are today.
+    /// Builds the image with these apps (all for no name), even if it exists, from the current packages.
     ///
     /// # Errors
-    /// When this is not root, a tool or space is missing, a step fails, or `stop` is raised; then nothing of it is left but
-    /// the log.
+    /// When this is not root, a tool or space is missing, a step fails, or `stop` is set; then only the log is left.
     pub fn build(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
         let apps = Catalogue::builtin().choose(names)?;
         let tools = Tools::find()?;
@@ -146,7 +145,7 @@ impl Images {
         fs::create_dir(&work).map_err(failed(format!("make {}", work.display())))?;
         let mut steps = Steps::new(self.dir.join("build.log"), stop, progress)?;
         let built = Build { images: self, tools: &tools, apps: &apps, work: &work }.run(&mut steps);
-        steps.say("clearing up");
+        steps.report("clearing up");
         let removed = remove_tree(&work);
         let image = built?;
         removed?;
@@ -154,7 +153,7 @@ impl Images {
         Ok(image)
     }
 
-    /// Waits until nobody else builds here.
+    /// Waits for exclusive access to the cache.
     fn lock(&self, stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<File> {
         let path = self.dir.join("lock");
         let lock = File::options().create(true).truncate(false).write(true).open(&path);
@@ -168,22 +167,21 @@ impl Images {
             if stop.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            progress("waiting for another brisk that builds an image");
+            progress("waiting for another image build");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 
-    /// Removes what builds left that were killed; the lock says that none is at work.
+    /// Removes leftovers of killed builds; the lock shows that no build is running.
     fn remove_leftovers(&self) -> Result<()> {
-        let entries = fs::read_dir(&self.dir).map_err(failed(format!("look into {}", self.dir.display())))?;
+        let entries = fs::read_dir(&self.dir).map_err(failed(format!("read {}", self.dir.display())))?;
         for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(BUILDING)) {
             remove_tree(&entry.path())?;
         }
         Ok(())
     }
 
-    /// Removes images with the same apps that another version of the recipe made. That an image cannot be removed is no
-    /// reason not to use the new one.
+    /// Removes images with the same apps from older recipes. A failure to remove one does not prevent using the new one.
     fn remove_outdated(&self, about: &About) {
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             let dir = entry.path();
@@ -197,7 +195,7 @@ impl Images {
 
     fn check_space(&self, apps: &[&App]) -> Result<()> {
         let needed_bytes = BASE_BYTES + APP_BYTES * apps.len() as u64;
-        let about = rustix::fs::statvfs(&self.dir).map_err(failed(format!("look at {}", self.dir.display())))?;
+        let about = rustix::fs::statvfs(&self.dir).map_err(failed(format!("examine {}", self.dir.display())))?;
         let free_bytes = about.f_bavail * about.f_frsize;
         if free_bytes < needed_bytes {
             return Err(Error::Space { dir: self.dir.clone(), needed_bytes, free_bytes });
@@ -206,10 +204,10 @@ impl Images {
     }
 }
 
-/// Name of a build's directory, before its process.
+/// Prefix of a build's directory; the process id follows.
 const BUILDING: &str = "building-";
 
-/// Removes a tree in which nothing is mounted.
+/// Removes a tree without mounts in it.
 fn remove_tree(dir: &Path) -> Result<()> {
     if steps::is_mounted_below(dir)? {
         let source = std::io::ErrorKind::ResourceBusy.into();
@@ -218,7 +216,7 @@ fn remove_tree(dir: &Path) -> Result<()> {
     fs::remove_dir_all(dir).map_err(failed(format!("remove {}", dir.display())))
 }
 
-/// Whether a file is an ext4 image that was unmounted in order; gives the size of its file system.
+/// Checks that a file is a cleanly unmounted ext4 image; returns the size of its file system.
 ///
 /// # Errors
 /// When it is not.
@@ -235,14 +233,14 @@ pub(crate) fn check_image(path: &Path) -> Result<u64> {
     }
     let block_bytes = 1024u64.checked_shl(long(0x18)).unwrap_or(0);
     let size_bytes = block_bytes * (u64::from(long(0x04)) | u64::from(long(0x150)) << 32);
-    let there_bytes = file.metadata().map_err(failed(format!("look at {}", path.display())))?.len();
+    let there_bytes = file.metadata().map_err(failed(format!("examine {}", path.display())))?.len();
     if there_bytes < size_bytes {
         return Err(bad(format!("it ends after {there_bytes} of {size_bytes} bytes")));
     }
     Ok(size_bytes)
 }
 
-/// Makes an image of any directory tree: what a test or a root of one's own needs.
+/// Makes an image of any directory tree, for tests or a custom root.
 ///
 /// # Errors
 /// When `mke2fs` is missing or refuses.
@@ -265,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_known_by_its_superblock_and_length() {
+    fn an_image_is_validated_by_its_superblock_and_length() {
         brisk_requires::requires!(Program("mke2fs"));
         let dir = tempfile::tempdir().expect("temporary directory");
         let (tree, image) = (dir.path().join("tree"), dir.path().join("image"));
@@ -280,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_image_is_not_found_and_leftovers_go() {
+    fn an_unfinished_image_is_not_found_and_leftovers_are_removed() {
         let cache = tempfile::tempdir().expect("temporary directory");
         let images = Images::new(cache.path(), Vec::new());
         assert_eq!(images.find(&[]).expect("known apps"), None);
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_image_with_more_apps_serves_and_one_of_another_recipe_does_not() {
+    fn the_smallest_image_with_more_apps_is_found_and_other_recipes_are_ignored() {
         brisk_requires::requires!(Program("mke2fs"));
         let cache = tempfile::tempdir().expect("temporary directory");
         let images = Images::new(cache.path(), Vec::new());
@@ -339,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_an_older_recipe_goes_when_its_successor_is_there() {
+    fn an_image_of_an_older_recipe_is_removed_after_its_successor_is_built() {
         let cache = tempfile::tempdir().expect("temporary directory");
         let images = Images::new(cache.path(), Vec::new());
         for (key, apps) in [("old", ["evince"]), ("new", ["evince"]), ("other", ["xterm"])] {

@@ -1,4 +1,4 @@
-//! The way into a root: another root directory, another user, and then a program.
+//! Enters a root: changes root directory and user, then runs a program.
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
@@ -13,16 +13,16 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::mount_bind;
 
 use crate::error::{Error, Result, io as failed};
-use crate::room;
+use crate::mounts;
 
-/// A program in a root that is being built: what `unshare` of util-linux runs.
+/// A program in a root that is being built; run in namespaces made by `unshare` of util-linux.
 #[derive(Debug, Clone)]
 pub struct Inside {
     /// The root directory.
     pub root: PathBuf,
-    /// As the phone's user; else as root.
+    /// Run as the phone's user; otherwise as root.
     pub as_user: bool,
-    /// Directories of this machine that are seen elsewhere in the root.
+    /// Directories of this machine that are bind-mounted in the root.
     pub binds: Vec<(PathBuf, PathBuf)>,
     /// Display for the program.
     pub display: Option<String>,
@@ -31,28 +31,27 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Mounts what programs need around the root, which the caller's own mount namespace takes away again, and becomes the
-    /// program.
+    /// Mounts what programs need around the root, in the caller's own mount namespace, and executes the program.
     ///
     /// # Errors
-    /// When something cannot be mounted, or the program cannot be run.
+    /// When a mount fails, or the program cannot be run.
     pub fn run(self) -> Result<Infallible> {
         if !rustix::process::geteuid().is_root() {
             return Err(Error::NotRoot);
         }
-        room::furnish(&self.root)?;
+        mounts::mount_all(&self.root)?;
         for (from, to) in &self.binds {
             let to = self.root.join(to.strip_prefix("/").unwrap_or(to));
-            mount_bind(from, &to).map_err(failed(format!("show {} at {}", from.display(), to.display())))?;
+            mount_bind(from, &to).map_err(failed(format!("mount {} at {}", from.display(), to.display())))?;
         }
-        let mut env = room::environment(self.display.as_deref());
+        let mut env = mounts::environment(self.display.as_deref());
         if !self.as_user {
             env.retain(|(name, _)| name != "HOME" && name != "PATH" && name != "USER" && name != "LOGNAME");
             env.push(("HOME".into(), "/root".into()));
             env.push(("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into()));
             env.extend(std::env::vars_os().filter(|(name, _)| is_proxy(name)));
         }
-        // Each program of a build has a bus of its own, or none.
+        // Programs of a build use no bus of the caller.
         env.retain(|(name, _)| name != "DBUS_SESSION_BUS_ADDRESS");
         become_app(&App {
             id: "build".to_owned(),
@@ -60,8 +59,8 @@ impl Inside {
             env,
             clean_env: true,
             root: Some(self.root),
-            user: self.as_user.then(room::user),
-            working_dir: Some(if self.as_user { room::HOME.into() } else { "/".into() }),
+            user: self.as_user.then(mounts::user),
+            working_dir: Some(if self.as_user { mounts::HOME.into() } else { "/".into() }),
         })
     }
 }
@@ -71,7 +70,7 @@ fn is_proxy(name: &OsStr) -> bool {
     ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy"].contains(&name.as_str())
 }
 
-/// Becomes the app: changes root, user and directory of this process, and runs the program in its place. Gives only errors.
+/// Executes the app: changes root, user and directory of this process. Returns only on errors.
 ///
 /// # Errors
 /// When the program is not in the root, may not be run, or the kernel refuses a change.
@@ -91,7 +90,7 @@ fn refused(app: &App, reason: String) -> Error {
 /// When the program is not in the root, or a path holds a zero byte.
 pub fn command(app: &App) -> Result<Command> {
     let as_c = |path: &Path| {
-        CString::new(path.as_os_str().as_bytes()).map_err(|_| refused(app, "a path of it holds a NUL byte".to_owned()))
+        CString::new(path.as_os_str().as_bytes()).map_err(|_| refused(app, "a path contains a NUL byte".to_owned()))
     };
     let (program, arguments) =
         app.command.split_first().ok_or_else(|| refused(app, "no command was given".to_owned()))?;
@@ -108,8 +107,7 @@ pub fn command(app: &App) -> Result<Command> {
         command.env_clear();
     }
     command.envs(app.env.iter().map(|(name, value)| (name, value)));
-    // SAFETY: the closure makes system calls on values that were made before the fork; it allocates nothing and takes no
-    // lock.
+    // SAFETY: the closure makes system calls on values that were created before the fork; it does not allocate or lock.
     unsafe {
         command.pre_exec(move || {
             check(libc::chroot(root.as_ptr()))?;
@@ -119,7 +117,7 @@ pub fn command(app: &App) -> Result<Command> {
                 check(libc::setresgid(user.gid, user.gid, user.gid))?;
                 check(libc::setresuid(user.uid, user.uid, user.uid))?;
             }
-            // A root without the user's home is still a place to run programs in.
+            // A root without the user's home is allowed.
             libc::chdir(working_dir.as_ptr());
             Ok(())
         });
@@ -131,7 +129,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The program's file as seen from `root`, along the app's own PATH, through symbolic links that lead about in the root.
+/// Finds a program in `root` by the app's PATH; symbolic links are resolved within the root. The path is as seen from `root`.
 pub(crate) fn find_program(root: &Path, app: &App, program: &OsStr) -> Option<PathBuf> {
     let dir = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let is_file = |path: &Path| {
@@ -155,18 +153,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_found_where_it_is_in_the_root() {
+    fn a_program_is_found_in_the_root() {
         let root = tempfile::tempdir().expect("temporary directory");
         fs::create_dir_all(root.path().join("usr/bin")).expect("made");
         fs::create_dir_all(root.path().join("opt")).expect("made");
         let program = root.path().join("opt/editor");
         fs::write(&program, "#!/bin/sh\n").expect("written");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("changed");
-        // Absolute links lead about in the root, and never out of it.
+        // Absolute links are resolved within the root.
         symlink("/opt/editor", root.path().join("usr/bin/edit")).expect("linked");
         symlink("/bin/sh", root.path().join("usr/bin/out")).expect("linked");
         fs::write(root.path().join("usr/bin/text"), "no program").expect("written");
-        let app = App { env: room::environment(None), working_dir: Some("/opt".into()), ..App::default() };
+        let app = App { env: mounts::environment(None), working_dir: Some("/opt".into()), ..App::default() };
         let found = |program: &str| find_program(root.path(), &app, OsStr::new(program));
         assert_eq!(found("edit"), Some("/usr/bin/edit".into()));
         assert_eq!(found("./editor"), Some("/opt/./editor".into()));
@@ -176,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_is_not_there_is_named() {
+    fn a_missing_program_is_named() {
         let app = App { command: vec!["/no/such".into()], clean_env: true, ..App::default() };
         let said = command(&app).expect_err("not there").to_string();
         assert!(said.contains("/no/such") && said.contains("no such program"), "{said}");

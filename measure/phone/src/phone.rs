@@ -1,8 +1,8 @@
-//! A phone that stands, and what is done with it.
+//! A running phone and its operations.
 //!
-//! A phone is a lab device with an image on it, mounted under the run directory with what programs need around it, and a
-//! session bus. brisk and the display server run outside of it, so that only apps touch its flash; the file system is
-//! mounted in this mount namespace, because whoever measures has to name and evict its files.
+//! A phone is a lab device with a mounted image, the mounts that programs need, and a session bus. brisk and the display
+//! server run outside of it, so that only apps access its flash. The file system is mounted in this mount namespace, because
+//! measurements name and evict its files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,13 +22,13 @@ use crate::group::Group;
 use crate::image::{Fnv, check_image, steps::tool};
 use crate::phones::{NewPhone, Phones};
 use crate::state::{Record, StateDir};
-use crate::whatif::Variant;
-use crate::{bus, extents, inside, room, take_down, whatif};
+use crate::variant::Variant;
+use crate::{bus, extents, inside, mounts, teardown};
 
-/// The file system grows in groups of this size; a device that is larger by less is not used up to its end.
+/// The file system grows in groups of this size; a smaller rest of a device stays unused.
 const GROUP_BYTES: u64 = 128 << 20;
 
-/// A phone that stands. One that is not kept is taken down when this goes.
+/// A running phone. Unless kept, it is taken down when dropped.
 #[derive(Debug)]
 pub struct Phone {
     pub(crate) phones: Phones,
@@ -38,12 +38,12 @@ pub struct Phone {
 }
 
 impl Phone {
-    /// A phone of which only the directory is there; it takes itself down when it is dropped before it stands.
-    pub(crate) fn begun(phones: Phones, dir: StateDir, record: Record, owner: Option<File>) -> Self {
+    /// A phone of which only the directory exists; it is taken down when dropped before it runs.
+    pub(crate) fn unfinished(phones: Phones, dir: StateDir, record: Record, owner: Option<File>) -> Self {
         Self { phones, dir, record, owner }
     }
 
-    /// Lets it stay when this goes.
+    /// Lets it stay when dropped.
     pub(crate) fn keep(&mut self) {
         self.owner = None;
     }
@@ -53,7 +53,7 @@ impl Phone {
         self.save()?;
         let mut of_run_dir = Fnv::default();
         of_run_dir.add(&self.phones.run_dir.to_string_lossy());
-        // Phones of different run directories do not meet.
+        // Control groups of phones in different run directories have different names.
         let group = Group::make(&format!("brisk-phone-{}-{:08x}", self.dir.id, of_run_dir.0 as u32))?;
         self.record.group = Some(group.dir().to_owned());
         self.save()?;
@@ -77,22 +77,22 @@ impl Phone {
         self.save()
     }
 
-    /// Mounts the root and what belongs around it, and starts the bus.
+    /// Mounts the root and the mounts around it, and starts the bus.
     pub(crate) fn mount(&mut self) -> Result<()> {
         let (device, root) = (self.device()?.to_owned(), self.dir.root());
-        // As Android mounts its data; and what was not needed when the file system grew is not made up for behind our back.
+        // Mount options as Android's for data; noinit_itable avoids background initialisation after growth.
         let flags = MountFlags::NOATIME | MountFlags::NODEV | MountFlags::NOSUID;
         mount(&device, &root, "ext4", flags, c"noinit_itable").map_err(failed(format!(
             "mount {} on {}",
             device.display(),
             root.display()
         )))?;
-        self.furnish(&root)
+        self.mount_support(&root)
     }
 
     /// Mounts what programs need around a root, and starts a bus in it.
-    pub(crate) fn furnish(&mut self, root: &Path) -> Result<()> {
-        room::furnish(root)?;
+    pub(crate) fn mount_support(&mut self, root: &Path) -> Result<()> {
+        mounts::mount_all(root)?;
         if let Some(pid) = bus::start(root, &self.group(), &self.dir.bus_log())? {
             self.record.buses.push(pid);
             self.save()?;
@@ -100,7 +100,7 @@ impl Phone {
         Ok(())
     }
 
-    /// Writes what waits in memory to the flash.
+    /// Writes dirty pages back to the flash.
     pub(crate) fn write_out(&self) -> Result<()> {
         let root = self.dir.root();
         let written = File::open(&root).and_then(|root| Ok(rustix::fs::syncfs(root)?));
@@ -124,51 +124,51 @@ impl Phone {
     /// Its block device, such as `/dev/loop3`.
     ///
     /// # Errors
-    /// When it has none any more.
+    /// When it is gone.
     pub fn device(&self) -> Result<&Path> {
         let gone = || Error::Trouble { id: self.dir.id, trouble: "its flash device is gone".to_owned() };
         self.record.device.as_deref().ok_or_else(gone)
     }
 
-    /// Where apps have their root directory now.
+    /// Root directory of apps in the current variant.
     #[must_use]
     pub fn root(&self) -> PathBuf {
-        whatif::root(&self.dir, &self.record)
+        self.dir.app_root(&self.record)
     }
 
-    /// Where the phone's state is; what goes there goes with the phone.
+    /// Directory of the phone's state; removed with the phone.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         self.dir.path().to_owned()
     }
 
-    /// The user's home, as this machine sees it.
+    /// The user's home as a path of this machine.
     #[must_use]
     pub fn home(&self) -> PathBuf {
-        room::inside(&self.root(), room::HOME)
+        mounts::inside(&self.root(), mounts::HOME)
     }
 
-    /// What is changed for a what-if study.
+    /// The current what-if variant.
     #[must_use]
     pub fn variant(&self) -> Variant {
         self.record.variant
     }
 
-    /// Apps of the catalogue that it has.
+    /// Its apps of the catalogue.
     #[must_use]
     pub fn apps(&self) -> Vec<&'static App> {
         Catalogue::builtin().apps.iter().filter(|app| self.record.apps.contains(&app.name)).collect()
     }
 
-    /// What its flash is called in the lab: for [`brisk_lab::Lab::change`] and [`brisk_lab::Lab::fault`].
+    /// Name of its flash in the lab, for [`brisk_lab::Lab::change`] and [`brisk_lab::Lab::fault`].
     ///
     /// # Errors
-    /// When it has none any more.
+    /// When the device is gone.
     pub fn lab_device(&self) -> Result<String> {
         Ok(self.device()?.display().to_string())
     }
 
-    /// Everything about its flash: counters, lateness, whether to believe it.
+    /// State of its flash: counters, lateness, trustworthiness.
     ///
     /// # Errors
     /// When the lab's server does not answer.
@@ -176,7 +176,7 @@ impl Phone {
         Ok(self.phones.lab.change(&self.lab_device()?, &[], None, false)?)
     }
 
-    /// Lets the flash take its time, or none, and starts its counters anew.
+    /// Enables or disables the timing of the flash, and resets its counters.
     ///
     /// # Errors
     /// When the lab's server does not answer.
@@ -203,27 +203,27 @@ impl Phone {
     /// Any command as the phone's user, for `brisk_launch` or [`crate::become_app`].
     #[must_use]
     pub fn command(&self, command: Vec<OsString>, display: Option<&str>) -> Launch {
-        let mut env = room::environment(display);
-        env.extend(whatif::environment(self.record.variant));
+        let mut env = mounts::environment(display);
+        env.extend(self.record.variant.environment());
         Launch {
             env,
             clean_env: true,
             root: Some(self.root()),
-            user: Some(room::user()),
-            working_dir: Some(room::HOME.into()),
+            user: Some(mounts::user()),
+            working_dir: Some(mounts::HOME.into()),
             ..Launch::from_command(command)
         }
     }
 
-    /// Ends all that runs in the phone but its bus: apps, what they left behind, services that the bus started.
+    /// Ends all processes in the phone except its bus: apps, their background processes, services started by the bus.
     ///
     /// # Errors
-    /// When something does not end.
+    /// When a process does not end.
     pub fn end_apps(&self) -> Result<usize> {
         crate::processes::end_inside(self.dir.path(), &self.record.buses.iter().copied().collect())
     }
 
-    /// What a result says of the phone that it was measured on.
+    /// Facts on the phone for results.
     ///
     /// # Errors
     /// When the device or its mount cannot be read.
@@ -231,7 +231,7 @@ impl Phone {
         let device = self.device()?;
         let name = device.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let status = self.flash()?;
-        let mounted = room::mount_on(&self.dir.root())?;
+        let mounted = mounts::mount_on(&self.dir.root())?;
         let file_system = mounted.map_or_else(String::new, |mount| {
             let mut options: Vec<&str> = mount.options.iter().map(String::as_str).collect();
             let of_file_system = mount.super_options.iter().filter(|option| !mount.options.contains(option));
@@ -248,12 +248,12 @@ impl Phone {
         })
     }
 
-    /// Takes it down. Gives sentences on what was in the way.
+    /// Takes it down. Returns messages on obstacles.
     ///
     /// # Errors
     /// As [`Phones::down`].
     pub fn down(mut self, force: bool) -> Result<Vec<String>> {
-        let words = take_down::take_down(&self.phones, &self.dir, force)?;
+        let words = teardown::take_down(&self.phones, &self.dir, force)?;
         self.owner = None;
         Ok(words)
     }
@@ -262,8 +262,8 @@ impl Phone {
 impl Drop for Phone {
     fn drop(&mut self) {
         if self.owner.is_some() {
-            // What cannot be removed now is a leftover for the next command.
-            let _ = take_down::take_down(&self.phones, &self.dir, true);
+            // Leftovers are removed by the next command.
+            let _ = teardown::take_down(&self.phones, &self.dir, true);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Who is in a phone, and who else holds its files.
+//! Processes in a phone, and processes outside that use its files.
 //!
-//! A process is in a phone when its root directory is; whatever control group it is in and whoever started it. Links in /proc
-//! are read here, since they name files of the phone.
+//! A process is in a phone when its root directory is, whatever its control group and parent. Links in /proc are read here,
+//! since they name files of the phone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +13,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_se
 
 use crate::error::{Error, Result};
 
-/// How long processes may take to end.
-const END_WITHIN: Duration = Duration::from_secs(30);
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
+/// Time limit for processes to end.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 fn link(pid: u32, name: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/{name}")).ok()
@@ -30,7 +30,7 @@ pub(crate) fn inside(dir: &Path) -> Result<Vec<u32>> {
     Ok(Sense::default().process_ids()?.into_iter().filter(is_inside).collect())
 }
 
-/// Processes outside that have a file or a directory below `dir` open, with their names; those `known` are not meant.
+/// Names of processes outside with an open file or directory below `dir`, without those in `known`.
 ///
 /// # Errors
 /// When the processes cannot be listed.
@@ -52,12 +52,12 @@ pub(crate) fn holders(dir: &Path, known: &BTreeSet<u32>) -> Result<Vec<String>> 
     Ok(found)
 }
 
-/// Ends all processes whose root directory is below `dir`, except those `spared`, and waits until they are gone.
+/// Kills all processes whose root directory is below `dir`, except those in `spared`, and waits for their end.
 ///
 /// # Errors
 /// When one does not end.
 pub(crate) fn end_inside(dir: &Path, spared: &BTreeSet<u32>) -> Result<usize> {
-    let deadline = Instant::now() + END_WITHIN;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     let mut ended = BTreeSet::new();
     loop {
         let left: Vec<u32> = inside(dir)?.into_iter().filter(|pid| !spared.contains(pid)).collect();
@@ -65,25 +65,24 @@ pub(crate) fn end_inside(dir: &Path, spared: &BTreeSet<u32>) -> Result<usize> {
             return Ok(ended.len());
         }
         for &pid in &left {
-            // Between the look and the handle the number may have gone to someone else; the handle holds it.
+            // The process id may have been reused before the pidfd was opened; the root is checked again below.
             let Some(number) = Pid::from_raw(pid.cast_signed()) else { continue };
             let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else { continue };
             if link(pid, "root").is_some_and(|root| root.starts_with(dir)) {
-                // Gone already is what is wanted.
+                // It may have ended already.
                 let _ = pidfd_send_signal(&handle, Signal::KILL);
                 ended.insert(pid);
             }
         }
         if Instant::now() >= deadline {
             let source = std::io::ErrorKind::TimedOut.into();
-            return Err(Error::Io { action: format!("end process {}, which was told to", left[0]), source });
+            return Err(Error::Io { action: format!("end process {} after SIGKILL", left[0]), source });
         }
-        std::thread::sleep(LOOK_AGAIN_AFTER);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Takes note of the end of a process that this one started and keeps no handle of; of others the kernel says that they are
-/// none.
+/// Waits for a child process without a handle, to avoid a zombie; ignores other processes.
 pub(crate) fn reap(pid: u32) {
     let _ = waitpid(Pid::from_raw(pid.cast_signed()), WaitOptions::NOHANG);
 }
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_works_in_a_directory_holds_it() {
+    fn processes_that_use_a_directory_are_found() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let dir = dir.path().canonicalize().expect("there");
         assert_eq!(holders(&dir, &BTreeSet::new()).expect("readable"), [""; 0]);
@@ -108,7 +107,7 @@ mod tests {
         let mut reader = Command::new("sleep").arg("1000").stdin(Stdio::from(file)).spawn().expect("sleep starts");
         let held = holders(&dir, &BTreeSet::new()).expect("readable");
         assert!(held.iter().any(|by| by.ends_with(&format!("({})", reader.id()))), "{held:?}");
-        assert_eq!(inside(&dir).expect("readable"), [0; 0], "nobody's root is there");
+        assert_eq!(inside(&dir).expect("readable"), [0; 0], "no process has its root there");
         reader.kill().expect("ended");
         reader.wait().expect("ended");
     }

@@ -1,10 +1,9 @@
-//! How many rows a second SQLite inserts, updates and deletes, one transaction each: figure 2 of the user-perceived latency
-//! paper.
+//! SQLite transactions (insert, update, delete of one row each) a second: figure 2 of the user-perceived latency paper.
 //!
-//! SQLite runs in this process, on the phone's file system; so the variants that change files or the file system are measured
-//! as they are, and *sync off* is SQLite's own `PRAGMA synchronous=OFF`, as in the paper (SQLITE_NO_SYNC), instead of a library
-//! that is preloaded. Rows have a number and a text of 100 bytes; rows are updated and deleted in a seeded random order. The
-//! journal is a file that is deleted after each transaction, which was Android's default when the paper was written.
+//! SQLite runs in this process, on the phone's file system; so variants that change files or the file system are measured
+//! unchanged, and *sync off* is SQLite's own `PRAGMA synchronous=OFF`, as in the paper (SQLITE_NO_SYNC), instead of a preloaded
+//! library. Rows have a number and a text of 100 bytes; rows are updated and deleted in a seeded random order. The journal file
+//! is deleted after each transaction, Android's default at the time of the paper.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,27 +16,27 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
+use crate::mounts;
 use crate::phone::Phone;
-use crate::room;
-use crate::whatif::Variant;
+use crate::variant::Variant;
 
-/// How SQLite keeps a transaction whole (sqlite.org: PRAGMA journal_mode).
+/// SQLite's journal mode (sqlite.org: PRAGMA journal_mode).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalMode {
     /// A journal file for each transaction, deleted at its end.
     #[default]
     Delete,
-    /// The journal file is cut to nothing.
+    /// The journal file is truncated.
     Truncate,
-    /// Its head is overwritten.
+    /// Its header is overwritten.
     Persist,
-    /// A log of pages ahead of the database.
+    /// A write-ahead log.
     Wal,
 }
 
 impl JournalMode {
-    /// As SQLite calls it.
+    /// SQLite's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,14 +48,14 @@ impl JournalMode {
     }
 }
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqliteSpec {
-    /// How transactions are kept whole.
+    /// Journal mode.
     pub journal_mode: JournalMode,
-    /// How long each kind of transaction is repeated.
+    /// Time for each kind of transaction.
     pub span: Duration,
-    /// Of the order of rows.
+    /// Seed of the order of rows.
     pub seed: u64,
 }
 
@@ -78,13 +77,13 @@ pub struct SqliteRates {
 }
 
 impl Phone {
-    /// Measures SQLite on the phone as it is in its variant. The database is gone afterwards.
+    /// Measures SQLite on the phone in its current variant. The database is removed afterwards.
     ///
     /// # Errors
-    /// When the database cannot be made or used, or `stop` is raised.
+    /// When the database cannot be created or used, or `stop` is set.
     pub fn sqlite(&self, spec: &SqliteSpec, stop: &AtomicBool) -> Result<SqliteRates> {
         let dir = match self.variant() {
-            Variant::DatabasesInRam => room::inside(&self.root(), "/run/brisk"),
+            Variant::DatabasesInRam => mounts::inside(&self.root(), "/run/brisk"),
             _ => self.home(),
         };
         std::fs::create_dir_all(&dir).map_err(failed(format!("make {}", dir.display())))?;
@@ -92,7 +91,7 @@ impl Phone {
     }
 }
 
-/// Removes a database and its companions when it goes.
+/// Removes a database and its companion files when dropped.
 struct Database {
     file: PathBuf,
 }
@@ -108,7 +107,7 @@ impl Database {
         for suffix in ["", "-journal", "-wal", "-shm"] {
             let mut name = self.file.as_os_str().to_owned();
             name.push(suffix);
-            // What is not there need not go.
+            // A missing file needs no removal.
             let _ = std::fs::remove_file(name);
         }
     }
@@ -140,7 +139,7 @@ fn measure(dir: &Path, spec: &SqliteSpec, synchronous: bool, stop: &AtomicBool) 
 
     let mut order: Vec<i64> = (1..=next).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(spec.seed));
-    // Each time another text: what is as before SQLite does not write.
+    // A new text each time, as SQLite does not write unchanged rows.
     let mut rows = order.iter().cycle().zip(1u64..);
     let update_per_s = repeat(&connection, "UPDATE row SET text = ?2 WHERE id = ?1", spec.span, stop, |statement| {
         let Some((row, round)) = rows.next() else { return Ok(false) };
@@ -149,7 +148,7 @@ fn measure(dir: &Path, spec: &SqliteSpec, synchronous: bool, stop: &AtomicBool) 
 
     let mut rows = order.iter();
     let delete_per_s = repeat(&connection, "DELETE FROM row WHERE id = ?1", spec.span, stop, |statement| {
-        // There may be fewer rows than time.
+        // The rows may run out before the time.
         rows.next().map_or(Ok(false), |row| statement.execute(params![row]).map(|_| true))
     })?;
     connection.close().map_err(|(_, error)| failed_to("close the database")(error))?;
@@ -172,7 +171,7 @@ fn set_up(connection: &Connection, spec: &SqliteSpec, synchronous: bool) -> Resu
         .map_err(failed_to("make a table"))
 }
 
-/// Repeats a transaction until the time is over or it says that nothing is left to do; gives how many a second.
+/// Repeats a transaction until the time is over or no row is left; returns the rate per second.
 fn repeat(
     connection: &Connection,
     sql: &str,
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_journal_mode_is_measured_and_nothing_stays() {
+    fn each_journal_mode_is_measured_and_no_file_stays() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let never = AtomicBool::new(false);
         for journal_mode in [JournalMode::Delete, JournalMode::Truncate, JournalMode::Persist, JournalMode::Wal] {
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_when_told_and_says_where_it_cannot_write() {
+    fn it_stops_on_request_and_reports_an_unwritable_directory() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let stop = AtomicBool::new(true);
         let spec = SqliteSpec::default();

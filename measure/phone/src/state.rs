@@ -1,9 +1,9 @@
-//! The directory of one phone: what is known about it on disk, and who owns it.
+//! Directory of one phone: its state on disk, and its lock.
 //!
 //! `RUN_DIR/phone/ID/` holds `state.json`, the mount points `root` and `ram`, the bus's log and the file `lock`
-//! ([`brisk_lab::numbered`]). Whoever makes a phone holds the lock until the phone stands, and, when the phone is to go with its
-//! maker, until the end. So a phone that is half made, or whose owner is dead, is told without guessing; a phone that stays
-//! belongs to nobody, and is fit for as long as its flash device is.
+//! ([`brisk_lab::numbered`]). The creator holds the lock until the phone is ready, and, for a phone that ends with its creator,
+//! until the end. A free lock therefore identifies an incomplete phone, or one whose owner is dead; a kept phone has no
+//! owner and is usable as long as its flash device exists.
 
 use std::fs::File;
 use std::io;
@@ -14,33 +14,33 @@ use brisk_lab::numbered::{Kind, NumberedDir};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
-use crate::whatif::Variant;
+use crate::variant::Variant;
 
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
-/// What is on disk about a phone.
+/// State of a phone on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) schema_version: u32,
-    /// The image that it was made from.
+    /// Its image.
     pub(crate) image: PathBuf,
-    /// Apps by name; empty where the image is not of the cache.
+    /// Names of its apps; empty where the image is not from the cache.
     pub(crate) apps: Vec<String>,
     pub(crate) preset: String,
     pub(crate) size_bytes: u64,
-    /// Marks the lab device: its seed, which no other device has.
+    /// Unique mark of its lab device: the device's seed.
     pub(crate) mark: u64,
-    /// The block device, once it is there.
+    /// Its block device, once created.
     pub(crate) device: Option<PathBuf>,
-    /// Folder of its control group.
+    /// Directory of its control group.
     pub(crate) group: Option<PathBuf>,
     /// Processes of its session buses.
     pub(crate) buses: Vec<u32>,
-    /// What is changed for a what-if study.
+    /// Its what-if variant.
     pub(crate) variant: Variant,
-    /// Whether it stays when its maker ends.
+    /// Whether it stays when its creator ends.
     pub(crate) keep: bool,
-    /// Whether it came up.
+    /// Whether it became ready.
     pub(crate) ready: bool,
 }
 
@@ -59,7 +59,7 @@ impl Deref for StateDir {
 }
 
 impl StateDir {
-    /// Makes a directory with the lowest free number, and takes its lock.
+    /// Creates a directory with the lowest free number, and takes its lock.
     pub(crate) fn create(run_dir: &Path) -> Result<(Self, File)> {
         let made = NumberedDir::create(&KIND, run_dir).map(|(dir, lock)| (Self(dir), lock));
         made.map_err(failed(format!("make a directory for the phone under {}", run_dir.join(KIND.folder).display())))
@@ -70,16 +70,21 @@ impl StateDir {
         match NumberedDir::all(&KIND, run_dir) {
             Ok(dirs) => Ok(dirs.into_iter().map(Self).collect()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::NotRoot),
-            Err(error) => Err(failed(format!("look into {}", run_dir.join(KIND.folder).display()))(error)),
+            Err(error) => Err(failed(format!("read {}", run_dir.join(KIND.folder).display()))(error)),
         }
     }
 
-    /// Where the phone's file system is mounted.
+    /// Mount point of the phone's file system.
     pub(crate) fn root(&self) -> PathBuf {
         self.path().join("root")
     }
 
-    /// Where memory is mounted for what-if.
+    /// Root directory of apps in the variant of `record`.
+    pub(crate) fn app_root(&self, record: &Record) -> PathBuf {
+        if record.variant == Variant::AllInRam { self.ram() } else { self.root() }
+    }
+
+    /// Mount point of memory for what-if variants.
     pub(crate) fn ram(&self) -> PathBuf {
         self.path().join("ram")
     }
@@ -88,12 +93,12 @@ impl StateDir {
         self.path().join("bus.log")
     }
 
-    /// What is on disk; `None` when there is nothing, or nothing that this version reads.
+    /// The state on disk; `None` when it is missing or of an unknown version.
     pub(crate) fn load(&self) -> Option<Record> {
         parse(&self.read_state()?)
     }
 
-    /// Replaces what is on disk in one step.
+    /// Replaces the state on disk atomically.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
         self.write_state(record).map_err(failed(format!("write the state of the phone into {}", self.path().display())))
     }
@@ -126,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_survives_the_disk_and_other_versions_are_not_read() {
+    fn the_state_round_trips_and_other_versions_are_ignored() {
         let run = tempfile::tempdir().expect("temporary directory");
         let (dir, _lock) = StateDir::create(run.path()).expect("directory");
         assert_eq!(dir.load(), None);

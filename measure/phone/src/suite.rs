@@ -1,8 +1,8 @@
 //! The suite: many apps, each launched cold and warm under each condition, in turns.
 //!
-//! Conditions of one app take turns launch by launch (A B B A), so that a machine that gets slower hits all of them alike; apps
-//! follow each other. A load in the background runs only while its condition's launch does: it is at work before the app's
-//! files are evicted, and is stopped when the launch is over.
+//! Conditions of one app take turns launch by launch (A B B A), so that drift of the machine affects all alike; apps follow
+//! each other. A background load runs only during its condition's launches: it starts before the app's files are evicted, and
+//! stops after the launch.
 
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
@@ -28,65 +28,65 @@ pub struct Target {
     pub name: String,
     /// Its group.
     pub group: String,
-    /// How it is launched.
+    /// Launch parameters.
     pub app: App,
 }
 
-/// What a load in the background did while it ran.
+/// Rates of a background load while it ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadDone {
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Calls a second that make data durable.
+    /// Synchronous calls (fsync) a second.
     pub syncs_per_s: f64,
 }
 
-/// What makes a condition what it is.
+/// Sets up the conditions.
 pub trait Conditions {
     /// Called before each launch.
     ///
     /// # Errors
-    /// When the condition cannot be made; the app has a failure then.
+    /// When the condition cannot be set up; the app then has a failure.
     fn enter(&mut self, condition: usize) -> brisk_launch::Result<()>;
 
-    /// Called after each launch; what a load did meanwhile, if there is one.
+    /// Called after each launch; returns the rates of a background load, if there is one.
     ///
     /// # Errors
     /// As for [`Conditions::enter`].
     fn leave(&mut self, condition: usize) -> brisk_launch::Result<Option<LoadDone>>;
 
-    /// Time in ns for which the phone's storage was busy so far, by its own count.
+    /// Busy time of the phone's storage so far in ns, from its own counters.
     fn busy_ns(&mut self) -> Option<u64> {
         None
     }
 }
 
-/// What is measured how often.
+/// Scope of a suite.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// Conditions, the base first.
+    /// Conditions, the baseline first.
     pub conditions: Vec<Condition>,
     /// Cold before warm.
     pub temperatures: Vec<Temperature>,
-    /// Launches of each app in each condition at each temperature.
+    /// Launches of each app for each condition and temperature.
     pub rounds: usize,
 }
 
-/// What came of a suite.
+/// Result of a suite.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The apps.
     pub apps: Vec<SuiteApp>,
-    /// The conditions, with what their loads reached.
+    /// The conditions, with the rates of their loads.
     pub conditions: Vec<Condition>,
-    /// Each kind once.
+    /// Warnings, one of each kind.
     pub warnings: Vec<Warning>,
 }
 
-/// Runs the suite. An app that cannot be measured has its reason, and the others are measured.
+/// Runs the suite. An app that cannot be measured gets a failure; the others are measured.
 ///
 /// # Errors
-/// When the person stopped it, or the display is lost.
+/// When the user cancels, or the display is lost.
 pub fn run(
     launcher: &Launcher<'_>,
     targets: &[Target],
@@ -140,7 +140,7 @@ pub fn run(
 }
 
 impl Outcome {
-    /// Adds warnings of kinds that are not there yet.
+    /// Adds warnings of new kinds.
     fn note(&mut self, warnings: Vec<Warning>) {
         for warning in warnings {
             if self.warnings.iter().all(|known| known.code != warning.code) {
@@ -150,7 +150,7 @@ impl Outcome {
     }
 }
 
-/// Why an app has no times, when none of its launches settled.
+/// Why an app has no times: none of its launches settled.
 fn never_settled(app: &SuiteApp, printed: &str) -> Option<String> {
     let runs = || app.sets.iter().flat_map(|set| &set.runs);
     if runs().any(|run| run.ending == brisk_results::Ending::Settled) {
@@ -161,12 +161,12 @@ fn never_settled(app: &SuiteApp, printed: &str) -> Option<String> {
     Some(format!("no launch settled ({how}){}", said.map_or(String::new(), |line| format!("; it said: {line}"))))
 }
 
-/// The conditions as a series of launches asks for them.
+/// Connects the conditions to a series of launches.
 struct Around<'a> {
     conditions: &'a mut dyn Conditions,
     loads: &'a mut [Vec<LoadDone>],
     progress: &'a mut dyn FnMut(f64, &str),
-    /// Which app of how many.
+    /// Index of the app, and number of apps.
     place: (usize, usize),
     name: &'a str,
 }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_app_that_never_settled_says_why() {
+    fn an_app_that_never_settled_has_a_reason() {
         assert_eq!(never_settled(&app(Ending::Settled), "warning"), None);
         let failure = never_settled(&app(Ending::NoWindow), "a\ncannot open display\n\n").expect("a failure");
         assert!(failure.contains("NoWindow") && failure.ends_with("it said: cannot open display"), "{failure}");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
-/// Calls `visit` for everything below `dir`, a directory after what is in it.
+/// Calls `visit` for all entries below `dir`, a directory after its content.
 pub(crate) fn walk(dir: &Path, visit: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>) -> io::Result<()> {
     let device = fs::symlink_metadata(dir)?.dev();
     walk_on(dir, device, visit)
@@ -17,7 +17,7 @@ fn walk_on(dir: &Path, device: u64, visit: &mut dyn FnMut(&Path, &Metadata) -> i
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         let about = match fs::symlink_metadata(&path) {
-            // Gone meanwhile.
+            // Removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             about => about?,
         };
@@ -32,7 +32,7 @@ fn walk_on(dir: &Path, device: u64, visit: &mut dyn FnMut(&Path, &Metadata) -> i
     Ok(())
 }
 
-/// What the files take in blocks of 4 KiB, links to one file counted once.
+/// Size of the files in blocks of 4 KiB; hard links to one file count once.
 pub(crate) fn size_bytes(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut linked = std::collections::HashSet::new();
@@ -45,8 +45,8 @@ pub(crate) fn size_bytes(dir: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Cuts the times of all files and directories to whole seconds, as they come out of `mke2fs -d`: what remembers the
-/// time of a directory (the caches of fonts do) then still holds in the image.
+/// Truncates the times of all files and directories to whole seconds, as `mke2fs -d` does: caches that record the time of a
+/// directory (font caches) then stay valid in the image.
 pub(crate) fn cut_times(dir: &Path) -> io::Result<()> {
     walk(dir, &mut |path, about| {
         if about.mtime_nsec() == 0 || about.is_symlink() {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_is_measured_and_its_times_are_cut() {
+    fn a_tree_is_measured_and_its_times_are_truncated() {
         let dir = tempfile::tempdir().expect("temporary directory");
         fs::create_dir(dir.path().join("a")).expect("made");
         fs::write(dir.path().join("a/one"), [0; 5000]).expect("written");

@@ -1,20 +1,20 @@
-//! Load in the background: what a phone writes while apps are installed and accounts are synced.
+//! Background load: the writes of a phone while apps are installed and accounts are synced.
 //!
-//! Two streams at a set rate, each in a thread of its own, as installing and syncing are different programs on a phone:
+//! Two rate-limited streams, each in a thread of its own, as different programs install and sync on a phone:
 //!
 //! - *install*: package files in the sizes of the ten apps that Revisiting storage installs (table IV), written in buffered
 //!   writes of 512 KiB, synced and renamed into place. The paper's AppInstall wrote 123.1 MB sequentially for 55.6 MB of
-//!   packages (table V), so each package is followed by what is unpacked from it, 1.2 times its size.
-//! - *sync*: pages of 4 KiB overwritten at random places of a database, with an fsync after each few, as SQLite leaves
-//!   them. For Email and Facebook together the paper counts 5.3 MB at random for 3.0 MB in sequence (table V).
+//!   packages (table V), so each package is followed by its unpacked data, 1.2 times its size.
+//! - *sync*: pages of 4 KiB overwritten at random places of a database, with an fsync after each few, as in SQLite. For Email
+//!   and Facebook together the paper counts 5.3 MB of random and 3.0 MB of sequential writes (table V).
 //!
-//! By table V an install with both syncs beside it writes 10.9 MB at random of 137 MB, so 8 % of the target rate are for sync.
-//! *Pacing* is by appointments on the clock since the start: what comes late does not move what follows. Who is more than
-//! [`BEHIND_MAX`] behind lets appointments go and counts them, instead of catching up in a burst.
+//! By table V an install concurrent with both syncs writes 10.9 MB at random of 137 MB, so sync gets 8 % of the target rate.
+//! *Pacing*: each unit of work has a due time relative to the start, so delays do not shift later units. A stream that is more
+//! than [`BEHIND_MAX`] behind skips units and counts them, instead of catching up in a burst.
 //!
-//! The default of 6 MB/s is what a Galaxy S5's flash can take beside an app: measured on `galaxy-s5-emmc` without any app, its
-//! flash was busy for 8, 11, 23, 35, 45 and 68 % of the time at 1, 2, 4, 6, 8 and 12 MB/s. Up to 6 it kept every appointment;
-//! from 8 on single syncs took longer than [`BEHIND_MAX`], behind packages that were being written out, and some were let go.
+//! The default of 6 MB/s is what a Galaxy S5's flash sustains with an app: on `galaxy-s5-emmc` without any app, the flash was
+//! busy for 8, 11, 23, 35, 45 and 68 % of the time at 1, 2, 4, 6, 8 and 12 MB/s. Up to 6 no unit was skipped; from 8 on single
+//! syncs took longer than [`BEHIND_MAX`], behind the writeback of packages, and some were skipped.
 
 mod process;
 mod streams;
@@ -29,19 +29,19 @@ pub use self::process::{Writer, serve_writer};
 const PAGE_BYTES: u64 = 4096;
 /// Bytes of one buffered write of an install.
 const WRITE_BYTES: u64 = 512 << 10;
-/// How far behind its appointments a stream may be before it lets some go.
+/// Delay from which on a stream skips units.
 pub const BEHIND_MAX: Duration = Duration::from_secs(1);
 
-/// What to write.
+/// Parameters of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WriterSpec {
-    /// Bytes a second of both streams together.
+    /// Target rate of both streams together in bytes a second.
     pub target_bytes_per_s: f64,
-    /// Share of the sync stream in it, from 0 to 1.
+    /// Share of the sync stream, from 0 to 1.
     pub sync_share: f64,
-    /// Pages that are overwritten between two syncs.
+    /// Pages overwritten between two syncs.
     pub pages_per_sync: u32,
-    /// Of places, contents and the order of packages.
+    /// Seed of places, contents and the order of packages.
     pub seed: u64,
 }
 
@@ -52,11 +52,14 @@ impl Default for WriterSpec {
 }
 
 impl WriterSpec {
-    /// What it stands for, in words.
+    /// Description.
     #[must_use]
     pub fn text(&self) -> String {
         let percent = 100.0 * self.sync_share;
-        format!("app installs ({:.0} % of the bytes) beside sync of accounts ({percent:.0} %)", 100.0 - percent)
+        format!(
+            "app installs ({:.0} % of the bytes) concurrent with sync of accounts ({percent:.0} %)",
+            100.0 - percent
+        )
     }
 
     /// Bytes a second of the install stream.
@@ -69,7 +72,7 @@ impl WriterSpec {
         self.target_bytes_per_s * self.sync_share / (f64::from(self.pages_per_sync) * PAGE_BYTES as f64)
     }
 
-    /// What is wrong with it.
+    /// Why it is invalid, if so.
     fn trouble(&self) -> Option<&'static str> {
         let sane = |value: f64, max: f64| value.is_finite() && (0.0..=max).contains(&value);
         if !sane(self.target_bytes_per_s, 1e11) {
@@ -84,36 +87,36 @@ impl WriterSpec {
     }
 }
 
-/// What has been written since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// Time since the start.
     pub elapsed_s: f64,
-    /// By installs.
+    /// Bytes of installs.
     pub install_bytes: u64,
-    /// By the sync of accounts.
+    /// Bytes of the sync of accounts.
     pub sync_bytes: u64,
-    /// Calls of fsync that came back, of both streams.
+    /// Completed calls of fsync of both streams.
     pub syncs: u64,
-    /// Bytes whose appointments were let go.
+    /// Bytes of skipped units.
     pub skipped_bytes: u64,
     /// Longest fsync.
     pub sync_ms_max: f64,
 }
 
-/// Rates between two moments.
+/// Rates between two snapshots of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WriterRates {
-    /// Reached bytes a second.
+    /// Achieved bytes a second.
     pub bytes_per_s: f64,
-    /// Reached syncs a second.
+    /// Achieved syncs a second.
     pub syncs_per_s: f64,
-    /// Bytes a second that were let go.
+    /// Skipped bytes a second.
     pub skipped_bytes_per_s: f64,
 }
 
 impl Written {
-    /// Rates since an earlier moment; `None` when no time has passed.
+    /// Rates since an earlier snapshot; `None` when no time has passed.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<WriterRates> {
         let span_s = self.elapsed_s - earlier.elapsed_s;
@@ -126,12 +129,12 @@ impl Written {
     }
 }
 
-/// When a stream's next piece of work is due.
+/// Due times of a stream's units of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pace {
-    /// Time of one unit of work.
+    /// Time for one unit.
     interval_s: f64,
-    /// Units done or let go.
+    /// Units done or skipped.
     units: u64,
 }
 
@@ -140,7 +143,7 @@ impl Pace {
         Self { interval_s: 1.0 / units_per_s, units: 0 }
     }
 
-    /// Takes the next appointment: how long to wait for it, seconds since the start given, and how many units were let go.
+    /// Advances to the next unit; returns the time until it is due, and the number of skipped units.
     fn next(&mut self, elapsed_s: f64) -> (Duration, u64) {
         let behind_s = elapsed_s - self.units as f64 * self.interval_s;
         let skipped = if behind_s > BEHIND_MAX.as_secs_f64() { (behind_s / self.interval_s) as u64 } else { 0 };
@@ -160,14 +163,14 @@ mod tests {
     fn the_default_is_the_mix_of_table_five() {
         let spec = WriterSpec::default();
         assert_eq!(spec.trouble(), None);
-        // AppInstall, Email and Facebook: random of all bytes written.
+        // AppInstall, Email and Facebook: share of random writes.
         let random_share = (5.6 + 2.2 + 3.1) / (123.1 + 5.6 + 1.0 + 2.2 + 2.0 + 3.1);
         assert!((spec.sync_share - random_share).abs() < 0.005, "{random_share}");
         assert!((spec.syncs_per_s() - 29.3).abs() < 0.1, "{}", spec.syncs_per_s());
     }
 
     #[test]
-    fn a_rate_that_is_none_is_named() {
+    fn invalid_parameters_are_refused() {
         for (wrong, said) in [
             (WriterSpec { target_bytes_per_s: -1.0, ..WriterSpec::default() }, "rate"),
             (WriterSpec { target_bytes_per_s: f64::NAN, ..WriterSpec::default() }, "rate"),
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_up_meets_every_appointment_and_does_not_drift() {
+    fn a_stream_on_time_does_every_unit_without_drift() {
         let mut pace = Pace::new(10.0);
         let mut now_s = 0.0;
         for unit in 0..1_000 {
@@ -187,25 +190,25 @@ mod tests {
             assert_eq!(skipped, 0);
             now_s += wait.as_secs_f64();
             assert!((now_s - f64::from(unit) * 0.1).abs() < 1e-6, "{unit}: {now_s}");
-            // The work takes most of the time until the next appointment.
+            // The work takes most of the interval.
             now_s += 0.09;
         }
     }
 
     #[test]
-    fn who_is_far_behind_lets_go_instead_of_bursting() {
+    fn a_stream_far_behind_skips_units_instead_of_bursting() {
         let mut pace = Pace::new(10.0);
         assert_eq!(pace.next(0.0), (Duration::ZERO, 0));
-        // A second late is made up for.
+        // A delay of one second is caught up.
         assert_eq!(pace.next(1.0), (Duration::ZERO, 0));
-        // Ten seconds late is not.
+        // A delay of ten seconds is not.
         let (wait, skipped) = pace.next(10.0);
         assert!(skipped >= 97 && wait < Duration::from_millis(100), "{skipped} {wait:?}");
         assert_eq!(pace.next(10.0).1, 0);
     }
 
     #[test]
-    fn rates_are_those_between_two_moments() {
+    fn rates_are_those_between_two_snapshots() {
         let then = Written { elapsed_s: 10.0, install_bytes: 100, sync_bytes: 10, syncs: 5, ..Written::default() };
         let now = Written { elapsed_s: 12.0, install_bytes: 300, sync_bytes: 30, syncs: 25, ..Written::default() };
         let rates = now.since(&then).expect("time has passed");
@@ -215,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pace_never_asks_for_more_than_its_rate(late in proptest::collection::vec(0.0f64..3.0, 1..200)) {
+        fn a_pace_never_exceeds_its_rate(late in proptest::collection::vec(0.0f64..3.0, 1..200)) {
             let mut pace = Pace::new(20.0);
             let (mut now_s, mut done) = (0.0, 0u64);
             for late_s in late {

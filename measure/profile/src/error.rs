@@ -1,4 +1,4 @@
-//! Why a device cannot be profiled.
+//! Errors of profiling.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a device cannot be profiled, and what the person can do about it.
+/// Why a device cannot be profiled, and the remedy.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The place cannot be measured, or a request failed.
@@ -16,7 +16,7 @@ pub enum Error {
     /// The machine cannot be read.
     #[error(transparent)]
     Sense(#[from] brisk_sense::Error),
-    /// A setting could not be changed or put back.
+    /// A setting could not be changed or restored.
     #[error("cannot {doing} (only root can)")]
     Act {
         /// What was tried.
@@ -39,7 +39,7 @@ pub enum Error {
     /// io_uring is needed to let requests arrive while others wait.
     #[error("io_uring does not work here ({0}): workloads with a rate need it; use a job file without rate_iops")]
     NoUring(std::io::Error),
-    /// A job file that is not understood.
+    /// An invalid job file.
     #[error("{path}, line {line}: {why}")]
     Job {
         /// The file.
@@ -49,7 +49,7 @@ pub enum Error {
         /// What is wrong, and what would be right.
         why: String,
     },
-    /// A workload that cannot be run.
+    /// A workload that cannot run.
     #[error("the workload '{name}' cannot be run: {why}")]
     Workload {
         /// Its name.
@@ -57,7 +57,7 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// The meter that was asked for does not work here.
+    /// The requested meter does not work here.
     #[error("the meter '{meter}' does not work here: {why}")]
     Meter {
         /// Its name.
@@ -83,15 +83,15 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// A setting does not stand as before.
-    #[error("settings of {device} were not put back ({left}): look at /sys/block/{device}/queue and set them by hand")]
+    /// A setting could not be restored.
+    #[error("settings of {device} were not restored ({left}): check /sys/block/{device}/queue and set them by hand")]
     LeftBehind {
         /// Kernel name.
         device: String,
         /// Which settings, and why.
         left: String,
     },
-    /// The person stopped it; what was measured is kept.
+    /// Cancelled by the user; completed measurements are kept.
     #[error("stopped")]
     Stopped,
 }

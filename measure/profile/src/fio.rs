@@ -1,9 +1,9 @@
-//! Workloads from job files of fio, as far as they say what a device is asked for.
+//! Workloads from job files of fio.
 //!
-//! Understood: `rw` (or `readwrite`) of read, write, randread, randwrite, rw, randrw; `rwmixread`; `bs`; `iodepth`;
+//! Supported: `rw` (or `readwrite`) of read, write, randread, randwrite, rw, randrw; `rwmixread`; `bs`; `iodepth`;
 //! `rate_iops`; `[global]`; comments. A job with `rate_iops` arrives at that rate; one without keeps `iodepth` requests in
-//! flight. Keys that only say where and for how long (`filename`, `size`, `runtime`, ...) are passed over, as the profile
-//! has its own place and time; any other key is refused, because it would change what is measured.
+//! flight. Keys for place and time (`filename`, `size`, `runtime`, ...) are ignored, as the profile has its own; any other
+//! key is refused, because it would change the measurement.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use brisk_results::Pattern;
 use crate::error::{Error, Result};
 use crate::workload::{Action, Ask, Stream, Workload};
 
-/// Keys that do not change what is asked.
+/// Ignored keys.
 const PASSED_OVER: [&str; 19] = [
     "description",
     "direct",
@@ -64,7 +64,7 @@ impl Default for Job {
 /// The workloads of the job file `path` with content `text`, one for each job.
 ///
 /// # Errors
-/// When a line is not understood, or there is no job; the error names the line.
+/// When a line is invalid, or there is no job; the error names the line.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<Workload>> {
     let wrong = |line: usize, why: String| Error::Job { path: path.to_owned(), line, why };
     let mut global = Job::default();
@@ -146,7 +146,7 @@ impl Job {
             key if PASSED_OVER.contains(&key) => {}
             other => {
                 return Err(format!(
-                    "'{other}' is not understood: a workload is told by rw, rwmixread, bs, iodepth and rate_iops"
+                    "'{other}' is not understood: a workload has the keys rw, rwmixread, bs, iodepth and rate_iops"
                 ));
             }
         }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_inherit_from_global_and_say_what_they_ask() {
+    fn jobs_inherit_from_global() {
         let text = "# mail\n[global]\nioengine=libaio\nbs=8k\nruntime=10\n\n[mail]\nrw=randrw\nrate_iops=150,60\n\
                     [copy]\nrw=write\nbs=64k\niodepth=4\n";
         let workloads = read(text).expect("understood");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_the_measurement_is_refused_with_its_line() {
+    fn unsupported_keys_and_values_are_refused_with_their_line() {
         for (text, words) in [
             ("[a]\nrw=trim\n", "line 2: rw=trim"),
             ("[a]\nrw=read\nzonemode=zbd\n", "line 3: 'zonemode'"),

@@ -1,10 +1,10 @@
-//! What energy something took, and how well that is known.
+//! Energy meters, with their uncertainty.
 //!
-//! One interface, several meters; a profile uses one from its start to its end, since their joules are not the same joules:
-//! - [`rapl`]: the processors' own counters. Measured, of the package: the storage itself is not in it.
-//! - [`rails`]: counters of supply rails, as some phones have. Measured, of the rails that the phone monitors.
-//! - [`battery`]: the gauge of a battery that discharges. Measured, of the whole device, and coarse.
-//! - [`modelled`]: counted operations times what each is assumed to take, plus processor time. Modelled, and called so.
+//! A profile uses one meter throughout, since meters measure different things:
+//! - [`rapl`]: the processors' own counters. Measured, of the package, without the storage.
+//! - [`rails`]: counters of supply rails, as in some phones. Measured, of the monitored rails.
+//! - [`battery`]: the gauge of a discharging battery. Measured, of the whole device, coarse.
+//! - [`modelled`]: counted operations times assumed energies, plus CPU time. Modelled, and labelled so.
 
 pub mod battery;
 mod guest_flash;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Which meter.
+/// Kind of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeterKind {
@@ -30,11 +30,11 @@ pub enum MeterKind {
     Rails,
     /// A battery's gauge (power_supply).
     Battery,
-    /// Operations and processor time, times assumed energies.
+    /// Operations and CPU time, times assumed energies.
     Modelled,
 }
 
-/// A meter in words, for everything that shows its numbers.
+/// Description of a meter for reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Which.
@@ -45,33 +45,33 @@ pub struct About {
     pub uncertainty: String,
 }
 
-/// What happened between begin and end, which a meter may need to know.
+/// Work between begin and end, which some meters need.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Work {
-    /// Processor time of this process, io_uring's workers included.
+    /// CPU time of this process, including io_uring's workers.
     pub cpu_ns: u64,
-    /// Reads and writes that were done.
+    /// Completed reads and writes.
     pub requests: u64,
 }
 
-/// Tells what energy was taken between two moments.
+/// Measures energy between two moments.
 pub trait Meter {
-    /// What it is.
+    /// Its description.
     fn about(&self) -> About;
 
-    /// Begins to count.
+    /// Begins the measurement.
     ///
     /// # Errors
     /// When its source cannot be read.
     fn begin(&mut self) -> Result<()>;
 
-    /// Gives the energy since [`Meter::begin`], in uJ.
+    /// Returns the energy since [`Meter::begin`], in uJ.
     ///
     /// # Errors
-    /// When its source cannot be read, or has told nothing since.
+    /// When its source cannot be read, or had no reading since.
     fn end(&mut self, work: &Work) -> Result<f64>;
 
-    /// The shortest cell that it can tell apart.
+    /// The shortest cell that it can resolve.
     fn cell_min(&self) -> Duration;
 }
 
@@ -126,7 +126,7 @@ impl MeterKind {
 }
 
 impl About {
-    /// All of it in one line.
+    /// Its description in one line.
     #[must_use]
     pub fn in_words(&self) -> String {
         format!("{}: {} ({})", self.kind.name(), self.what, self.uncertainty)

@@ -1,9 +1,8 @@
-//! Requests that arrive when they are due, whether or not the device has answered those before.
+//! Open-loop load: requests are issued when they are due, whether or not earlier ones are complete.
 //!
-//! People and apps do not wait for a queue to empty before they ask for more; a load that does would hide that a device
-//! cannot keep up. Arrivals are drawn from the seed alone, or are those of a recording, so that every setting is asked the
-//! very same at the same times.
-//! One thread, one io_uring; between arrivals it sleeps in the kernel.
+//! Users and apps do not wait for a queue to empty; a closed-loop load would hide an overloaded device. Arrivals follow from the
+//! seed alone, or from a recording, so that every setting gets the same requests at the same times. One thread, one io_uring;
+//! between arrivals it sleeps in the kernel.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -21,45 +20,45 @@ use rand_chacha::ChaCha8Rng;
 use crate::error::{Error, Result};
 use crate::workload::{Action, Arrival, Stream};
 
-/// Requests in flight at most; what is due beyond waits, and its delay counts.
+/// Most requests in flight; due requests beyond wait, and their latency counts.
 const IN_FLIGHT_MAX: usize = 128;
-/// Requests in flight when the time is up are awaited for so long; a device that takes longer has hung.
+/// Time limit for requests in flight at the end; a slower device hangs.
 const DRAIN_S_MAX: u64 = 30;
-/// A workload whose device has left more than this share of what was due undone could not be kept up with.
+/// Share of unissued due requests above which a workload counts as saturating the device.
 const LEFT_SHARE_MAX: f64 = 0.02;
 
-/// What came of it.
+/// Result of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Served {
-    /// Delays of reads, from when they were due.
+    /// Latency of reads, from their due times.
     pub reads: Times,
-    /// Delays of writes.
+    /// Latency of writes.
     pub writes: Times,
-    /// Delays of flushes.
+    /// Latency of flushes.
     pub flushes: Times,
-    /// Requests that were due and had not been issued when the time was up.
+    /// Due requests that were not issued by the end.
     pub left: u64,
     /// From the start to the last completion.
     pub elapsed: Duration,
-    /// Processor time of this process meanwhile: what making the buffers took is not in it.
+    /// CPU time of this process meanwhile, without the preparation of buffers.
     pub cpu_ns: u64,
 }
 
 impl Served {
-    /// Requests done, flushes apart.
+    /// Completed requests, without flushes.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.reads.count() + self.writes.count()
     }
 
-    /// Whether the device could not keep up.
+    /// Whether the device was saturated.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         self.left as f64 > LEFT_SHARE_MAX * (self.requests() + self.left) as f64
     }
 }
 
-/// Where requests come from.
+/// Source of requests.
 enum Source {
     Drawn(Box<Drawn>),
     Recorded(Recorded),
@@ -81,7 +80,7 @@ struct Recorded {
     index: usize,
 }
 
-/// What is to be issued.
+/// The next request.
 struct Request {
     action: Action,
     offset_bytes: u64,
@@ -155,14 +154,14 @@ struct InFlight {
     len_bytes: u64,
 }
 
-/// The loop, with buffers that it keeps from one load to the next: to fill them with noise takes longer than many a load.
+/// The loop, with buffers that are kept between loads, as filling them with noise takes longer than many loads.
 #[derive(Debug, Default)]
 pub struct OpenLoop {
     buffers: Option<Buffers>,
 }
 
 impl OpenLoop {
-    /// Lets `streams` arrive for `time` on `region` of `file`, and awaits what is in flight then.
+    /// Issues `streams` for `time` on `region` of `file`, and completes the requests in flight.
     ///
     /// # Errors
     /// When io_uring does not work, a request fails, or the stop flag is raised.
@@ -182,7 +181,7 @@ impl OpenLoop {
         self.serve(file, sources(region, streams, seed), largest_bytes, time, seed, stop)
     }
 
-    /// Lets the requests of a recording arrive at their times, for `time`.
+    /// Replays the requests of a recording at their times, for `time`.
     ///
     /// # Errors
     /// As [`OpenLoop::run`].
@@ -219,7 +218,7 @@ impl OpenLoop {
         };
         match serve(file, sources, &mut buffers, time, seed, stop) {
             Err(Unserved { error, in_flight: true }) => {
-                // Nothing is known of the requests in flight: their memory has to stay.
+                // The state of the requests in flight is unknown: their memory must stay.
                 std::mem::forget(buffers);
                 Err(error)
             }
@@ -248,7 +247,7 @@ impl From<Error> for Unserved {
     }
 }
 
-/// Issues what is due and awaits it.
+/// Issues due requests and reaps completions.
 fn serve(
     file: BorrowedFd<'_>,
     mut sources: Vec<Source>,
@@ -365,7 +364,7 @@ fn left(source: &mut Source, end_ns: u64) -> u64 {
     left
 }
 
-/// Each stream has its own part of the region, so that sequential ones stay so.
+/// Each stream has its own part of the region, so that sequential ones stay sequential.
 fn sources(region: Region, streams: &[Stream], seed: u64) -> Vec<Source> {
     let share_bytes = region.len_bytes / streams.len().max(1) as u64 / 4096 * 4096;
     (0..)

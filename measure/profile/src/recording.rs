@@ -1,13 +1,12 @@
-//! Workloads from recordings of what apps asked of a device or of files, request by request.
+//! Workloads from recordings of requests.
 //!
 //! A recording is a table of comma-separated values whose first line names the columns: `time_s` from its beginning, `rw` (R,
-//! W, or F for a flush), `offset_bytes`, `size_bytes`; and, where they are there, `sync` (a W that is followed by a
-//! flush says 1) and `target`, the file or device that the offset is in. Other columns are passed over.
+//! W, or F for a flush), `offset_bytes`, `size_bytes`; and optionally `sync` (1 for a W that is followed by a flush) and
+//! `target`, the file or device of the offset. Other columns are ignored.
 //!
-//! It is replayed as it was: each request when it is due, whether or not those before were answered. What is replayed in a
-//! cell is the stretch of the cell's length with the most requests, since a recording of minutes has much in it that asks
-//! nothing. Offsets are widened to blocks of 4 KiB, as the device would see them, and wrapped into the work file; each
-//! target has its own stretch of it.
+//! It is replayed open-loop: each request when it is due. A cell replays the part of its length with the most requests, since
+//! a recording of minutes is mostly idle. Offsets are widened to blocks of 4 KiB, as the device would see them, and wrapped
+//! into the work file; each target has its own part of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,10 +22,10 @@ const TARGET_BYTES: u64 = 16 << 20;
 /// Longer requests are of no app.
 const SIZE_BYTES_MAX: u64 = 1 << 20;
 
-/// The workload in the recording `path` with content `text`, named after the file: its busiest stretch of the length `cell`.
+/// The workload in the recording `path` with content `text`, named after the file: its busiest part of the length `cell`.
 ///
 /// # Errors
-/// When a column lacks, a line is not understood, times run backwards, or nothing is asked; the error names the line.
+/// When a column is missing, a line is invalid, times decrease, or there is no request; the error names the line.
 pub fn parse(path: &Path, text: &str, cell: Duration) -> Result<Workload> {
     let wrong = |line: usize, why: String| Error::Job { path: path.to_owned(), line, why };
     let mut lines = (1..).zip(text.lines());
@@ -91,7 +90,7 @@ pub fn parse(path: &Path, text: &str, cell: Duration) -> Result<Workload> {
     Ok(Workload { name, about, cached: false, ask: Ask::Recorded(busiest(&arrivals, cell)) })
 }
 
-/// The stretch of `time` with the most requests, its times from its own beginning.
+/// The part of length `time` with the most requests, with times from its own beginning.
 fn busiest(arrivals: &[Arrival], time: Duration) -> Vec<Arrival> {
     let length_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let (mut best, mut end) = (0..0, 0);
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_replayed_is_named_with_its_line() {
+    fn invalid_lines_are_named() {
         let head = "time_s,rw,offset_bytes,size_bytes\n";
         for (text, words) in [
             ("", "no column 'time_s'"),
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_stretch_is_replayed_from_its_own_beginning() {
+    fn the_busiest_part_is_replayed_from_its_own_beginning() {
         let at = |at_us| Arrival { at_us, action: Action::Read, offset_bytes: 0, size_bytes: 4096 };
         let all = [0, 900_000, 5_000_000, 5_100_000, 5_200_000, 9_000_000].map(at);
         let times = |s| busiest(&all, Duration::from_secs_f64(s)).iter().map(|a| a.at_us).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The document of a profile, and the judgement of one.
+//! The report of a profile, and of its judgement.
 
 use std::path::Path;
 

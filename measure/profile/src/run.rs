@@ -1,11 +1,11 @@
-//! All cells of a device, one after the other, and what they come to.
+//! Measures all cells of a device, and computes the table.
 //!
-//! A round goes through the workloads in an order drawn anew, three at a time; of these, through the settings in an order drawn
-//! anew. So a setting and the device's own are measured within half a minute of each other, and their ratio is free of what
-//! the machine does over longer times. What arrives in a workload is the same in all its cells. What a setting costs is the median of its rounds'
-//! ratios, with a bootstrap interval: noise makes intervals wide and savings unsure, and the engine passes over
-//! savings that are unsure, so a noisy profile does no harm. After each setting what is known is on disk, and a run that
-//! was stopped goes on from there, if device, kernel, meter, settings and workloads are the same.
+//! A round goes through the workloads in random order, three at a time; for these, through the settings in random order. A
+//! setting and the device's own are thus measured within half a minute of each other, and their ratio is free of slower drift
+//! of the machine. Arrivals of a workload are the same in all its cells. The cost of a setting is the median of its rounds'
+//! ratios, with a bootstrap interval: noise widens the intervals, and the engine ignores savings whose interval is too wide.
+//! After each setting the state is saved, and a cancelled run is continued from there, if device, kernel, meter, settings and
+//! workloads are the same.
 
 mod cell;
 mod search;
@@ -40,18 +40,18 @@ use crate::workload::Workload;
 use cell::{Sums, reopened};
 use table::{fewer_rounds, is_noisy, mean, noisy, saturated, spread_share, table};
 
-/// Depths that are tried, as far as the device has them; `none` has what its driver has.
+/// Depths to try, as far as the device supports them; `none` has the driver's.
 pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
-/// Rounds that are measured whatever they take: fewer have no intervals.
+/// Least number of rounds: fewer give no intervals.
 const ROUNDS_MIN: u32 = 3;
-/// Share of the cells' time that switching, draining and looking takes, for the time left.
+/// Overhead of switching and draining relative to the cells' time, for the estimate of the remaining time.
 const AROUND: f64 = 1.25;
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Directory on the device, or the device itself with `destroy_data`.
     pub path: PathBuf,
-    /// The content of the device may go.
+    /// Permission to destroy the content of the device.
     pub destroy_data: bool,
     /// Workloads.
     pub workloads: Vec<Workload>,
@@ -63,13 +63,13 @@ pub struct Options {
     pub cell: Duration,
     /// Rounds.
     pub rounds: u32,
-    /// What all may take: rounds beyond the third are left out where they would take longer.
+    /// Total time: rounds beyond the third are skipped when they would exceed it.
     pub budget: Duration,
     /// Size of the work file.
     pub size: Size,
     /// The meter; none: the best that there is.
     pub meter: Option<MeterKind>,
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Directory of profiles: for what an unfinished run has measured.
     pub profiles: PathBuf,
@@ -80,7 +80,7 @@ pub struct Options {
 /// By workload and setting: requests a second, and whether the device kept up.
 pub type Rates = BTreeMap<(String, Setting), (f64, bool)>;
 
-/// What was measured. Its JSON is how a run in the virtual machine hands it to the host.
+/// The measurements. As JSON, a run in the virtual machine passes them to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The table.
@@ -99,7 +99,7 @@ pub struct Measured {
     pub header: Header,
 }
 
-/// JSON has no keys of two parts.
+/// Serialisation as a list, as keys of JSON objects are strings.
 mod as_list {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
@@ -114,7 +114,7 @@ mod as_list {
     }
 }
 
-/// What a run is about: a run that was stopped is gone on with by one of the same plan.
+/// Identity of a run: a cancelled run is continued only by one with the same plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Plan {
     version: u32,
@@ -129,7 +129,7 @@ struct Plan {
     seed: u64,
 }
 
-/// What is on disk of a run that is not finished.
+/// Saved state of an unfinished run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Unfinished {
     /// The plan as text: numbers may not be read back to their last digit.
@@ -138,7 +138,7 @@ struct Unfinished {
     cells: Vec<(u32, usize, usize, Sums)>,
 }
 
-/// What is measured together: rounds of the same number are pairs.
+/// Cells to measure; rounds of the same number are paired.
 struct Todo {
     /// The number of the first round: a multiple of [`PHASE_ROUNDS`].
     first: u32,
@@ -148,7 +148,7 @@ struct Todo {
     later_cells: u64,
 }
 
-/// What a round changes.
+/// State that a round changes.
 struct Stand<'a> {
     queue: &'a mut BlockQueue,
     journal: &'a mut Journal,
@@ -156,8 +156,8 @@ struct Stand<'a> {
     file: &'a Path,
 }
 
-/// Workloads that are measured under a setting before the next one is set: switching takes as long as half a cell, and the
-/// device's own setting is still measured within half a minute of every other.
+/// Number of workloads under a setting before the next switch: switching takes as long as half a cell, and the device's own
+/// setting is still measured within half a minute of every other.
 const WORKLOADS_TOGETHER: usize = 3;
 
 /// Rounds of one phase have numbers up to this from each other.
@@ -187,16 +187,16 @@ struct Bench<'a> {
     left_out_rounds: u32,
 }
 
-/// Whether another round ends in time, as far as the cells until now tell how long cells take.
+/// Whether another round ends in time, by the mean length of the cells so far.
 fn is_affordable(elapsed: Duration, cells: u64, more_cells: u64, budget: Duration) -> bool {
     cells == 0 || elapsed.as_secs_f64() * (1.0 + more_cells as f64 / cells as f64) <= budget.as_secs_f64()
 }
 
-/// Measures.
+/// Runs the profile.
 ///
 /// # Errors
-/// When the place cannot be measured, has no single device or nothing to choose, a setting is refused, a request fails, or
-/// the stop flag is raised. The settings are put back in every case; what was measured is kept.
+/// When the place cannot be measured, has no single device or no scheduler to choose, a setting is refused, a request fails,
+/// or the stop flag is set. The settings are restored in every case; completed measurements are kept.
 pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
     let begun = Instant::now();
     let place = Place::find(sense, &options.path, options.destroy_data)?;
@@ -287,7 +287,7 @@ pub fn device_of(sense: &Sense, path: &Path, destroy_data: bool) -> Result<Ident
     Ok(sense.identity(&located.disk)?)
 }
 
-/// What the device has before anything is changed.
+/// The device's original settings.
 fn own(sense: &Sense, disk: &str) -> Result<Setting> {
     let queue = sense.block_queue(disk)?;
     match (queue.schedulers.current, queue.depth_requests) {
@@ -296,7 +296,7 @@ fn own(sense: &Sense, disk: &str) -> Result<Setting> {
     }
 }
 
-/// All settings, the device's own first. Under `none` a queue is as deep as the driver's tags: deeper cannot be.
+/// All settings, the device's own first. Under `none` the depth is that of the driver's tags.
 fn settings(
     sense: &Sense,
     emulated: Option<&Device>,
@@ -334,7 +334,7 @@ fn act(doing: &str) -> impl FnOnce(brisk_act::Error) -> Error {
 }
 
 impl Unfinished {
-    /// What a run of the same plan has left in `file`; nothing where that is of another plan, damaged or not there.
+    /// The state in `file`, if it is of the same plan and intact.
     fn of(plan: &Plan, file: &Path) -> Self {
         let plan = serde_json::to_string(plan).unwrap_or_default();
         match store::read::<Self>(file) {
@@ -347,7 +347,7 @@ impl Unfinished {
         self.cells.iter().any(|(r, s, w, _)| (*r, *s, *w) == (round, setting, workload))
     }
 
-    /// The rounds of a cell in which anything was done.
+    /// The rounds of a cell with completed requests.
     fn rounds(&self, setting: usize, workload: usize) -> Vec<&Sums> {
         let of_cell = self.cells.iter().filter(|(_, s, w, _)| (*s, *w) == (setting, workload));
         of_cell.map(|(.., sums)| sums).filter(|sums| sums.reads + sums.writes > 0).collect()
@@ -392,7 +392,7 @@ impl Bench<'_> {
                 // cells of that setting stay away.
                 let may_be_refused = settings[setting].scheduler == "none" || !settings[setting].is_plain();
                 if may_be_refused && matches!(applied, Err(Error::Act { .. })) {
-                    journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)))?;
+                    journal.restore().map_err(act(&format!("restore the settings of {}", self.disk)))?;
                     continue;
                 }
                 let measured = applied.and_then(|()| {
@@ -406,10 +406,10 @@ impl Bench<'_> {
                     }
                     Ok(())
                 });
-                // Also what was measured before a stop or an error.
+                // Also after a stop or an error.
                 let kept = store::write(file, unfinished);
-                // A depth under `none` is the driver's, and would stay under all that follows.
-                let undone = journal.restore().map_err(act(&format!("put back the settings of {}", self.disk)));
+                // A depth under `none` is the driver's, and would persist for all later settings.
+                let undone = journal.restore().map_err(act(&format!("restore the settings of {}", self.disk)));
                 measured?;
                 kept?;
                 let left = undone?.left;

@@ -1,7 +1,7 @@
-//! Where profiles are kept: one file for each model of device, and beside it what an unfinished run has measured so far.
+//! Storage of profiles: one file for each model of device, and one for the state of an unfinished run.
 //!
-//! Files are replaced whole, so that nobody reads half of one. A file that is damaged is named and left alone. The daemon reads
-//! them by itself, and knows a device by the same name ([`brisk_sense::Identity`]).
+//! Files are replaced atomically. A damaged file is reported and left unchanged. The daemon reads them itself, and identifies a
+//! device by the same name ([`brisk_sense::Identity`]).
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -31,7 +31,7 @@ pub fn file_of(profiles: &Path, device: &str) -> PathBuf {
     profiles.join(ENGINE).join(format!("{}.json", file_name(device)))
 }
 
-/// The file of what an unfinished run has measured: for a profile, or to judge one.
+/// The file of an unfinished run's state: for a profile, or for a judgement.
 #[must_use]
 pub fn unfinished_of(profiles: &Path, device: &str, held_out: bool) -> PathBuf {
     let what = if held_out { "judgement" } else { "profile" };
@@ -63,7 +63,7 @@ fn checked(path: &Path, model: Model) -> Result<Model> {
     }
 }
 
-/// Keeps a profile, its numbers to six digits. Gives its file.
+/// Stores a profile, with numbers of six digits. Returns its file.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -76,7 +76,7 @@ pub fn save(profiles: &Path, model: &Model) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Rounds all that is not whole: rounds of a cell differ in the third digit at best, and whoever reads profiles has a limit.
+/// Rounds all fractions: rounds of a cell differ in the third digit at best, and the size of profiles is limited.
 fn shorten(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_is_kept_and_found_again_and_a_damaged_one_is_named() {
+    fn a_profile_is_stored_and_found_and_a_damaged_one_is_reported() {
         let dir = tempfile::tempdir().expect("directory");
         assert_eq!(load(dir.path(), "000015 BGND3R").expect("none"), None);
         let path = save(dir.path(), &model()).expect("kept");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_kept_to_six_digits() {
+    fn numbers_have_six_digits() {
         let mut value =
             serde_json::json!({"a": [1.0 / 3.0, 2e-9 / 3.0, 123_456.789, 0.0], "b": 7, "c": {"d": 1e12 / 7.0}});
         shorten(&mut value);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn no_device_leaves_the_directory() {
+    fn no_device_name_leaves_the_directory() {
         for name in ["", "..", "../../etc/passwd", ".hidden", "a/b"] {
             let path = file_of(Path::new("/p"), name);
             assert_eq!(path.parent(), Some(Path::new("/p/smartstorage")), "{name}");

@@ -1,9 +1,9 @@
-//! What is asked of a device while a setting is measured.
+//! Workloads of a profile.
 //!
-//! The reference workloads are the eight benchmarks of dissertation table 3.2 by their published rates, and mixes of what
-//! else phones do, so that the table covers sizes, order and flushes, of which the paper says nothing. Sizes and order of
-//! the eight are assumed: 4 KiB, reads at random, writes nine in ten in sequence, a flush for each hundred writes (most writes
-//! of phones are of 4 KiB, and most follow each other in a database's journal or a log).
+//! The reference workloads are the eight benchmarks of dissertation table 3.2 with their published rates, and mixes of other
+//! phone loads, so that the table covers sizes, order and flushes, which the paper does not state. Sizes and order of the
+//! eight are assumed: 4 KiB, random reads, nine in ten writes sequential, a flush for each hundred writes (most writes of
+//! phones are of 4 KiB, and most are sequential in a database's journal or a log).
 //!
 //! The held-out workloads are for judging a profile; none of them is in it.
 
@@ -13,7 +13,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// What a stream does.
+/// Operation of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -51,7 +51,7 @@ pub struct Arrival {
     pub size_bytes: u64,
 }
 
-/// What is asked.
+/// Requests of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -59,7 +59,7 @@ pub enum Ask {
     Open(Vec<Stream>),
     /// Requests at recorded times, in their order, however slow the device is.
     Recorded(Vec<Arrival>),
-    /// So many requests in flight, always.
+    /// A constant number of requests in flight.
     Closed {
         /// Order of addresses.
         pattern: Pattern,
@@ -79,7 +79,7 @@ pub struct Workload {
     pub name: String,
     /// What it stands for.
     pub about: String,
-    /// Whether it goes through the page cache, as most apps do: then read-ahead and the throttling of write-back have a say.
+    /// Whether it uses the page cache, as most apps do: read-ahead and write-back throttling then matter.
     #[serde(default)]
     pub cached: bool,
     /// What it asks.
@@ -184,7 +184,7 @@ pub fn reference() -> Vec<Workload> {
     published.chain(mixes).chain(cached()).collect()
 }
 
-/// Workloads through the page cache, which is empty when they begin.
+/// Workloads through the page cache, which is empty at their start.
 fn cached() -> impl Iterator<Item = Workload> {
     use Direction::{Read, Write};
     use Pattern::{Random, Sequential};
@@ -201,7 +201,7 @@ fn cached() -> impl Iterator<Item = Workload> {
     [play, unpack].into_iter().map(|workload| Workload { cached: true, ..workload })
 }
 
-/// Workloads that no profile holds, to judge one by.
+/// Workloads that no profile contains, for judging one.
 #[must_use]
 pub fn held_out() -> Vec<Workload> {
     use Direction::{Read, Write};
@@ -250,8 +250,7 @@ pub fn held_out() -> Vec<Workload> {
     ]
 }
 
-/// Streams that are drawn from: action, order, sizes in KiB, and the range of rates. Together they span what the named workloads
-/// ask for.
+/// Ranges of random streams: action, order, sizes in KiB, and rates. Together they span the named workloads.
 type Range = (Direction, Pattern, &'static [u64], (f64, f64));
 const RANGES: [Range; 5] = [
     (Direction::Read, Pattern::Random, &[4, 4, 8, 16], (5.0, 1_200.0)),
@@ -260,17 +259,17 @@ const RANGES: [Range; 5] = [
     (Direction::Write, Pattern::Sequential, &[64, 256], (2.0, 40.0)),
     (Direction::Write, Pattern::Random, &[4], (2.0, 60.0)),
 ];
-/// Share of drawn workloads that have each of the streams.
+/// Share of random workloads that have each of the streams.
 const STREAM_SHARE: f64 = 0.5;
 /// Flushes a second, in those with writes.
 const FLUSHES_PER_S: (f64, f64) = (0.5, 50.0);
 
-/// Mixes drawn at random, named by seed and number: to profile more of what devices may be asked for, and, with another
-/// seed, to judge a profile by what nobody has chosen.
+/// Random mixes, named by seed and number: to profile more kinds of load, and, with another seed, to judge a profile by
+/// unselected ones.
 #[must_use]
 pub fn drawn(seed: u64, count: u32) -> Vec<Workload> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    // So that twice as much is as likely as half as much.
+    // Log-uniform: twice as much is as likely as half as much.
     let within = |random: &mut ChaCha8Rng, (low, high): (f64, f64)| low * (high / low).powf(random.random());
     let draw = |number: u32| {
         let mut streams = Vec::new();
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_follows_from_its_seed_and_other_seeds_draw_other_things() {
+    fn random_workloads_follow_from_their_seed() {
         assert_eq!(drawn(1, 20), drawn(1, 20));
         let (one, two) = (drawn(1, 20), drawn(2, 20));
         assert!(one.iter().all(|a| two.iter().all(|b| a.ask != b.ask && a.name != b.name)));
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_comes_twice_and_nothing_held_out_is_in_the_reference() {
+    fn names_are_unique_and_held_out_workloads_are_not_in_the_reference() {
         let mut names: Vec<String> = reference().into_iter().chain(held_out()).map(|w| w.name).collect();
         let asks: Vec<Ask> = reference().into_iter().map(|w| w.ask).collect();
         assert!(held_out().iter().all(|w| !asks.contains(&w.ask)));

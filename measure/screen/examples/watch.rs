@@ -1,7 +1,7 @@
-//! Prints what can be seen on a display, live: `cargo run -p brisk-screen --example watch -- DISPLAY [SECONDS]`, where the
-//! display is one of X11 such as `:99`, or one of Wayland such as `wayland-1` or the path of its socket.
+//! Prints the visible changes of a display: `cargo run -p brisk-screen --example watch -- DISPLAY [SECONDS]`, where the display
+//! is an X11 display such as `:99`, or a Wayland display such as `wayland-1` or the path of its socket.
 //!
-//! A blinking caret shows as one tile with two hashes in turn. The last line says what watching cost.
+//! A blinking caret appears as one tile with two alternating hashes. The last line shows the cost of watching.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let (begin_ns, begin_cpu_ns) = (monotonic_ns(), watcher.own_cpu_ns());
     let at = |ns: u64| ns.saturating_sub(begin_ns) as f64 / 1e6;
     for window in watcher.windows()? {
-        println!("there is  {window:?}");
+        println!("existing  {window:?}");
     }
     let end_ns = begin_ns + (seconds * 1e9) as u64;
     let mut tiles = 0;

@@ -1,4 +1,4 @@
-//! The clock of all reports of this crate, and the processor time of the thread that watches.
+//! Clock of all timestamps of this crate, and CPU time of the watching thread.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -8,7 +8,7 @@ pub fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// Processor time that the calling thread has used, in nanoseconds.
+/// CPU time of the calling thread, in nanoseconds.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)

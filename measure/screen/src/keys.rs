@@ -1,4 +1,4 @@
-//! Keys as people write them: `Return`, `ctrl+o`, `alt+F4`, `a`, `é`.
+//! Names of keys: `Return`, `ctrl+o`, `alt+F4`, `a`, `é`.
 //!
 //! A key is a name of an X keysym (without its `XK_`; media keys as `XF86AudioMute`) or a character. Modifiers come before
 //! it, joined with `+`: `ctrl`, `shift`, `alt`, `super`, `altgr`. `ctrl++` is Control with the plus key.
@@ -12,7 +12,7 @@ use xkeysym::Keysym;
 
 use crate::screen::{Error, Result};
 
-/// A key that is held while another is pressed.
+/// A modifier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Modifier {
     Shift,
@@ -34,7 +34,7 @@ impl Modifier {
         })
     }
 
-    /// The key that a person would hold.
+    /// Its keysym.
     pub(crate) fn keysym(self) -> Keysym {
         match self {
             Self::Shift => Keysym::Shift_L,
@@ -46,14 +46,14 @@ impl Modifier {
     }
 }
 
-/// A key and what is held meanwhile.
+/// A key with its modifiers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chord {
     pub(crate) modifiers: Vec<Modifier>,
     pub(crate) keysym: Keysym,
 }
 
-/// Reads a key with its modifiers.
+/// Parses a key with its modifiers.
 pub(crate) fn chord(text: &str) -> Result<Chord> {
     let refuse = |reason: String| Error::Input { input: format!("key '{text}'"), reason };
     let (modifiers, key) = match text.strip_suffix('+') {
@@ -67,13 +67,14 @@ pub(crate) fn chord(text: &str) -> Result<Chord> {
     let mut held = Vec::new();
     for word in modifiers.split('+').filter(|_| !modifiers.is_empty()) {
         let modifier = Modifier::parse(word)
-            .ok_or_else(|| refuse(format!("'{word}' is no modifier; there are ctrl, shift, alt, super and altgr")))?;
+            .ok_or_else(|| refuse(format!("'{word}' is not a modifier; use ctrl, shift, alt, super or altgr")))?;
         if !held.contains(&modifier) {
             held.push(modifier);
         }
     }
-    let keysym = named(key)
-        .ok_or_else(|| refuse(format!("'{key}' is no name of a key; see keysymdef.h without XK_, such as Return")))?;
+    let keysym = named(key).ok_or_else(|| {
+        refuse(format!("'{key}' is not the name of a key; see keysymdef.h without XK_, such as Return"))
+    })?;
     Ok(Chord { modifiers: held, keysym })
 }
 
@@ -104,8 +105,8 @@ fn named(key: &str) -> Option<Keysym> {
     names().get(key).copied()
 }
 
-/// All names of keysyms. The table of `xkeysym` goes from number to name, so it is turned around once, over the ranges in
-/// which numbers are given out (xkbcommon-keysyms.h).
+/// All names of keysyms. The table of `xkeysym` maps numbers to names; it is inverted once, over the assigned ranges
+/// (xkbcommon-keysyms.h).
 fn names() -> &'static HashMap<String, Keysym> {
     static NAMES: OnceLock<HashMap<String, Keysym>> = OnceLock::new();
     NAMES.get_or_init(|| {
@@ -119,10 +120,10 @@ fn names() -> &'static HashMap<String, Keysym> {
                 Some((vendor @ "XF86", name)) => format!("{vendor}{name}"),
                 _ => continue,
             };
-            // The first is the older and usual number.
+            // The first number is the older and usual one.
             names.entry(name).or_insert(keysym);
         }
-        // Second names of one number; the table has the first.
+        // Further names of a number; the table has only the first.
         for (alias, name) in [
             ("Page_Up", "Prior"),
             ("Page_Down", "Next"),
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_as_people_write_them() {
+    fn usual_names_of_keys_are_parsed() {
         use Modifier::*;
         let table: &[(&str, &[Modifier], u32)] = &[
             ("Return", &[], 0xff0d),
@@ -185,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_with_its_reason() {
+    fn invalid_keys_are_refused_with_a_reason() {
         for (text, reason) in [
-            ("", "'' is no name"),
-            ("Retrun", "'Retrun' is no name"),
+            ("", "'' is not the name"),
+            ("Retrun", "'Retrun' is not the name"),
             ("ctrl+", "has to follow"),
-            ("hyper+a", "'hyper' is no modifier"),
-            ("NoSymbol", "is no name"),
-            ("return", "'return' is no name"),
+            ("hyper+a", "'hyper' is not a modifier"),
+            ("NoSymbol", "is not the name"),
+            ("return", "'return' is not the name"),
         ] {
             let error = chord(text).unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

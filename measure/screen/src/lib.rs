@@ -1,8 +1,7 @@
-//! What a person sees and does: damage, windows, pictures and input, of X11 and Wayland behind one interface.
+//! Observation and input of a display: damage, windows, pictures and input, for X11 and Wayland behind one interface.
 //!
-//! A [`Screen`] reports what the display server says, with the monotonic time at which it came in; it judges nothing. [`X11`]
-//! and [`Wayland`] are such. A [`Watcher`] tells which of what a screen reports can be seen. [`VirtualX`] and
-//! [`VirtualSway`] are display servers of one's own.
+//! A [`Screen`] ([`X11`] or [`Wayland`]) reports the display server's events with their monotonic arrival time, without
+//! evaluation. A [`Watcher`] finds the visible changes among them. [`VirtualX`] and [`VirtualSway`] start display servers.
 
 mod clock;
 mod keys;

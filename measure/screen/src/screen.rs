@@ -1,13 +1,13 @@
-//! The border between display servers and those who watch or use them.
+//! Interface between display servers and their users.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// What goes wrong with a display.
+/// Errors of displays.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No server answers there.
+    /// No server answers.
     #[error("no display server answers at {display}: {reason}")]
     NoServer {
         /// Such as `:99`.
@@ -15,7 +15,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A virtual screen stays without the window manager that it was to have.
+    /// The window manager of a virtual screen did not start.
     #[error("the virtual screen {display} gets no window manager: {reason}")]
     NoManager {
         /// Such as `:99`.
@@ -23,28 +23,28 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The server went away.
+    /// The connection to the server was lost.
     #[error("the display server at {display} went away")]
     Lost {
         /// Such as `:99`.
         display: String,
     },
-    /// The server lacks something.
+    /// The server lacks a feature.
     #[error("the display server at {display} lacks {what}; {remedy}")]
     Lacks {
         /// Such as `:99`.
         display: String,
         /// Such as `the DAMAGE extension`.
         what: String,
-        /// What the person can do.
+        /// The remedy.
         remedy: String,
     },
     /// An input that cannot be sent, such as an unknown key.
     #[error("cannot send {input}: {reason}")]
     Input {
-        /// What was to be sent.
+        /// The input.
         input: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The server refused a request.
@@ -52,7 +52,7 @@ pub enum Error {
     Refused {
         /// The request.
         what: String,
-        /// The server's word.
+        /// The server's message.
         reason: String,
     },
 }
@@ -74,7 +74,7 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// The part of it on a screen of `size`; without pixels when there is none.
+    /// The part on a screen of `size`; empty when there is none.
     #[must_use]
     pub fn clipped_to(self, size: (u32, u32)) -> Self {
         let span = |start: i32, length: u32, limit: u32| {
@@ -84,7 +84,7 @@ impl Rect {
         };
         let (x, width) = span(self.x, self.width, size.0.min(i32::MAX as u32));
         let (y, height) = span(self.y, self.height, size.1.min(i32::MAX as u32));
-        // All within 0 and the limits, which fit.
+        // All values are within 0 and the limits.
         Self { x: x as i32, y: y as i32, width: width as u32, height: height as u32 }
     }
 
@@ -95,89 +95,89 @@ impl Rect {
     }
 }
 
-/// Something that happened on the screen.
+/// An event of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// CLOCK_MONOTONIC when it came in here.
+    /// Its arrival, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What happened on the screen.
+/// Kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// Something was drawn here; the pixels may be as before.
+    /// Something was drawn here; the pixels may be unchanged.
     Damage(Rect),
-    /// A window of an app came up (top level, not a tooltip or menu).
+    /// A window of an app appeared (top level, not a tooltip or menu).
     WindowShown(WindowInfo),
-    /// A window went away.
+    /// A window disappeared.
     WindowGone {
         /// As in [`WindowInfo::id`].
         id: u64,
     },
-    /// A window has another title or class now; both are often set after it came up.
+    /// A window changed its title or class; both are often set after it appeared.
     WindowChanged(WindowInfo),
 }
 
 /// A top-level window.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WindowInfo {
-    /// Display server's identity of it.
+    /// Its id in the display server.
     pub id: u64,
-    /// Title, control characters as they are.
+    /// Title, including control characters.
     pub title: String,
     /// Class or app id.
     pub app_id: String,
-    /// Process that owns it, where the client said so or the server knows.
+    /// Process of its owner, if known.
     pub pid: Option<u32>,
-    /// Where it is, where the server says so.
+    /// Its place, if known.
     pub rect: Option<Rect>,
 }
 
 /// Pixels of a rectangle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Which rectangle.
+    /// The rectangle.
     pub rect: Rect,
     /// Four bytes a pixel in the order blue, green, red, unused (zeroed); rows from above, without padding.
     pub bgrx: Vec<u8>,
 }
 
-/// An input, as a person would make it.
+/// An input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// A key with modifiers, in the words of X keysyms: `Return`, `ctrl+o`, `alt+F4`, `shift+Tab`, `a`.
+    /// A key with modifiers, by names of X keysyms: `Return`, `ctrl+o`, `alt+F4`, `shift+Tab`, `a`.
     Key(String),
     /// Text, typed key by key.
     Text(String),
-    /// The pointer goes here.
+    /// Moves the pointer.
     Move {
         /// From the left.
         x: i32,
         /// From above.
         y: i32,
     },
-    /// Button 1 to 3 is pressed and released where the pointer is.
+    /// Clicks a button at the pointer.
     Click {
         /// 1 left, 2 middle, 3 right.
         button: u8,
     },
-    /// The wheel turns by so many clicks; positive is down.
+    /// Turns the wheel; positive is down.
     Scroll {
         /// Clicks.
         clicks: i32,
     },
-    /// Button 1 is held from here to there.
+    /// Drags with button 1.
     Drag {
-        /// Where it is pressed.
+        /// Start.
         from: (i32, i32),
-        /// Where it is released.
+        /// End.
         to: (i32, i32),
     },
 }
 
-/// A display that is watched and used.
+/// A display.
 pub trait Screen: Send {
     /// `x11` or `wayland`.
     fn protocol(&self) -> &'static str;
@@ -188,28 +188,28 @@ pub trait Screen: Send {
     /// Width and height in pixels.
     fn size(&self) -> (u32, u32);
 
-    /// Waits at most `timeout` for changes, and gives all that came in, oldest first. Gives early when one came.
+    /// Returns all pending changes, oldest first; waits at most `timeout` for the first one.
     ///
     /// # Errors
-    /// When the server went away.
+    /// When the connection to the server is lost.
     fn changes(&mut self, timeout: Duration) -> Result<Vec<Change>>;
 
-    /// Top-level windows now, in no order.
+    /// The current top-level windows, in no order.
     ///
     /// # Errors
-    /// When the server went away.
+    /// When the connection to the server is lost.
     fn windows(&mut self) -> Result<Vec<WindowInfo>>;
 
-    /// The pixels of `rect` now; what is outside of the screen is cut off.
+    /// The current pixels of `rect`, clipped to the screen.
     ///
     /// # Errors
-    /// When the server went away or refuses.
+    /// When the connection to the server is lost or the server refuses.
     fn picture(&mut self, rect: Rect) -> Result<Picture>;
 
-    /// Sends an input; gives the CLOCK_MONOTONIC time (ns) at which the first event of it left.
+    /// Sends an input; returns the CLOCK_MONOTONIC time (ns) at which its first event was sent.
     ///
     /// # Errors
-    /// When the input cannot be expressed, or the server went away.
+    /// When the input cannot be expressed, or the connection to the server is lost.
     fn send(&mut self, input: &Input) -> Result<u64>;
 }
 

@@ -1,4 +1,4 @@
-//! Memory that a display server writes pixels into.
+//! Memory shared with a display server, for pixels.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// A piece of memory with a file descriptor that the server maps too.
+/// Memory with a file descriptor, which the server maps too.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     fd: OwnedFd,
@@ -14,15 +14,15 @@ pub(crate) struct SharedMemory {
     len_bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and is reached through its methods only.
+// SAFETY: the mapping belongs to this value alone and is accessed through its methods only.
 unsafe impl Send for SharedMemory {}
 
 impl SharedMemory {
-    /// Makes `len_bytes` of zeroes; they cost memory once they are written.
+    /// Allocates `len_bytes` of zeroes; pages are allocated when written.
     pub(crate) fn new(len_bytes: usize) -> std::io::Result<Self> {
         let fd = rustix::fs::memfd_create("brisk-screen", MemfdFlags::CLOEXEC)?;
         rustix::fs::ftruncate(&fd, len_bytes as u64)?;
-        // SAFETY: a new mapping at an address that the kernel picks; nothing else lies there.
+        // SAFETY: a new mapping at an address that the kernel picks.
         let start = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -41,12 +41,12 @@ impl SharedMemory {
         self.len_bytes
     }
 
-    /// Appends the bytes of `range` to `out`; what lies beyond the end is left out.
+    /// Appends the bytes of `range` to `out`, clipped to the memory.
     pub(crate) fn append_to(&self, range: std::ops::Range<usize>, out: &mut Vec<u8>) {
         let end = range.end.min(self.len_bytes);
         let begin = range.start.min(end);
-        // SAFETY: begin..end lies inside of the mapping, which lives as long as `self`. The server writes between a
-        // request and its reply only, and nobody reads then; a server that lies makes wrong pixels, of any value a u8 may have.
+        // SAFETY: begin..end lies inside of the mapping, which lives as long as `self`. The server writes only between a
+        // request and its reply, when this is not called; a faulty server causes wrong pixels, which are valid u8 values.
         let bytes = unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(begin), end - begin) };
         out.extend_from_slice(bytes);
     }
@@ -60,8 +60,8 @@ impl AsFd for SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this length and is not reachable any more. That it cannot be undone
-        // would only leave memory to the end of the process.
+        // SAFETY: the mapping was made by `new` with this length and is no longer reachable. A failure only leaks memory until
+        // the end of the process.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len_bytes) };
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_other_side_writes_is_read_here() {
+    fn data_written_by_the_server_is_read() {
         let memory = SharedMemory::new(100_000).unwrap();
         rustix::io::pwrite(&memory, b"pixels", 70_000).unwrap();
         let mut out = vec![b'>'];
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_end_is_left_out() {
+    fn a_range_beyond_the_end_is_clipped() {
         let memory = SharedMemory::new(10).unwrap();
         let mut out = Vec::new();
         memory.append_to(8..20, &mut out);

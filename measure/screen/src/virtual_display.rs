@@ -1,6 +1,6 @@
-//! Display servers without a screen, for measurements and tests: they come up with their caller and go with it.
+//! Display servers without a screen, for measurements and tests; they end with their creator.
 //!
-//! A server says itself when it is ready and where, so nothing waits for a time or picks a number that another may have.
+//! A server reports its own readiness and address, so no fixed time or number is needed.
 
 mod child;
 mod manager;

@@ -1,4 +1,4 @@
-//! Waiting for a file descriptor, always with an end.
+//! Waits for a file descriptor with a deadline.
 
 use std::io::Result;
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
 
-/// Waits for `events`, an error or a hang-up, until `deadline_ns` of CLOCK_MONOTONIC; false when it passed.
+/// Waits for `events`, an error or a hang-up, until `deadline_ns` of CLOCK_MONOTONIC; returns false on timeout.
 pub(crate) fn wait(fd: BorrowedFd<'_>, events: PollFlags, deadline_ns: u64) -> Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(fd, events)];
     loop {

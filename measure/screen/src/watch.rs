@@ -1,14 +1,14 @@
-//! Visible change: damage that changed pixels.
+//! Visible changes: damage that changed pixels.
 //!
-//! Apps redraw what is there already, and a display server reports that as damage. A [`Watcher`] keeps a hash of each
-//! tile of the screen; after damage it looks at the tiles that were hit, at a pace that keeps its own cost near half a
-//! percent of a processor, and gives those that show something else now, each with the time of its damage. What repeats
-//! (a caret: A, B, A, B) is for others to judge, by the hashes.
+//! Apps redraw unchanged content, and a display server reports that as damage. A [`Watcher`] keeps a hash of each tile of the
+//! screen; after damage it compares the damaged tiles, at a rate that keeps its own cost near half a percent of a processor,
+//! and returns the changed ones, each with the time of its damage. Periodic changes (a caret: A, B, A, B) are not filtered
+//! here; the hashes allow it.
 //!
 //! Properties, each with a test of the same name:
 //! - damage that changed no pixel is no visible change;
-//! - the last state of the screen is always looked at: all that changed before [`Watcher::sure_until_ns`] has been given;
-//! - a change is dated by its damage, not by the look at it.
+//! - the last state of the screen is always compared: all changes before [`Watcher::sure_until_ns`] have been returned;
+//! - a change is dated by its damage, not by its comparison.
 
 mod budget;
 mod tiles;
@@ -22,65 +22,65 @@ use self::budget::Budget;
 use self::tiles::Grid;
 pub use self::tiles::TILE_SIDE;
 
-/// A tile that shows something else.
+/// A tile with new content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
-    /// Number of the tile, row by row from above; the same place has the same number as long as the screen keeps its size.
+    /// Number of the tile, row by row from the top; fixed as long as the screen keeps its size.
     pub index: u32,
-    /// Where it is.
+    /// Its place.
     pub rect: Rect,
-    /// First damage of it since it was last looked at; CLOCK_MONOTONIC.
+    /// First damage since the last comparison; CLOCK_MONOTONIC.
     pub first_ns: u64,
-    /// Last damage of it before it was looked at.
+    /// Last damage before the comparison.
     pub at_ns: u64,
-    /// Hash of what it shows from then on; `None` when the server refused to show it. Then it may be as before, and comes again
-    /// with its hash once the server shows it.
+    /// Hash of the new content; `None` when the server refused the picture. The content may then be unchanged; the tile is
+    /// returned again with its hash when the server delivers it.
     pub hash: Option<u64>,
 }
 
-/// Tiles that changed between two looks, at least one.
+/// Tiles that changed between two comparisons, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visible {
-    /// First damage of any of them; CLOCK_MONOTONIC.
+    /// First damage of the tiles; CLOCK_MONOTONIC.
     pub first_ns: u64,
-    /// Last damage of any of them.
+    /// Last damage of the tiles.
     pub at_ns: u64,
     /// In ascending order.
     pub tiles: Vec<Tile>,
 }
 
 impl Visible {
-    /// The pixels were compared. False only when the server refused to show them, such as under a grab of the whole server.
+    /// Whether the pixels were compared. False only when the server refused a picture, as under a grab of the whole server.
     #[must_use]
     pub fn verified(&self) -> bool {
         self.tiles.iter().all(|tile| tile.hash.is_some())
     }
 }
 
-/// What a watcher saw.
+/// Result of watching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// The screen shows something else.
+    /// The screen has new content.
     Visible(Visible),
-    /// A window came, went or changed its name; never [`Kind::Damage`].
+    /// A window appeared, disappeared or changed its name; never [`Kind::Damage`].
     Window(Change),
 }
 
-/// Damage of a tile that was not looked at yet.
+/// Damage of a tile before its comparison.
 #[derive(Debug, Clone, Copy)]
 struct Damaged {
     first_ns: u64,
     at_ns: u64,
-    /// It was given as unverified already.
+    /// Whether it was already returned as unverified.
     given: bool,
 }
 
-/// All such damage.
+/// All pending damage.
 #[derive(Debug, Default)]
 struct Pending {
     /// One for each tile.
     tiles: Vec<Option<Damaged>>,
-    /// First and last time of any.
+    /// First and last time of all.
     span_ns: Option<(u64, u64)>,
 }
 
@@ -99,7 +99,7 @@ impl Pending {
         self.span_ns = Some((first.min(first_ns), last.max(at_ns)));
     }
 
-    /// The tiles in ascending order; nothing is pending then.
+    /// Removes and returns the tiles in ascending order.
     fn take(&mut self) -> Vec<(u32, Damaged)> {
         if self.span_ns.take().is_none() {
             return Vec::new();
@@ -113,7 +113,7 @@ impl Pending {
 pub struct Watcher<'a> {
     screen: &'a mut dyn Screen,
     grid: Grid,
-    /// What each tile shows; `None` where that is not known.
+    /// Hash of each tile; `None` where it is unknown.
     hashes: Vec<Option<u64>>,
     pending: Pending,
     budget: Budget,
@@ -134,10 +134,10 @@ impl std::fmt::Debug for Watcher<'_> {
 }
 
 impl<'a> Watcher<'a> {
-    /// Looks at the whole screen, which is what later changes are held against. Changes that `screen` has waiting are dropped.
+    /// Takes the current screen as the reference of later changes. Pending changes of `screen` are dropped.
     ///
     /// # Errors
-    /// When the display server went away or refuses a picture.
+    /// When the connection to the display server is lost or it refuses a picture.
     pub fn new(screen: &'a mut dyn Screen) -> Result<Self> {
         let begin_ns = thread_cpu_ns();
         screen.changes(Duration::ZERO)?;
@@ -162,18 +162,17 @@ impl<'a> Watcher<'a> {
         Ok(watcher)
     }
 
-    /// Waits at most `timeout` for something to be seen, and gives all that was, oldest first. Gives early when there is
-    /// something.
+    /// Returns all visible changes, oldest first; waits at most `timeout` for the first one.
     ///
     /// # Errors
-    /// When the display server went away.
+    /// When the connection to the display server is lost.
     pub fn watch(&mut self, timeout: Duration) -> Result<Vec<Seen>> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let until_ns = monotonic_ns().saturating_add(timeout_ns);
         let mut seen = Vec::new();
         loop {
             let wait_until_ns = self.due_ns().unwrap_or(u64::MAX).min(until_ns);
-            self.hear(wait_until_ns, &mut seen)?;
+            self.receive(wait_until_ns, &mut seen)?;
             if self.due_ns().is_some_and(|due_ns| due_ns <= monotonic_ns()) {
                 seen.extend(self.verify()?.map(Seen::Visible));
             }
@@ -183,19 +182,19 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Looks at all that was damaged, at once; for the end of a measurement.
+    /// Compares all damaged tiles at once; for the end of a measurement.
     ///
     /// # Errors
-    /// When the display server went away.
+    /// When the connection to the display server is lost.
     pub fn look(&mut self) -> Result<Vec<Seen>> {
         let mut seen = Vec::new();
-        self.hear(0, &mut seen)?;
+        self.receive(0, &mut seen)?;
         seen.extend(self.verify()?.map(Seen::Visible));
         Ok(seen)
     }
 
-    /// All changes up to this time have been given; CLOCK_MONOTONIC. What came later may wait to be looked at, 0.4 s at
-    /// most after drawing stopped.
+    /// All changes until this time have been returned; CLOCK_MONOTONIC. Later ones may be pending, for 0.4 s at most after
+    /// drawing stopped.
     #[must_use]
     pub fn sure_until_ns(&self) -> u64 {
         self.pending.span_ns.map_or(self.heard_until_ns, |(first_ns, _)| first_ns.saturating_sub(1))
@@ -207,13 +206,13 @@ impl<'a> Watcher<'a> {
         self.grid.tiles()
     }
 
-    /// Processor time that watching has used so far, in the threads that called; without what the display server used.
+    /// CPU time of watching so far, in the calling threads; without that of the display server.
     #[must_use]
     pub fn own_cpu_ns(&self) -> u64 {
         self.own_cpu_ns
     }
 
-    /// How often pixels were looked at so far.
+    /// Number of comparisons so far.
     #[must_use]
     pub fn looks(&self) -> u64 {
         self.looks
@@ -243,8 +242,8 @@ impl<'a> Watcher<'a> {
         self.screen.picture(rect)
     }
 
-    /// Takes in reports; waits for them until `until_ns`.
-    fn hear(&mut self, until_ns: u64, seen: &mut Vec<Seen>) -> Result<()> {
+    /// Receives events until `until_ns`.
+    fn receive(&mut self, until_ns: u64, seen: &mut Vec<Seen>) -> Result<()> {
         let begin_ns = thread_cpu_ns();
         let now_ns = monotonic_ns();
         let rest_ns = self.budget.rest_ns(now_ns).min(until_ns.saturating_sub(now_ns));
@@ -253,7 +252,7 @@ impl<'a> Watcher<'a> {
         }
         let now_ns = monotonic_ns();
         let outcome = self.screen.changes(Duration::from_nanos(until_ns.saturating_sub(now_ns)));
-        // Of what came in while the call was under way nothing is known.
+        // Events that arrived during the call are not yet included.
         self.heard_until_ns = now_ns;
         outcome.map(|changes| self.take(changes, seen))?;
         let used_ns = thread_cpu_ns() - begin_ns;
@@ -279,7 +278,7 @@ impl<'a> Watcher<'a> {
             }
         }
         if self.screen.size() != self.grid.size {
-            // Another grid: nothing is known of its tiles, and all of them show something else than before.
+            // A new grid: the content of its tiles is unknown, and all of them count as changed.
             let now_ns = monotonic_ns();
             self.grid = Grid { size: self.screen.size() };
             self.hashes = vec![None; self.grid.tiles() as usize];
@@ -290,7 +289,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Compares the tiles that were damaged with what they showed.
+    /// Compares the damaged tiles with their last content.
     fn verify(&mut self) -> Result<Option<Visible>> {
         let begin_ns = thread_cpu_ns();
         let damaged = self.pending.take();
@@ -304,7 +303,7 @@ impl<'a> Watcher<'a> {
             let before = std::mem::replace(&mut self.hashes[index as usize], hash);
             let Damaged { first_ns, at_ns, given } = damaged;
             if hash.is_none() {
-                // Nobody knows what came of it, so it is looked at again.
+                // The result is unknown, so they are compared again.
                 damaged.given = true;
                 self.pending.add(index, damaged);
             }
@@ -320,7 +319,7 @@ impl<'a> Watcher<'a> {
         Ok(first_ns.zip(at_ns).map(|(first_ns, at_ns)| Visible { first_ns, at_ns, tiles: changed }))
     }
 
-    /// Hashes of what tiles show now; `None` where the server refuses to show them.
+    /// Current hashes of tiles; `None` where the server refuses the picture.
     fn hashes_of(&mut self, tiles: &[(u32, Damaged)]) -> Result<Vec<Option<u64>>> {
         let mut hashes = vec![None; tiles.len()];
         for rect in self.grid.cover(tiles.iter().map(|(tile, _)| *tile)) {

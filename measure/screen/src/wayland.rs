@@ -1,11 +1,11 @@
-//! Wayland: what is drawn, which windows there are, pixels, and input, by the protocols of wlroots.
+//! Wayland: drawing, windows, pixels, and input, by the protocols of wlroots.
 //!
-//! *Damage* and *pixels* come from frames of the first output (zwlr_screencopy, as the output's buffer has it: a rotated
-//! screen stays rotated), *windows* from zwlr_foreign_toplevel_management (their process and place are not told), *input*
-//! goes through a virtual pointer and keyboard. Compositors that are not built on wlroots do not have these.
+//! *Damage* and *pixels* come from frames of the first output (zwlr_screencopy, as in the output's buffer: a rotated screen
+//! stays rotated), *windows* from zwlr_foreign_toplevel_management (without process and place), *input* goes through a virtual
+//! pointer and keyboard. Compositors that are not based on wlroots lack these protocols.
 //!
-//! A change is dated by the compositor: when the frame was made that has it. While much is drawn, one frame in 40 ms is
-//! asked for, because each costs the compositor a copy of the screen.
+//! The time of a change is the compositor's time of the frame that contains it. During continuous drawing, one frame in 40 ms
+//! is requested, because each costs the compositor a copy of the screen.
 
 mod frames;
 mod keymap;
@@ -37,7 +37,7 @@ use crate::screen::{Change, Error, Input, Picture, Rect, Result, Screen, WindowI
 
 /// Buttons of a mouse (input-event-codes.h): left, middle, right.
 const BUTTONS: [u32; 3] = [0x110, 0x112, 0x111];
-/// What one click of a wheel scrolls, as libinput has it.
+/// Scroll distance of one click of a wheel, as in libinput.
 const WHEEL_CLICK: f64 = 15.0;
 /// Steps of the pointer while it drags.
 const DRAG_STEPS: i64 = 8;
@@ -54,7 +54,7 @@ pub struct Wayland {
     pointer: ZwlrVirtualPointerV1,
     keyboard: ZwpVirtualKeyboardV1,
     keymap: Keymap,
-    /// Told as long as it lives.
+    /// The manager of windows, which must stay bound.
     _windows: ZwlrForeignToplevelManagerV1,
 }
 
@@ -71,7 +71,7 @@ impl Wayland {
         let seat: WlSeat = link.needed(1)?;
         let pointers: ZwlrVirtualPointerManagerV1 = link.needed(2)?;
         let output: WlOutput = link.needed(1)?;
-        // A pointer that knows its output means its pixels and not those of all outputs together.
+        // A pointer bound to an output uses its pixels instead of those of all outputs together.
         let pointer = match pointers.version() {
             2.. => pointers.create_virtual_pointer_with_output(Some(&seat), Some(&output), &handle, ()),
             _ => pointers.create_virtual_pointer(Some(&seat), &handle, ()),
@@ -79,16 +79,16 @@ impl Wayland {
         let keyboards: ZwpVirtualKeyboardManagerV1 = link.needed(1)?;
         let keyboard = keyboards.create_virtual_keyboard(&seat, &handle, ());
         let keymap = Keymap::new();
-        put_on(&keyboard, &keymap)?;
+        set_keymap(&keyboard, &keymap)?;
         let frames = Frames::new(&mut link)?;
         let mut wayland = Self { link, frames, pointer, keyboard, keymap, _windows: windows };
         wayland.link.round_trip("the windows")?;
-        // Windows that were there before are no change.
+        // Existing windows are no change.
         wayland.link.state.changes.clear();
         Ok(wayland)
     }
 
-    /// Takes in what the compositor sent, without waiting for more.
+    /// Receives pending events without waiting.
     fn collect(&mut self) -> Result<()> {
         loop {
             self.frames.advance(&mut self.link)?;
@@ -98,24 +98,24 @@ impl Wayland {
         }
     }
 
-    /// Lends keys to those of `keysyms` that have none, as far as there are spare ones.
-    fn lend(&mut self, keysyms: &[Keysym]) -> Result<()> {
+    /// Assigns spare keys to those of `keysyms` that have no key.
+    fn assign(&mut self, keysyms: &[Keysym]) -> Result<()> {
         let mut lent = false;
         for keysym in keysyms {
             if self.keymap.spare() > 0 && self.keymap.find(*keysym).is_none() {
-                self.keymap.lend(*keysym);
+                self.keymap.assign(*keysym);
                 lent = true;
             }
         }
-        if lent { put_on(&self.keyboard, &self.keymap) } else { Ok(()) }
+        if lent { set_keymap(&self.keyboard, &self.keymap) } else { Ok(()) }
     }
 
     fn key(&mut self, keysym: Keysym) -> Result<Key> {
         match self.keymap.find(keysym) {
             Some(key) => Ok(key),
             None => {
-                let key = self.keymap.lend(keysym);
-                put_on(&self.keyboard, &self.keymap)?;
+                let key = self.keymap.assign(keysym);
+                set_keymap(&self.keyboard, &self.keymap)?;
                 Ok(key)
             }
         }
@@ -152,12 +152,12 @@ impl Wayland {
 
     fn move_to(&self, (x, y): (u32, u32)) {
         let (width, height) = self.frames.size();
-        // The middle of the pixel, so that no rounding moves it to the next.
+        // The middle of the pixel, so that rounding keeps it.
         self.pointer.motion_absolute(now_ms(), 2 * x + 1, 2 * y + 1, 2 * width, 2 * height);
         self.pointer.frame();
     }
 
-    /// A place of the screen.
+    /// Checks a place of the screen.
     fn place(&self, (x, y): (i32, i32)) -> Result<(u32, u32)> {
         let size = self.frames.size();
         let inside = |at: i32, size: u32| u32::try_from(at).ok().filter(|at| *at < size);
@@ -169,7 +169,7 @@ impl Wayland {
 
     fn send_text(&mut self, text: &str) -> Result<u64> {
         let keysyms = keys::typed(text)?;
-        self.lend(&keysyms)?;
+        self.assign(&keysyms)?;
         let mut first_ns = None;
         for keysym in keysyms {
             let key = self.key(keysym)?;
@@ -197,7 +197,7 @@ impl Wayland {
         Ok(at_ns)
     }
 
-    /// Takes in what comes until `until_ns`.
+    /// Receives events until `until_ns`.
     fn pass(&mut self, until_ns: u64) -> Result<()> {
         loop {
             self.frames.advance(&mut self.link)?;
@@ -208,15 +208,15 @@ impl Wayland {
     }
 }
 
-/// Gives a keyboard its keys.
-fn put_on(keyboard: &ZwpVirtualKeyboardV1, keymap: &Keymap) -> Result<()> {
+/// Sets the keymap of a keyboard.
+fn set_keymap(keyboard: &ZwpVirtualKeyboardV1, keymap: &Keymap) -> Result<()> {
     let text = keymap.text();
     let refuse = |errno: rustix::io::Errno| Error::Refused {
         what: "a map of keys".into(),
         reason: format!("no memory file for it: {errno}"),
     };
     let fd = rustix::fs::memfd_create("brisk-keymap", rustix::fs::MemfdFlags::CLOEXEC).map_err(refuse)?;
-    // libxkbcommon reads text with a zero byte at its end.
+    // libxkbcommon reads zero-terminated text.
     let bytes = [text.as_bytes(), b"\0"].concat();
     let mut at = 0;
     while at < bytes.len() {
@@ -226,7 +226,7 @@ fn put_on(keyboard: &ZwpVirtualKeyboardV1, keymap: &Keymap) -> Result<()> {
     Ok(())
 }
 
-/// Time of an event, which counts milliseconds and starts again at its end.
+/// Time of an event in milliseconds, which wraps around.
 fn now_ms() -> u32 {
     (monotonic_ns() / 1_000_000) as u32
 }

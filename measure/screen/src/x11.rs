@@ -1,15 +1,15 @@
-//! X11: what is drawn, which windows there are, pixels, and input.
+//! X11: drawing, windows, pixels, and input.
 //!
-//! *Damage* comes from one DAMAGE object on the root, which covers what windows draw. The server reports an area once
-//! until it is told to forget it (`DamageSubtract`), so an app that draws without a pause costs one report for each call of
-//! [`Screen::changes`] and not one for each stroke. An area is forgotten before the next picture is asked for, hence a
-//! stroke is either in the picture or reported after it, never neither.
+//! *Damage* comes from one DAMAGE object on the root, which covers all windows. The server reports an area once until the report
+//! is acknowledged (`DamageSubtract`), so an app that draws continuously costs one report for each call of [`Screen::changes`]
+//! and not one for each operation. An area is acknowledged before the next picture is requested, so drawing is either in the
+//! picture or reported after it.
 //!
-//! *Input* goes through XTEST. Keys go to the window that has the focus. Where no window manager gives it to anyone, the
-//! newest window gets it before a key is sent, once, as a window manager would do; an app that moves the focus then is let be.
+//! *Input* uses XTEST. Keys go to the window with the focus. Without a window manager to set it, the newest window gets the
+//! focus before a key is sent, once; later changes of the focus by the app are respected.
 //!
-//! Nothing here grabs anything. An app's grab of keyboard or pointer does not hold up what is sent or asked here; its grab of the
-//! whole server does, and then calls fail after 5 s, saying so.
+//! This module takes no grabs. An app's grab of keyboard or pointer does not block it; a grab of the whole server does, and calls
+//! then fail after 5 s with an error that names it.
 
 mod keyboard;
 mod link;
@@ -52,9 +52,9 @@ pub struct X11 {
     windows: Windows,
     pixels: Pixels,
     keyboard: Keyboard,
-    /// Came in while an answer was waited for.
+    /// Events received while waiting for a reply.
     pending: Vec<Change>,
-    /// The window that was given the focus here.
+    /// The window that got the focus from here.
     focused: Option<Window>,
 }
 
@@ -93,13 +93,13 @@ impl X11 {
             pending: Vec::new(),
             focused: None,
         };
-        // A new damage object reports the whole screen first; that is no change.
+        // A new damage object first reports the whole screen, which is no change.
         x11.collect()?;
         x11.pending.retain(|change| !matches!(change.kind, Kind::Damage(_)));
         Ok(x11)
     }
 
-    /// Waits at most `timeout` until a window manager answers; whether one does.
+    /// Waits at most `timeout` for a window manager; returns whether one answers.
     pub(crate) fn is_managed_within(&mut self, timeout: Duration) -> Result<bool> {
         let until_ns = monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         loop {
@@ -113,13 +113,13 @@ impl X11 {
         }
     }
 
-    /// Puts the pointer on the display's second screen, if it has one: there it is over no window, as where nobody touches.
+    /// Moves the pointer to the display's second screen, if there is one, where it is over no window.
     pub(crate) fn put_pointer_away(&self) -> Result<()> {
         let Some(other) = self.link.conn.setup().roots.get(1) else { return Ok(()) };
         self.warp(other.root, (0, 0))
     }
 
-    /// Fetches the pointer from another screen of the display, which XTEST does not.
+    /// Moves the pointer back from another screen of the display, which XTEST does not.
     fn fetch_pointer(&self, place: (i16, i16)) -> Result<()> {
         if self.link.conn.setup().roots.len() > 1 {
             let what = "the pointer's place";
@@ -137,7 +137,7 @@ impl X11 {
         self.link.answer(what, self.link.sent(what, moved)?.check())
     }
 
-    /// Takes in what the server sent, without waiting for more.
+    /// Receives pending events without waiting.
     fn collect(&mut self) -> Result<()> {
         loop {
             let at_ns = monotonic_ns();
@@ -145,7 +145,7 @@ impl X11 {
             if !self.windows.due() {
                 break;
             }
-            // Events may come in while answers are waited for, so they are taken again.
+            // Events may arrive while waiting for replies, so they are received again.
             let found = self.windows.changes(&self.link)?;
             self.pending.extend(found.into_iter().map(|kind| Change { at_ns, kind }));
         }
@@ -181,7 +181,7 @@ impl X11 {
         Ok(())
     }
 
-    /// Sees to it that keys go somewhere.
+    /// Ensures that a window has the focus.
     fn focus(&mut self) -> Result<()> {
         let what = "the focus";
         let now = self.link.answer(what, self.link.sent(what, self.link.conn.get_input_focus())?.reply())?;
@@ -189,7 +189,7 @@ impl X11 {
         let Some(newest) = self.windows.newest() else { return Ok(()) };
         if nowhere || !self.windows.managed() && self.focused != Some(newest) {
             let set = self.link.conn.set_input_focus(InputFocus::POINTER_ROOT, newest, x11rb::CURRENT_TIME);
-            // The window may have gone meanwhile.
+            // The window may have been closed.
             self.link.answer_if_there(what, self.link.sent(what, set)?.check())?;
             self.focused = Some(newest);
         }
@@ -234,7 +234,7 @@ impl X11 {
         self.focus()?;
         let shift = self.keyboard.keys(&self.link, &[Keysym::Shift_L])?;
         let mut first_ns = None;
-        // Key by key: a spare key may change hands within a long text.
+        // Key by key: a spare key may be reassigned within a long text.
         for keysym in keysyms {
             let key = self.keyboard.keys(&self.link, &[keysym])?[0];
             first_ns.get_or_insert_with(monotonic_ns);
@@ -262,7 +262,7 @@ impl X11 {
         Ok(at_ns)
     }
 
-    /// A place of the screen as the protocol has it.
+    /// A place of the screen in the protocol's type.
     fn place(&self, (x, y): (i32, i32)) -> Result<(i16, i16)> {
         let inside = |at: i32, size: u32| i16::try_from(at).ok().filter(|_| at >= 0 && at.unsigned_abs() < size);
         inside(x, self.size.0).zip(inside(y, self.size.1)).ok_or_else(|| Error::Input {
@@ -318,7 +318,7 @@ impl Screen for X11 {
 
     fn send(&mut self, input: &Input) -> Result<u64> {
         self.link.begin();
-        // Windows that came up since, and new maps of keys.
+        // Includes new windows and keymaps.
         self.collect()?;
         let at_ns = match input {
             Input::Key(text) => self.send_key(text)?,
@@ -358,7 +358,7 @@ impl Screen for X11 {
 impl Drop for X11 {
     fn drop(&mut self) {
         self.link.begin();
-        // A server that is gone has no map to restore.
-        let _ = self.keyboard.give_back(&self.link);
+        // A lost server has no keymap to restore.
+        let _ = self.keyboard.restore(&self.link);
     }
 }

@@ -108,7 +108,7 @@ fn a_caret_shows_the_same_two_hashes_in_turn() {
 }
 
 #[test]
-fn a_change_is_dated_by_its_damage_not_by_the_look_at_it() {
+fn a_change_is_dated_by_its_damage_not_by_its_comparison() {
     let Some((_server, mut screen, painter)) = set_up() else { return };
     let window = window(&painter);
     let mut watcher = Watcher::new(&mut screen).unwrap();
@@ -119,7 +119,7 @@ fn a_change_is_dated_by_its_damage_not_by_the_look_at_it() {
 }
 
 #[test]
-fn the_last_state_of_the_screen_is_always_looked_at() {
+fn the_last_state_of_the_screen_is_always_compared() {
     let Some((_server, mut screen, painter)) = set_up() else { return };
     let window = window(&painter);
     let mut watcher = Watcher::new(&mut screen).unwrap();

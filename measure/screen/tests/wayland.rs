@@ -118,7 +118,7 @@ fn keys_arrive_with_their_modifiers() {
         assert_eq!(heard, seen, "{key}");
     }
     let error = screen.send(&Input::Key("Retrun".into())).unwrap_err().to_string();
-    assert!(error.contains("'Retrun' is no name of a key"), "{error}");
+    assert!(error.contains("'Retrun' is not the name of a key"), "{error}");
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn keys_arrive_with_their_modifiers() {
         assert_eq!(keys_of(&mut painter, seen.len()), seen, "{key}");
     }
     let error = screen.send(&Input::Key("Retrun".into())).unwrap_err();
-    assert!(error.to_string().contains("'Retrun' is no name of a key"), "{error}");
+    assert!(error.to_string().contains("'Retrun' is not the name of a key"), "{error}");
 }
 
 #[test]

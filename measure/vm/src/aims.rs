@@ -1,13 +1,12 @@
-//! What is aimed at, as data, and where a comparison stands to it.
+//! Aims of a comparison, as data, and whether they are reached.
 //!
-//! An aim names a side and a figure, and a bound for it: of the figure itself (a slowdown, a longest delay), or of its cost
-//! over that of others (`against`), where the cost of a rate is its inverse. "Never worse than the best by more than 3 %" is
-//! a cost of at most 1.03 over the least of theirs. Which settings of the judged scheduler count is said too: those that it
-//! comes with, or any that leave the writes a share of the best throughput. A peer is always taken at the settings that
-//! serve it best.
+//! An aim names a side and a figure, and a bound: for the figure itself (a slowdown, a longest latency), or for its cost
+//! relative to others (`against`), where the cost of a rate is its inverse. "At most 3 % worse than the best" is a cost of at
+//! most 1.03 relative to the least of the others. An aim also states which settings of the judged scheduler count: its
+//! defaults, or any that keep a share of the best write throughput. A peer counts with its best settings.
 //!
-//! Properties, each with a test: what has no figure is not reached; settings that starve writes prove nothing; a peer's best
-//! row counts.
+//! Properties, each with a test: an aim without a figure is not reached; settings that starve writes prove nothing; a peer's
+//! best row counts.
 
 use brisk_results::{KernelAim, KernelAimed, KernelFigure, KernelMeasure, KernelRow, KernelScenario, KernelVerdict};
 use serde::Deserialize;
@@ -18,33 +17,33 @@ use crate::schedulers;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aim {
-    /// What is aimed at, in words.
+    /// Description.
     pub words: String,
-    /// Loads whose names begin so; all where absent.
+    /// Prefix of the names of its loads; all where absent.
     #[serde(default)]
     pub loads: String,
-    /// Of which side.
+    /// Side.
     pub side: String,
-    /// Which figure.
+    /// Figure.
     pub figure: KernelFigure,
-    /// Whom it is held against; nobody where empty, all but the judged one for `peers`.
+    /// Schedulers to compare with; none where empty, all but the judged one for `peers`.
     #[serde(default)]
     pub against: String,
-    /// Of the figure, or of its cost over the others'.
+    /// Bound of the figure, or of its cost relative to the others'.
     pub at_most: f64,
-    /// Throughput of the other sides that settings have to leave, in percent of the best of all rows; then any settings
-    /// count, and without it the defaults alone.
+    /// Least throughput of the other sides, in percent of the best of all rows; then all settings count, otherwise only the
+    /// defaults.
     #[serde(default)]
     pub others_percent: Option<f64>,
-    /// Whether the judged one also has to leave them what the peer leaves (less 1 %, which is what repeats differ by).
+    /// Whether the judged scheduler must also keep the peer's throughput of the other sides (less 1 %, the noise of repeats).
     #[serde(default)]
     pub equal: bool,
 }
 
-/// A peer's throughput is left when this share of it is.
+/// Share of a peer's throughput that counts as kept.
 const EQUAL: f64 = 0.99;
 
-/// Where `scheduler` stands in a scenario.
+/// The result of `scheduler` in a scenario.
 #[must_use]
 pub fn judge(aim: &Aim, scheduler: &str, scenario: &KernelScenario) -> KernelAim {
     let places = (0..scenario.loads.len()).filter(|place| scenario.loads[*place].name.starts_with(&aim.loads));
@@ -100,7 +99,7 @@ fn judge_load(aim: &Aim, scheduler: &str, scenario: &KernelScenario, place: usiz
             name => row.scheduler == name,
         };
         let peers = scenario.rows.iter().filter(is_peer).filter(|row| leaves(row, least));
-        let Some(peer) = cheapest(peers.collect()) else { return unknown("nobody to be held against has a figure") };
+        let Some(peer) = cheapest(peers.collect()) else { return unknown("no peer has a figure") };
         Some(&scenario.rows[peer])
     };
     let least = match peer.and_then(of) {
@@ -111,13 +110,13 @@ fn judge_load(aim: &Aim, scheduler: &str, scenario: &KernelScenario, place: usiz
     let judged = scenario.rows.iter().filter(own).filter(|row| leaves(row, least));
     let Some(judged) = cheapest(judged.collect()) else {
         let some = scenario.rows.iter().any(|row| own(&row) && cost(row).is_some());
-        return unknown(if some { "no setting leaves the others enough" } else { "it has no figure" });
+        return unknown(if some { "no setting keeps enough throughput of the others" } else { "it has no figure" });
     };
     let judged = &scenario.rows[judged];
     let summary = |row: &KernelRow| row.loads.get(place).and_then(|of| aim.figure.of(of.side(&aim.side)?));
     let (found, peer_found) = (summary(judged), peer.and_then(summary));
     let rate = aim.figure == KernelFigure::Requests;
-    // The worse end of a rate is its lower one.
+    // The worse end of a rate's interval is the lower one.
     let value = found.map(|of| match peer_found {
         Some(peer) if rate => (peer.median / of.median, peer.high / of.low),
         Some(peer) => (of.median / peer.median, of.high / peer.low),
@@ -144,7 +143,7 @@ fn is_default(row: &KernelRow) -> bool {
     !row.tuned && row.settings.is_empty()
 }
 
-/// What everything but a side moved, in bytes a second.
+/// Throughput of all other sides, in bytes a second.
 fn throughput(measure: &KernelMeasure, side: &str) -> f64 {
     measure.sides.iter().filter(|of| of.side != side).map(|of| of.bytes_per_s.median).sum()
 }
@@ -231,7 +230,7 @@ mod tests {
         assert!(found.value_worst.expect("a figure") > 3.0);
         let found = judged(&aim, vec![peer, starving]);
         assert_eq!(found.verdict, KernelVerdict::Unknown);
-        assert!(found.why.expect("a reason").contains("leaves"));
+        assert!(found.why.expect("a reason").contains("keeps"));
     }
 
     #[test]
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_figure_is_not_reached() {
+    fn an_aim_without_a_figure_is_not_reached() {
         let aim = aim("figure = \"delay_mean\"\nagainst = \"bfq\"\nat_most = 9");
         assert_eq!(judged(&aim, vec![row("none", &[], 1.0, 1.0)]).verdict, KernelVerdict::Unknown);
         assert_eq!(judged(&aim, vec![row("smartio", &[], 1.0, 1.0)]).verdict, KernelVerdict::Unknown);

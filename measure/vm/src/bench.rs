@@ -1,4 +1,4 @@
-//! The whole comparison as data (`kernel/bench.toml`): which scenarios, how long, which rows, and what is aimed at in each.
+//! The whole comparison as data (`kernel/bench.toml`): scenarios, lengths, rows, and the aims of each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::error::{Error, Result};
 use crate::scenario::Scenario;
 use crate::schedulers::plain;
 
-/// Everything that is compared.
+/// A comparison.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bench {
     /// The scheduler that the aims are about.
     pub judged: String,
-    /// Scenarios, those first that tell most.
+    /// Scenarios, the most important first.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
 }
@@ -28,22 +28,22 @@ pub struct Bench {
 pub struct Part {
     /// Its name.
     pub scenario: String,
-    /// Whether it belongs to the short run.
+    /// Whether it is part of the short run.
     #[serde(default)]
     short: bool,
-    /// Lengths of loads over those in its file.
+    /// Scale of the lengths in its file.
     #[serde(default = "one")]
     pub scale: f64,
-    /// Schedulers; all of the table where none is named.
+    /// Schedulers; all of the table by default.
     #[serde(default)]
     pub schedulers: Vec<String>,
-    /// Settings that a search tries of each scheduler; no search where absent.
+    /// Number of settings that a search tries for each scheduler; no search where absent.
     #[serde(default)]
     pub search_budget: Option<usize>,
-    /// More rows.
+    /// Additional rows.
     #[serde(default)]
     also: Vec<Also>,
-    /// What is aimed at.
+    /// Aims.
     #[serde(default, rename = "aim")]
     pub aims: Vec<Aim>,
 }
@@ -61,7 +61,7 @@ fn one() -> f64 {
 }
 
 impl Part {
-    /// Its further rows.
+    /// Its additional rows.
     #[must_use]
     pub fn also(&self) -> Vec<Setup> {
         let setup = |also: &Also| Setup { scheduler: also.scheduler.clone(), settings: also.settings.clone() };
@@ -70,10 +70,10 @@ impl Part {
 }
 
 impl Bench {
-    /// Reads it.
+    /// Parses a comparison.
     ///
     /// # Errors
-    /// When the text is none; the words say where.
+    /// When the text is invalid; the message has the place.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let bench: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         if bench.parts.is_empty() {
@@ -82,7 +82,7 @@ impl Bench {
         for (place, part) in bench.parts.iter().enumerate() {
             let wrong = |why: String| format!("part '{}': {why}", part.scenario);
             if bench.parts[..place].iter().any(|other| other.scenario == part.scenario) {
-                return Err(wrong("it stands twice".to_owned()));
+                return Err(wrong("it is listed twice".to_owned()));
             }
             if !(0.01..=100.0).contains(&part.scale) {
                 return Err(wrong(format!("scale {} is not from 0.01 to 100", part.scale)));
@@ -100,16 +100,16 @@ impl Bench {
     /// Reads the file.
     ///
     /// # Errors
-    /// When it cannot be read or is none.
+    /// When the file cannot be read or is invalid.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         Self::parse(&text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
     }
 
-    /// The parts of these names, each with its scenario out of `folder`; where none is named the short ones, or all.
+    /// The named parts, each with its scenario from `folder`; without names the short ones, or all.
     ///
     /// # Errors
-    /// When a name is none of a part, or a scenario cannot be read.
+    /// When a name is unknown, or a scenario cannot be read.
     pub fn parts(&self, names: &[String], all: bool, folder: &Path) -> Result<Vec<(&Part, Scenario)>> {
         if let Some(name) = names.iter().find(|name| self.parts.iter().all(|part| part.scenario != **name)) {
             let known: Vec<&str> = self.parts.iter().map(|part| part.scenario.as_str()).collect();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn mistakes_are_named() {
         let part = "judged = \"bfq\"\n[[part]]\nscenario = \"smoke\"\n";
         for (text, word) in [
             ("judged = \"bfq\"".to_owned(), "part"),

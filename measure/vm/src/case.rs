@@ -8,18 +8,18 @@ use crate::schedulers::Settings;
 pub struct Setup {
     /// The scheduler.
     pub scheduler: String,
-    /// What is changed of it; empty for its defaults.
+    /// Changed settings; empty for the defaults.
     pub settings: Settings,
 }
 
-/// What is run once, on a fresh device.
+/// A single measurement on a new device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Case {
-    /// Under which setting.
+    /// Scheduler and settings.
     pub setup: Setup,
-    /// Place among the scenario's loads.
+    /// Index of the load in the scenario.
     pub load: usize,
-    /// Only the jobs of this side.
+    /// Runs only the jobs of this side.
     pub alone: Option<Side>,
     /// Seed of all addresses.
     pub seed: u64,
@@ -38,13 +38,13 @@ impl Case {
         self.load(scenario).jobs.iter().filter(move |job| alone.is_none_or(|side| job.side == side))
     }
 
-    /// Whether no more than the seed differs.
+    /// Whether the cases differ at most in the seed.
     #[must_use]
     pub fn same_but_seed(&self, other: &Self) -> bool {
         (&self.setup, self.load, self.alone) == (&other.setup, other.load, other.alone)
     }
 
-    /// In a few words, for progress.
+    /// Description for progress.
     #[must_use]
     pub fn words(&self, scenario: &Scenario) -> String {
         let alone = self.alone.map(|side| format!(", {side} alone")).unwrap_or_default();
@@ -56,8 +56,8 @@ impl Case {
     }
 }
 
-/// Everything that has to be run to measure `setup` with `seeds`: each load, and its sides alone where the scenario wants
-/// that and there is more than one.
+/// All cases for `setup` with `seeds`: each load, and each of its sides alone where the scenario requires that and there is more
+/// than one.
 #[must_use]
 pub fn cases(scenario: &Scenario, setup: &Setup, seeds: &[u64]) -> Vec<Case> {
     let mut cases = Vec::new();

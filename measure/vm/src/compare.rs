@@ -1,7 +1,7 @@
-//! Schedulers side by side: each at its defaults and, where asked for, at the best settings that a search finds.
+//! Comparison of schedulers: each with its defaults and, on request, with the best settings found by a search.
 //!
-//! The search has a seed of its own, so that tuned settings are not chosen on what they are then judged by. It is pruned:
-//! many settings in short loads, the few best of each scheduler in loads as long as the comparison's.
+//! The search has its own seed, so that settings are not tuned on the measurements that judge them. It is pruned: many
+//! settings in short loads, then the best few of each scheduler in full-length loads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,48 +20,48 @@ use crate::search::{Tried, best, finalists, next};
 /// Seed of the search.
 const SEARCH_SEED: u64 = 1_000_003;
 
-/// Settings of each scheduler that meet again at full length.
+/// Finalists of each scheduler, which are repeated at full length.
 const FINALISTS: usize = 3;
 
-/// What to compare, and how thoroughly.
+/// Parameters of a comparison.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Schedulers by name.
     pub schedulers: Vec<String>,
-    /// Settings of all of them, instead of their defaults.
+    /// Settings for all of them, instead of their defaults.
     pub settings: Settings,
-    /// Whether the best settings are searched.
+    /// Whether to search for the best settings.
     pub tuned: bool,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
-    /// Lengths over those of the file.
+    /// Scale of the lengths in the file.
     pub scale: f64,
-    /// More rows: settings to show beside the defaults.
+    /// Additional rows.
     pub also: Vec<Setup>,
-    /// Lengths in the first part of the search, over those of the comparison.
+    /// Scale of the lengths in the first part of the search, relative to the comparison.
     pub search_scale: f64,
-    /// Settings that the search tries of each scheduler, its defaults included.
+    /// Number of settings that the search tries for each scheduler, including the defaults.
     pub search_budget: usize,
-    /// Write throughput that tuned settings have to leave, instead of the scenario's.
+    /// Least write throughput of tuned settings, instead of the scenario's.
     pub write_min_percent: Option<f64>,
-    /// By how much the first case and its repeat may differ, instead of the scenario's bound: [`SEARCH_REPEAT_PERCENT_MAX`] where
-    /// only the way is tried.
+    /// Most difference between the first case and its repeat, instead of the scenario's bound; [`SEARCH_REPEAT_PERCENT_MAX`] for
+    /// trial runs of the procedure.
     pub repeat_percent_max: Option<f64>,
 }
 
-/// Settings that were found, by scheduler.
+/// Best settings, by scheduler.
 pub type Found = BTreeMap<String, (Settings, u32)>;
 
-/// About how long a comparison takes in the guest.
+/// Estimated length of a comparison in the guest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LengthS {
     /// Its search.
     pub search_s: f64,
-    /// What is shown of it.
+    /// Its rows.
     pub rows_s: f64,
 }
 
-/// The same, for so many schedulers, of which `searched` have no settings yet.
+/// The estimated length for a number of schedulers, of which `searched` need a search.
 #[must_use]
 pub fn length_s(scenario: &Scenario, options: &Options, schedulers: usize, searched: usize) -> LengthS {
     let of = |cases: &[Case], scale: f64| cases.iter().map(|case| case_s(scenario, case, scale)).sum::<f64>();
@@ -76,16 +76,16 @@ pub fn length_s(scenario: &Scenario, options: &Options, schedulers: usize, searc
     LengthS { search_s, rows_s: rows as f64 * row }
 }
 
-/// Whether a search looks at a case: slowdowns are for the figures, and of many alike loads some are enough.
+/// Whether a search uses a case: not those for slowdowns, and only some of many similar loads.
 fn searches(scenario: &Scenario, case: &Case) -> bool {
     let chosen = scenario.loads.iter().any(|load| load.search);
     case.alone.is_none() && (!chosen || case.load(scenario).search)
 }
 
-/// Runs a scenario. `known` holds settings that an earlier search found; what this one finds is added.
+/// Runs a scenario. `known` holds the results of earlier searches; new results are added.
 ///
 /// # Errors
-/// When a boot fails or is refused, or the person stops it.
+/// When a boot fails or is refused, or the user cancels.
 pub fn compare(
     lab: &mut Lab,
     scenario: &Scenario,
@@ -99,7 +99,7 @@ pub fn compare(
     for name in &options.schedulers {
         match lab.check_scheduler(name) {
             Ok(_) => names.push(name.clone()),
-            // A scheduler that is not in the table at all is a slip.
+            // A scheduler that is missing in the table is a mistake of the user.
             Err(error @ crate::Error::BadOption(_)) => return Err(error),
             Err(error) => refused.push((name.clone(), error.to_string())),
         }
@@ -171,14 +171,14 @@ pub fn compare(
     })
 }
 
-/// Every scheduler by default, and tuned where the search found something else.
+/// Every scheduler with its defaults, and with tuned settings if they differ.
 fn setups(names: &[String], options: &Options, known: &Found) -> Vec<(Setup, bool, u32)> {
     let mut setups = Vec::new();
     for name in names {
         let setup = |settings: &Settings| Setup { scheduler: name.clone(), settings: settings.clone() };
         setups.push((setup(&options.settings), false, 0));
         if let Some((settings, tried)) = known.get(name).filter(|_| options.tuned) {
-            // Defaults that are best are shown as such: the same figures in two rows.
+            // If the defaults are best, they are shown as such: the same figures in two rows.
             setups.push((setup(settings), true, *tried));
         }
         setups.extend(options.also.iter().filter(|also| also.scheduler == *name).map(|also| (also.clone(), false, 0)));
@@ -194,7 +194,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Rounds for all schedulers at once, so that they share boots; the same budget for each.
+    /// Runs the rounds of all schedulers together, so that they share boots; each has the same budget.
     fn run(&self, lab: &mut Lab, known: &mut Found, watch: Watch<'_>) -> Result<()> {
         let names: Vec<&str> =
             self.names.iter().map(String::as_str).filter(|name| !known.contains_key(*name)).collect();
@@ -206,13 +206,13 @@ impl Search<'_> {
         };
         let short = self.options.scale * self.options.search_scale;
         let budget = self.options.search_budget;
-        // Full loads weigh as many short ones.
+        // A full load weighs as much as several short ones.
         let finals_weigh = ((FINALISTS + 1) as f64 / self.options.search_scale / budget as f64).max(0.0);
         let part = |tried: usize, more: usize| {
             let whole = (names.len() * budget) as f64 * (1.0 + finals_weigh);
             move |done: f64| (tried as f64 + done * more as f64) / whole
         };
-        // What 100 % of throughput are: the best default, of those found earlier too.
+        // The reference of 100 % throughput: the best default, including earlier searches.
         let defaults: Vec<Setup> = self.names.iter().map(|name| self.setup(name, &Settings::new())).collect();
         let mut tried_by: BTreeMap<&str, Vec<Tried>> = names.iter().map(|name| (*name, Vec::new())).collect();
         let mut throughput_best = None;
@@ -240,7 +240,7 @@ impl Search<'_> {
             }
             throughput_best = throughput_best.or_else(|| most(&defaults, &outcomes)).or(Some(0.0));
         }
-        // Short loads tell who is good; who is best is told by full ones.
+        // Short loads select the finalists; full ones decide.
         let mut finals = defaults.clone();
         for (name, tried) in &tried_by {
             let best = finalists(tried, throughput_best, self.write_min_percent, FINALISTS);

@@ -1,11 +1,11 @@
-//! What the guest says on its console: lines of JSON behind `@ `, and the kernel's own words between them.
+//! Output of the guest's console: lines of JSON after `@ `, and kernel messages between them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How the kernel begins when it complains.
+/// Prefixes of kernel messages that report a problem.
 const COMPLAINTS: [&str; 17] = [
     "WARNING:",
     "BUG:",
@@ -39,16 +39,16 @@ pub struct LatencyNs {
     pub max: f64,
 }
 
-/// What a job of the probe saw.
+/// Result of a job of the probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobLine {
-    /// The name that the plan gave it.
+    /// Name of the job in the plan.
     pub job: String,
     /// Requests finished.
     pub requests: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Length that they were counted over.
+    /// Time over which they were counted.
     pub seconds: f64,
     /// Response times.
     pub latency_ns: LatencyNs,
@@ -57,44 +57,44 @@ pub struct JobLine {
     pub errors: u64,
 }
 
-/// What a case said.
+/// Output of a case.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CaseOutput {
     /// Its number in the plan.
     pub index: usize,
-    /// What its jobs saw.
+    /// Results of its jobs.
     pub jobs: Vec<JobLine>,
-    /// The device's own counts, and its timer's lateness.
+    /// Counters of the device, and its timer's lateness.
     pub counters: BTreeMap<String, f64>,
-    /// What could not be done.
+    /// First failure.
     pub failed: Option<String>,
-    /// Whether it came to its end.
+    /// Whether it is complete.
     pub ended: bool,
 }
 
-/// Everything that a boot said.
+/// Output of a boot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Console {
     /// The cases in order.
     pub cases: Vec<CaseOutput>,
-    /// The kernel's complaints.
+    /// Kernel messages that report a problem.
     pub complaints: Vec<String>,
-    /// What could not be done outside of any case, and lines that are no JSON.
+    /// Failures outside of cases, and lines with invalid JSON.
     pub failed: Vec<String>,
-    /// Whether the plan came to its end.
+    /// Whether the plan is complete.
     pub ended: bool,
 }
 
-/// What a line is about, for who watches a run.
+/// Progress in a line of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// A case begins.
     Case(usize),
-    /// All is done.
+    /// The plan is complete.
     End,
 }
 
-/// What a line says of how far the guest is.
+/// The progress reported by a line.
 #[must_use]
 pub fn progress(line: &str) -> Option<Progress> {
     let value = json(line)?.ok()?;
@@ -104,14 +104,14 @@ pub fn progress(line: &str) -> Option<Progress> {
     usize::try_from(value.get("case")?.as_u64()?).ok().map(Progress::Case)
 }
 
-/// The JSON of a line of ours.
+/// The JSON of a line from the plan.
 fn json(line: &str) -> Option<serde_json::Result<Value>> {
-    // The firmware's words share the first line.
+    // The firmware's output shares the first line.
     let at = line.find("@ {")?;
     Some(serde_json::from_str(line[at + 2..].trim()))
 }
 
-/// Reads a console.
+/// Parses a console.
 #[must_use]
 pub fn parse(text: &str) -> Console {
     let mut console = Console::default();
@@ -139,7 +139,7 @@ fn take(console: &mut Console, value: &Value) {
         console.cases.push(CaseOutput { index, ..CaseOutput::default() });
         return;
     }
-    // How many lines of its log the guest found to complain; it prints them before.
+    // The guest counts suspicious lines of its log and prints them before.
     if let Some(count) = value.get("dmesg") {
         if count.as_u64() != Some(0) && console.complaints.is_empty() {
             console.complaints.push(format!("{count} lines of its log"));
@@ -180,7 +180,7 @@ mod tests {
         @ {\"case\":1}\n@ {\"failed\":\"no scheduler\"}\n@ {\"case_end\":1}\n@ {\"end\":true}\n";
 
     #[test]
-    fn a_boot_is_read_case_by_case() {
+    fn a_boot_is_parsed_case_by_case() {
         let console = parse(GOOD);
         assert!(console.ended && console.complaints.is_empty() && console.failed.is_empty());
         assert_eq!(console.cases.len(), 2);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_complaints_are_kept() {
+    fn kernel_problems_are_collected() {
         for line in [
             "[    4.1] WARNING: CPU: 0 PID: 1 at block/blk-mq.c:1",
             "[    4.1] BUG: KASAN: slab-out-of-bounds in x",
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_told_and_does_not_stop_the_rest() {
+    fn a_damaged_line_is_reported_and_the_rest_is_parsed() {
         let console = parse("@ {\"case\":0}\n@ {\"job\":\"a\n@ {\"case_end\":0}\n@ {\"end\":true}\n");
         assert!(console.ended && console.cases[0].ended);
         assert_eq!(console.failed.len(), 1);

@@ -1,7 +1,7 @@
-//! The guest's flash device in the words of its kernel module: fields of `struct bf_params`.
+//! The guest's flash device as parameters of its kernel module: fields of `struct bf_params`.
 //!
-//! A preset names its parameters for people (`read_us = 70`); the module takes the core's own fields (`read_ns=70000`). The
-//! names differ by the unit alone, so the table of `brisk-flash` is the only list of them.
+//! A preset has parameters with convenient units (`read_us = 70`); the module takes the core's fields (`read_ns=70000`). The
+//! names differ only in the unit, so the table of `brisk-flash` is the only list of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,26 +11,26 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// Smallest capacity that the presets' blocks fit into.
+/// Smallest capacity for the presets' blocks.
 const SIZE_MIN_BYTES: u64 = 64 << 20;
-/// Largest: the guest holds its content in memory.
+/// Largest capacity: the guest holds the data in memory.
 const SIZE_MAX_BYTES: u64 = 4 << 30;
 
-/// The device of a scenario.
+/// Device of a scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
-    /// A preset of `brisk lab presets`, or a file in `kernel/scenarios/devices`.
+    /// A built-in preset, or a file in `kernel/scenarios/devices`.
     pub preset: String,
     /// Capacity, such as `512MiB`.
     pub size: String,
-    /// Requests that the driver takes at once; those of the preset where absent.
+    /// Driver tags; the preset's by default.
     #[serde(default)]
     pub depth_requests: Option<u32>,
     /// Hardware queues.
     #[serde(default = "one")]
     pub queues: u32,
-    /// Changes to the preset, by its names.
+    /// Overrides of the preset's parameters.
     #[serde(default)]
     pub set: BTreeMap<String, toml::Value>,
 }
@@ -39,12 +39,12 @@ fn one() -> u32 {
     1
 }
 
-/// A device whose numbers are all known.
+/// A device with all parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
     /// The preset's name.
     pub preset: String,
-    /// What was changed of it.
+    /// Overrides.
     pub changed: BTreeMap<String, String>,
     /// Capacity.
     pub size_bytes: u64,
@@ -57,7 +57,7 @@ pub struct Device {
 }
 
 impl DeviceSpec {
-    /// Finds the preset (`devices` holds those that are files) and works out its numbers.
+    /// Loads the preset (`devices` holds preset files) and computes the parameters.
     ///
     /// # Errors
     /// When the preset, the capacity or a change is not valid.
@@ -109,7 +109,7 @@ impl DeviceSpec {
     }
 }
 
-/// The core's fields: nanoseconds for microseconds, numbers for words.
+/// The core's fields: times in nanoseconds, numbers for words.
 fn fields(preset: &Preset, size_bytes: u64) -> Vec<(String, String)> {
     let mut fields = vec![("pages".to_owned(), (size_bytes / PAGE_BYTES).to_string())];
     for parameter in preset.parameters() {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_one_of_the_core_and_none_lacks() {
+    fn the_fields_are_exactly_those_of_the_core() {
         let header = include_str!("../../flash/c/brisk_flash.h");
         let body = header.split_once("struct bf_params {").expect("the struct").1.split_once("};").expect("its end").0;
         let mut declared: Vec<&str> = body
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_device_is_named() {
+    fn invalid_devices_are_named() {
         let nowhere = Path::new("/nowhere");
         for (text, word) in [
             ("preset = \"galaxy-s9\"\nsize = \"1GiB\"", "galaxy-s5-emmc"),

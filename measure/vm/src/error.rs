@@ -1,4 +1,4 @@
-//! Why a run in the virtual machine gave nothing.
+//! Errors of the kernel lab.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a run in the virtual machine gave nothing, and what the person can do about it.
+/// Why a run in the virtual machine gave no result, and the remedy.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The tree with the scripts and scenarios is not here.
+    /// No source tree with scripts and scenarios.
     #[error(
         "no kernel/fetch in {0} or above: the kernel lab works from a source tree of brisk; go there or give --source"
     )]
@@ -28,10 +28,10 @@ pub enum Error {
     BadFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The problem.
         why: String,
     },
-    /// An option that makes no sense.
+    /// An invalid option.
     #[error("{0}")]
     BadOption(String),
     /// A program that is not installed.
@@ -47,19 +47,19 @@ pub enum Error {
     /// A script or program failed.
     #[error("{what} failed: {words}")]
     Failed {
-        /// Which.
+        /// Its name.
         what: String,
-        /// The end of what it said.
+        /// End of its output.
         words: String,
     },
     /// A file of this machine.
     #[error("cannot {doing} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// Attempted operation.
         doing: &'static str,
-        /// On what.
+        /// Its file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: std::io::Error,
     },
     /// A scheduler that this kernel does not have.
@@ -69,28 +69,28 @@ pub enum Error {
         scheduler: String,
         /// The kernel.
         release: String,
-        /// What was looked for.
+        /// The missing part.
         why: String,
     },
-    /// The virtual machine did not end by itself.
+    /// The virtual machine exceeded its time limit.
     #[error(
         "the virtual machine did not end within {limit_s} s and was ended; its console: {log}; a busy machine needs more --time-limit"
     )]
     TimeLimit {
         /// The limit.
         limit_s: u64,
-        /// Where its console is.
+        /// Its console.
         log: PathBuf,
     },
-    /// What came out must not be shown as figures.
+    /// The results must not be used as figures.
     #[error("the run is refused: {why}; its console: {log}")]
     Refused {
-        /// Which bound it broke.
+        /// The violated bound.
         why: String,
-        /// Where its console is.
+        /// Its console.
         log: PathBuf,
     },
-    /// The person wants it to end.
+    /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! From what jobs said to the figures of a scheduler: sides of a case, summaries over seeds, slowdowns.
+//! Figures of a scheduler from the results of jobs: sides of a case, summaries over seeds, slowdowns.
 
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_results::{KernelMeasure, KernelSide};
@@ -9,22 +9,22 @@ use crate::refuse::late;
 use crate::scenario::{JobSpec, Load, Scenario, Side};
 use crate::search::Tried;
 
-/// What a case gave.
+/// Result of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// What was run.
+    /// The case.
     pub case: Case,
     /// Sides, or why there are none.
     pub sides: Result<Vec<SideFigures>, String>,
-    /// A job that finished nothing beside others of its side that did: it waits longer than any figure tells, so that there
-    /// are none. For a search, whose loads are short, its side is what it is.
+    /// A starved job, which finished no request while others of its side did: its latency is unknown, so there are no figures. A
+    /// search, with its short loads, uses the side nevertheless.
     pub starved: Option<String>,
 }
 
-/// What the jobs of a side saw together in one case.
+/// Combined result of the jobs of a side in one case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SideFigures {
-    /// Which.
+    /// The side.
     pub side: Side,
     /// How many jobs.
     pub jobs: u32,
@@ -34,17 +34,17 @@ pub struct SideFigures {
     pub delay_ns_p50: f64,
     /// Of the slowest job.
     pub delay_ns_p99: f64,
-    /// Of all.
+    /// Of all jobs.
     pub delay_ns_max: f64,
-    /// Of all.
+    /// Of all jobs.
     pub requests_per_s: f64,
-    /// Of all.
+    /// Of all jobs.
     pub bytes_per_s: f64,
-    /// Mean length of a job, when all end by themselves.
+    /// Mean length of a job, when all are finite.
     pub job_s: Option<f64>,
 }
 
-/// The sides of a case, from its console.
+/// The sides of a case, from its output.
 #[must_use]
 pub fn outcome(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Outcome {
     let sides = match output.failed.clone().or_else(|| late(output)) {
@@ -69,7 +69,7 @@ fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<Si
             let named = |job: &&JobLine| job.job.rsplit_once('.').is_some_and(|(name, _)| name == spec.name);
             let of: Vec<&JobLine> = output.jobs.iter().filter(named).collect();
             if of.len() != spec.count as usize {
-                return Err(format!("{} of {} jobs '{}' told their figures", of.len(), spec.count, spec.name));
+                return Err(format!("{} of {} jobs '{}' reported figures", of.len(), spec.count, spec.name));
             }
             jobs.extend(of);
         }
@@ -85,7 +85,7 @@ fn together(side: Side, jobs: &[&JobLine], finite: bool) -> SideFigures {
     let requests: u64 = jobs.iter().map(|job| job.requests).sum();
     let most = |of: fn(&JobLine) -> f64| jobs.iter().map(|job| of(job)).fold(0.0, f64::max);
     let weighted: f64 = jobs.iter().map(|job| job.latency_ns.mean * job.requests as f64).sum();
-    // Jobs of a fixed length end one by one: what they did together took as long as the last.
+    // Finite jobs end one by one: the combined length is that of the longest.
     let longest_s = most(|job| job.seconds);
     let rate = |of: fn(&JobLine) -> u64| -> f64 {
         if finite {
@@ -108,13 +108,13 @@ fn together(side: Side, jobs: &[&JobLine], finite: bool) -> SideFigures {
 }
 
 impl SideFigures {
-    /// What a slowdown compares: the time of a job of fixed length, else the mean response time.
+    /// The cost that slowdowns compare: the time of a finite job, otherwise the mean response time.
     fn cost(&self) -> f64 {
         self.job_s.unwrap_or(self.delay_ns_mean)
     }
 }
 
-/// The measures of `setup`, load by load, over the seeds that are among `outcomes`.
+/// The figures of `setup`, load by load, over the seeds in `outcomes`.
 ///
 /// # Errors
 /// The first reason why a case has no figures.
@@ -170,8 +170,8 @@ fn measure(load: &Load, outcomes: &[&Outcome]) -> Result<KernelMeasure, String> 
     Ok(KernelMeasure { load: load.name.clone(), sides })
 }
 
-/// What the search is told of a setting: geometric means over the loads of the mean delay of what somebody waits for and of
-/// the throughput of the rest.
+/// The objective of the search for a setting: geometric means over the loads of the mean latency of the foreground sides and of
+/// the throughput of the others.
 #[must_use]
 pub fn tried(setup: &Setup, outcomes: &[Outcome]) -> Tried {
     let mut delays = Vec::new();
@@ -183,7 +183,7 @@ pub fn tried(setup: &Setup, outcomes: &[Outcome]) -> Tried {
             continue;
         };
         let waits = sides.iter().find(|figures| matches!(figures.side, Side::Sync | Side::Read));
-        // Who has the device alone is measured by what he gets.
+        // The only side of a load is measured by its throughput.
         let waits = waits.filter(|_| sides.len() > 1).map(|figures| figures.side);
         for figures in sides {
             if waits == Some(figures.side) {
@@ -253,7 +253,7 @@ probe = "op=write stop_bytes=1MiB"
     }
 
     #[test]
-    fn sides_sum_up_their_jobs_and_slowdowns_pair_seeds() {
+    fn sides_combine_their_jobs_and_slowdowns_pair_seeds() {
         let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
         let measures = measures(&scenario, &setup(), &outcomes(&scenario, &setup())).expect("figures");
         let read = measures[0].side("read").expect("readers");
@@ -267,12 +267,12 @@ probe = "op=write stop_bytes=1MiB"
     }
 
     #[test]
-    fn a_job_that_said_nothing_leaves_no_figures() {
+    fn a_job_without_a_result_leaves_no_figures() {
         let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
         let case = &cases(&scenario, &setup(), &[1])[0];
         let output = CaseOutput { jobs: vec![job("reader.0", 1, 1.0, 1.0)], ..CaseOutput::default() };
         let outcome = outcome(&scenario, case, &output);
-        assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' told their figures".to_owned()));
+        assert_eq!(outcome.sides, Err("1 of 2 jobs 'reader' reported figures".to_owned()));
         assert_eq!(tried(&setup(), std::slice::from_ref(&outcome)).delay, None);
         assert!(measures(&scenario, &setup(), &[outcome]).is_err());
     }
@@ -292,7 +292,7 @@ probe = "op=write stop_bytes=1MiB"
     }
 
     #[test]
-    fn who_finished_nothing_leaves_no_figures_and_is_told_to_the_search() {
+    fn a_starved_job_leaves_no_figures_but_counts_in_a_search() {
         let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
         let case = &cases(&scenario, &setup(), &[1])[0];
         let of = |requests: [u64; 3]| {
@@ -310,7 +310,7 @@ probe = "op=write stop_bytes=1MiB"
     }
 
     #[test]
-    fn the_search_hears_of_delay_and_throughput() {
+    fn the_search_gets_latency_and_throughput() {
         let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
         let heard = tried(&setup(), &outcomes(&scenario, &setup()));
         assert!((heard.delay.expect("readers wait") - 7e5).abs() < 1.0);

@@ -1,4 +1,4 @@
-//! The initramfs of the guest: busybox, the probe, modules with what they depend on, tools for file systems, the plan.
+//! Initramfs of the guest: busybox, the probe, modules with their dependencies, file system tools, the plan.
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write as _};
@@ -10,28 +10,28 @@ use cpio::{NewcBuilder, write_cpio};
 use crate::error::{Error, Result};
 use crate::sources::Kernel;
 
-/// What goes into a guest.
+/// Content of an initramfs.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Modules by name; those built into the kernel are fine.
+    /// Required modules; they may be built into the kernel.
     pub modules: Vec<String>,
-    /// Modules that are loaded where the kernel has them.
+    /// Optional modules.
     pub modules_if_there: Vec<String>,
     /// Programs of this machine besides busybox and the probe.
     pub programs: Vec<(&'static str, &'static str)>,
-    /// Programs by their paths, which go to /bin.
+    /// Paths of programs for /bin.
     pub own: Vec<PathBuf>,
-    /// Files and their places, without the first stroke.
+    /// Files and their paths in the guest, without leading slash.
     pub files: Vec<(String, PathBuf)>,
 }
 
-/// Files of the guest, by their places.
+/// Files by their paths in the guest.
 struct Files(Vec<(String, u32, Vec<u8>)>);
 
-/// Makes the initramfs. `init` and `plan` are scripts.
+/// Builds the initramfs. `init` and `plan` are scripts.
 ///
 /// # Errors
-/// When a module, a program or a file lacks.
+/// When a module, a program or a file is missing.
 pub fn initramfs(kernel: &Kernel, wanted: &Wanted, init: &Path, plan: &str) -> Result<Vec<u8>> {
     let mut files = Files(Vec::new());
     for dir in ["bin", "dev", "proc", "sys", "run", "tmp", "mnt", "etc", "lab", "lab/modules"] {
@@ -49,7 +49,7 @@ pub fn initramfs(kernel: &Kernel, wanted: &Wanted, init: &Path, plan: &str) -> R
         files.file(place, 0o644, path)?;
     }
     files.file("bin/probe", 0o755, &kernel.built().join("probe"))?;
-    // Defaults of mkfs.ext4, without which it makes another kind of file system.
+    // Defaults of mkfs.ext4, which determine the features of the file system.
     if wanted.programs.iter().any(|(program, _)| *program == "mkfs.ext4") {
         files.file("etc/mke2fs.conf", 0o644, Path::new("/etc/mke2fs.conf"))?;
     }
@@ -76,21 +76,21 @@ impl Files {
         Ok(())
     }
 
-    /// A program with the libraries that it names, at their own places.
+    /// Adds a program and its libraries, at their own paths.
     fn program(&mut self, program: &'static str, package: &'static str) -> Result<()> {
         let path = find(program).ok_or(Error::NoProgram { program, package })?;
         self.file(&format!("bin/{program}"), 0o755, &path)?;
-        // Fails for a program without libraries, which is what we want to know.
+        // Fails for a static program.
         let Ok(listed) = Command::new("ldd").arg(&path).output() else { return Ok(()) };
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         if program == "busybox" && listed.contains('/') {
-            // The guest's first program has to run before anything else is there; distributions have both kinds.
+            // The guest's first program must not need libraries; distributions have both variants.
             return Err(Error::NoProgram { program: "a static busybox", package });
         }
         self.libraries(&listed)
     }
 
-    /// A program by its path, with the libraries that it names.
+    /// Adds a program by its path, and its libraries.
     fn own(&mut self, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.file(&format!("bin/{name}"), 0o755, path)?;
@@ -98,7 +98,7 @@ impl Files {
         self.libraries(&String::from_utf8_lossy(&listed.stdout))
     }
 
-    /// What ldd lists.
+    /// Adds the libraries in the output of ldd.
     fn libraries(&mut self, listed: &str) -> Result<()> {
         for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
             self.parents(library);
@@ -127,7 +127,7 @@ impl Files {
     }
 }
 
-/// Where a program is, also for people without the system's folders in their path.
+/// Finds a program, also in system directories outside of PATH.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
@@ -141,7 +141,7 @@ struct Modules<'a> {
 }
 
 impl Modules<'_> {
-    /// A module behind those that it depends on, which it names itself.
+    /// Adds a module after its dependencies, which it names itself.
     fn load(&mut self, name: &str, needed: bool, files: &mut Files) -> Result<()> {
         let name = name.replace('-', "_");
         if !self.seen.insert(name.clone()) {
@@ -180,7 +180,7 @@ impl Modules<'_> {
     }
 }
 
-/// Whether a kernel has a module, built in or apart, or it was built here.
+/// Whether a module is available: built in, as a file of the kernel, or built here.
 #[must_use]
 pub fn has_module(kernel: &Kernel, name: &str) -> bool {
     let modules = Modules { kernel, order: Vec::new(), seen: BTreeSet::new() };
@@ -188,7 +188,7 @@ pub fn has_module(kernel: &Kernel, name: &str) -> bool {
     modules.find(&name).is_some() || modules.is_built_in(&name)
 }
 
-/// What a module of this name holds, unpacked; none where it is built in or lacks.
+/// The unpacked bytes of a module; none where it is built in or missing.
 ///
 /// # Errors
 /// When its file cannot be read.
@@ -197,7 +197,7 @@ pub fn module(kernel: &Kernel, name: &str) -> Result<Option<Vec<u8>>> {
     modules.find(&name.replace('-', "_")).map(|path| content(&path)).transpose()
 }
 
-/// Whether a path is that of the module, whichever stroke its name has.
+/// Whether a path is that of the module; dashes and underscores are equal.
 fn is_module(path: &Path, name: &str) -> bool {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     file.split_once(".ko").is_some_and(|(stem, _)| stem.replace('-', "_") == name)
@@ -216,7 +216,7 @@ fn search(dir: &Path, name: &str) -> Option<PathBuf> {
     folders.iter().find_map(|folder| search(folder, name))
 }
 
-/// A module's bytes, unpacked.
+/// Unpacked bytes of a module.
 fn content(path: &Path) -> Result<Vec<u8>> {
     if path.extension().is_none_or(|ending| ending != "xz") {
         return std::fs::read(path).map_err(Error::io("read", path));
@@ -231,7 +231,7 @@ fn content(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// What a module says that it depends on.
+/// Dependencies of a module.
 fn dependencies(module: &[u8]) -> Vec<String> {
     let said = module.split(|byte| *byte == 0).find_map(|text| text.strip_prefix(b"depends="));
     let said = String::from_utf8_lossy(said.unwrap_or_default()).into_owned();
@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_known_by_either_stroke() {
+    fn dashes_and_underscores_in_module_names_are_equal() {
         assert!(is_module(Path::new("kernel/block/mq-deadline.ko.xz"), "mq_deadline"));
         assert!(is_module(Path::new("kernel/block/kyber-iosched.ko"), "kyber_iosched"));
         assert!(!is_module(Path::new("kernel/block/bfq.ko"), "bf"));
     }
 
     #[test]
-    fn an_archive_lists_folders_before_what_is_in_them() {
+    fn directories_precede_their_content_in_the_archive() {
         let mut files = Files(vec![("bin".to_owned(), 0o040_755, Vec::new())]);
         files.parents("/usr/lib/x.so");
         files.0.push(("usr/lib/x.so".to_owned(), 0o100_755, b"content".to_vec()));

@@ -1,4 +1,4 @@
-//! A kernel that runs cases: boot by boot, each with its console on disk and held against the bounds.
+//! Runs cases on a kernel, boot by boot; stores each console and checks it against the bounds.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::Watch;
 use crate::case::Case;
 use crate::console::{self, Progress};
-use crate::crew;
 use crate::error::{Error, Result};
 use crate::figures::{Outcome, outcome};
 use crate::image::{self, Wanted};
@@ -19,16 +18,17 @@ use crate::scenario::{FileSystem, Scenario};
 use crate::schedulers::{Scheduler, Schedulers};
 use crate::sources::{Kernel, Source};
 use crate::store::Store;
+use crate::worker_pool;
 
-/// Cases of one boot: a boot that is refused costs no more than these.
+/// Most cases of one boot, which limits the loss by a refused boot.
 const CASES_MAX: usize = 120;
-/// Estimated length of one boot's loads in the guest's time.
+/// Most estimated length of one boot in guest time.
 const BOOT_S_MAX: f64 = 180.0;
-/// Below this a boot of its own costs more than it saves.
+/// Below this, a boot of its own costs more than it saves.
 const BOOT_S_MIN: f64 = 40.0;
-/// What making a device and a scheduler takes in the guest.
+/// Guest time for creating a device and setting a scheduler.
 const CASE_S: f64 = 0.2;
-/// How much longer than the guest's time a run may take here, and what is granted besides.
+/// Time limit of a boot: this multiple of the guest time, plus a constant.
 const PATIENCE: (f64, f64) = (60.0, 900.0);
 
 /// A kernel ready to run cases.
@@ -37,51 +37,51 @@ pub struct Lab {
     source: Source,
     /// The kernel.
     pub kernel: Kernel,
-    /// What it may be asked to compare.
+    /// The known schedulers.
     pub schedulers: Schedulers,
-    /// Limit of one boot in wall time, when the person gave one.
+    /// Wall-clock limit of one boot, if given by the user.
     pub time_limit: Option<Duration>,
-    /// Virtual machines at the same time; how many there are does not show in them.
+    /// Virtual machines at the same time; the number does not affect the figures.
     pub jobs: usize,
-    /// Cases that were measured before, when they may be taken instead of measured.
+    /// Cases measured before, if they may be reused.
     store: Option<Store>,
-    /// Whether they are measured all the same.
+    /// Whether to measure all cases again.
     again: bool,
     seen: Seen,
 }
 
-/// What was run so far.
+/// Statistics of the runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
     /// Boots.
     pub boots: u32,
-    /// Cases in them, repeats left out.
+    /// Cases in the boots, without repeats.
     pub cases: u32,
-    /// Cases of earlier boots.
+    /// Reused cases.
     pub kept: u32,
-    /// The worst of the boots.
+    /// Worst fidelity of the boots.
     pub fidelity: Fidelity,
 }
 
-/// How long cases are, and what follows from that.
+/// Length of cases, and the bound that depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Length {
-    /// Over those of the scenario's file.
+    /// Scale of the lengths in the scenario's file.
     pub scale: f64,
-    /// How far a case may differ from its repeat.
+    /// Most difference of a case from its repeat.
     pub repeat_percent_max: f64,
 }
 
-/// What a boot gave.
+/// Result of a boot.
 #[derive(Debug)]
 struct Booted {
-    /// By the place of the case.
+    /// Outcomes by index of the case.
     outcomes: Vec<(usize, Outcome)>,
-    /// Of nothing where its first case was not repeated.
+    /// Default when the first case was not reproduced.
     fidelity: Option<Fidelity>,
 }
 
-/// A case that has to be measured, and its place among all.
+/// A case to measure, and its index.
 type Open<'a> = (usize, &'a Case);
 
 impl Seen {
@@ -104,7 +104,7 @@ impl Seen {
 }
 
 impl Lab {
-    /// Fetches and builds what a series needs.
+    /// Fetches and builds everything for a series.
     ///
     /// # Errors
     /// When a script fails, or the table of schedulers is damaged.
@@ -123,10 +123,10 @@ impl Lab {
         })
     }
 
-    /// From now on, cases that are measured are kept, and unless all is wanted `again`, those that were kept are not measured.
+    /// Enables the store: measured cases are kept; kept ones are reused unless `again`.
     ///
     /// # Errors
-    /// When what goes into the guest cannot be read, or there is no emulator.
+    /// When the guest's files cannot be read, or there is no emulator.
     pub fn remember(&mut self, again: bool) -> Result<()> {
         let folder = self.source.work().join("cases").join(&self.kernel.series);
         let init = self.source.path("kernel/guest/init");
@@ -135,38 +135,38 @@ impl Lab {
         Ok(())
     }
 
-    /// What was run since it was last asked.
+    /// Returns and resets the statistics.
     pub fn take_seen(&mut self) -> Seen {
         std::mem::take(&mut self.seen)
     }
 
-    /// Whether this kernel has a scheduler; an error says what was looked for.
+    /// Checks that this kernel has a scheduler; the error names the missing part.
     ///
     /// # Errors
-    /// When the kernel has no module of it, or the table does not know it.
+    /// When the kernel has no module for it, or the table does not list it.
     pub fn check_scheduler(&self, name: &str) -> Result<&Scheduler> {
         let scheduler = self.schedulers.get(name)?;
         match &scheduler.module {
             Some(module) if !image::has_module(&self.kernel, module) => Err(Error::NoScheduler {
                 scheduler: name.to_owned(),
                 release: self.kernel.release.clone(),
-                why: format!("there is no module {module}, neither its own nor one that kernel/build made"),
+                why: format!("module {module} is neither part of the kernel nor built by kernel/build"),
             }),
             _ => Ok(scheduler),
         }
     }
 
-    /// Where consoles and plans are kept, the last of each kind.
+    /// Directory of consoles and plans, the last of each kind.
     #[must_use]
     pub fn consoles(&self) -> PathBuf {
         self.source.work().join("consoles")
     }
 
-    /// Runs all cases, in as few boots as their length and the processors here allow. A setting that does not repeat has no
-    /// figures; what shared a boot with it is run again, in a boot that another one begins.
+    /// Runs all cases in as few boots as length and processors allow. A setting that is not reproduced has no figures; the other
+    /// cases of its boot are run again, in a boot that begins with another case.
     ///
     /// # Errors
-    /// When a boot fails or is refused for more than that: no figure is given of any.
+    /// When a boot fails, or is refused for another reason: there are then no figures.
     pub fn run(
         &mut self,
         scenario: &Scenario,
@@ -190,12 +190,12 @@ impl Lab {
             if open.is_empty() {
                 return Ok(outcomes.into_values().collect());
             }
-            // Each boot has an outcome of its first case at least, so that this ends.
+            // Each boot gives an outcome of at least its first case, so this loop ends.
             booted += self.round(scenario, &open, length, booted, &mut outcomes, watch)?;
         }
     }
 
-    /// Boots what is open, the first of the boots with the number `from`; gives how many there were.
+    /// Boots the open cases, the first boot with the number `from`; returns the number of boots.
     fn round(
         &mut self,
         scenario: &Scenario,
@@ -209,7 +209,7 @@ impl Lab {
         let portions = boots(scenario, open, length.scale, self.jobs);
         let mut done = vec![0; portions.len()];
         let lab = &*self;
-        let booted = crew::each(
+        let booted = worker_pool::each(
             &portions,
             self.jobs,
             |place, portion, tell: &dyn Fn((usize, String))| {
@@ -240,7 +240,7 @@ impl Lab {
         progress: &dyn Fn(usize, String),
     ) -> Result<Booted> {
         let watch = Watch { stop, progress: &|_, _| {} };
-        // The first case again, to see that the boot agrees with itself.
+        // The first case is repeated, to check the boot's reproducibility.
         let planned: Vec<Case> = cases.iter().chain(cases.first()).map(|(_, case)| (*case).clone()).collect();
         let script = plan::script(scenario, &planned, length.scale);
         let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, length.scale)).sum();
@@ -270,7 +270,7 @@ impl Lab {
         };
         let mut outcomes = Vec::new();
         for ((place, case), output) in cases.iter().zip(&console.cases) {
-            // What failed may be mended outside of what the key holds.
+            // A failure may have a cause outside of the key, so it is not stored.
             if let Some(store) = self.store.as_ref().filter(|_| output.failed.is_none()) {
                 store.put(store.key(scenario, case, length.scale), output, fidelity)?;
             }
@@ -279,7 +279,7 @@ impl Lab {
         Ok(Booted { outcomes, fidelity: Some(fidelity) })
     }
 
-    /// Boots a script; gives the console and where it is kept.
+    /// Boots a script; returns the console and its path.
     #[allow(clippy::too_many_arguments, reason = "one call site for measurements and one for tests")]
     pub(crate) fn console(
         &self,
@@ -294,7 +294,7 @@ impl Lab {
     ) -> Result<(String, PathBuf)> {
         let logs = self.consoles();
         std::fs::create_dir_all(&logs).map_err(Error::io("make", &logs))?;
-        // Two that run at the same time do not write the same file.
+        // A unique name for concurrent boots.
         let file = |ending: &str| logs.join(format!("{name}.{}.{ending}", std::process::id()));
         let log = logs.join(format!("{name}.log"));
         let archive = image::initramfs(&self.kernel, wanted, &self.source.path("kernel/guest/init"), script)?;
@@ -303,10 +303,10 @@ impl Lab {
         let machine = Machine {
             image: &self.kernel.image(),
             initramfs: &initramfs.0,
-            // The archive is unpacked into memory, and lies there until then.
+            // The archive is unpacked into memory, and stays there during that.
             memory_bytes: memory_bytes + 3 * archive.len() as u64,
             cpus,
-            // On a busy host the interrupts by which a kernel tries its timers come late, and it would stop there.
+            // On a busy host the kernel's timer check gets late interrupts and would fail.
             append: if cpus > 1 { "no_timer_check" } else { "" },
         };
         let limit = self.time_limit.unwrap_or_else(|| Duration::from_secs_f64(PATIENCE.1 + PATIENCE.0 * estimate_s));
@@ -316,7 +316,7 @@ impl Lab {
         Ok((console, log))
     }
 
-    /// What the guest needs for these cases.
+    /// Content of the initramfs for these cases.
     fn wanted(&self, file_system: Option<FileSystem>, cases: &[Case]) -> Result<Wanted> {
         let mut wanted = Wanted::default();
         for case in cases {
@@ -352,7 +352,7 @@ impl Wanted {
     }
 }
 
-/// A file that goes with this value.
+/// A file that is removed on drop.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -361,19 +361,19 @@ impl Drop for Temporary {
     }
 }
 
-/// About how long a case takes in the guest.
+/// Estimated length of a case in the guest.
 pub(crate) fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
     let prepare_s = if scenario.file_system.is_some() { 2.0 } else { 0.0 };
     case.load(scenario).estimate_s(scale) + CASE_S + prepare_s
 }
 
-/// The first case of a boot with whatever seed: the places of these.
+/// Indices of all seeds of the boot's first case.
 fn seeds_of_first(cases: &[Open<'_>]) -> Vec<usize> {
     let Some((_, first)) = cases.first() else { return Vec::new() };
     (0..cases.len()).filter(|place| cases[*place].1.same_but_seed(first)).collect()
 }
 
-/// Outcomes of a boot whose first case was not repeated: of all with the same setting that it has no figures, of others none.
+/// Outcomes of a boot whose first case was not reproduced: cases with the same setting have no figures, others no outcome.
 fn not_repeated(cases: &[Open<'_>], why: &str) -> Vec<(usize, Outcome)> {
     let Some((_, first)) = cases.first() else { return Vec::new() };
     let same = cases.iter().filter(|(_, case)| case.setup == first.setup);
@@ -381,8 +381,8 @@ fn not_repeated(cases: &[Open<'_>], why: &str) -> Vec<(usize, Outcome)> {
         .collect()
 }
 
-/// The cases in portions of a boot: of equal length for as many machines as there are, where they are worth a boot. Seeds of
-/// the same load stay together where they fit, since they tell how far a repeat of the first may differ.
+/// Divides the cases into boots of equal length for the number of machines, if they are worth a boot. Seeds of one load stay
+/// together if they fit, since their spread bounds the difference of a repeat.
 fn boots<'a, 'b>(scenario: &Scenario, cases: &'a [Open<'b>], scale: f64, jobs: usize) -> Vec<&'a [Open<'b>]> {
     let length_s = |cases: &[Open<'_>]| cases.iter().map(|(_, case)| case_s(scenario, case, scale)).sum::<f64>();
     let longest_s = (length_s(cases) / jobs.max(1) as f64).clamp(BOOT_S_MIN, BOOT_S_MAX) * 1.001;
@@ -413,7 +413,7 @@ mod tests {
     use crate::case::{Setup, cases};
 
     #[test]
-    fn who_does_not_repeat_takes_no_other_along() {
+    fn an_unreproduced_setting_does_not_affect_others() {
         let text = "title = \"t\"\nquestion = \"q?\"\ndevice = { preset = \"ufs-3.1\", size = \"64MiB\" }\n\
             [[load]]\nname = \"l\"\nseconds = 1\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \"op=read\"\n";
         let scenario = Scenario::parse("t", text, Path::new("/nowhere")).expect("valid");
@@ -443,11 +443,11 @@ mod tests {
         // Two machines share what one would do alone, unless it is not worth it.
         assert_eq!(lengths(boots(&scenario, &all[..4], 1.0, 2)), [2, 2]);
         assert_eq!(lengths(boots(&scenario, &all[..4], 0.01, 2)), [4]);
-        // Seeds of a load share a boot that holds them, though another load would still have room for some.
+        // Seeds of a load share a boot, even if another load would fit some of them.
         let two = cases(&scenario, &Setup { scheduler: "bfq".to_owned(), settings: Default::default() }, &[1, 2]);
         let mixed: Vec<Open<'_>> = two.iter().enumerate().chain(all[..2].iter().copied()).collect();
         assert_eq!(lengths(boots(&scenario, &mixed, 1.0, 1)), [2, 2]);
-        // One that is longer than a boot should be still runs.
+        // A case that is longer than a boot still runs.
         assert_eq!(boots(&scenario, &all, 100.0, 1).len(), 11);
         assert_eq!(boots(&scenario, &all, 0.001, 1).len(), 1);
         assert_eq!(boots(&scenario, &[], 1.0, 4).len(), 0);

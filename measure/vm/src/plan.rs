@@ -1,7 +1,7 @@
-//! The plan: a shell script for the guest, one paragraph a case.
+//! The plan: a shell script for the guest, one paragraph for each case.
 //!
-//! The functions that it calls are in `kernel/guest` (`functions.sh`, `init`), where a person can read and try them. Everything that
-//! varies is written out here, so a plan with its console is a complete record of a boot.
+//! Its functions are in `kernel/guest` (`functions.sh`, `init`), and can be run by hand. All parameters are written out in the
+//! plan, so a plan with its console is a complete record of a boot.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub fn paragraph(scenario: &Scenario, index: usize, case: &Case, scale: f64) -> 
     let _ = writeln!(script, "\ncase_begin {index}");
     let _ = writeln!(script, "device_up {}", device(scenario));
     let _ = writeln!(script, "use_scheduler {}", case.setup.scheduler);
-    // nr_requests first: schedulers derive defaults of their own from it.
+    // nr_requests first: some tunables have defaults that depend on it.
     let settings = &case.setup.settings;
     if let Some(value) = settings.get("nr_requests") {
         let _ = writeln!(script, "setting nr_requests {value}");
@@ -53,7 +53,7 @@ pub fn paragraph(scenario: &Scenario, index: usize, case: &Case, scale: f64) -> 
     script
 }
 
-/// Arguments of `device_up`. A raw device keeps no data: nobody reads it, and the guest's memory and time are saved.
+/// Arguments of `device_up`. A raw device stores no data, which is never read, to save memory and time of the guest.
 #[must_use]
 pub fn device(scenario: &Scenario) -> String {
     let store = match scenario.file_system {
@@ -64,14 +64,14 @@ pub fn device(scenario: &Scenario) -> String {
     device_words(scenario.device(), store)
 }
 
-/// The same of a device of its own.
+/// The same for a given device.
 #[must_use]
 pub fn device_words(device: &Device, store: &str) -> String {
     let fields: Vec<String> = device.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     format!("{} {} {store} {}", device.depth_requests, device.queues, fields.join(","))
 }
 
-/// Files that have to hold data before the jobs begin, since these read them: each once, as large as the largest wish.
+/// Files that the jobs read and that must exist before: each once, with the largest requested size.
 fn files<'a>(jobs: impl Iterator<Item = &'a JobSpec>) -> BTreeMap<String, u64> {
     let mut files = BTreeMap::new();
     for job in jobs {
@@ -89,12 +89,12 @@ fn files<'a>(jobs: impl Iterator<Item = &'a JobSpec>) -> BTreeMap<String, u64> {
     files
 }
 
-/// The jobs of a case as the probe takes them.
+/// The jobs of a case as arguments of the probe.
 fn probe(scenario: &Scenario, case: &Case, scale: f64) -> String {
     let load = case.load(scenario);
     let mut jobs = Vec::new();
     for (place, spec) in load.jobs.iter().enumerate() {
-        // The place among all jobs of the load, so that a side alone meets the same addresses.
+        // The index among all jobs of the load, so that a side alone uses the same addresses.
         if case.alone.is_some_and(|side| side != spec.side) {
             continue;
         }
@@ -127,7 +127,7 @@ fn probe(scenario: &Scenario, case: &Case, scale: f64) -> String {
     jobs.join(" -- ")
 }
 
-/// Neighbouring seeds must not give neighbouring streams (splitmix64).
+/// Mixes a seed, so that adjacent seeds give unrelated streams (splitmix64).
 fn seed(seed: u64, place: usize, k: u32) -> u64 {
     let mut z = seed
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -135,7 +135,7 @@ fn seed(seed: u64, place: usize, k: u32) -> u64 {
         .wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    // Shells and C's signed numbers take 63 bits.
+    // Shells and C's signed numbers have 63 bits.
     (z ^ (z >> 31)) >> 1
 }
 
@@ -204,7 +204,7 @@ probe = "op=write bytes=16KiB size=32MiB offset=64MiB stop_bytes=1MiB"
         assert!(jobs[2].contains("offset=100663296 stop_bytes=2097152"), "{}", jobs[2]);
         let seed_of = |job: &str| job.rsplit_once("seed=").expect("a seed").1.to_owned();
         assert_ne!(seed_of(jobs[1]), seed_of(jobs[2]));
-        // Alone, a job does the same as beside the others.
+        // Alone, a job does the same as in the mix.
         assert_eq!(probe(&scenario(), &all[1], 2.0), jobs[0]);
         assert_eq!(probe(&scenario(), &all[2], 2.0), jobs[1..].join(" -- "));
     }

@@ -1,8 +1,7 @@
-//! A program of ours in the guest, on a fresh flash device: what it says of how far it is, and what came of it.
+//! A program of the host in the guest, on a new flash device.
 //!
-//! It talks to the host over the console: a line of JSON behind `@ ` with `progress` (0 to 1) and `doing`, and behind `% ` what
-//! came of it, cut into pieces that a console takes. [`progress_line`] and [`outcome_lines`] write these, for the
-//! program; [`run`] reads them.
+//! It writes to the console: lines of JSON after `@ ` with `progress` (0 to 1) and `doing`, and its result after `% `, divided
+//! into lines of limited length. [`progress_line`] and [`outcome_lines`] write these, for the program; [`run`] reads them.
 
 use std::path::PathBuf;
 
@@ -17,62 +16,62 @@ use crate::plan::FUNCTIONS;
 use crate::refuse::{Fidelity, Judged, REPEAT_PERCENT_MAX, judge, late};
 use crate::{Watch, plan};
 
-/// Characters of a piece: the console's line stays below what terminals hold.
+/// Most characters of a line: below the limit of terminals.
 const PIECE_CHARACTERS: usize = 1_000;
-/// Where its files are in the guest.
+/// Directory of its files in the guest.
 pub const FILES: &str = "/lab/files";
 /// The device in the guest.
 pub const DEVICE: &str = "flash0";
 
-/// What is run.
+/// Parameters of a program.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Name of its console.
     pub name: String,
-    /// The program, with the libraries that it names.
+    /// Path of the program.
     pub path: PathBuf,
-    /// What it is told, word by word.
+    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Files for it, by their names in [`FILES`].
+    /// Its files, by their names in [`FILES`].
     pub files: Vec<(String, PathBuf)>,
-    /// Its device keeps no data.
+    /// Its device stores no data.
     pub device: Device,
     /// Schedulers, all of which the kernel must have.
     pub schedulers: Vec<String>,
     /// Memory of the guest.
     pub memory_bytes: u64,
-    /// Its length in the guest's time, about.
+    /// Estimated length in guest time.
     pub estimate_s: f64,
 }
 
-/// What came of it.
+/// Result of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// The text that it gave.
+    /// Its output.
     pub outcome: String,
-    /// How true the device's times were.
+    /// Fidelity of the device's times.
     pub fidelity: Fidelity,
-    /// Where the console is kept.
+    /// Path of the console.
     pub log: PathBuf,
 }
 
-/// How far a program is.
+/// Progress of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Step {
     /// 0 to 1.
     progress: f64,
-    /// In a few words.
+    /// Current step.
     doing: String,
 }
 
-/// A line of progress, without its end.
+/// A line of progress, without line feed.
 #[must_use]
 pub fn progress_line(progress: f64, doing: &str) -> String {
     let step = Step { progress: if progress.is_finite() { progress } else { 0.0 }, doing: doing.to_owned() };
     format!("@ {}", serde_json::to_string(&step).unwrap_or_default())
 }
 
-/// Lines of an outcome, which must be one line of text, such as JSON.
+/// Lines of a result, which must be a single line of text, such as JSON.
 pub fn outcome_lines(text: &str) -> impl Iterator<Item = String> + '_ {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -90,15 +89,15 @@ fn step_of(line: &str) -> Option<Step> {
     serde_json::from_str(line.trim_end_matches('\r').strip_prefix("@ ")?).ok()
 }
 
-/// What the lines of an outcome hold together.
+/// Joins the lines of a result.
 fn outcome_of(console: &str) -> String {
     console.lines().filter_map(|line| line.trim_end_matches('\r').strip_prefix("% ")).collect()
 }
 
-/// Boots it.
+/// Boots the guest and runs the program.
 ///
 /// # Errors
-/// When the virtual machine does not run or is ended, the program fails, or the device's times were not those of its model.
+/// When the virtual machine fails or exceeds its limit, the program fails, or the device was late.
 pub fn run(lab: &Lab, program: &Program, watch: Watch<'_>) -> Result<Ran> {
     let mut wanted = Wanted { own: vec![program.path.clone()], ..Wanted::default() };
     wanted.modules = modules(lab, &program.schedulers)?;
@@ -188,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_outcome_survives_its_pieces(text in "[a-z\u{e4}\u{4e2d}{}\": ]{0,4000}") {
+        fn a_result_is_restored_from_its_lines(text in "[a-z\u{e4}\u{4e2d}{}\": ]{0,4000}") {
             let lines: Vec<String> = outcome_lines(&text).collect();
             prop_assert!(lines.iter().all(|line| line.chars().count() <= PIECE_CHARACTERS + 2));
             let console = format!("SeaBIOS\n@ {{\"case\":0}}\r\n{}\r\n@ {{\"end\":true}}\n", lines.join("\r\n"));

@@ -1,9 +1,9 @@
 //! The virtual machine: QEMU's emulator with virtual time.
 //!
-//! `icount` lets the guest's clock advance by one nanosecond an instruction, and jump to the next timer when it idles. So
-//! times inside depend on the guest's instructions alone, and a busy host makes a run longer and nothing else. With more than
-//! one processor they do not: in virtual time these take turns of whole slices, and Linux 6.1 waits for ever for its second
-//! one. Such a machine has the host's clock, and is for tests alone: what it measured would be the host.
+//! With `icount` the guest's clock advances by one nanosecond for each instruction, and jumps to the next timer when idle.
+//! Times inside depend only on the guest's instructions, and load on the host only makes a run longer. This requires one
+//! processor: in virtual time several ones take turns of whole slices, and Linux 6.1 then waits forever for its second one.
+//! A machine with more has the host's clock, and is used for tests only, as its times include effects of the host.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::Watch;
 use crate::error::{Error, Result};
 use crate::run::{Ended, Line, run};
 
-/// What boots.
+/// Parameters of a boot.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine<'a> {
     /// The kernel.
@@ -23,23 +23,23 @@ pub struct Machine<'a> {
     pub initramfs: &'a Path,
     /// Memory.
     pub memory_bytes: u64,
-    /// Processors; with more than one the clock is the host's.
+    /// Processors; with more than one, the clock is the host's.
     pub cpus: u32,
-    /// More words for the kernel.
+    /// Additional kernel arguments.
     pub append: &'a str,
 }
 
-/// What a guest's clock counts.
+/// Clock of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// Its instructions: times inside are figures.
+    /// Instructions: times are reproducible.
     Instructions,
-    /// The host's time: there are no figures, since the host's load shows in them.
+    /// The host's clock: times include effects of the host and give no figures.
     Host,
 }
 
 impl Clock {
-    /// Of a machine with so many processors.
+    /// The clock for a number of processors.
     #[must_use]
     pub fn of(cpus: u32) -> Self {
         if cpus > 1 { Self::Host } else { Self::Instructions }
@@ -53,10 +53,10 @@ impl Clock {
     }
 }
 
-/// Boots it and gives its console, which is also written to `log` while it comes.
+/// Boots a machine and returns its console, which is also written to `log`.
 ///
 /// # Errors
-/// When QEMU lacks or fails, the limit passes, or the person stops it.
+/// When QEMU is missing or fails, the limit passes, or the user cancels.
 pub fn boot(
     machine: Machine<'_>,
     log: &Path,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_processor_counts_its_instructions() {
+    fn only_a_single_processor_has_virtual_time() {
         assert_eq!((Clock::of(1), Clock::of(2)), (Clock::Instructions, Clock::Host));
         assert!(Clock::Instructions.arguments().contains(&"-icount"));
         assert!(!Clock::Host.arguments().contains(&"-icount"));

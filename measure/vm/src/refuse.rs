@@ -1,5 +1,5 @@
-//! When a boot has no figures: cases that differ from their repeat, a kernel that complains, requests that fail; and when one
-//! case has none: late timers.
+//! Bounds of valid figures: for a boot, cases that are not reproduced, kernel problems and failed requests; for a case, late
+//! timers.
 
 use std::collections::BTreeMap;
 
@@ -7,63 +7,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::console::{CaseOutput, Console};
 
-/// Mean lateness of the device's timer beyond which its times are not those of the model.
+/// Mean lateness of the device's timer above which its times are not those of the model.
 pub const LATENESS_NS_MEAN_MAX: f64 = 2_000.0;
-/// Difference between a case and its repeat in the same boot beyond which nothing of the boot can be compared.
+/// Difference between a case and its repeat in the same boot above which its cases cannot be compared.
 pub const REPEAT_PERCENT_MAX: f64 = 1.0;
-/// The same for the short cases of a search, which chance moves more, and which only rank settings: no figure comes of them.
+/// The same for the short cases of a search, which vary more and only rank settings.
 pub const SEARCH_REPEAT_PERCENT_MAX: f64 = 10.0;
-/// Where seeds of the same case differ by more than a repeat may, chance moves it: then a repeat may differ as much as they do,
-/// and no more than this. The spread that figures are given with holds that, too.
+/// If seeds of the same case differ by more than a repeat may, a repeat may differ as much, but at most by this. The spread of
+/// the figures includes that variation.
 pub const SEEDS_PERCENT_MAX: f64 = 10.0;
-/// So many seeds tell how much they differ.
+/// Least number of seeds to estimate their spread.
 const SEEDS_MIN: usize = 3;
 /// The counter of lateness.
 const LATENESS: &str = "lateness_mean_ns";
 
-/// How good a boot was.
+/// Fidelity of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Fidelity {
     /// Largest mean lateness of a case.
     pub lateness_ns_mean: f64,
-    /// Difference between all requests of the first case and of its repeat.
+    /// Difference of all requests between the first case and its repeat.
     pub repeat_percent: f64,
-    /// Largest difference between those of equal jobs: a reader that finishes 600 requests has 6 more or fewer by chance.
+    /// Largest such difference among equal jobs: of 600 requests of a reader, 6 more or fewer are chance.
     pub repeat_percent_of_jobs: f64,
-    /// Difference between the first case's seeds, 0 where the boot had too few of them.
+    /// Spread of the first case's seeds; 0 with too few of them.
     #[serde(default)]
     pub seeds_percent: f64,
 }
 
 impl Fidelity {
-    /// How much a repeat may differ, in percent: `repeat_percent_max`, or as the first case's seeds do.
+    /// Most difference of a repeat, in percent: `repeat_percent_max`, or the spread of the first case's seeds.
     #[must_use]
     pub fn repeat_percent_allowed(&self, repeat_percent_max: f64) -> f64 {
         repeat_percent_max.max(self.seeds_percent.min(SEEDS_PERCENT_MAX))
     }
 
-    /// Whether the first case was repeated.
+    /// Whether the first case was reproduced.
     #[must_use]
     pub fn repeated(&self, repeat_percent_max: f64) -> bool {
         self.repeat_percent <= self.repeat_percent_allowed(repeat_percent_max)
     }
 }
 
-/// What a boot that broke no other bound is worth.
+/// Result of the check.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Judged {
-    /// Its figures hold.
+    /// Valid.
     Good(Fidelity),
-    /// Its first case differs from its repeat by more than is allowed, in words: what was set there has no figures, and nothing
-    /// is known of the rest.
+    /// The first case differs too much from its repeat, with the message: its setting has no figures, and the others are
+    /// unknown.
     NotRepeated(String),
 }
 
-/// Holds a boot against the bounds. `cases` were planned, of which the last repeats the first and may differ from it by
-/// `repeat_percent_max`, or as those of `seeds` do among each other: the first case with whatever seed, by their places.
+/// Checks a boot against the bounds. Of the planned `cases` the last repeats the first and may differ from it by
+/// `repeat_percent_max`, or by the spread of `seeds`, the indices of all seeds of the first case.
 ///
 /// # Errors
-/// The first bound that it breaks, in words.
+/// The first violated bound.
 pub fn judge(console: &Console, cases: usize, seeds: &[usize], repeat_percent_max: f64) -> Result<Judged, String> {
     if let Some(words) = console.complaints.first() {
         return Err(format!("the kernel complains: {words}"));
@@ -88,8 +88,8 @@ pub fn judge(console: &Console, cases: usize, seeds: &[usize], repeat_percent_ma
             return Err(format!("case {place}: {} requests of {} failed", job.errors, job.job));
         }
         let lateness_ns = lateness_ns(case)
-            .ok_or_else(|| format!("case {place}: the device does not tell its lateness ({LATENESS})"))?;
-        // That one has no figures; others may have been in time.
+            .ok_or_else(|| format!("case {place}: the device does not report its lateness ({LATENESS})"))?;
+        // Only this case has no figures; others may have been in time.
         if late(case).is_none() {
             fidelity.lateness_ns_mean = fidelity.lateness_ns_mean.max(lateness_ns);
         }
@@ -113,8 +113,7 @@ fn lateness_ns(case: &CaseOutput) -> Option<f64> {
     case.counters.get(LATENESS).copied()
 }
 
-/// Why a case has no figures whose times are not those of the model, if they are not: where the processor is what all wait
-/// for, the device's timer has to wait, too.
+/// Why the times of a case are not those of the model, if so: with a saturated processor, the device's timer is late.
 #[must_use]
 pub fn late(case: &CaseOutput) -> Option<String> {
     let lateness_ns = lateness_ns(case).filter(|ns| *ns > LATENESS_NS_MEAN_MAX || ns.is_nan())?;
@@ -122,21 +121,21 @@ pub fn late(case: &CaseOutput) -> Option<String> {
     Some(format!("the device's timer was {us:.2} us late on average, {most_us:.0} us are allowed"))
 }
 
-/// How much two cases of the same kind differ in their rates: all jobs together, and the kind of jobs that differs most.
+/// Differences of the rates of two cases: of all jobs together, and of the class of jobs that differs most.
 fn differences_percent(first: &CaseOutput, repeat: &CaseOutput) -> Result<(f64, f64), String> {
     let (before, after) = (rates(first), rates(repeat));
     let same = before.keys().eq(after.keys()) && first.jobs.len() == repeat.jobs.len();
     if first.failed.is_some() != repeat.failed.is_some() || !same {
         return Err("the first case and its repeat ended differently".to_owned());
     }
-    // Two that did nothing are equal, and refused elsewhere.
+    // Two rates of zero are equal, and refused elsewhere.
     let difference = |a: f64, b: f64| (a - b).abs() / a.max(b).max(f64::MIN_POSITIVE) * 100.0;
     let all = difference(before.values().sum(), after.values().sum());
     let most = before.values().zip(after.values()).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
     Ok((all, most))
 }
 
-/// How much the rates of all jobs together differ among cases; 0 of too few.
+/// Spread of the rates of all jobs together among cases; 0 with too few.
 fn seeds_percent<'a>(cases: impl Iterator<Item = &'a CaseOutput>) -> f64 {
     let all: Vec<f64> = cases.filter(|case| case.failed.is_none()).map(|case| rates(case).values().sum()).collect();
     if all.len() < SEEDS_MIN {
@@ -146,7 +145,7 @@ fn seeds_percent<'a>(cases: impl Iterator<Item = &'a CaseOutput>) -> f64 {
     (most - least) / most.max(f64::MIN_POSITIVE) * 100.0
 }
 
-/// Requests a second by the name of equal jobs.
+/// Requests a second by class of equal jobs.
 fn rates(case: &CaseOutput) -> BTreeMap<&str, f64> {
     let mut rates = BTreeMap::new();
     for job in &case.jobs {
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn few_requests_may_differ_by_chance_when_all_together_agree() {
+    fn small_counts_may_differ_by_chance_when_the_total_agrees() {
         let text = |few: u64| {
             let job = |name: &str, requests: u64| {
                 format!(
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_was_late_has_no_figures_and_takes_none_from_others() {
+    fn a_late_case_has_no_figures_and_does_not_affect_others() {
         let mut console = boot(",\"lateness_mean_ns\":600", [1000, 1005], "");
         assert_eq!(late(&console.cases[0]), None);
         console.cases[1].counters.insert(LATENESS.to_owned(), 2_100.0);
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_may_differ_as_much_as_seeds_do_and_no_more() {
+    fn a_repeat_may_differ_by_the_spread_of_the_seeds() {
         let judged = |requests: [u64; 5], seeds: &[usize]| {
             judge(&boot(",\"lateness_mean_ns\":600", requests, ""), 5, seeds, REPEAT_PERCENT_MAX).expect("whole")
         };
@@ -233,9 +232,9 @@ mod tests {
         let good = ",\"lateness_mean_ns\":600";
         let refuse = |console: &Console, cases: usize, word: &str| {
             let why = judge(console, cases, &[0], REPEAT_PERCENT_MAX).expect_err(word);
-            assert!(why.contains(word), "{why} does not tell of {word}");
+            assert!(why.contains(word), "{why} does not contain {word}");
         };
-        refuse(&boot("", [1000, 1000], ""), 2, "does not tell its lateness");
+        refuse(&boot("", [1000, 1000], ""), 2, "does not report its lateness");
         let judged = |bound: f64| judge(&boot(good, [1000, 1012], ""), 2, &[0], bound).expect("no other bound");
         let words = "the first case differs from its repeat by 1.19 %, 1 % are allowed";
         assert_eq!(judged(REPEAT_PERCENT_MAX), Judged::NotRepeated(words.to_owned()));

@@ -1,4 +1,4 @@
-//! A program of this machine: started, heard line by line, ended when the person or the clock wants it.
+//! Runs a program with line-by-line output, time limit and cancellation.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
@@ -11,24 +11,24 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::Watch;
 use crate::error::{Error, Result};
 
-/// How often a wish to stop is looked for.
+/// How often the stop flag is polled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How a program ended.
+/// End of a program.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// By itself.
+    /// It exited.
     Status(ExitStatus),
-    /// It took too long.
+    /// It exceeded the time limit.
     TimeLimit,
 }
 
-/// A program with all that it started; it ends with this value.
+/// A program and its descendants; killed on drop.
 struct Group(Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The process id is ours until it was waited for.
+        // The process id is not reused until it was waited for.
         if let Ok(None) = self.0.try_wait()
             && let Some(pid) = Pid::from_raw(self.0.id().cast_signed())
         {
@@ -38,19 +38,19 @@ impl Drop for Group {
     }
 }
 
-/// Runs `command` in a process group of its own and hands each line of its output (of both kinds) to `hear`.
+/// Runs `command` in its own process group and passes each line of its output and error output to `receive`.
 ///
 /// # Errors
-/// When it cannot be started, or the watch's flag is raised.
+/// When it cannot be started, or the run is cancelled.
 pub(crate) fn run(
     mut command: Command,
     program: (&'static str, &'static str),
     limit: Duration,
     watch: Watch<'_>,
-    mut hear: impl FnMut(Line),
+    mut receive: impl FnMut(Line),
 ) -> Result<Ended> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    // SAFETY: between fork and exec only a system call is made.
+    // SAFETY: only a system call between fork and exec.
     unsafe {
         command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?));
     }
@@ -73,7 +73,7 @@ pub(crate) fn run(
             return Ok(Ended::TimeLimit);
         }
         match lines.recv_timeout(LOOK) {
-            Ok(line) => hear(line),
+            Ok(line) => receive(line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -83,7 +83,7 @@ pub(crate) fn run(
     Ok(Ended::Status(status))
 }
 
-/// A line of a program, without its end.
+/// A line of output, without line feed.
 #[derive(Debug)]
 pub(crate) enum Line {
     /// On its standard output.
@@ -92,7 +92,7 @@ pub(crate) enum Line {
     Complained(String),
 }
 
-/// Hands on what comes through a pipe until its other end is closed.
+/// Reads lines from a pipe until it is closed.
 fn listen(pipe: impl Read + Send + 'static, kind: fn(String) -> Line, to: Sender<Line>) {
     std::thread::spawn(move || {
         let mut reader = BufReader::new(pipe);
@@ -119,25 +119,25 @@ mod tests {
         command
     }
 
-    fn with(stop: &AtomicBool, script: &str, limit: Duration, hear: impl FnMut(Line)) -> Result<Ended> {
-        run(shell(script), ("sh", "dash"), limit, Watch { stop, progress: &|_, _| {} }, hear)
+    fn with(stop: &AtomicBool, script: &str, limit: Duration, receive: impl FnMut(Line)) -> Result<Ended> {
+        run(shell(script), ("sh", "dash"), limit, Watch { stop, progress: &|_, _| {} }, receive)
     }
 
     #[test]
-    fn both_outputs_are_heard_and_the_status_is_told() {
-        let mut heard = Vec::new();
+    fn both_outputs_and_the_status_are_returned() {
+        let mut received = Vec::new();
         let stop = AtomicBool::new(false);
-        let ended = with(&stop, "echo one; echo two >&2; exit 3", Duration::from_secs(60), |line| heard.push(line));
+        let ended = with(&stop, "echo one; echo two >&2; exit 3", Duration::from_secs(60), |line| received.push(line));
         assert!(matches!(ended, Ok(Ended::Status(status)) if status.code() == Some(3)));
-        assert!(heard.iter().any(|line| matches!(line, Line::Said(text) if text == "one")));
-        assert!(heard.iter().any(|line| matches!(line, Line::Complained(text) if text == "two")));
+        assert!(received.iter().any(|line| matches!(line, Line::Said(text) if text == "one")));
+        assert!(received.iter().any(|line| matches!(line, Line::Complained(text) if text == "two")));
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_ended_with_what_it_started() {
+    fn after_the_time_limit_all_descendants_are_killed() {
         let stop = AtomicBool::new(false);
         let mut inner = 0;
-        // The shell waits for a child; both have to go.
+        // The shell waits for a child; both must end.
         let ended = with(&stop, "sleep 600 & echo $!; wait", Duration::from_millis(300), |line| {
             if let Line::Said(text) = line {
                 inner = text.parse().expect("a process id");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_ends_it() {
+    fn cancelling_ends_it() {
         let stop = AtomicBool::new(false);
         let outcome = with(&stop, "echo ready; sleep 600", Duration::from_secs(600), |_| {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_lacks_names_its_package() {
+    fn a_missing_program_names_its_package() {
         let stop = AtomicBool::new(false);
         let watch = Watch { stop: &stop, progress: &|_, _| {} };
         let outcome = run(Command::new("brisk-no-such-program"), ("qemu", "qemu-system-x86"), LOOK, watch, |_| {});

@@ -1,30 +1,32 @@
-//! Scenarios: files that say which device, which loads, which bounds.
+//! Scenarios: files with device, loads and bounds.
 //!
-//! A load is some jobs at once; a job is a line of arguments for the guest's probe, and belongs to a *side*. What the host
-//! adds (names, seeds, lengths) cannot be said there. With `alone = true` each side is also run without the others, for
-//! the slowdowns.
+//! A load is a set of concurrent jobs; a job is a line of arguments for the guest's probe, and belongs to a *side*. Names, seeds
+//! and lengths are added by the host. With `alone = true` each side is also run without the others, for the slowdowns. A file
+//! with `base = "NAME"` has all of the scenario NAME in the same directory but for the keys that it gives itself; loads and
+//! jobs are matched by name.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use brisk_core::units::parse_bytes;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
 use crate::device::{Device, DeviceSpec};
 use crate::error::{Error, Result};
 use crate::refuse::REPEAT_PERCENT_MAX;
 
-/// What the jobs of a load have in common.
+/// Class of jobs of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Somebody waits for fsync or a commit.
+    /// Synchronous writes: fsync or commits.
     Sync,
-    /// Somebody waits for reads.
+    /// Foreground reads.
     Read,
     /// Reads and writes of one job.
     Mixed,
-    /// Writes that nobody waits for.
+    /// Background writes.
     Write,
     /// Discards.
     Trim,
@@ -48,14 +50,14 @@ impl fmt::Display for Side {
 pub enum FileSystem {
     /// With its journal.
     Ext4,
-    /// As on phones.
+    /// With journal.
     F2fs,
     /// Swap space instead of a file system.
     Swap,
 }
 
 impl FileSystem {
-    /// As mkfs and mount call it.
+    /// Its name for mkfs and mount.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,18 +68,18 @@ impl FileSystem {
     }
 }
 
-/// Some equal jobs.
+/// A set of equal jobs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
     /// Unique in its load.
     pub name: String,
-    /// What it belongs to.
+    /// Side.
     pub side: Side,
-    /// How many of them; each gets its own part when `size` is given, one behind the other.
+    /// Number of jobs; with `size`, each gets its own part, one after the other.
     #[serde(default = "one")]
     pub count: u32,
-    /// Arguments of the probe, `key=value` with spaces between; sizes may have units.
+    /// Arguments of the probe: `key=value`, separated by spaces; sizes may have units.
     pub probe: String,
 }
 
@@ -85,7 +87,7 @@ fn one() -> u32 {
     1
 }
 
-/// Jobs at once.
+/// Concurrent jobs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
@@ -94,13 +96,13 @@ pub struct Load {
     /// Length, for jobs without `stop_bytes`.
     #[serde(default)]
     pub seconds: f64,
-    /// What is not counted at its beginning.
+    /// Initial time that is not counted.
     #[serde(default)]
     pub warm_seconds: f64,
     /// Whether each side is also measured alone.
     #[serde(default)]
     pub alone: bool,
-    /// Whether a search for settings looks at it; where no load says so, it looks at all.
+    /// Whether a search uses it; if no load says so, it uses all.
     #[serde(default)]
     pub search: bool,
     /// The jobs.
@@ -115,34 +117,34 @@ pub struct Scenario {
     /// The file's name without its ending.
     #[serde(skip)]
     pub name: String,
-    /// A few words.
+    /// Title.
     pub title: String,
-    /// What it asks.
+    /// The question that it answers.
     pub question: String,
-    /// The flash.
+    /// The flash device.
     #[serde(rename = "device")]
     pub spec: DeviceSpec,
-    /// On it, in the jobs' way; the raw device where absent.
+    /// File system for the jobs; the raw device where absent.
     #[serde(default)]
     pub file_system: Option<FileSystem>,
-    /// Memory of the guest besides the device's content.
+    /// Memory of the guest, without the device's data.
     #[serde(default = "memory")]
     pub memory: String,
-    /// Write throughput that tuned settings have to leave, in percent of the best of all defaults.
+    /// Least write throughput of tuned settings, in percent of the best defaults.
     #[serde(default = "write_min")]
     pub write_min_percent: f64,
-    /// By how much the first case of a boot and its repeat may differ: more where loads depend on chance in the guest.
+    /// Most difference between the first case of a boot and its repeat: larger for loads that depend on chance in the guest.
     #[serde(default = "repeat_max")]
     pub repeat_percent_max: f64,
-    /// What is run, in this order.
+    /// Loads, in order.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
-    /// The device with all its numbers.
+    /// The device with all parameters.
     #[serde(skip)]
     device: Option<Device>,
 }
 
-/// Memory of a guest that does not say how much.
+/// Default memory of a guest.
 const MEMORY_BYTES: u64 = 384 << 20;
 
 fn memory() -> String {
@@ -157,7 +159,7 @@ fn repeat_max() -> f64 {
     REPEAT_PERCENT_MAX
 }
 
-/// Arguments of a probe's job that a scenario may give, and whether they are sizes.
+/// Arguments of a probe's job that a scenario may set, and whether they are sizes.
 const KEYS: [(&str, bool); 14] = [
     ("op", false),
     ("bytes", true),
@@ -175,10 +177,10 @@ const KEYS: [(&str, bool); 14] = [
     ("engine", false),
 ];
 
-/// `key=value` pairs of a job, sizes in bytes.
+/// Parses the `key=value` pairs of a job; sizes in bytes.
 ///
 /// # Errors
-/// When a word is no pair, the key is unknown or the host's own, or the value holds what a shell would not take as it is.
+/// When a word is no pair, the key is unknown or reserved for the host, or the value contains shell syntax.
 pub fn arguments(probe: &str) -> std::result::Result<Vec<(String, String)>, String> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for word in probe.split_whitespace() {
@@ -201,7 +203,7 @@ pub fn arguments(probe: &str) -> std::result::Result<Vec<(String, String)>, Stri
         pairs.push((key.to_owned(), value));
     }
     if !pairs.iter().any(|(key, _)| key == "op") {
-        return Err("'op' lacks: what does the job do?".to_owned());
+        return Err("'op' is missing: what does the job do?".to_owned());
     }
     Ok(pairs)
 }
@@ -221,7 +223,7 @@ impl JobSpec {
 }
 
 impl Load {
-    /// The sides that its jobs belong to.
+    /// The sides of its jobs.
     #[must_use]
     pub fn sides(&self) -> Vec<Side> {
         let mut sides: Vec<Side> = self.jobs.iter().map(|job| job.side).collect();
@@ -230,7 +232,7 @@ impl Load {
         sides
     }
 
-    /// Its jobs in words.
+    /// Description of its jobs.
     #[must_use]
     pub fn words(&self) -> String {
         let jobs: Vec<String> =
@@ -238,10 +240,10 @@ impl Load {
         jobs.join(", ")
     }
 
-    /// About how long it takes in the guest.
+    /// Estimated length in the guest.
     #[must_use]
     pub fn estimate_s(&self, scale: f64) -> f64 {
-        // Bytes that end a job, at what a phone writes at random.
+        // For jobs that end after a number of bytes, at a phone's random write rate.
         let finite = self
             .jobs
             .iter()
@@ -251,12 +253,15 @@ impl Load {
 }
 
 impl Scenario {
-    /// Reads one. `devices` holds presets of scenarios.
+    /// Parses a scenario. `devices` is the directory of preset files.
     ///
     /// # Errors
-    /// When the text is not a scenario; the words say where.
+    /// When the text is invalid; the message has the place.
     pub fn parse(name: &str, text: &str, devices: &Path) -> std::result::Result<Self, String> {
-        let mut scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        Self::checked(name, toml::from_str(text).map_err(|error| error.to_string())?, devices)
+    }
+
+    fn checked(name: &str, mut scenario: Self, devices: &Path) -> std::result::Result<Self, String> {
         name.clone_into(&mut scenario.name);
         scenario.device = Some(scenario.spec.resolve(devices).map_err(|why| format!("device: {why}"))?);
         scenario.check()?;
@@ -269,10 +274,10 @@ impl Scenario {
     /// Never: a scenario is only made by [`Scenario::parse`].
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.device.as_ref().expect("a scenario has its device from its first moment on")
+        self.device.as_ref().expect("parsing a scenario resolves its device")
     }
 
-    /// Memory of the guest: with the device's content, where somebody reads it.
+    /// Memory of the guest; includes the device's data, where it is stored.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let content = if self.file_system.is_some() { self.device().size_bytes } else { 0 };
@@ -293,7 +298,7 @@ impl Scenario {
         for (i, load) in self.loads.iter().enumerate() {
             let wrong = |why: String| format!("load '{}': {why}", load.name);
             if load.name.is_empty() || self.loads[..i].iter().any(|other| other.name == load.name) {
-                return Err(wrong("its name lacks or stands twice".to_owned()));
+                return Err(wrong("its name is missing or not unique".to_owned()));
             }
             if load.jobs.is_empty() {
                 return Err(wrong("it has no [[load.job]]".to_owned()));
@@ -309,7 +314,7 @@ impl Scenario {
                 let wrong = |why: String| wrong(format!("job '{}': {why}", job.name));
                 let plain = job.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
                 if job.name.is_empty() || !plain || load.jobs[..j].iter().any(|other| other.name == job.name) {
-                    return Err(wrong("its name lacks, stands twice or is no plain word".to_owned()));
+                    return Err(wrong("its name is missing, not unique or not a plain word".to_owned()));
                 }
                 if !(1..=64).contains(&job.count) {
                     return Err(wrong(format!("count {} is not from 1 to 64", job.count)));
@@ -320,10 +325,10 @@ impl Scenario {
         Ok(())
     }
 
-    /// All scenarios of a folder, by name.
+    /// All scenarios of a directory, by name.
     ///
     /// # Errors
-    /// When the folder or one of the files cannot be read.
+    /// When the directory or one of the files cannot be read.
     pub fn all(folder: &Path) -> Result<Vec<Self>> {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
             .map_err(Error::io("read", folder))?
@@ -335,17 +340,26 @@ impl Scenario {
         paths.iter().map(|path| Self::read(path, &folder.join("devices"))).collect()
     }
 
-    /// The scenario of a file.
+    /// Reads the scenario of a file.
     ///
     /// # Errors
-    /// When it cannot be read or is none.
+    /// When it cannot be read or is invalid.
     pub fn read(path: &Path, devices: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::parse(&name, &text, devices).map_err(|why| Error::BadFile { path: path.to_owned(), why })
+        let bad = |why: String| Error::BadFile { path: path.to_owned(), why };
+        let mut table: Table = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        let Some(base) = table.remove("base") else { return Self::parse(&name, &text, devices).map_err(bad) };
+        let base = base.as_str().ok_or_else(|| bad("base is not the name of a scenario".to_owned()))?;
+        let base = path.with_file_name(base).with_extension("toml");
+        let base_text = std::fs::read_to_string(&base).map_err(Error::io("read", &base))?;
+        let mut merged: Table = toml::from_str(&base_text).map_err(|error| bad(error.to_string()))?;
+        overlay(&mut merged, table);
+        let scenario = merged.try_into().map_err(|error| bad(error.to_string()))?;
+        Self::checked(&name, scenario, devices).map_err(bad)
     }
 
-    /// The scenario of this name in a folder, or of this file.
+    /// The scenario with this name in a directory, or in this file.
     ///
     /// # Errors
     /// When there is none; the error names the most similar one.
@@ -365,6 +379,25 @@ impl Scenario {
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(_, name)| name.clone());
         Err(Error::NoScenario { name: name.to_owned(), nearest })
+    }
+}
+
+/// Replaces keys of `base` by those of `over`. Tables are merged, as are entries of arrays with the same `name`.
+fn overlay(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over),
+            (Some(Value::Array(entries)), Value::Array(over)) => {
+                for entry in over {
+                    let name = entry.get("name").cloned();
+                    match (entries.iter_mut().find(|known| known.get("name") == name.as_ref()), entry) {
+                        (Some(Value::Table(known)), Value::Table(entry)) => overlay(known, entry),
+                        (_, entry) => entries.push(entry),
+                    }
+                }
+            }
+            (_, value) => drop(base.insert(key, value)),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The schedulers that can be compared: which module holds each, and which values a search tries (`kernel/schedulers.toml`).
+//! The schedulers of a comparison: their modules, and the values for a search (`kernel/schedulers.toml`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,17 +7,17 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// What is set of a scheduler: `nr_requests` and its tunables.
+/// Settings of a scheduler: `nr_requests` and its tunables.
 pub type Settings = BTreeMap<String, String>;
 
-/// The kernel's own schedulers, plainest first.
+/// The kernel's own schedulers, simplest first.
 const ORDER: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// One scheduler.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// The kernel module; absent for `none`.
+    /// Its kernel module; absent for `none`.
     #[serde(default)]
     module: Option<String>,
     /// Values to try by the name of the setting.
@@ -28,7 +28,7 @@ struct Entry {
 /// One scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduler {
-    /// As in `queue/scheduler`.
+    /// Its name in `queue/scheduler`.
     pub name: String,
     /// The kernel module that holds it.
     pub module: Option<String>,
@@ -41,10 +41,10 @@ pub struct Scheduler {
 pub struct Schedulers(Vec<Scheduler>);
 
 impl Schedulers {
-    /// Reads the table.
+    /// Parses the table.
     ///
     /// # Errors
-    /// When the text is not such a table.
+    /// When the text is invalid.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let entries: BTreeMap<String, Entry> = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut all = Vec::new();
@@ -65,7 +65,7 @@ impl Schedulers {
             }
             all.push(Scheduler { name, module: entry.module, search });
         }
-        // As the kernel counts them, and those of others behind.
+        // The kernel's own first, then others.
         let rank = |one: &Scheduler| ORDER.iter().position(|name| *name == one.name).unwrap_or(ORDER.len());
         all.sort_by_key(rank);
         Ok(Self(all))
@@ -74,16 +74,16 @@ impl Schedulers {
     /// Reads the file.
     ///
     /// # Errors
-    /// When it cannot be read or is no such table.
+    /// When it cannot be read or is invalid.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         Self::parse(&text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
     }
 
-    /// The one of this name.
+    /// Finds a scheduler by name.
     ///
     /// # Errors
-    /// When the table has none.
+    /// When it is not in the table.
     pub fn get(&self, name: &str) -> Result<&Scheduler> {
         self.0.iter().find(|scheduler| scheduler.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.names().collect();
@@ -105,16 +105,16 @@ impl Schedulers {
     }
 }
 
-/// Refuses what a shell would not take as it is.
+/// Refuses words with shell syntax.
 pub(crate) fn plain(word: &str) -> std::result::Result<(), String> {
     let ok = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     if ok { Ok(()) } else { Err(format!("'{word}' is not a plain word or number")) }
 }
 
-/// Settings from `name=value` words.
+/// Parses settings from `name=value` words.
 ///
 /// # Errors
-/// When a word is none.
+/// When a word is invalid.
 pub fn settings(words: &[String]) -> Result<Settings> {
     let mut settings = Settings::new();
     for word in words {
@@ -127,7 +127,7 @@ pub fn settings(words: &[String]) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Settings in a few words; empty for none.
+/// Settings as text; empty for none.
 #[must_use]
 pub fn words(settings: &Settings) -> String {
     let words: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_shell_would_run_gets_into_a_plan() {
+    fn shell_syntax_is_refused() {
         assert!(Schedulers::parse("[bfq.search]\nx = [\"1; reboot\"]").is_err());
         assert!(Schedulers::parse("[\"b fq\"]").is_err());
         assert!(settings(&["nr_requests=$(reboot)".to_owned()]).is_err());

@@ -1,25 +1,25 @@
-//! The search for the best settings of a scheduler: from its defaults, one setting at a time; what does well in short loads
-//! meets again in full ones. Each scheduler may try as many.
+//! Search for the best settings of a scheduler: from its defaults, one change at a time; the best in short loads are repeated in
+//! full ones. Each scheduler has the same budget.
 //!
-//! Best is the least mean delay of what somebody waits for among those that leave the writes at least a share of the best
-//! throughput; where nobody waits, the largest throughput. Pure: it is told what each setting gave, and says what to try.
+//! The objective is the least mean latency of the foreground among the settings that keep a share of the best write throughput;
+//! without foreground jobs, the largest throughput. Pure: results in, next settings out.
 
 use crate::schedulers::Settings;
 
-/// What a setting gave.
+/// Result of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// It.
+    /// The setting.
     pub settings: Settings,
-    /// Mean delay of what somebody waits for, in any unit; absent where nobody does, or for a setting that failed.
+    /// Mean latency of the foreground, in any unit; absent without foreground jobs, or for a failed setting.
     pub delay: Option<f64>,
-    /// Throughput of the rest, in any unit; absent where there is no rest.
+    /// Throughput of the others, in any unit; absent without others.
     pub throughput: Option<f64>,
 }
 
-/// Settings that the next round tries: those that differ from `from`, the best so far, in one setting, those first whose
-/// change did best before; where none is left, any that was not tried. At most half of the rest of `budget`, so that later
-/// rounds can build on what this one finds; the first round, which knows nothing, sees every value once. Empty at the end.
+/// Settings of the next round: those that differ from `from`, the best so far, in one setting, ordered by the earlier results of
+/// the same change; otherwise any untried ones. At most half of the remaining `budget`, so that later rounds can build on the
+/// results; the first round tries every value once. Empty at the end.
 #[must_use]
 pub fn next(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tried], budget: usize) -> Vec<Settings> {
     let left = budget.saturating_sub(tried.len());
@@ -33,7 +33,7 @@ pub fn next(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tried], b
     ranked.into_iter().take(room).map(|(_, settings)| settings).collect()
 }
 
-/// The least delay (else the greatest throughput, as its inverse) that the one change of `candidate` had before.
+/// Least latency (or greatest throughput, inverted) that the one change of `candidate` had before.
 fn promise(candidate: &Settings, from: &Settings, tried: &[Tried]) -> f64 {
     let changed: Vec<(&String, Option<&String>)> = candidate
         .keys()
@@ -46,11 +46,11 @@ fn promise(candidate: &Settings, from: &Settings, tried: &[Tried]) -> f64 {
     tried.iter().filter(has).map(cost).fold(f64::INFINITY, f64::min)
 }
 
-/// Up to `count` settings that were not tried, spread over the space.
+/// Up to `count` untried settings, spread over the space.
 fn others(space: &[(String, Vec<String>)], tried: &[Tried], count: usize) -> Vec<Settings> {
     let size: usize = space.iter().map(|(_, values)| values.len() + 1).product();
     let mut found = Vec::new();
-    // A stride that shares no factor with the size meets every place once.
+    // A stride that is coprime to the size visits every setting once.
     let gcd = |mut a: usize, mut b: usize| {
         while b > 0 {
             (a, b) = (b, a % b);
@@ -75,7 +75,7 @@ fn others(space: &[(String, Vec<String>)], tried: &[Tried], count: usize) -> Vec
     found
 }
 
-/// The best `count` of what was tried, best first: who meets again at full length.
+/// The best `count` settings, best first, to be repeated at full length.
 #[must_use]
 pub fn finalists(tried: &[Tried], throughput_best: Option<f64>, min_percent: f64, count: usize) -> Vec<Settings> {
     let mut rest = tried.to_vec();
@@ -88,15 +88,15 @@ pub fn finalists(tried: &[Tried], throughput_best: Option<f64>, min_percent: f64
     found
 }
 
-/// A round that tries fewer is not worth a boot.
+/// Least number of settings that is worth a boot.
 const ROUND_MIN: usize = 4;
 
-/// What has not been tried and differs from `from` in one setting.
+/// Untried settings that differ from `from` in one setting.
 #[must_use]
 pub fn neighbours(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tried]) -> Vec<Settings> {
     let mut found: Vec<Settings> = Vec::new();
     for (name, values) in space {
-        // None is the scheduler's own value.
+        // None is the default.
         for value in std::iter::once(None).chain(values.iter().map(Some)) {
             let mut candidate = from.clone();
             match value {
@@ -114,7 +114,7 @@ pub fn neighbours(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tri
     found
 }
 
-/// The best of what was tried: its place. `throughput_best` is what 100 % of throughput are.
+/// Index of the best setting. `throughput_best` is the reference of 100 %.
 #[must_use]
 pub fn best(tried: &[Tried], throughput_best: Option<f64>, min_percent: f64) -> Option<usize> {
     let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
@@ -125,7 +125,7 @@ pub fn best(tried: &[Tried], throughput_best: Option<f64>, min_percent: f64) -> 
     let mut allowed: Vec<usize> =
         (0..tried.len()).filter(|i| works(&tried[*i]) && (!waits || enough(&tried[*i]))).collect();
     if waits && !allowed.is_empty() {
-        // The first of equals: the defaults come before what changes nothing.
+        // The first of equals: the defaults precede settings without effect.
         return allowed.into_iter().min_by(|a, b| {
             let delay = |i: &usize| finite(tried[*i].delay).unwrap_or(f64::INFINITY);
             delay(a).total_cmp(&delay(b))
@@ -167,12 +167,12 @@ mod tests {
         assert_eq!(best(&all, Some(1000.0), 90.0), Some(2));
         assert_eq!(best(&all, Some(1000.0), 95.0), Some(3));
         assert_eq!(best(&all, Some(1000.0), 5.0), Some(1));
-        // When nothing leaves enough: what leaves most.
+        // When no setting keeps enough: the one that keeps most.
         assert_eq!(best(&all, Some(9000.0), 90.0), Some(3));
     }
 
     #[test]
-    fn where_nobody_waits_the_largest_throughput_wins_and_equals_stay_with_the_defaults() {
+    fn without_foreground_the_largest_throughput_wins_and_ties_keep_the_defaults() {
         let mut all = [tried(&[], 0.0, 5.0), tried(&[("a", "1")], 0.0, 7.0), tried(&[("a", "2")], 0.0, 7.0)];
         for one in &mut all {
             one.delay = None;
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(best(&[failed], None, 90.0), None);
     }
 
-    /// What the search would do with a machine behind it: the setting, and how many were tried.
+    /// Simulates a search: the result, and the number of tried settings.
     fn walk(objective: impl Fn(&Settings) -> f64, budget: usize) -> (Settings, usize) {
         let mut all: Vec<Tried> = Vec::new();
         let mut new = vec![Settings::new()];
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn finalists_come_best_first_and_starve_nobody() {
+    fn finalists_are_best_first_and_starve_no_writes() {
         let all = [tried(&[], 100.0, 1000.0), tried(&[("a", "1")], 10.0, 100.0), tried(&[("a", "2")], 40.0, 905.0)];
         let found = finalists(&all, Some(1000.0), 90.0, 2);
         assert_eq!(found, [all[2].settings.clone(), Settings::new()]);
@@ -209,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_scheduler_tries_as_many_and_a_large_budget_finds_the_best(
+        fn every_scheduler_has_the_same_budget_and_a_large_one_finds_the_best(
             weights in prop::collection::vec(0.0f64..1.0, 12),
             budget in 1usize..20,
         ) {
@@ -225,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn what_does_not_interact_is_found_with_few(a in 0usize..4, b in 0usize..3) {
+        fn independent_settings_are_found_with_few_tries(a in 0usize..4, b in 0usize..3) {
             let away = |settings: &Settings, name: &str, best: usize| {
                 let at = settings.get(name).map_or(0, |value| value.parse::<usize>().expect("a number"));
                 if at == best { 1.0 } else { 2.0 }

@@ -1,4 +1,4 @@
-//! The tree with scripts and scenarios, and what its scripts fetch and build: a kernel, its modules, ours, the probe.
+//! The source tree with scripts and scenarios, and the results of its scripts: kernels, modules, the probe.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,14 +8,14 @@ use crate::Watch;
 use crate::error::{Error, Result};
 use crate::run::{Ended, Line, run};
 
-/// What a script may take: a download on a slow line.
+/// Time limit of a script: a download on a slow line.
 const SCRIPT_MAX: Duration = Duration::from_secs(3_600);
-/// What a series is called that the lab builds itself, with the kernel's checks in force.
+/// Name of the series that is built with the kernel's checks enabled.
 const DEBUG: &str = "-debug";
-/// Lines of a failed script that are shown.
+/// Lines of a failed script in the error.
 const LAST_LINES: usize = 12;
 
-/// A source tree of brisk, and where it builds.
+/// A source tree of brisk and its build directory.
 #[derive(Debug, Clone)]
 pub struct Source {
     root: PathBuf,
@@ -29,12 +29,12 @@ pub struct Kernel {
     pub series: String,
     /// Its release.
     pub release: String,
-    /// Folder of everything that belongs to it.
+    /// Its directory.
     home: PathBuf,
 }
 
 impl Source {
-    /// The tree that holds `start`. `target` is where cargo builds, when it is not in the tree.
+    /// The tree that contains `start`. `target` is cargo's build directory, when it is not in the tree.
     ///
     /// # Errors
     /// When `start` is in no such tree.
@@ -43,7 +43,7 @@ impl Source {
         let root = start.ancestors().find(|dir| dir.join("kernel/fetch").exists());
         let root = root.ok_or_else(|| Error::NoSource(start.clone()))?.to_owned();
         let target = match target {
-            // Relative as cargo takes it: to where the person is.
+            // Relative to the current directory, as in cargo.
             Some(target) => std::path::absolute(&target).map_err(Error::io("find", &target))?,
             None => root.join("target"),
         };
@@ -56,22 +56,22 @@ impl Source {
         self.root.join(name)
     }
 
-    /// Where scenarios are.
+    /// Directory of the scenarios.
     #[must_use]
     pub fn scenarios(&self) -> PathBuf {
         self.path("kernel/scenarios")
     }
 
-    /// Where consoles and what was found are kept.
+    /// Directory of consoles and results.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.target.join("kernel")
     }
 
-    /// Fetches the kernel of a series and builds the modules and the probe, unless all are there.
+    /// Fetches the kernel of a series and builds the modules and the probe, as far as missing.
     ///
     /// # Errors
-    /// When a script fails, or the person stops it.
+    /// When a script fails, or the user cancels.
     pub fn kernel(&self, series: &str, watch: Watch<'_>) -> Result<Kernel> {
         let release = self.fetch(series, watch)?;
         self.script("kernel/build", &[series], watch)?;
@@ -86,10 +86,10 @@ impl Source {
         Ok(kernel)
     }
 
-    /// Fetches the kernel of a series, unless it is there; gives its release.
+    /// Fetches the kernel of a series, if missing; returns its release.
     ///
     /// # Errors
-    /// When it cannot be had, or the person stops it.
+    /// When it is unavailable, or the user cancels.
     pub fn fetch(&self, series: &str, watch: Watch<'_>) -> Result<String> {
         let digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
         let plain = series.strip_suffix(DEBUG).unwrap_or(series);
@@ -99,7 +99,7 @@ impl Source {
         self.script("kernel/fetch", &[series], watch)
     }
 
-    /// Runs a script of the tree; gives the last line of its output.
+    /// Runs a script of the tree; returns the last line of its output.
     fn script(&self, name: &str, arguments: &[&str], watch: Watch<'_>) -> Result<String> {
         let what = [&[name], arguments].concat().join(" ");
         (watch.progress)(0.0, &what);
@@ -134,7 +134,7 @@ impl Source {
 }
 
 impl Kernel {
-    /// The image that boots.
+    /// The kernel image.
     #[must_use]
     pub fn image(&self) -> PathBuf {
         self.home.join(format!("boot/vmlinuz-{}", self.release))
@@ -146,7 +146,7 @@ impl Kernel {
         self.home.join("lib/modules").join(&self.release)
     }
 
-    /// Whether it was built with an option, named without its `CONFIG_`; built as a module counts.
+    /// Whether it was built with an option, given without `CONFIG_`; built as a module counts.
     ///
     /// # Errors
     /// When its configuration cannot be read.
@@ -157,13 +157,13 @@ impl Kernel {
         Ok(config.lines().any(|line| line == built_in || line == module))
     }
 
-    /// Whether the kernel's checks make its software so slow that response times are those of the checks.
+    /// Whether it has debugging checks, which distort response times.
     #[must_use]
     pub fn is_debug(&self) -> bool {
         self.series.ends_with(DEBUG)
     }
 
-    /// What was built here.
+    /// Directory of the modules and programs built here.
     #[must_use]
     pub fn built(&self) -> PathBuf {
         self.home.join("built")
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_fails_is_told_with_its_last_words() {
+    fn a_failed_script_is_reported_with_its_last_output() {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(dir.path().join("kernel")).expect("a folder");
         let script = dir.path().join("kernel/fetch");

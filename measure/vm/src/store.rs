@@ -1,13 +1,12 @@
-//! Cases that were measured before: with virtual time a case is a pure function of what goes into it, so that a run that was
-//! stopped goes on where it was, and a repeat measures only what has changed.
+//! Store of measured cases: with virtual time a case is a pure function of its inputs, so a cancelled run can be continued, and
+//! a repeated run measures only what has changed.
 //!
-//! A record's key is the text of everything that goes in: the kernel, the emulator, the guest's functions, the case's own
-//! paragraph of the plan, and digests of the programs and modules that it uses. The name of its file is a digest of the key,
-//! and the key stands in the file, so that a digest that meets twice is no wrong answer. Only boots that held all bounds are
-//! kept, each record with what its boot was held against.
+//! A record's key is the text of all inputs: the kernel, the emulator, the guest's functions, the case's paragraph of the plan,
+//! and digests of the programs and modules that it uses. The file name is a digest of the key; the key is stored in the
+//! file, so that a collision is detected. Only boots within all bounds are kept, each record with its boot's fidelity.
 //!
-//! Properties, each with a test: what was put is found; whatever changes in the key, nothing is found; a damaged record is
-//! no record.
+//! Properties, each with a test: a stored case is found; any change of the key gives another record; a damaged record is
+//! ignored.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,23 +24,23 @@ use crate::scenario::Scenario;
 use crate::schedulers::Schedulers;
 use crate::sources::Kernel;
 
-/// A case with its boot's worth.
+/// A case with its boot's fidelity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     key: String,
-    /// What the case said.
+    /// Output of the case.
     pub output: CaseOutput,
-    /// How good its boot was.
+    /// Fidelity of its boot.
     pub fidelity: Fidelity,
 }
 
-/// Records of one kernel.
+/// The records of one kernel.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
-    /// What all cases of this kernel have in common.
+    /// Common part of all keys.
     common: String,
-    /// Digests of the schedulers' modules; none of those that the kernel holds itself.
+    /// Digests of the schedulers' modules; without built-in ones.
     modules: BTreeMap<String, String>,
 }
 
@@ -49,7 +48,7 @@ impl Store {
     /// The store in `folder` for cases of `schedulers` on `kernel`.
     ///
     /// # Errors
-    /// When a program or module that goes into the guest cannot be read, or there is no emulator.
+    /// When a program or module of the guest cannot be read, or there is no emulator.
     pub fn of(folder: PathBuf, kernel: &Kernel, init: &Path, schedulers: &Schedulers) -> Result<Self> {
         let version = Command::new("qemu-system-x86_64").arg("--version").output();
         let version =
@@ -76,12 +75,12 @@ impl Store {
     #[must_use]
     pub fn key(&self, scenario: &Scenario, case: &Case, scale: f64) -> String {
         let module = self.modules.get(&case.setup.scheduler).map_or("built in", String::as_str);
-        // The number of a case in its boot is no part of it.
+        // The number of a case in its boot is not part of the key.
         let paragraph = plan::paragraph(scenario, 0, case, scale);
         format!("{}module {module}\nmemory {}\n{paragraph}", self.common, scenario.memory_bytes())
     }
 
-    /// The record of this key, when there is one of a boot that was repeated; see [`Fidelity::repeated`].
+    /// The record of this key, if its boot was reproduced; see [`Fidelity::repeated`].
     #[must_use]
     pub fn get(&self, key: &str, repeat_percent_max: f64) -> Option<Record> {
         let text = std::fs::read_to_string(self.file(key)).ok()?;
@@ -89,16 +88,16 @@ impl Store {
         (record.key == key && record.fidelity.repeated(repeat_percent_max)).then_some(record)
     }
 
-    /// Keeps a case.
+    /// Stores a case.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// When the directory cannot be written.
     pub fn put(&self, key: String, output: &CaseOutput, fidelity: Fidelity) -> Result<()> {
         let file = self.file(&key);
         let record = Record { key, output: output.clone(), fidelity };
         let text = serde_json::to_string(&record).expect("numbers and text are JSON");
         std::fs::create_dir_all(&self.folder).map_err(Error::io("make", &self.folder))?;
-        // Whole or not at all, also when two put the same.
+        // Atomic, even for concurrent writers.
         let new = file.with_extension(format!("{}.new", std::process::id()));
         std::fs::write(&new, text).map_err(Error::io("write", &new))?;
         std::fs::rename(&new, &file).map_err(Error::io("write", &file))
@@ -109,7 +108,7 @@ impl Store {
     }
 }
 
-/// FNV-1a of 64 bits, in hexadecimal digits: told from others, not proof against somebody who means to deceive.
+/// FNV-1a of 64 bits in hexadecimal digits; not for security.
 fn digest(bytes: &[u8]) -> String {
     let hash = bytes
         .iter()
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_is_found_where_its_boot_was_good_enough() {
+    fn a_stored_case_is_found_if_its_boot_was_good_enough() {
         let dir = tempfile::tempdir().expect("a folder");
         let store = store(dir.path());
         let output = CaseOutput { ended: true, ..CaseOutput::default() };
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_and_one_of_another_key_are_none() {
+    fn damaged_records_and_records_of_other_keys_are_ignored() {
         let dir = tempfile::tempdir().expect("a folder");
         let store = store(dir.path());
         store.put("key".to_owned(), &CaseOutput::default(), fidelity(0.0)).expect("kept");
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_in_is_in_the_key() {
+    fn every_input_is_part_of_the_key() {
         let dir = tempfile::tempdir().expect("a folder");
         let store = store(dir.path());
         let scenario = scenario();

@@ -1,9 +1,8 @@
-//! Scripts of `kernel/tests`: each boots on its own, and passes when it comes to its end, nothing failed and the kernel did
-//! not complain.
+//! Scripts of `kernel/tests`: each runs in its own boot, and passes when it is complete without failures and kernel problems.
 //!
-//! A script has `kernel/guest/functions.sh` in front of it (`step`, `must`, `fail`, ...) and an end behind it. Its head says
-//! what it needs, in comments: `# needs: PROGRAM ...`, `# modules: NAME ...`, `# modules-if-there: NAME ...`,
-//! `# config: OPTION ...` (of the kernel), `# memory: SIZE`, `# cpus: N`, `# seconds: N` (its length in the guest's time).
+//! A script is preceded by `kernel/guest/functions.sh` (`step`, `must`, `fail`, ...) and followed by the end of the plan. Its
+//! head declares its needs in comments: `# needs: PROGRAM ...`, `# modules: NAME ...`, `# modules-if-there: NAME ...`,
+//! `# config: OPTION ...` (of the kernel), `# memory: SIZE`, `# cpus: N`, `# seconds: N` (its length in guest time).
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -13,15 +12,15 @@ use brisk_core::units::parse_bytes;
 
 use crate::Watch;
 use crate::console;
-use crate::crew;
 use crate::error::{Error, Result};
 use crate::image::{Wanted, has_module};
 use crate::lab::Lab;
 use crate::plan::FUNCTIONS;
 use crate::qemu::Clock;
 use crate::sources::Source;
+use crate::worker_pool;
 
-/// Programs that tests may need, and the packages that have them.
+/// Programs for tests, and their packages.
 const PROGRAMS: [(&str, &str); 9] = [
     ("mkfs.ext4", "e2fsprogs"),
     ("e2fsck", "e2fsprogs"),
@@ -37,7 +36,7 @@ const PROGRAMS: [(&str, &str); 9] = [
 /// A test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuestTest {
-    /// Its file's name.
+    /// Name of its file.
     pub name: String,
     script: String,
     needs: Vec<(&'static str, &'static str)>,
@@ -49,22 +48,22 @@ pub struct GuestTest {
     seconds: f64,
 }
 
-/// How a test ended.
+/// Result of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Well.
+    /// Passed.
     Passed,
-    /// Not well: why, and where its console is.
+    /// Failed: the reason and the console.
     Failed(String, PathBuf),
-    /// Not run: this tree or kernel has not what it is about.
+    /// Skipped: a part is missing in this tree or kernel.
     Skipped(String),
 }
 
 impl GuestTest {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// When its head says something that cannot be.
+    /// When its head is invalid.
     pub fn parse(name: &str, text: &str) -> std::result::Result<Self, String> {
         let mut test = Self {
             name: name.to_owned(),
@@ -99,13 +98,13 @@ impl GuestTest {
         Ok(test)
     }
 
-    /// What its times count.
+    /// Its clock.
     #[must_use]
     pub fn clock(&self) -> Clock {
         Clock::of(self.cpus)
     }
 
-    /// How many processors it has.
+    /// Its number of processors.
     #[must_use]
     pub fn cpus(&self) -> u32 {
         self.cpus
@@ -130,10 +129,10 @@ impl GuestTest {
         Self::parse(&name, &text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
     }
 
-    /// Boots it.
+    /// Boots and runs it.
     ///
     /// # Errors
-    /// When the virtual machine does not run; a test that fails is a verdict.
+    /// When the virtual machine fails; a failed test is a verdict.
     fn run(&self, lab: &Lab, stop: &AtomicBool, doing: &dyn Fn(&str)) -> Result<Verdict> {
         let mut wanted = Wanted { modules: vec!["brisk_flash".to_owned()], ..Wanted::default() };
         for option in &self.config {
@@ -169,43 +168,43 @@ impl GuestTest {
     }
 }
 
-/// What a test tells while it runs.
-enum Told {
+/// Messages of a running test.
+enum Message {
     Step(String),
     Verdict(Verdict),
 }
 
-/// Runs tests, as many at a time as the lab has `jobs`, the long ones first; `tell` has each verdict when it is there. Tests
-/// that have the host's time come after all others, one by one, so that nothing of ours is what makes them late.
+/// Runs tests, `jobs` at a time, the long ones first; `report` gets each verdict. Tests with the host's clock run at the end, one by
+/// one, so that they are not delayed by others.
 ///
 /// # Errors
-/// When a virtual machine does not run; a test that fails is a verdict.
+/// When the virtual machine fails; a failed test is a verdict.
 pub fn run_all(
     lab: &Lab,
     tests: &[&GuestTest],
     watch: Watch<'_>,
-    mut tell: impl FnMut(&GuestTest, &Verdict),
+    mut report: impl FnMut(&GuestTest, &Verdict),
 ) -> Result<()> {
     let mut ended = 0;
     let (mut together, alone) = of_clocks(tests);
     together.sort_by_key(|test| Reverse((test.seconds * 1e3) as u64));
     for (tests_now, jobs) in [(together, lab.jobs), (alone, 1)] {
-        crew::each(
+        worker_pool::each(
             &tests_now,
             jobs,
-            |_, test, told: &dyn Fn(Told)| {
-                let verdict = test.run(lab, watch.stop, &|step| told(Told::Step(step.to_owned())))?;
-                told(Told::Verdict(verdict));
+            |_, test, send: &dyn Fn(Message)| {
+                let verdict = test.run(lab, watch.stop, &|step| send(Message::Step(step.to_owned())))?;
+                send(Message::Verdict(verdict));
                 Ok(())
             },
-            |place, told| match told {
-                Told::Step(step) => {
+            |place, message| match message {
+                Message::Step(step) => {
                     let done = f64::from(ended) / tests.len().max(1) as f64;
                     (watch.progress)(done, &format!("{}: {step}", tests_now[place].name));
                 }
-                Told::Verdict(verdict) => {
+                Message::Verdict(verdict) => {
                     ended += 1;
-                    tell(tests_now[place], &verdict);
+                    report(tests_now[place], &verdict);
                 }
             },
         )?;
@@ -213,7 +212,7 @@ pub fn run_all(
     Ok(())
 }
 
-/// Those whose times do not show how busy the host is, and those whose do.
+/// Tests with virtual time, and tests with the host's clock.
 fn of_clocks<'a>(tests: &[&'a GuestTest]) -> (Vec<&'a GuestTest>, Vec<&'a GuestTest>) {
     tests.iter().partition(|test| test.clock() == Clock::Instructions)
 }
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_a_script_says_what_it_needs() {
+    fn the_head_of_a_script_declares_its_needs() {
         let text = "# Checks it.\n# needs: e2fsck fio\n# modules: ext4 smartio\n# memory: 1GiB\n# cpus: 4\n\
             # config: KUNIT\n# modules-if-there: f2fs\n# seconds: 20\nstep x\n# memory: 2GiB\n";
         let test = GuestTest::parse("t", text).expect("valid");
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_end_without_failures_and_complaints_passes() {
+    fn only_a_complete_run_without_failures_and_kernel_problems_passes() {
         let log = PathBuf::from("log");
         let end = "@ {\"dmesg\":0}\n@ {\"end\":true}\n";
         assert_eq!(judge(&format!("== x\n{end}"), log.clone()), Verdict::Passed);

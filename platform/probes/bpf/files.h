@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The names of files: told once for each file and directory, from which user space puts paths together. */
+/* File names: reported once for each file and directory; user space composes paths from them. */
 #ifndef BRISK_PROBES_FILES_H
 #define BRISK_PROBES_FILES_H
 
@@ -12,13 +12,13 @@ struct file {
 	u64 device;
 };
 
-/* Whose name was told. It may forget: then a name is told twice, which harms nothing. */
+/* Reported names. May forget some: a name is then reported again, which is harmless. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
 	MAP_NUMBER(max_entries, 16384);
 	MAP_TYPE(key, struct file);
 	MAP_TYPE(value, u8);
-} told SEC(".maps");
+} reported SEC(".maps");
 
 INLINE bool tell_name(u64 now, struct dentry *entry, struct dentry *parent, const struct file *file)
 {
@@ -41,13 +41,13 @@ INLINE bool tell_name(u64 now, struct dentry *entry, struct dentry *parent, cons
 	return true;
 }
 
-/* Tells the names of a file and of the directories above it, as far as they were not told. */
+/* Reports the names of a file and of the directories above it, as far as not yet reported. */
 INLINE void tell_path(u64 now, struct inode *inode, u32 device)
 {
 	struct hlist_node *node = read(inode, i_dentry.first);
 	struct dentry *entry;
 
-	/* A file without a name: removed, or the file system's own. */
+	/* A file without a name: removed, or internal to the file system. */
 	if (!node)
 		return;
 	entry = (struct dentry *)((u8 *)node - field_offset(struct dentry, d_u.d_alias));
@@ -57,11 +57,11 @@ INLINE void tell_path(u64 now, struct inode *inode, u32 device)
 		struct file file = { .inode = read(at, i_ino), .device = device };
 		u8 yes = 1;
 
-		if (!at || bpf_map_lookup_elem(&told, &file))
+		if (!at || bpf_map_lookup_elem(&reported, &file))
 			return;
 		if (!tell_name(now, entry, parent, &file))
 			return;
-		bpf_map_update_elem(&told, &file, &yes, BPF_ANY);
+		bpf_map_update_elem(&reported, &file, &yes, BPF_ANY);
 		if (parent == entry)
 			return;
 		entry = parent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which threads are watched, and how a program speaks of them. */
+/* The watched threads, and new records. */
 #ifndef BRISK_PROBES_GROUP_H
 #define BRISK_PROBES_GROUP_H
 
@@ -10,14 +10,14 @@
 
 /* Set by the loader. */
 const volatile u64 watched_group;	/* id of the control group: inode of its directory */
-const volatile u32 watched_level;	/* it is at least this deep in the tree of groups */
+const volatile u32 watched_level;	/* lower bound of its depth in the tree of groups */
 
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_RINGBUF);
 	MAP_NUMBER(max_entries, 1 << 24);
 } ring SEC(".maps");
 
-/* [0]: records that found no place. */
+/* [0]: records that did not fit into the buffer. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
 	MAP_NUMBER(max_entries, 1);
@@ -33,7 +33,7 @@ INLINE bool in_watched_group(struct cgroup *group)
 	for (int i = 0; i < DEPTH_BELOW; i++) {
 		struct cgroup_subsys_state *parent;
 
-		/* As deep as the watched one and not it, so not below it: the usual end for those who are not watched. */
+		/* Same depth as the watched group, but not equal: the usual exit for unwatched threads. */
 		if (group->level <= (int)watched_level)
 			return false;
 		parent = group->self.parent;
@@ -61,8 +61,8 @@ INLINE void count_lost(void)
 }
 
 /*
- * A record of `type` with its head filled in, or NULL, which has been counted. Look at which it is before anything else:
- * then that is one branch with the one in here. Of two, the verifier of Linux 6.1 takes the impossible way too.
+ * A record of `type` with its head filled in, or NULL, which has been counted. The caller must check the pointer first:
+ * the check is then merged with the one in here. With two checks, the verifier of Linux 6.1 follows an impossible path.
  */
 #define new_record(type, at_ns_, tid_, kind_, flags_)                           \
 	({                                                                      \
@@ -78,7 +78,7 @@ INLINE void count_lost(void)
 		record_;                                                        \
 	})
 
-/* Nobody is woken: user space looks in regularly, which is cheaper than being told. */
+/* No wake-up: user space polls, which is cheaper. */
 #define submit(record) bpf_ringbuf_submit((record), BPF_RB_NO_WAKEUP)
 
 INLINE void say(u64 at_ns, u32 tid, u16 kind)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs know of the kernel: its helpers, and those fields of its structures that they read.
+ * Kernel interface of the programs: helpers, and the fields of kernel structures that they read.
  *
- * The structures are not the kernel's. They name fields; where a field is on the running kernel is found out when the
- * programs are loaded (CO-RE), from the kernel's own description of its types. So one object serves every kernel that
- * has these fields, and no header of a kernel is needed to build it.
+ * The structures here only name fields; their offsets are resolved at load time (CO-RE) from the kernel's own type
+ * information. One object therefore works on every kernel that has these fields, and no kernel headers are needed to
+ * build it.
  */
 #ifndef BRISK_PROBES_KERNEL_H
 #define BRISK_PROBES_KERNEL_H
@@ -44,11 +44,11 @@ enum {
 #define BPF_ANY 0
 #define BPF_RB_NO_WAKEUP 1
 
-/* How a map is described to the loader. */
+/* Description of a map for the loader. */
 #define MAP_NUMBER(name, value) int(*name)[value]
 #define MAP_TYPE(name, value) typeof(value) *name
 
-/* Questions to the running kernel's description of its types (clang's CO-RE builtins). */
+/* Queries of the running kernel's type information (clang's CO-RE builtins). */
 #define FIELD_BYTE_OFFSET 0
 #define FIELD_BYTE_SIZE 1
 #define FIELD_EXISTS 2
@@ -59,7 +59,7 @@ enum {
 #define type_size(type) __builtin_preserve_type_info(*(type *)0, 1)
 #define enum_value(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
 
-/* Reads a field behind a pointer that the verifier does not vouch for; zero where it cannot be read. */
+/* Reads a field through an untrusted pointer; zero where it cannot be read. */
 #define read(pointer, field)                                                                        \
 	({                                                                                          \
 		typeof(pointer) from_ = (pointer);                                                  \
@@ -227,7 +227,7 @@ struct sock {
 
 #pragma clang attribute pop
 
-/* The values below are this machine's; enum_value() asks for those of the running kernel. */
+/* The values below are this machine's; enum_value() gives those of the running kernel. */
 enum req_flag_bits {
 	__REQ_SYNC = 11,
 	__REQ_META = 12,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs that watch the threads of one control group and tell user space what happens to them.
+ * Programs that watch the threads of one control group and report their events to user space.
  *
- * They sit on tracepoints with types (tp_btf), which need no kprobes and cost least. Most of what they see is about
- * threads that nobody watches, so that is found out first. They decide nothing and change nothing.
+ * They use typed tracepoints (tp_btf), which need no kprobes and have the least overhead. Most events are of unwatched
+ * threads, so that check comes first. The programs make no decisions and change nothing.
  */
 #include "threads.h"
 #include "requests.h"
 #include "sockets.h"
 
-/* The helpers that read the kernel are for programs under this licence only. */
+/* The helpers that read the kernel require this licence. */
 char _license[] SEC("license") = "GPL";

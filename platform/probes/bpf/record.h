@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs hand to user space: records in a ring buffer. src/record.rs reads them; the two change together.
+ * Records in the ring buffer, parsed by src/record.rs; both must be changed together.
  *
- * Every record opens with struct head and has the size of its struct, a multiple of 8 bytes without hidden padding.
+ * Every record begins with struct head and has the size of its struct, a multiple of 8 bytes without hidden padding.
  */
 #ifndef BRISK_PROBES_RECORD_H
 #define BRISK_PROBES_RECORD_H
@@ -47,7 +47,7 @@ struct head {
 #define SUBMITTED_READ_AHEAD 0x20u
 #define SUBMITTED_FILE 0x40u		/* file_device, inode and offset say which */
 
-#define COMPLETED_LATE 1u		/* was done unseen at some time before */
+#define COMPLETED_LATE 1u		/* completed unseen at an earlier time */
 
 enum operation {
 	OPERATION_READ,
@@ -80,7 +80,7 @@ struct born {
 /* EXEC; RENAMED, where old_tid has no meaning */
 struct named {
 	struct head head;
-	u32 old_tid;	/* of the thread that called, which becomes the only one of its process */
+	u32 old_tid;	/* of the calling thread, which becomes the only one of its process */
 	u32 zero;
 	char name[16];
 };
@@ -88,7 +88,7 @@ struct named {
 struct moved_out {
 	struct head head;
 	u32 pid;
-	u32 whole;	/* all threads of the process went */
+	u32 whole;	/* all threads of the process left */
 };
 
 /* OPENING, OPENED, SENT, RECEIVED */

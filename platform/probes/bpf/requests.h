@@ -2,11 +2,11 @@
 /*
  * Requests at the block layer.
  *
- * A request is a bio as its first submitter made it. What a driver that stacks on others (dm, md, zoned) makes of it
- * is handed in while that driver runs, and is left out, else the same bytes would count twice. Of a bio that the block
- * layer cuts to what the device takes, the end of the last part in order of sectors counts. Device and sector are the
- * whole disk's, not the partition's. Before Linux 6.3, zram and pmem take single pages of swap past the block layer; those
- * are not seen.
+ * A request is a bio as its first submitter made it. Bios that a stacking driver (dm, md, zoned) derives from it are
+ * submitted while that driver runs, and are ignored, as the same bytes would count twice. If the block layer splits a
+ * bio, the completion of its last part in order of sectors counts. Device and sector are those of the whole disk, not of
+ * the partition. Before Linux 6.3, zram and pmem process single pages of swap outside of the block layer; these are not
+ * seen.
  */
 #ifndef BRISK_PROBES_REQUESTS_H
 #define BRISK_PROBES_REQUESTS_H
@@ -30,7 +30,7 @@
 /* Set by the loader. */
 const volatile u64 page_bytes;
 
-/* More than any device takes at once. */
+/* More than any device accepts at once. */
 #define BIOS_IN_REQUEST 1024
 
 struct in_flight {
@@ -52,11 +52,11 @@ struct target {
 	bool swap;
 };
 
-/* Whose page a request's first one is. */
+/* Owner of a request's first page. */
 INLINE struct target target_of(struct bio *bio)
 {
 	struct target target = {};
-	/* Not bio->bi_io_vec: a pointer that the verifier knows is one that may not be added to. */
+	/* Not bio->bi_io_vec: the verifier forbids arithmetic on a typed pointer. */
 	struct bio_vec *first = read(bio, bi_io_vec);
 	struct address_space *mapping;
 	struct page *page, *head;
@@ -84,7 +84,7 @@ INLINE struct target target_of(struct bio *bio)
 		index = read(head, index);
 	}
 	if (flags & (1ul << enum_value(enum pageflags, PG_swapbacked))) {
-		/* A page on its way in from swap belongs to no one yet; one with an owner is the buffer of direct I/O. */
+		/* A page that is being swapped in has no owner yet; one with an owner is a buffer of direct I/O. */
 		target.swap = !mapping;
 		return target;
 	}
@@ -127,7 +127,7 @@ INLINE int operation_of(u32 opf, u32 bytes, bool swap_page)
 	}
 }
 
-/* Not inlined, so that the verifier goes through it once and not for every bio of a request. */
+/* Not inlined, so that it is verified once and not for every bio of a request. */
 __attribute__((noinline)) int ends(u64 key, u16 flags)
 {
 	struct in_flight *entry = bpf_map_lookup_elem(&in_flight, &key);
@@ -146,7 +146,7 @@ __attribute__((noinline)) int ends(u64 key, u16 flags)
 	return 0;
 }
 
-/* An argument of a tracepoint as a number: the verifier lets no pointer into a function of its own. */
+/* An argument of a tracepoint as a number: the verifier allows no pointer arguments of functions. */
 INLINE u64 as_number(u64 *argument)
 {
 	u64 number = 0;
@@ -168,7 +168,7 @@ int queued(u64 *ctx)
 	int operation;
 	u16 flags;
 
-	/* With a list of bios the thread is inside of a driver that stacks on others. */
+	/* With a bio list, the thread is in a stacking driver. */
 	if (!watched(task) || task->bio_list)
 		return 0;
 	opf = bio->bi_opf;
@@ -195,7 +195,7 @@ int queued(u64 *ctx)
 	entry.sector = bio->bi_iter.bi_sector;
 	entry.device = bio->bi_bdev->bd_disk->part0->bd_dev;
 	entry.tid = task->pid;
-	/* The memory of a request that ended unseen may be that of the next. */
+	/* The memory of a request that completed unseen may be reused by the next. */
 	ends(key, COMPLETED_LATE);
 	if (bpf_map_update_elem(&in_flight, &key, &entry, BPF_ANY)) {
 		count_lost();
@@ -217,14 +217,14 @@ int queued(u64 *ctx)
 	return 0;
 }
 
-/* Drivers that take bios as they are: zram, dm, md. */
+/* Drivers without a queue: zram, dm, md. */
 SEC("tp_btf/block_bio_complete")
 int bio_completed(u64 *ctx)
 {
 	return ends(as_number(&ctx[1]), 0);
 }
 
-/* All others: a queue's request, to which bios of neighbouring sectors were joined, is done up to some byte. */
+/* All others: a queue's request, with merged bios of adjacent sectors, completes up to some byte. */
 SEC("tp_btf/block_rq_complete")
 int request_completed(u64 *ctx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sockets of IP: connections asked for and made, bytes sent and taken, errors. */
+/* IP sockets: connections requested and established, bytes sent and received, errors. */
 #ifndef BRISK_PROBES_SOCKETS_H
 #define BRISK_PROBES_SOCKETS_H
 
@@ -10,7 +10,7 @@
 #define TCP_SYN_SENT 2
 #define MSG_PEEK 2
 
-/* Who waits for which connection; another thread, or none, runs when it is made. */
+/* Thread that waits for a connection; another context runs when it is established. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_NUMBER(max_entries, 4096);
@@ -18,7 +18,7 @@ struct {
 	MAP_TYPE(value, u32);
 } opening SEC(".maps");
 
-/* Who sent last on which socket: an error may come while any thread, or none, runs. */
+/* Last sender on a socket: an error may arrive in another context. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
 	MAP_NUMBER(max_entries, 4096);
@@ -35,11 +35,11 @@ INLINE bool is_ip(struct sock *sk)
 
 INLINE bool is_loopback4(u32 address)
 {
-	/* Network order, both processors are little-endian: the first byte is the lowest. */
+	/* Network byte order; both processors are little-endian, so the first byte is the lowest. */
 	return (address & 0xff) == 127;
 }
 
-/* The other end is this machine: a loopback address, or one of its own. */
+/* Whether the other end is this machine: a loopback address, or one of its own. */
 INLINE bool is_loopback(struct sock *sk)
 {
 	struct in6_addr to, from;
@@ -65,7 +65,7 @@ INLINE bool is_loopback(struct sock *sk)
 	       (is_loopback4(to.in6_u.u6_addr32[3]) || to.in6_u.u6_addr32[3] == from.in6_u.u6_addr32[3]);
 }
 
-INLINE void say_network(u64 at_ns, u32 tid, u16 kind, u16 flags, u64 socket, u64 bytes)
+INLINE void report_network(u64 at_ns, u32 tid, u16 kind, u16 flags, u64 socket, u64 bytes)
 {
 	struct network *record = new_record(struct network, at_ns, tid, kind, flags);
 
@@ -88,18 +88,18 @@ int sent(u64 *ctx)
 	if (bytes <= 0 || !watched(task) || !is_ip(sk))
 		return 0;
 	socket = bpf_get_socket_cookie(sk);
-	say_network(bpf_ktime_get_ns(), tid, KIND_SENT, is_loopback(sk) ? SENT_LOOPBACK : 0, socket, bytes);
+	report_network(bpf_ktime_get_ns(), tid, KIND_SENT, is_loopback(sk) ? SENT_LOOPBACK : 0, socket, bytes);
 	/*
-	 * What this machine itself refuses (a name server that does not run) is refused before the call comes back, so the
-	 * error is there already. In this order: an error from now on finds who asked, one from before is found here.
+	 * A refusal by this machine itself (a name server that does not run) is immediate, so the error is already set. With
+	 * this order a later error finds the sender in the map, and an earlier one is found here.
 	 */
 	bpf_map_update_elem(&asking, &socket, &tid, BPF_ANY);
 	if (sk->sk_err && !bpf_map_delete_elem(&asking, &socket))
-		say_network(bpf_ktime_get_ns(), tid, KIND_OPENED, 0, socket, 0);
+		report_network(bpf_ktime_get_ns(), tid, KIND_OPENED, 0, socket, 0);
 	return 0;
 }
 
-/* Nobody listens there, or no way leads there: an answer too. */
+/* No listener or no route: also an answer. */
 SEC("tp_btf/inet_sk_error_report")
 int failed(u64 *ctx)
 {
@@ -108,12 +108,12 @@ int failed(u64 *ctx)
 
 	if (!asker)
 		return 0;
-	say_network(bpf_ktime_get_ns(), *asker, KIND_OPENED, 0, socket, 0);
+	report_network(bpf_ktime_get_ns(), *asker, KIND_OPENED, 0, socket, 0);
 	bpf_map_delete_elem(&asking, &socket);
 	return 0;
 }
 
-/* No byte at all is a message too: the other end has closed. */
+/* Zero bytes are a message too: the other end has closed. */
 SEC("tp_btf/sock_recv_length")
 int received(u64 *ctx)
 {
@@ -123,7 +123,7 @@ int received(u64 *ctx)
 
 	if (bytes < 0 || (s32)ctx[2] & MSG_PEEK || !watched(task) || !is_ip(sk))
 		return 0;
-	say_network(bpf_ktime_get_ns(), task->pid, KIND_RECEIVED, 0, bpf_get_socket_cookie(sk), bytes);
+	report_network(bpf_ktime_get_ns(), task->pid, KIND_RECEIVED, 0, bpf_get_socket_cookie(sk), bytes);
 	return 0;
 }
 
@@ -146,13 +146,13 @@ int connects(u64 *ctx)
 			count_lost();
 			return 0;
 		}
-		say_network(bpf_ktime_get_ns(), tid, KIND_OPENING, 0, socket, 0);
+		report_network(bpf_ktime_get_ns(), tid, KIND_OPENING, 0, socket, 0);
 	} else if (before == TCP_SYN_SENT) {
 		socket = bpf_get_socket_cookie(sk);
 		waiter = bpf_map_lookup_elem(&opening, &socket);
 		if (!waiter)
 			return 0;
-		say_network(bpf_ktime_get_ns(), *waiter, KIND_OPENED, 0, socket, 0);
+		report_network(bpf_ktime_get_ns(), *waiter, KIND_OPENED, 0, socket, 0);
 		bpf_map_delete_elem(&opening, &socket);
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The life of threads: born, runnable, running, waiting, died; and their direct reclaim. */
+/* Life cycle of threads: born, runnable, running, waiting, died; and their direct reclaim. */
 #ifndef BRISK_PROBES_THREADS_H
 #define BRISK_PROBES_THREADS_H
 
@@ -11,22 +11,22 @@
 #define PF_IO_WORKER 0x00000010u
 #define PF_USER_WORKER 0x00004000u
 #define PF_KTHREAD 0x00200000u
-/* arch/x86/include/asm/thread_info.h: in a system call of a 32-bit program, whose numbers are others. */
+/* arch/x86/include/asm/thread_info.h: in a system call of a 32-bit program, with other numbers. */
 #define TS_COMPAT 0x0002u
 /* arch/arm64: the same. */
 #define PSR_MODE32_BIT 0x00000010ull
 
-/* The system call that a thread is in, -1 when it is in none or in one with a number of another table. */
+/* The system call of a thread, -1 when it is in none or in one with a number of another table. */
 INLINE s32 system_call_of(struct task_struct *task)
 {
 	struct pt_regs *regs;
 
-	/* These have no registers of a user. */
+	/* These have no user registers. */
 	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return -1;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 #if defined(__TARGET_ARCH_x86)
-	/* Set to -1 on every way into the kernel that is not a system call. */
+	/* Set to -1 at every kernel entry that is not a system call. */
 	if (task->thread_info.status & TS_COMPAT)
 		return -1;
 	return (s32)regs->orig_ax;
@@ -37,7 +37,7 @@ INLINE s32 system_call_of(struct task_struct *task)
 #endif
 }
 
-/* A bit field cannot be read by its name: where it lies in which word differs between kernels. */
+/* A bit field cannot be read by name: its position differs between kernels. */
 INLINE bool waits_for_io(struct task_struct *task)
 {
 	const u8 *word = (const u8 *)task + __builtin_preserve_field_info(task->in_iowait, FIELD_BYTE_OFFSET);
@@ -59,7 +59,7 @@ INLINE void leaves(u64 now, struct task_struct *task, bool preempted, u32 state)
 		say(now, task->pid, KIND_DIED);
 		return;
 	}
-	/* Preempted between saying that it will wait and waiting, or woken in between: it still wants to run. */
+	/* Preempted or woken between setting its state and waiting: it is still runnable. */
 	if (preempted || !state) {
 		say(now, task->pid, KIND_RUNNABLE);
 		return;
@@ -93,7 +93,7 @@ INLINE void switches(u64 *ctx, struct task_struct *prev, u32 state)
 		say(now, next->pid, KIND_RUNNING);
 }
 
-/* Since Linux 5.18 the tracepoint gives the state that the scheduler acted upon. */
+/* Since Linux 5.18 the tracepoint passes the state that the scheduler used. */
 SEC("tp_btf/sched_switch")
 int switch_with_state(u64 *ctx)
 {
@@ -101,7 +101,7 @@ int switch_with_state(u64 *ctx)
 	return 0;
 }
 
-/* Before, the thread's own word has to do, which a waker may have changed by now. */
+/* Before, only the thread's current state is available, which a waker may have changed. */
 SEC("tp_btf/sched_switch")
 int switch_without_state(u64 *ctx)
 {
@@ -115,7 +115,7 @@ INLINE int wakes(struct task_struct *task)
 {
 	if (!watched(task))
 		return 0;
-	/* Woken before it left the processor: it just stays there. */
+	/* Woken before it left the processor: it stays running. */
 	if (field_exists(struct task_struct, on_cpu) && task->on_cpu)
 		return 0;
 	say(bpf_ktime_get_ns(), task->pid, KIND_RUNNABLE);
@@ -157,7 +157,7 @@ int forked(u64 *ctx)
 	return 0;
 }
 
-/* A process was put into another group; its group is already the new one. */
+/* A process moved to another group; its group is already the new one. */
 SEC("tp_btf/cgroup_attach_task")
 int moved(u64 *ctx)
 {

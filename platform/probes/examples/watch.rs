@@ -1,4 +1,4 @@
-//! Watches a command and says what was seen and what that cost: `watch COMMAND [ARGUMENT...]`, as root.
+//! Watches a command and prints its events and their cost: `watch COMMAND [ARGUMENT...]`, as root.
 //!
 //! With `--files` it lists the requests to files too.
 

@@ -1,4 +1,4 @@
-//! Turns records into the list of events, and keeps the present state of the group beside it.
+//! Converts records into the list of events, and tracks the current state of the group.
 //!
 //! Pure: records in, events and state out. Properties, each with a test of the same name:
 //! - a process that comes into the group is born once, however often it moves within;
@@ -13,34 +13,33 @@ use crate::event::{Connection, Event, Inode, Kind};
 use crate::files::Names;
 use crate::record::Record;
 
-/// What the threads of the group do now, as far as events tell.
+/// Current state of the group's threads, according to the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// When this was looked up, in ns of CLOCK_MONOTONIC.
+    /// Time of this state, in ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Threads that are known and live. A process that was in the group before the trace began is known from its first
-    /// event on.
+    /// Known live threads. A process that was in the group before the trace began becomes known by its first event.
     pub threads: usize,
-    /// Threads that have a processor.
+    /// Running threads.
     pub running: usize,
-    /// Threads that wait for a processor.
+    /// Runnable threads.
     pub runnable: usize,
-    /// Threads that sleep until a request at the block layer is done (`in_iowait`).
+    /// Threads that wait for the completion of a request at the block layer (`in_iowait`).
     pub waiting_for_io: usize,
-    /// Requests that were handed to the block layer in the last five seconds and are not done. An older one has most
-    /// likely been done unseen.
+    /// Requests submitted to the block layer in the last five seconds that are not complete. An older one has most likely
+    /// completed unseen.
     pub in_flight_requests: usize,
-    /// When a thread last had a processor, in ns of CLOCK_MONOTONIC; `at_ns` while one has, `None` when none ever had.
+    /// Last time at which a thread ran, in ns of CLOCK_MONOTONIC; `at_ns` while one runs, `None` when none ever ran.
     pub last_running_ns: Option<u64>,
-    /// Time that the threads have had processors, summed over threads, in ns.
+    /// CPU time, summed over threads, in ns.
     pub running_ns_total: u64,
     /// Events since the start.
     pub events: u64,
-    /// Events that were lost since the start: no place in the buffer, or beyond the limit of the list.
+    /// Events lost since the start: the buffer was full, or the list's limit was reached.
     pub lost: u64,
 }
 
-/// How long a request is believed to be in flight.
+/// Time after which a request is assumed to have completed unseen.
 const BELIEVED_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +52,7 @@ enum State {
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
-    /// Its process; `None` when it was not seen to be born.
+    /// Its process; `None` when its birth was not seen.
     pid: Option<u32>,
     state: State,
 }
@@ -67,7 +66,7 @@ pub(crate) struct Collector {
     thread_names: HashMap<u32, Vec<u8>>,
     file_names: Names,
     files: BTreeSet<Inode>,
-    /// By device and sector: since when, for each request there.
+    /// By device and sector: submission time of each request.
     in_flight: HashMap<(u32, u64), Vec<u64>>,
     last_ran_ns: Option<u64>,
     ran_ns: u64,
@@ -76,7 +75,7 @@ pub(crate) struct Collector {
     mended: u64,
 }
 
-/// What a [`Collector`] has in the end.
+/// Result of a [`Collector`].
 pub(crate) struct Collected {
     pub(crate) events: Vec<Event>,
     pub(crate) files: HashMap<Inode, Vec<u8>>,
@@ -86,12 +85,12 @@ pub(crate) struct Collected {
 }
 
 impl Collector {
-    /// One that keeps at most `limit` events.
+    /// A collector of at most `limit` events.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// Takes what [`crate::record::parse`] made of a record.
+    /// Adds a record from [`crate::record::parse`].
     pub(crate) fn take(&mut self, record: Option<Record>) {
         match record {
             Some(Record::Event(event)) => self.event(event),
@@ -140,10 +139,10 @@ impl Collector {
         }
     }
 
-    /// An event as it was seen. What has to come before it and was not seen is put in first.
+    /// Adds an event, after the unseen events that must have preceded it.
     ///
-    /// The programs do not see everything: not when one of them interrupts itself, nor when the buffer is full, and some
-    /// virtual machines keep them from running while a thread of the machine's own keeper has the processor.
+    /// The programs do not see all events: not when one of them interrupts itself, nor when the buffer is full, and some
+    /// virtual machines block them while a thread of process 1 runs.
     fn event(&mut self, event: Event) {
         let state = self.threads.get(&event.tid).map(|thread| thread.state);
         let off = matches!(state, Some(State::Born | State::Waiting { .. }));
@@ -204,7 +203,7 @@ impl Collector {
         thread.state = state;
     }
 
-    /// The present state, at `at_ns`; `lost` were lost before they came here.
+    /// The state at `at_ns`; `lost` events were lost before they arrived here.
     pub(crate) fn activity(&self, at_ns: u64, lost: u64) -> Activity {
         let believed = |since_ns: &&u64| at_ns.saturating_sub(**since_ns) <= BELIEVED_NS;
         let mut activity = Activity {
@@ -234,7 +233,7 @@ impl Collector {
 
     /// All events so far, in order of time.
     pub(crate) fn in_order(&mut self) -> &[Event] {
-        // Processors write into the buffer in the order in which they get hold of it, which is nearly that of time.
+        // Processors reserve space in the buffer in nearly the order of time.
         self.events.sort_by_key(|event| event.at_ns);
         &self.events
     }
@@ -253,7 +252,7 @@ impl Collector {
     }
 }
 
-/// Whether only a thread that has a processor does this.
+/// Whether only a running thread can cause this event.
 fn done_by_running(kind: &Kind) -> bool {
     match kind {
         Kind::Born { .. } | Kind::Runnable | Kind::Running | Kind::Completed { .. } => false,

@@ -1,4 +1,4 @@
-//! Why a group cannot be watched, and what to do about it.
+//! Errors of watching, with remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,52 +6,52 @@ use std::path::PathBuf;
 /// Failure of the probes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This binary has no programs in it.
+    /// This binary was built without the programs.
     #[error("this brisk was built without its eBPF programs (BRISK_NO_BPF); build it with clang installed")]
     NotBuiltIn,
     /// The process may not load programs.
     #[error("watching threads with eBPF needs CAP_BPF and CAP_PERFMON; run as root")]
     NotPermitted,
-    /// The kernel does not describe its types.
+    /// The kernel has no type information.
     #[error(
         "cannot read the kernel's types from /sys/kernel/btf/vmlinux; a kernel with CONFIG_DEBUG_INFO_BTF is needed"
     )]
     NoTypes(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The directory of the control group cannot be used.
+    /// The control group cannot be used.
     #[error("cannot use the control group {path}")]
     Group {
         /// Its directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The directory is not a control group of the second version.
+    /// The directory is not in cgroup2.
     #[error("{path} is no control group of the second version (cgroup2); only those can be watched")]
     NotAGroup {
         /// The directory.
         path: PathBuf,
     },
-    /// The size of the buffer cannot be.
+    /// Invalid size of the buffer.
     #[error("a buffer of {bytes} bytes cannot be: {smallest} to {largest} are possible")]
     Buffer {
-        /// What was asked for.
+        /// Requested size.
         bytes: u32,
         /// The smallest.
         smallest: u32,
         /// The largest.
         largest: u32,
     },
-    /// The programs, or what they share with us, could not be set up.
+    /// The programs or their maps could not be set up.
     #[error("cannot set up the eBPF programs; is the kernel at least 5.15, and is eBPF allowed (lockdown, seccomp)?")]
     SetUp(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The kernel refused a program that nothing works without.
+    /// The kernel refused an essential program.
     #[error("the kernel refused the eBPF program {program} on {tracepoint}: {reason}")]
     Refused {
         /// Name of the program.
         program: &'static str,
-        /// The tracepoint that it is for.
+        /// Its tracepoint.
         tracepoint: &'static str,
-        /// What the kernel said: the error, and the last lines of the verifier's log.
+        /// The kernel's error, and the last lines of the verifier's log.
         reason: String,
     },
     /// The thread that collects events could not be started.

@@ -1,4 +1,4 @@
-//! What the kernel said of a thread, in order of time.
+//! Events of threads.
 
 /// One event of a watched thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Event {
     pub kind: Kind,
 }
 
-/// What happened to a thread.
+/// Kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A new thread; it may be the first of a new process. It is runnable only when [`Kind::Runnable`] says so.
@@ -29,24 +29,24 @@ pub enum Kind {
         /// First 15 bytes of its name, as the kernel keeps them; may hold any byte but NUL.
         name: Vec<u8>,
     },
-    /// The thread ended, and has left the processor for the last time; or it left the group.
+    /// The thread ended, and left the processor for the last time; or it left the group.
     Died,
-    /// It could run: woken, or put off the processor while it still wanted to run. May be said twice.
+    /// It became runnable: woken, or preempted. May be reported twice.
     Runnable,
-    /// It got a processor.
+    /// It started to run.
     Running,
-    /// It left the processor to wait.
+    /// It stopped running, to wait.
     Waiting(Wait),
-    /// It began to free memory for itself (direct reclaim).
+    /// It began direct reclaim.
     ReclaimBegan,
-    /// It ended that.
+    /// It ended direct reclaim.
     ReclaimEnded,
-    /// It sent bytes to, or asked for a connection with, another machine or socket over IP.
+    /// It sent bytes to, or requested a connection with, another machine or socket over IP.
     Network(Connection),
-    /// It handed a request to the block layer. What drivers that stack on others (dm, md) make of it is not said again.
+    /// It submitted a request to the block layer. Requests derived by stacking drivers (dm, md) are not reported.
     Submitted(Request),
-    /// A request that was handed in as [`Kind::Submitted`] is done. `tid` is the submitter's, which may have died. Of one
-    /// that was cut to what the device takes, the end of the part with the highest sectors.
+    /// A request of [`Kind::Submitted`] completed. `tid` is the submitter's, which may have died. For a split request, the
+    /// completion of the part with the highest sectors.
     Completed {
         /// Device number, as the kernel encodes it ([`major_minor`]).
         device: u32,
@@ -55,10 +55,10 @@ pub enum Kind {
     },
 }
 
-/// Why a thread waits: what the kernel was doing for it when it left the processor.
+/// Wait of a thread: the kernel's state when it stopped running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// Counted as waiting for I/O by the scheduler (`in_iowait`). Who waits for a journal (fsync) is not.
+    /// Counted as waiting for I/O by the scheduler (`in_iowait`). Waiting for a journal (fsync) is not.
     pub io: bool,
     /// Sleep that no signal ends (state D).
     pub uninterruptible: bool,
@@ -67,30 +67,30 @@ pub struct Wait {
     pub system_call: Option<u32>,
 }
 
-/// Something about a socket of IP.
+/// Event of an IP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
-    /// A connection was asked for; `socket` tells sockets apart. TCP only; a UDP socket begins with [`Connection::Sent`].
+    /// A connection was requested; `socket` distinguishes sockets. TCP only; a UDP socket begins with [`Connection::Sent`].
     Opening {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
     },
-    /// It stands, or failed, or was closed: nothing is awaited from it any more. `tid` is that of who asked for it. A socket
-    /// of UDP only fails: nobody listens there, or no way leads there.
+    /// The connection was established, failed or closed: the wait for it is over. `tid` is that of the requester. A UDP socket
+    /// only fails: no listener or no route.
     Opened {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
     },
-    /// Bytes went out.
+    /// Bytes were sent.
     Sent {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
         /// How many.
         bytes: u64,
-        /// Whether the other end is this machine itself; not known, hence false, for UDP without a connection.
+        /// Whether the other end is this machine; unknown, hence false, for UDP without a connection.
         loopback: bool,
     },
-    /// Bytes came in and were taken.
+    /// Bytes were received.
     Received {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
@@ -99,7 +99,7 @@ pub enum Connection {
     },
 }
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads a file, or a file system's own blocks.
@@ -127,16 +127,16 @@ pub struct Request {
     pub bytes: u32,
     /// What it does.
     pub operation: Operation,
-    /// A write that somebody waits for (REQ_SYNC), as opposed to writeback. Reads need not say so.
+    /// A synchronous write (REQ_SYNC), as opposed to writeback. Reads may lack the flag.
     pub sync: bool,
-    /// Comes from the read-ahead (REQ_RAHEAD). Kernels of today send nearly all reads of cached files that way, also what
-    /// was asked for and is waited for.
+    /// From read-ahead (REQ_RAHEAD). Current kernels mark nearly all reads of cached files so, including those that a thread waits
+    /// for.
     pub read_ahead: bool,
     /// The file it is for, and the place in it in bytes; `None` for metadata and direct I/O.
     pub file: Option<(Inode, u64)>,
 }
 
-/// A file, by the numbers that the kernel knows it by.
+/// Identity of a file in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Inode {
     /// Device number of its file system, as the kernel encodes it ([`major_minor`]); as in mountinfo, and on btrfs not as

@@ -1,4 +1,4 @@
-//! Puts paths together from names of files in their directories.
+//! Composes paths from names of files in their directories.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use crate::event::Inode;
 /// Deeper than any path that the kernel takes (PATH_MAX), so that a circle of renamed directories ends.
 const DEEPEST: usize = 2048;
 
-/// Names that were told, each with its directory.
+/// Reported names, each with its directory.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_inode: HashMap<Inode, (u64, Vec<u8>)>,
 }
 
 impl Names {
-    /// Learns a name. The first one that a file was seen under stays.
+    /// Adds a name. The first name of a file is kept.
     pub(crate) fn learn(&mut self, inode: Inode, parent: u64, name: Vec<u8>) {
         self.by_inode.entry(inode).or_insert((parent, name));
     }
 
-    /// The path of a file from the root of its file system, `None` when a name in it is not known.
+    /// The path of a file from the root of its file system, `None` when a part is unknown.
     pub(crate) fn path(&self, inode: Inode) -> Option<Vec<u8>> {
         let mut names: Vec<&Vec<u8>> = Vec::new();
         let mut at = inode;

@@ -1,4 +1,4 @@
-//! The control group that is watched, by the numbers that the programs know it by.
+//! The watched control group, by its id and depth.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,7 +13,7 @@ const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 pub(crate) struct Group {
     /// Its id: the inode number of its directory (Documentation/admin-guide/cgroup-v2.rst).
     pub(crate) id: u64,
-    /// How deep it is below the root of groups that is mounted here, which may itself be below the kernel's.
+    /// Lower bound of its depth: below the mounted root of groups, which may itself be below the kernel's.
     pub(crate) level: u32,
 }
 

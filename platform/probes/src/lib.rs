@@ -1,16 +1,16 @@
 //! eBPF programs that watch a group of processes, and their loader.
 //!
-//! What they see becomes a list of [`Event`]s, each with the kernel's monotonic time. They decide nothing: who ran, waited or
-//! read is found later from the list, by pure functions that a recorded list can be given to again.
+//! Their observations become a list of [`Event`]s with the kernel's monotonic time. The programs make no decisions: which thread
+//! ran, waited or read is evaluated later from the list, by pure functions that also work on a recorded list.
 //!
 //! ```text
 //! tracepoints ─> programs (bpf/) ─> ring buffer ─> reader: record ─> collector ─┬─> Activity, at any time
 //!                                                                               └─> Recording, in the end
 //! ```
 //!
-//! - The programs find out first whether a thread is watched; for all others that is their whole cost.
-//! - Nobody is woken by an event: a thread empties the buffer every 100 ms, and who asks for the [`Activity`] empties it too.
-//! - What was lost is counted and said.
+//! - The programs first check whether a thread is watched; for all others that is the whole cost.
+//! - Events cause no wake-up: a thread drains the buffer every 100 ms, as does each query of the [`Activity`].
+//! - Lost events are counted and reported.
 //!
 //! Linux 5.15 or newer with CONFIG_DEBUG_INFO_BTF, x86-64 or arm64.
 

@@ -1,4 +1,4 @@
-//! Loads the programs into the kernel and puts them on their tracepoints.
+//! Loads the programs into the kernel and attaches them to their tracepoints.
 
 use std::fmt::Write;
 
@@ -15,14 +15,14 @@ static OBJECT: Option<&[u8]> = Some(aya::include_bytes_aligned!(concat!(env!("OU
 #[cfg(brisk_no_bpf)]
 static OBJECT: Option<&[u8]> = None;
 
-/// Programs that make sense together only: name and tracepoint.
+/// Programs that are only useful together: name and tracepoint.
 struct Part {
-    /// What is not seen without it; `None` when nothing is worth much without it.
+    /// What is not seen without it; `None` when it is essential.
     optional: Option<&'static str>,
     programs: &'static [(&'static str, &'static str)],
 }
 
-/// Tells of the state of the thread that leaves, or has to guess it: of these two one is loaded.
+/// Alternatives for the state of the thread that leaves the processor; one is loaded.
 const SWITCH: [&str; 2] = ["switch_with_state", "switch_without_state"];
 
 const PARTS: &[Part] = &[
@@ -54,7 +54,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         optional: Some("requests at the block layer"),
-        // In this order: what is handed in before its end is seen would be in flight for ever.
+        // In this order: a request whose completion is not traced yet would stay in flight forever.
         programs: &[
             ("request_completed", "block_rq_complete"),
             ("bio_completed", "block_bio_complete"),
@@ -66,20 +66,20 @@ const PARTS: &[Part] = &[
         programs: &[("sent", "sock_send_length"), ("received", "sock_recv_length")],
     },
     Part { optional: Some("connections being made"), programs: &[("connects", "inet_sock_set_state")] },
-    // Since Linux 5.14. Without it who is refused seems to wait for an answer.
+    // Since Linux 5.14. Without it a refused connection appears to wait for an answer.
     Part { optional: Some("errors of sockets"), programs: &[("failed", "inet_sk_error_report")] },
 ];
 
-/// The programs in the kernel. They are gone when it is dropped.
+/// The loaded programs; unloaded on drop.
 pub(crate) struct Programs {
     bpf: Ebpf,
     loaded: Vec<&'static str>,
-    /// What is not seen, and why.
+    /// What is not seen, with reasons.
     pub(crate) missing: Vec<String>,
 }
 
 impl Programs {
-    /// Loads all programs for `group`, with a buffer of `ring_bytes`; they see nothing yet.
+    /// Loads all programs for `group`, with a buffer of `ring_bytes`, without attaching them.
     pub(crate) fn load(group: &Group, ring_bytes: u32) -> Result<Self, Error> {
         let object = OBJECT.ok_or(Error::NotBuiltIn)?;
         if !permitted() {
@@ -137,7 +137,7 @@ impl Programs {
         self.program(name).load(tracepoint, btf)
     }
 
-    /// Begins to see.
+    /// Attaches the programs.
     pub(crate) fn attach(&mut self) -> Result<(), Error> {
         for name in self.loaded.clone() {
             self.program(name).attach().map_err(|error| Error::SetUp(error.into()))?;
@@ -145,19 +145,19 @@ impl Programs {
         Ok(())
     }
 
-    /// The buffer of records; it can be taken once.
+    /// The buffer of records; can be taken once.
     pub(crate) fn ring(&mut self) -> Result<RingBuf<MapData>, Error> {
         let map = self.bpf.take_map("ring").expect("the object was built with its buffer");
         RingBuf::try_from(map).map_err(|error| Error::SetUp(error.into()))
     }
 
-    /// The count of records that found no place in the buffer; it can be taken once.
+    /// The count of records that did not fit into the buffer; can be taken once.
     pub(crate) fn lost(&mut self) -> Result<Array<MapData, u64>, Error> {
         let map = self.bpf.take_map("lost").expect("the object was built with its counter");
         Array::try_from(map).map_err(|error| Error::SetUp(error.into()))
     }
 
-    /// What the loaded programs have cost, from what the kernel says of their file descriptors.
+    /// Cost of the loaded programs, from the kernel's information on their file descriptors.
     pub(crate) fn statistics(&mut self) -> Statistics {
         let mut sum = Statistics::default();
         for name in self.loaded.clone() {
@@ -169,10 +169,10 @@ impl Programs {
         sum
     }
 
-    /// Takes all programs off their tracepoints.
+    /// Detaches all programs.
     pub(crate) fn detach(&mut self) {
         for name in std::mem::take(&mut self.loaded) {
-            // Fails only when it is not loaded.
+            // Fails only for a program that is not loaded.
             let _ = self.program(name).unload();
         }
     }
@@ -185,7 +185,7 @@ pub(crate) struct Statistics {
     pub(crate) runs: u64,
     /// How long, in ns.
     pub(crate) run_ns: u64,
-    /// How often one could not run, because it ran already on that processor.
+    /// Number of runs skipped because the program was already running on that processor.
     pub(crate) missed: u64,
 }
 
@@ -204,14 +204,14 @@ impl Statistics {
     }
 }
 
-/// Whether this process may load programs that look into the kernel.
+/// Whether this process may load tracing programs.
 fn permitted() -> bool {
     let Ok(sets) = rustix::thread::capabilities(None) else { return false };
     let fine = CapabilitySet::BPF | CapabilitySet::PERFMON;
     sets.effective.contains(fine) || sets.effective.contains(CapabilitySet::SYS_ADMIN)
 }
 
-/// Lines of the verifier's log that are shown; the last ones say why.
+/// Lines of the verifier's log in an error; the last ones have the reason.
 const LOG_LINES: usize = 8;
 
 fn explain(error: &ProgramError) -> String {

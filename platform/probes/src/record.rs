@@ -1,29 +1,29 @@
-//! Reads what the programs hand over: the structures of `bpf/record.h`. The two change together.
+//! Parses records, the structures of `bpf/record.h`; both must be changed together.
 
 use crate::event::{Connection, Event, Inode, Kind, Operation, Request, Wait};
 
 /// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// An event as it is.
+    /// An event.
     Event(Event),
-    /// One that happened unseen at some time before.
+    /// An event that happened unseen at an earlier time.
     Late(Event),
     /// A new thread, with the name it inherits.
     Born { at_ns: u64, tid: u32, pid: u32, parent_tid: u32, name: Vec<u8> },
-    /// A process that was there came into the group.
+    /// An existing process moved into the group.
     MovedIn { at_ns: u64, tid: u32, pid: u32, parent_tid: u32, name: Vec<u8>, running: bool },
-    /// A process, or one of its threads, went to a group that is not watched; it may have been in such a one before.
+    /// A process, or one of its threads, moved to an unwatched group; it may have been in one before.
     MovedOut { at_ns: u64, tid: u32, pid: u32, whole: bool },
-    /// A new program; the thread had the number `old_tid` until now.
+    /// A new program; the thread had the id `old_tid` before.
     Exec { at_ns: u64, tid: u32, old_tid: u32, name: Vec<u8> },
-    /// A thread has another name.
+    /// A thread changed its name.
     Renamed { tid: u32, name: Vec<u8> },
     /// The name of a file or directory in its directory.
     FileName { inode: Inode, parent: u64, name: Vec<u8> },
 }
 
-/// Fields of a record in the order of the structure, in the processor's order of bytes.
+/// Reads fields of a record in order, in native byte order.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The record in `bytes`, `None` when it is none.
+/// Parses `bytes`; `None` when they are not a record.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Record> {
     let mut fields = Fields(bytes);
     let at_ns = fields.u64()?;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_record_is_read() {
+    fn each_kind_of_record_is_parsed() {
         let n = |number: u32| number.to_ne_bytes();
         let w = |number: u64| number.to_ne_bytes();
         let wait = |io, uninterruptible, system_call| Kind::Waiting(Wait { io, uninterruptible, system_call });
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_keeps_its_file_only_when_it_has_one() {
+    fn a_request_has_a_file_only_when_flagged() {
         let rest: &[&[u8]] = &[
             &2048u64.to_ne_bytes(),
             &3u32.to_ne_bytes(),

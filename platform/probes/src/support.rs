@@ -1,4 +1,4 @@
-//! Whether this machine lets groups be watched.
+//! Support of this machine for watching groups.
 
 use crate::error::Error;
 use crate::group::Group;
@@ -7,18 +7,18 @@ use crate::load::Programs;
 /// What can be seen on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Support {
-    /// What cannot be seen, and why; empty when all can.
+    /// What cannot be seen, with reasons.
     pub missing: Vec<String>,
 }
 
 impl Support {
-    /// Finds out by loading the programs; they are not put on their tracepoints. Takes some tenths of a second.
+    /// Determines the support by loading the programs without attaching them. Takes some tenths of a second.
     ///
     /// # Errors
     ///
     /// When this process or this kernel cannot run the programs at all.
     pub fn check() -> Result<Self, Error> {
-        // No group has this number; nothing is watched anyway.
+        // No group has this number.
         let programs = Programs::load(&Group { id: 0, level: 0 }, 1 << 16)?;
         Ok(Self { missing: programs.missing })
     }

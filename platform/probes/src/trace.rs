@@ -1,4 +1,4 @@
-//! A trace: from the programs' first event to the list of all.
+//! A trace: attached programs, a reader and the recorded events.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -20,27 +20,27 @@ use crate::record::parse;
 const SMALLEST_RING_BYTES: u32 = 64 << 10;
 const LARGEST_RING_BYTES: u32 = 512 << 20;
 
-/// How a trace is made.
+/// Options of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Size of the buffer between kernel and reader; it is made a power of two. An event takes 24 to 72 bytes there.
+    /// Size of the buffer between kernel and reader; rounded to a power of two. An event takes 24 to 72 bytes.
     pub ring_bytes: u32,
-    /// How often the buffer is emptied.
+    /// Interval at which the buffer is drained.
     pub interval: Duration,
-    /// Events that are kept, about 80 bytes each; more are counted as lost.
+    /// Most events in the list, about 80 bytes each; further ones are counted as lost.
     pub most_events: usize,
-    /// Lets the kernel count how long the programs run. That costs some 50 ns a run, of all programs of the machine.
+    /// Enables the kernel's run time statistics of programs, which cost about 50 ns a run, for all programs of the machine.
     pub count_cost: bool,
 }
 
 impl Default for Options {
-    /// 16 MiB, emptied every 100 ms: room for six million events a second. Ten million events, cost not counted.
+    /// 16 MiB, drained every 100 ms: enough for six million events a second. Ten million events, cost not counted.
     fn default() -> Self {
         Self { ring_bytes: 16 << 20, interval: Duration::from_millis(100), most_events: 10_000_000, count_cost: false }
     }
 }
 
-/// What was seen of a group.
+/// Result of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
     /// In order of time.
@@ -50,21 +50,21 @@ pub struct Recording {
     pub files: HashMap<Inode, Vec<u8>>,
     /// The last name of each thread: first 15 bytes, any but NUL.
     pub names: HashMap<u32, Vec<u8>>,
-    /// Events that are missing in the list: no place in the buffer, or beyond [`Options::most_events`].
+    /// Lost events: the buffer was full, or [`Options::most_events`] was reached.
     pub lost: u64,
-    /// Events that were not seen and are in the list all the same, because a later one says that they happened: a thread
-    /// that does something became runnable and got a processor. They have the time of the later one, which is too late.
+    /// Inferred events: not seen, but implied by a later one (a thread that does something must have become runnable and run).
+    /// They have the time of the later one, which is too late.
     pub mended: u64,
-    /// What this kernel does not let be seen, and why.
+    /// What this kernel does not show, with reasons.
     pub missing: Vec<String>,
-    /// What the trace cost.
+    /// Cost of the trace.
     pub cost: Cost,
 }
 
 /// What a trace cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Processor time of those who read the events, in ns.
+    /// CPU time of the readers of events, in ns.
     pub reader_ns: u64,
     /// Time in the programs, on all processors and for all threads of the machine, in ns; `None` when the kernel did not
     /// count it ([`Options::count_cost`], kernel.bpf_stats_enabled).
@@ -83,12 +83,12 @@ impl Cost {
     }
 }
 
-/// What empties the buffer, in turns: the reader's thread and whoever asks.
+/// Drains the buffer, called by the reader's thread and by queries in turns.
 struct Reader {
     ring: RingBuf<MapData>,
     lost: Array<MapData, u64>,
     collector: Collector,
-    /// Processor time of its thread, known when that ends, and of those who asked.
+    /// CPU time of its thread, known when that ends, and of queries.
     cpu_ns: u64,
     stop: bool,
 }
@@ -112,7 +112,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// A reader that panicked left no event half taken.
+    /// A reader that panicked left no event incomplete.
     fn reader(&self) -> MutexGuard<'_, Reader> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,7 +130,7 @@ impl Shared {
     }
 }
 
-/// A group being watched. Dropping it ends that.
+/// A watched group. Dropping it ends the trace.
 pub struct Trace {
     programs: Programs,
     shared: Arc<Shared>,
@@ -146,9 +146,9 @@ impl std::fmt::Debug for Trace {
 }
 
 impl Trace {
-    /// Begins to watch the threads of a control group of the second version and of those up to four levels below it.
+    /// Begins to watch the threads of a cgroup2 control group and of those up to four levels below it.
     ///
-    /// `group` is its directory; it may still be empty. All events after the return are in the list.
+    /// `group` is its directory; it may still be empty. All events after the return are recorded.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl Trace {
         let ring_bytes = ring_bytes(options.ring_bytes)?;
         let group = Group::open(group)?;
         let mut programs = Programs::load(&group, ring_bytes)?;
-        // Not being allowed to count is no reason not to watch.
+        // Watching works without the right to enable statistics.
         let counting = options.count_cost.then(|| aya::sys::enable_stats(aya::sys::Stats::RunTime).ok()).flatten();
         let reader = Reader {
             ring: programs.ring()?,
@@ -183,7 +183,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// What the group does now. Reads what has come in since the last look, so it costs about that much.
+    /// The current state of the group. Drains the buffer, which is most of its cost.
     #[must_use]
     pub fn activity(&self) -> Activity {
         let before_ns = now_ns(ClockId::ThreadCPUTime);
@@ -195,7 +195,7 @@ impl Trace {
         activity
     }
 
-    /// Looks at all events so far, in order of time. Events wait in the buffer meanwhile, so `look` should not take long.
+    /// Calls `look` with all events so far, in order of time. New events stay in the buffer meanwhile, so `look` should be fast.
     pub fn with_events<T>(&self, look: impl FnOnce(&[Event]) -> T) -> T {
         let before_ns = now_ns(ClockId::ThreadCPUTime);
         let mut reader = self.shared.reader();
@@ -207,13 +207,13 @@ impl Trace {
         result
     }
 
-    /// What this kernel does not let be seen, and why.
+    /// What this kernel does not show, with reasons.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.programs.missing
     }
 
-    /// Ends the trace and gives what was seen.
+    /// Ends the trace and returns its result.
     #[must_use]
     pub fn stop(mut self) -> Recording {
         let statistics = self.programs.statistics();
@@ -245,7 +245,7 @@ impl Trace {
         self.shared.reader().stop = true;
         self.shared.stopping.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say; a panic was printed.
+            // It returns nothing; a panic was printed.
             let _ = thread.join();
         }
     }

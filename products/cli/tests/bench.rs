@@ -106,7 +106,7 @@ fn each_impossible_wish_is_refused_in_words_with_code_2() {
         ("study footprint {d} --size 8M", "brisk: 8388608 bytes hold fewer than two ranges"),
         ("study footprint {d} --requests 0", "brisk: a point of 0 requests is not possible: use --requests 2048\n"),
         ("study frontier {d}/gone", "does not exist"),
-        ("study frontier {d} --min-writes 101", "brisk: 101 % of the writes cannot be asked for: use 1 to 100\n"),
+        ("study frontier {d} --min-writes 101", "brisk: 101 % of the writes is not possible: use 1 to 100\n"),
         ("study frontier {d} --size 4M", "brisk: a work file of 4194304 bytes is too small: use 8M or more\n"),
         ("study frontier {d} --writes-wait 0", "brisk: writes have to wait for some time: use 1 ms or more\n"),
         ("study frontier {d} --model X", "--save"),
@@ -323,7 +323,7 @@ fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
     assert_eq!(
         refused(&["bench", &node]),
         format!(
-            "brisk: {node} is a block device: measuring it destroys all data on it; say --destroy-data if that is meant\n"
+            "brisk: {node} is a block device: measuring it destroys all data on it; use --destroy-data to confirm\n"
         )
     );
     assert!(refused(&["bench", &node, "--destroy-data", "--size", "64M"]).contains("has only 33554432 bytes"));
@@ -341,7 +341,7 @@ fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
         let point = device.mounted.clone().expect("mounted").display().to_string();
         assert_eq!(
             refused(&["bench", &node, "--destroy-data"]),
-            format!("brisk: {node} is in use (mounted on {point}): its data will not be destroyed\n")
+            format!("brisk: {node} is in use (mounted on {point}): its data is not destroyed\n")
         );
         // Not enough space on a small file system.
         assert!(refused(&["bench", &point, "--size", "28M"]).contains("not enough space"));

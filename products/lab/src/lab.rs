@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Down(down) => return remove(&lab, down),
         Command::Phone(args) => return phone::run(args, &run_dir),
         Command::Serve { dir } => brisk_lab::serve(dir)?,
-        Command::Crew => {
-            brisk_bench::crew::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
+        Command::StreamProcess => {
+            brisk_bench::stream_process::serve(std::io::stdin(), std::io::stdout().lock()).context("cannot answer")?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Scope { conditions: conditions(&spec), temperatures: vec![Temperature::Cold], rounds: usize::from(runs) };
     let situations = scope.conditions.iter().map(|condition| Situation {
         writer: condition.writer.is_some().then_some(spec),
-        beside: matches!(condition.name.as_str(), IDLE_BRISK | WRITERS_BRISK).then(|| command.clone()),
+        companion: matches!(condition.name.as_str(), IDLE_BRISK | WRITERS_BRISK).then(|| command.clone()),
     });
     let mut around = OnPhone::new(&phone, lab_phone::program("write")?, situations.collect());
     let targets = targets(&phone, &apps, &display)?;

@@ -297,7 +297,7 @@ fn a_phone_that_belongs_to_a_process_goes_with_it() {
     owner.kill().expect("killed");
     owner.wait().expect("ended");
     let trouble = bench.lab.json(&["phone", "list"])[0]["trouble"].clone();
-    assert_eq!(trouble, "whoever it belonged to was ended");
+    assert_eq!(trouble, "the process that owned it was killed");
     bench.lab.brisk(&["phone", "repair"]);
     bench.nothing_is_left();
 }

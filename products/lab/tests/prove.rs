@@ -81,8 +81,8 @@ fn readers_and_writers_are_processes_that_take_turns_with_and_without() {
     let stop = AtomicBool::new(false);
     let control = Control { stop: &stop, progress: &|done, _| assert!((0.0..=1.0).contains(&done), "{done}") };
     let mut watched = Watched::default();
-    let crew = options(dir.path(), &[env!("CARGO_BIN_EXE_brisk-lab"), "lab", "crew"]);
-    let outcome = run(&Sense::default(), &crew, &mut watched, &control).expect("measured");
+    let streams = options(dir.path(), &[env!("CARGO_BIN_EXE_brisk-lab"), "lab", "stream-process"]);
+    let outcome = run(&Sense::default(), &streams, &mut watched, &control).expect("measured");
     // Two repetitions of two patterns, the second in reverse.
     assert_eq!(watched.turns, [false, true, false, true, true, false, true, false]);
     let mut pids: Vec<u32> = watched.placed.iter().map(|(_, pid)| *pid).collect();
@@ -106,11 +106,11 @@ fn readers_and_writers_are_processes_that_take_turns_with_and_without() {
 }
 
 #[test]
-fn a_crew_that_does_not_do_its_work_ends_it_with_its_reason() {
+fn a_stream_process_that_fails_ends_the_study_with_its_reason() {
     let dir = tempfile::tempdir().expect("a folder");
     let stop = AtomicBool::new(false);
     let control = Control { stop: &stop, progress: &|_, _| () };
     let wrong = options(dir.path(), &["sh", "-c", "echo '{\"failed\":\"no hands\"}'"]);
-    let error = run(&Sense::default(), &wrong, &mut Watched::default(), &control).expect_err("no crew");
-    assert!(matches!(&error, Error::Crew(reason) if reason == "no hands"), "{error}");
+    let error = run(&Sense::default(), &wrong, &mut Watched::default(), &control).expect_err("no stream process");
+    assert!(matches!(&error, Error::StreamProcess(reason) if reason == "no hands"), "{error}");
 }

@@ -38,13 +38,13 @@ fn go() -> AtomicBool {
     AtomicBool::new(false)
 }
 
-/// The address that a sector says it was written to.
+/// The address in a sector's stamp.
 fn stamped_address(sector: &[u8]) -> u64 {
     u64::from_le_bytes(sector[..8].try_into().expect("eight bytes"))
 }
 
 #[test]
-fn what_each_engine_writes_lies_where_it_was_sent() {
+fn each_engine_writes_every_block_to_its_address() {
     for engine in engines() {
         for (pattern, depth) in
             [(Pattern::Sequential, 1), (Pattern::Random, 1), (Pattern::Random, 32), (Pattern::Sequential, 7)]
@@ -63,8 +63,8 @@ fn what_each_engine_writes_lies_where_it_was_sent() {
 }
 
 #[test]
-fn both_engines_write_the_same_sectors_in_another_order_at_most() {
-    // Stamps depend on address and number alone, so equal loads leave equal stamps whichever engine ran them.
+fn both_engines_write_the_same_sectors() {
+    // Stamps depend on address and number alone, so equal loads leave equal stamps with both engines.
     let stamps = |engine: &Engine| -> HashMap<u64, [u8; 16]> {
         let file = file_of_zeros();
         let load = Load { end: End::after_requests(300), ..load(Pattern::Random, Direction::Write, 8) };
@@ -99,7 +99,7 @@ fn reads_and_writes_of_a_mix_keep_to_their_regions_and_share() {
 }
 
 #[test]
-fn a_run_ends_at_the_first_limit_it_meets() {
+fn a_run_ends_at_its_first_limit() {
     for engine in engines() {
         let file = file_of_zeros();
         let base = load(Pattern::Random, Direction::Read, 4);
@@ -117,7 +117,7 @@ fn a_raised_stop_flag_ends_an_endless_run() {
         let file = file_of_zeros();
         let endless = Load { end: End::default(), ..load(Pattern::Sequential, Direction::Read, 8) };
         let outcome = engine.run(file.as_fd(), &endless, &AtomicBool::new(true)).expect("run");
-        // What was in flight is awaited; nothing new is issued.
+        // Requests in flight complete; no new ones are issued.
         assert!(outcome.requests() <= 8);
     }
 }
@@ -148,7 +148,7 @@ fn impossible_loads_never_reach_the_kernel() {
 }
 
 #[test]
-fn plain_calls_say_that_they_were_asked_for() {
+fn the_description_shows_that_plain_calls_were_requested() {
     assert_eq!(Engine::choose(Some(EngineKind::Calls)).expect("always").description(), "calls (as asked)");
     assert!(Requests::new(&load(Pattern::Random, Direction::Read, 1)).at(0).offset_bytes < FILE_BYTES);
 }

@@ -1,9 +1,9 @@
 //! The io_uring engine: one ring, one thread, a fixed file and fixed buffers.
 //!
-//! All completions that are there are reaped together; their slots are refilled and submitted a few at a time, so that
-//! the device gets its first request while the next are still prepared (on a loop device over memory, submitting a whole
-//! depth of 32 at once cost 10 % of the requests a second). At depth 1 one system call submits and waits. The kernel's
-//! newer ways to deliver completions are asked for in turn, from the leanest to none, as are registered buffers.
+//! All available completions are reaped together. Their slots are refilled and submitted in small batches, so that the
+//! device gets its first request while the next ones are prepared (on a loop device over memory, submitting a whole depth
+//! of 32 at once cost 10 % of the requests a second). At depth 1, one system call submits and waits. The kernel's modes
+//! of completion delivery are tried from the leanest to the default; registered buffers are optional.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -21,7 +21,7 @@ use brisk_results::Direction;
 /// Requests that one system call submits.
 const BATCH_REQUESTS: usize = 4;
 
-/// Why io_uring does not work here, if so.
+/// Checks whether io_uring works; the error is the reason why not.
 pub(super) fn probe() -> std::result::Result<(), String> {
     let ring = ring(1).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn probe() -> std::result::Result<(), String> {
     if reads_and_writes { Ok(()) } else { Err("the io_uring of this kernel is too old".to_owned()) }
 }
 
-/// A ring with the leanest delivery of completions that the kernel has.
+/// A ring with the leanest completion delivery that the kernel supports.
 fn ring(depth: u32) -> io::Result<IoUring> {
     let deferred = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth);
     let refused = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
@@ -65,8 +65,8 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     ring.submitter().register_files(&[file.as_raw_fd()]).map_err(|e| Error::Resource("register the file", e))?;
     let memory = buffers.memory();
     let whole = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.bytes().len() };
-    // SAFETY: the memory outlives the ring's use of it: all requests are awaited below before either is dropped.
-    // Without registration (older kernels count it against RLIMIT_MEMLOCK) the kernel maps each buffer as it goes.
+    // SAFETY: the memory outlives the ring's use of it: all requests complete below before either is dropped.
+    // Without registration (older kernels count it against RLIMIT_MEMLOCK) the kernel maps each buffer on use.
     let fixed_buffers = unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
 
     let requests = Requests::new(load);
@@ -85,7 +85,7 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     loop {
         let mut batches = refilled.chunks(BATCH_REQUESTS).peekable();
         while let Some(batch) = batches.next() {
-            // Learn how far the kernel got with the queue.
+            // Update the consumer index from the kernel.
             submission.sync();
             for &slot in batch {
                 let request = requests.at(issued);
@@ -98,9 +98,9 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
                 issued += 1;
                 let entry = entry(request, fixed_buffers, buffer, load.block_bytes as u32);
                 // SAFETY: the slot's buffer is of `block_bytes`, belongs to this request alone until its completion is
-                // reaped, and lives until all requests are completed; the file is held by the caller.
+                // reaped, and lives until all requests complete; the caller holds the file open.
                 if unsafe { submission.push(&entry.user_data(slot as u64)) }.is_err() {
-                    // The ring has `depth` entries, and no more than `depth` are ever out.
+                    // The ring has `depth` entries, and at most `depth` requests are in flight.
                     unreachable!("the submission queue holds a full depth");
                 }
                 in_flight += 1;
@@ -111,7 +111,7 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
             if batches.peek().is_some()
                 && let Err(error) = enter(&submitter, 0)
             {
-                // Nothing is known of the requests in flight any more: their memory has to stay.
+                // The state of the requests in flight is unknown: their memory must stay.
                 std::mem::forget(buffers);
                 return Err(error);
             }
@@ -144,7 +144,7 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     }
     outcome.wall_ns = now_ns;
     outcome.cpu_ns = cpu.ns();
-    // The kernel takes a ring down later than it seems; the file must not stay open for as long.
+    // The kernel frees a ring asynchronously; the file must not stay open until then.
     let _ = submitter.unregister_files();
     match failure {
         Some(error) => Err(error),
@@ -152,12 +152,12 @@ pub(super) fn run(file: BorrowedFd<'_>, load: &Load, stop: &AtomicBool) -> Resul
     }
 }
 
-/// Submits what is queued and waits for so many completions, or for a signal.
+/// Submits the queued entries and waits for `completions` completions, or for a signal.
 #[inline]
 fn enter(submitter: &Submitter<'_>, completions: usize) -> Result<()> {
     match submitter.submit_and_wait(completions) {
         Ok(_) => Ok(()),
-        // A signal: the caller asks whether to stop. A busy kernel: what it refused stays in the queue.
+        // EINTR: the caller checks the stop flag. EAGAIN, EBUSY: refused entries stay in the queue.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => Ok(()),
         Err(error) => Err(Error::Resource("submit to io_uring", error)),
     }

@@ -21,17 +21,17 @@ fn names(options: &Options, size_bytes: u64) -> Vec<String> {
 }
 
 #[test]
-fn no_job_comes_twice_and_the_base_jobs_come_first() {
+fn jobs_are_unique_and_the_base_jobs_come_first() {
     let names = names(&options(PathBuf::new()), 1 << 30);
     assert_eq!(names[0], "sequential read 4 KiB depth 1");
     assert_eq!(names[7], "random write 4 KiB depth 32");
     assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), names.len());
-    // Four kinds of: 2 base loads, 4 more block sizes, 4 more depths.
+    // Four kinds of load, each for 2 base loads, 4 more block sizes and 4 more depths.
     assert_eq!(names.len(), 40);
 }
 
 #[test]
-fn odd_bases_make_no_impossible_jobs() {
+fn unusual_base_sizes_give_only_possible_jobs() {
     let shallow = Options { depth_requests: 1, ..options(PathBuf::new()) };
     assert_eq!(names(&shallow, 1 << 30).len(), 20);
     let large = Options { block_bytes: 4 << 20, depth_requests: 3, ..options(PathBuf::new()) };
@@ -41,7 +41,7 @@ fn odd_bases_make_no_impossible_jobs() {
 }
 
 #[test]
-fn a_short_run_reports_every_job_and_leaves_nothing() {
+fn a_short_run_reports_every_job_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let stop = AtomicBool::new(false);
     let control = Control { stop: &stop, progress: &|done, _| assert!((0.0..=1.0).contains(&done)) };
@@ -51,7 +51,7 @@ fn a_short_run_reports_every_job_and_leaves_nothing() {
     assert_eq!(report.work_bytes, 8 << 20);
     assert!(report.header.written_bytes > report.work_bytes);
     assert!(!report.verdict.is_empty());
-    // One round is not enough to know a median, and the report says so.
+    // One round is too few for a narrow interval, and the report warns.
     assert!(report.header.warnings.iter().any(|w| w.code == "few_repeats"));
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
     let json = serde_json::to_string(&report).expect("serialised");
@@ -62,21 +62,21 @@ fn a_short_run_reports_every_job_and_leaves_nothing() {
 }
 
 #[test]
-fn a_raised_stop_flag_gives_no_result_and_leaves_nothing() {
+fn a_set_stop_flag_gives_no_result_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let stop = AtomicBool::new(false);
-    // Raised by the first job.
+    // Set at the first job.
     let control = Control { stop: &stop, progress: &|_, doing| stop.store(doing.contains("depth"), Ordering::Relaxed) };
     assert!(matches!(run(&Sense::default(), &options(dir.path().to_owned()), &control), Err(Error::Stopped)));
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
 }
 
 #[test]
-fn writing_ends_at_its_limit() {
+fn writes_stop_at_the_write_limit() {
     let dir = tempfile::tempdir().expect("a directory");
     let stop = AtomicBool::new(false);
     let control = Control { stop: &stop, progress: &|_, _| {} };
-    // Preparing leaves 1 MiB, so that one round is all that may be written.
+    // Preparation leaves 1 MiB, so that only one round may be written.
     let options = Options {
         written_bytes_max: Some(9 << 20),
         time: Some(Duration::from_secs(3)),
@@ -84,13 +84,13 @@ fn writing_ends_at_its_limit() {
         ..options(dir.path().to_owned())
     };
     let report = run(&Sense::default(), &options, &control).expect("measured");
-    // A slice has four requests in any case, of 1 MiB at most; durable writes are few.
+    // A slice has at least four requests, of 1 MiB at most; synchronous writes are few.
     assert!(report.header.written_bytes < 64 << 20, "{} written", report.header.written_bytes);
     assert!(report.header.warnings.iter().any(|w| w.code == "write_limit"), "{:?}", report.header.warnings);
     for job in report.jobs.iter().filter(|job| job.direction == Direction::Write) {
         assert_eq!(job.requests_per_s.count, 1, "{job:?}");
     }
-    // What the limit ended did not end for lack of time.
-    let restless = report.header.warnings.iter().find(|w| w.code == "few_repeats");
-    assert!(restless.is_none_or(|w| !w.text.contains("write")), "{restless:?}");
+    // Jobs that the write limit ended are not reported as out of time.
+    let imprecise = report.header.warnings.iter().find(|w| w.code == "few_repeats");
+    assert!(imprecise.is_none_or(|w| !w.text.contains("write")), "{imprecise:?}");
 }

@@ -1,14 +1,14 @@
-//! How many streams at once serve best: dissertation 4.2.5.
+//! Best number of concurrent streams: dissertation 4.2.5.
 //!
-//! The same streams run one after the other and at the same time; the speed-up is serial time over the time of the
-//! slowest of the concurrent ones, taken within one repetition. The parameter that SmartIO is told is, for each of the
-//! four kinds, the fewest streams whose speed-up is within noise of the best.
+//! The same streams run one after the other and concurrently. The speed-up is the serial time over the time of the slowest
+//! concurrent stream, paired within one repetition. The parameter for SmartIO is, for each of the four kinds, the fewest
+//! streams whose speed-up is within noise of the best.
 
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{check_streams, pattern_name};
-use super::{Bed, Common, KINDS, room, summary};
+use super::{Common, KINDS, Testbed, size_for, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -17,10 +17,10 @@ use brisk_results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, D
 
 /// Bytes that the paper's streams move.
 pub const PAPER_STREAM_BYTES: u64 = 32 << 20;
-/// Speed-ups closer than this are one, however narrow their intervals.
+/// Speed-ups closer than this are equal, however narrow their intervals.
 pub const TIE_SHARE: f64 = 0.02;
 
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
@@ -31,15 +31,15 @@ pub struct Options {
     pub streams: Vec<u32>,
 }
 
-/// Measures.
+/// Runs the study.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+/// When an option is invalid, the place cannot be measured, a request fails, or the stop flag is set.
 pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<ConcurrencyReport> {
     let common = &options.common;
     let quota = common.requests("a stream", options.stream_bytes)?;
     let most = check_streams(&options.streams)?;
-    let bed = Bed::prepare(sense, common, room("a stream", options.stream_bytes, most.into())?, control)?;
+    let bed = Testbed::prepare(sense, common, size_for("a stream", options.stream_bytes, most.into())?, control)?;
 
     let points: Vec<(Pattern, Direction, u32)> = KINDS
         .into_iter()
@@ -87,7 +87,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Co
                 serial_s: summary(serial_s)?,
                 concurrent_s: summary(concurrent_s)?,
                 speedup: paired_ratio(serial_s, concurrent_s)
-                    .ok_or_else(|| Error::BadLoad("streams took no time at all".to_owned()))?,
+                    .ok_or_else(|| Error::BadLoad("the streams took no time".to_owned()))?,
             })
         })
         .collect::<Result<Vec<_>>>()?;
@@ -101,8 +101,8 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Co
     })
 }
 
-/// The fewest streams whose speed-up is within noise of the best: whose median reaches the lower end of the best one's
-/// interval, or comes within [`TIE_SHARE`] of its median. One stream, with a speed-up of 1, is always in the race.
+/// The fewest streams whose speed-up is within noise of the best: its median reaches the lower end of the best one's
+/// interval, or is within [`TIE_SHARE`] of its median. One stream, with a speed-up of 1, is always a candidate.
 #[must_use]
 pub fn parameter(points: &[ConcurrencyPoint], pattern: Pattern, direction: Direction) -> ConcurrencyParameter {
     let mut race: Vec<(u32, f64, f64)> = points

@@ -1,8 +1,7 @@
 //! Random-write throughput against the range of addresses: Revisiting storage, figure 15.
 //!
-//! Devices that map by log blocks keep random writes fast only while the addresses fall into as many blocks as they have
-//! log blocks. Before each point a stretch is written in sequence, so that no point inherits the mapping that the one
-//! before left.
+//! Devices with log-block mapping keep random writes fast only while the addresses fall into as many blocks as they have
+//! log blocks. Before each point a region is written sequentially, so that no point inherits the previous one's mapping.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Bed, Common, summary};
+use super::{Common, Testbed, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -23,18 +22,18 @@ use brisk_results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, P
 pub const FIRST_RANGE_BYTES: u64 = 8 << 20;
 /// Requests of a point in the paper.
 pub const PAPER_REQUESTS: u64 = 2_048;
-/// Written in sequence before each point in the paper.
+/// Bytes written sequentially before each point in the paper.
 pub const PAPER_PRECONDITION_BYTES: u64 = 1 << 30;
-/// A fall counts from this factor on.
+/// Least factor of a drop.
 pub const DROP_FACTOR: f64 = 1.5;
-/// From one range to the next, throughput falls when it loses at least this share; less is noise.
+/// Least loss of throughput from one range to the next within a drop; less is noise.
 pub const STEP_SHARE: f64 = 0.1;
-/// After a fall for good, no larger range comes closer than this factor to where it began.
+/// After a drop, no larger range comes closer than this factor to the rate at its start.
 pub const RECOVERY_FACTOR: f64 = 1.25;
-/// Size of the requests that precondition.
+/// Request size of the preconditioning.
 const PRECONDITION_BLOCK_BYTES: u64 = 1 << 20;
 
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
@@ -43,24 +42,24 @@ pub struct Options {
     pub largest: Size,
     /// Requests of a point.
     pub requests: u64,
-    /// A point ends after this time at the latest, with fewer requests: the slowest cards do three a second.
+    /// Most time of a point, which then has fewer requests: the slowest cards do three a second.
     pub patience: Option<Duration>,
-    /// Written in sequence before each point; the largest range, if that is smaller.
+    /// Bytes written sequentially before each point; at most the largest range.
     pub precondition_bytes: u64,
 }
 
-/// Measures.
+/// Runs the study.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+/// When an option is invalid, the place cannot be measured, a request fails, or the stop flag is set.
 pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<FootprintReport> {
     let common = &options.common;
     if options.requests == 0 {
         return Err(Error::BadLoad("a point of 0 requests is not possible: use --requests 2048".to_owned()));
     }
-    // Asked before anything is written, and again when the size shrank to what fits.
+    // Checked before the first write, and again when the size shrank to the free space.
     ranges(options.largest.wanted_bytes)?;
-    let mut bed = Bed::prepare(sense, common, options.largest, control)?;
+    let mut bed = Testbed::prepare(sense, common, options.largest, control)?;
     let ranges = ranges(bed.work.size_bytes)?;
     let precondition_bytes =
         options.precondition_bytes.min(bed.work.size_bytes) / PRECONDITION_BLOCK_BYTES * PRECONDITION_BLOCK_BYTES;
@@ -118,19 +117,19 @@ fn cut_short(fewest: u64, options: &Options) -> Option<Warning> {
         code: "cut_short".to_owned(),
         text: format!(
             "Some points ended after {} s with as few as {fewest} of {} requests: a device that is fast at first and \
-             slow later looks too fast there. Use --patience for more.",
+             slow later appears too fast there. Use --patience for more.",
             patience.as_secs(),
             options.requests
         ),
     })
 }
 
-/// Ranges from the first by doubling, and at last all of it: two at least.
+/// Ranges that double from the first one, and the whole size: two at least.
 fn ranges(size_bytes: u64) -> Result<Vec<u64>> {
     let mut ranges: Vec<u64> = std::iter::successors(Some(FIRST_RANGE_BYTES), |range| range.checked_mul(2))
         .take_while(|r| *r <= size_bytes)
         .collect();
-    // A last point a little above a power of two would tell nothing new.
+    // A last point just above a power of two would add no information.
     if ranges.last().is_some_and(|last| size_bytes >= last + last / 2) {
         ranges.push(size_bytes);
     }
@@ -143,8 +142,8 @@ fn ranges(size_bytes: u64) -> Result<Vec<u64>> {
     Ok(ranges)
 }
 
-/// Where throughput falls for good: stretches in which every step loses at least [`STEP_SHARE`], together at least
-/// [`DROP_FACTOR`], and after which it never recovers to within [`RECOVERY_FACTOR`] of where it began.
+/// Where throughput drops permanently: sequences of ranges in which every step loses at least [`STEP_SHARE`], together at
+/// least [`DROP_FACTOR`], and after which it never recovers to within [`RECOVERY_FACTOR`] of its start.
 #[must_use]
 pub fn drops(points: &[FootprintPoint]) -> Vec<FootprintDrop> {
     let rate = |index: usize| points[index].bandwidth_bytes_per_s.median;

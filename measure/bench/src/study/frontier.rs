@@ -1,22 +1,22 @@
-//! Which settings of a block queue serve reads soonest beside writes, and what that costs the writes: the *frontier* of read
-//! delay against write throughput, found by search for this device.
+//! Search for the settings of a block queue with the lowest read latency under concurrent writes, and their cost for the
+//! writes: the *frontier* of read latency against write throughput on this device.
 //!
-//! The race goes by successive halving: every setting of the beginning gets one short trial of each load; the better
-//! ones get more, together with their neighbours in the space of settings; the last few are repeated until their medians
-//! are known. The settings found on the device run in every round, and everything is relative to them. Chosen is the setting
-//! with the fastest reads among those that leave a stated share of the write throughput; within noise the simplest.
+//! The search is successive halving. Every initial setting gets one short trial of each load; the better ones get more,
+//! together with their neighbours in the space of settings; the finalists are repeated until their medians are precise.
+//! The original settings (*baseline*) run in every round, and all figures are relative to them. The winner is the setting
+//! with the fastest reads among those that keep a given share of the write throughput; within noise, the simplest.
 //!
-//! It ends in time: how many settings each round has follows from what is left of the budget and from how long a trial takes
-//! here, which is looked at again before each round. When the time is over, what was found by then is the result.
+//! The search keeps its time budget: the number of settings in each round follows from the remaining budget and the
+//! measured length of a trial, and is recomputed before each round. When the time is over, the best result so far counts.
 //!
-//! Everything is set through `brisk_act`, and is put back at the end, on an error and on a stop, and after a kill by the
-//! next command.
+//! Settings are changed through `brisk_act` and restored at the end, on an error and on a stop; after a kill, by the next
+//! command.
 
-mod contest;
 mod plan;
-mod race;
+mod ranking;
 mod search;
 mod space;
+mod trial;
 
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ use brisk_sense::Sense;
 
 use self::search::Search;
 use self::space::Space;
-use super::schedulers::{act, chosen, with_what_is_left};
-use super::{Bed, Common};
+use super::schedulers::{act, chosen, with_unrestored};
+use super::{Common, Testbed};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::place::Place;
@@ -36,31 +36,31 @@ use brisk_results::FrontierReport;
 /// Size of the work file.
 pub const SIZE_BYTES: u64 = 256 << 20;
 
-/// Share of the budget after which the work file is not filled any further.
+/// Share of the budget for filling the work file.
 const PREPARING_SHARE: f64 = 0.2;
 
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place; its runs are the trials of each finalist.
     pub common: Common,
-    /// How long it may take, preparation included; one trial may go beyond it.
+    /// Total time, preparation included; one trial may exceed it.
     pub budget: Duration,
     /// Size of the work file.
     pub size_bytes: u64,
-    /// Write throughput that the chosen setting has to leave, in percent of that with the settings found.
+    /// Least write throughput of the winner, in percent of the baseline.
     pub write_min_percent: f64,
-    /// How long priorities may hold a write back.
+    /// Most time that priorities may defer a write.
     pub writes_wait_max_ms: u32,
-    /// Schedulers to try; empty for all that this kernel offers.
+    /// Schedulers to try; empty for all that the kernel offers.
     pub schedulers: Vec<String>,
 }
 
-/// Measures.
+/// Runs the search.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured or has no block device, a request fails, or the stop flag is
-/// raised. The settings are put back in every case.
+/// When an option is invalid, the place cannot be measured or has no block device, a request fails, or the stop flag is
+/// set. The settings are restored in every case.
 pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<FrontierReport> {
     let began = Instant::now();
     let common = &options.common;
@@ -70,12 +70,12 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     let disk = located.disk.name.clone();
     let offered = sense.block_queue(&disk)?.schedulers;
     let schedulers = chosen(&options.schedulers, &offered.available, &disk)?;
-    // A slow card gets a smaller file, and not a search of half a minute.
+    // A slow card gets a smaller file instead of a search of half a minute.
     let patience = Some(options.budget.mul_f64(PREPARING_SHARE));
     let size = Size { wanted_bytes: options.size_bytes, exact: false, patience };
     let of_budget = || began.elapsed().as_secs_f64() / options.budget.as_secs_f64();
     let preparing = |_: f64, doing: &str| control.report(of_budget(), doing);
-    let bed = Bed::prepare(sense, common, size, &Control { stop: control.stop, progress: &preparing })?;
+    let bed = Testbed::prepare(sense, common, size, &Control { stop: control.stop, progress: &preparing })?;
     let found = offered.current.as_deref().unwrap_or("none");
     let space = Space::new(found, &schedulers, options.writes_wait_max_ms);
     let actuator = Actuator::new(paths, "study-frontier", false).map_err(|e| act("open the journal of changes", e))?;
@@ -83,8 +83,8 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     let mut search = Search::new((sense, &bed, &disk), options, space, actuator, control, began);
     let searched = search.run();
     let undone = search.actuator.restore();
-    searched.map_err(|error| with_what_is_left(error, &disk, &undone))?;
-    let undone = undone.map_err(|e| act(&format!("put back the settings of {disk}"), e))?;
+    searched.map_err(|error| with_unrestored(error, &disk, &undone))?;
+    let undone = undone.map_err(|e| act(&format!("restore the settings of {disk}"), e))?;
     let outcome = search.outcome()?;
     Ok(FrontierReport {
         block_bytes: common.block_bytes,
@@ -103,16 +103,16 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
 fn check(options: &Options) -> Result<()> {
     let wrong = |text: String| Err(Error::BadLoad(text));
     if !(1.0..=100.0).contains(&options.write_min_percent) {
-        return wrong(format!("{} % of the writes cannot be asked for: use 1 to 100", options.write_min_percent));
+        return wrong(format!("{} % of the writes is not possible: use 1 to 100", options.write_min_percent));
     }
-    if options.size_bytes < contest::SIZE_MIN_BYTES {
+    if options.size_bytes < trial::SIZE_MIN_BYTES {
         return wrong(format!("a work file of {} bytes is too small: use 8M or more", options.size_bytes));
     }
     if options.common.block_bytes > 1 << 20 {
         return wrong("requests of more than 1M do not fit the loads: use a smaller --block".to_owned());
     }
     if options.writes_wait_max_ms == 0 {
-        return wrong("writes have to wait for some time: use 1 ms or more".to_owned());
+        return wrong("the longest wait of writes is zero: use 1 ms or more".to_owned());
     }
     Ok(())
 }

@@ -1,13 +1,12 @@
-//! What something at work beside (brisk's daemon) changes for readers and writers: dissertation 4.5.2, with it and without it
-//! in turns.
+//! Effect of a running daemon on readers and writers: dissertation 4.5.2, with and without the daemon in turns.
 //!
-//! Readers and writers are *finite jobs*, as fio runs them: they begin together, each moves the same bytes one request at a
-//! time, and ends. So who is served first ends first, and what is left has the device to itself; but both turns do the very
-//! same work, and their energies can be compared. Each side is a [`Crew`], because what is at work beside sees processes and
-//! their groups. Alone, for the slowdowns, is one job of each kind, without anything beside in either case: nobody's slowdown
-//! looks small because it was slow alone.
+//! Readers and writers are *finite jobs*, as in fio: they start together, each moves the same bytes one request at a time,
+//! and ends. The side that is served first ends first, and the other then has the device alone; but both turns do the same
+//! work, so their energies can be compared. Each side is a [`StreamProcess`], because the daemon distinguishes processes and
+//! their groups. The *alone* times, to which slowdowns refer, are of one job of each kind without the daemon, so the
+//! slowdowns with and without it have the same reference.
 //!
-//! How many bytes that are follows from how fast the device writes: jobs take about [`Options::length`].
+//! The number of bytes follows from the write throughput of the device: jobs take about [`Options::length`].
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -16,102 +15,101 @@ use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{STREAMS_MAX, check_streams, pattern_name};
-use super::{Bed, Common, exactly, summary};
+use super::{Common, Testbed, exactly, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
-use crate::crew::{Crew, Done};
 use crate::error::{Error, Result};
+use crate::stream_process::{Done, StreamProcess};
 use crate::streams::{AfterQuota, Stream, StreamTime, mean_us};
 use brisk_results::{BothWays, Direction, Header, Pattern, ProveJobs};
 
-/// The part of the work file that each job has to itself; a longer job starts over at its end.
+/// Part of the work file of each job; a longer job wraps around.
 const REGION_BYTES: u64 = 8 << 20;
-/// Requests of each writer by which it is found how fast the device writes.
+/// Requests of each writer in the trial that measures the write throughput.
 const TRIAL_REQUESTS: u64 = 128;
 /// Fewest and most requests of a job.
 const REQUESTS: (u64, u64) = (64, 1 << 16);
 
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions; each repetition has a turn with and one without.
     pub common: Common,
     /// Readers, and as many writers.
     pub streams: u32,
-    /// About how long the writers' jobs take when nobody reads.
+    /// Approximate length of the writers' jobs without readers.
     pub length: Duration,
-    /// The command that runs [`crate::crew::serve`].
+    /// The command that runs [`crate::stream_process::serve`].
     pub program: Vec<OsString>,
 }
 
-/// What is compared, and what it takes.
+/// The compared conditions.
 pub trait Turns {
-    /// Begins a turn: with what is compared at work, or without.
+    /// Begins a turn, with the compared system running or without.
     ///
     /// # Errors
-    /// When that cannot be brought about.
+    /// When the condition cannot be set up.
     fn enter(&mut self, with: bool) -> Result<()>;
 
-    /// Puts the process of the readers or of the writers where it belongs. Nothing was issued yet.
+    /// Moves the process of the readers or of the writers to its control group. It has issued no request yet.
     ///
     /// # Errors
-    /// When it cannot be put there.
+    /// When it cannot be moved.
     fn place(&mut self, direction: Direction, pid: u32) -> Result<()>;
 
-    /// All is ready: energy counts from here.
+    /// Starts the energy meter.
     ///
     /// # Errors
     /// When the meter cannot be read.
     fn begin(&mut self) -> Result<()>;
 
-    /// Ends the turn. Gives the energy in uJ since [`Turns::begin`]; the jobs themselves took `cpu_ns` for so many requests.
+    /// Ends the turn. Returns the energy in uJ since [`Turns::begin`]; the jobs used `cpu_ns` for `requests` requests.
     ///
     /// # Errors
-    /// When the meter cannot be read, or what was at work did not end well.
+    /// When the meter cannot be read, or the compared system failed.
     fn leave(&mut self, cpu_ns: u64, requests: u64) -> Result<f64>;
 }
 
-/// What came out.
+/// Result of the study.
 #[derive(Debug)]
 pub struct Outcome {
     /// One for each pattern.
     pub jobs: Vec<ProveJobs>,
-    /// What was written, and what is to be known of the place.
+    /// Bytes written, and warnings.
     pub header: Header,
 }
 
-/// Measures.
+/// Runs the study.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured, a turn cannot be brought about, a request fails, or the stop flag is
-/// raised.
+/// When an option is invalid, the place cannot be measured, a turn cannot be set up, a request fails, or the stop flag is set.
 pub fn run(sense: &Sense, options: &Options, turns: &mut dyn Turns, control: &Control<'_>) -> Result<Outcome> {
     let common = &options.common;
     check_streams(&[options.streams])?;
     if common.block_bytes > REGION_BYTES {
         return Err(Error::BadLoad(format!("requests of {} bytes are larger than a job's part", common.block_bytes)));
     }
-    let bed = Bed::prepare(sense, common, exactly(u64::from(options.streams) * 2 * REGION_BYTES), control)?;
+    let bed = Testbed::prepare(sense, common, exactly(u64::from(options.streams) * 2 * REGION_BYTES), control)?;
     let mut plans = Vec::new();
     for pattern in [Pattern::Sequential, Pattern::Random] {
-        control.report(0.0, &format!("{} writes, to see how fast they are", pattern_name(pattern)));
-        plans.push((Plan::of(&bed, options, pattern, control)?, Seen::default()));
+        control.report(0.0, &format!("{} writes, to measure their throughput", pattern_name(pattern)));
+        plans.push((Plan::of(&bed, options, pattern, control)?, Samples::default()));
     }
     let steps = f64::from(common.runs) * plans.len() as f64;
     for run in 0..common.runs {
-        for (index, (plan, seen)) in plans.iter_mut().enumerate() {
+        for (index, (plan, samples)) in plans.iter_mut().enumerate() {
             let step = f64::from(run) * 2.0 + index as f64;
             control.report(step / steps, &format!("{} {1} + {1}", pattern_name(plan.pattern), plan.streams));
             plan.seed = mix(common.seed ^ (u64::from(run) << 16) ^ index as u64);
-            seen.read_alone_us.push(plan.alone(&bed, Direction::Read, control)?);
-            seen.write_alone_us.push(plan.alone(&bed, Direction::Write, control)?);
+            samples.read_alone_us.push(plan.alone(&bed, Direction::Read, control)?);
+            samples.write_alone_us.push(plan.alone(&bed, Direction::Write, control)?);
             for with in if run % 2 == 0 { [false, true] } else { [true, false] } {
                 let turn = plan.turn(&bed, options, turns, with, control)?;
-                if with { seen.with.push(turn) } else { seen.without.push(turn) }
+                if with { samples.with.push(turn) } else { samples.without.push(turn) }
             }
         }
     }
-    let jobs = plans.iter().map(|(plan, seen)| seen.jobs(plan)).collect::<Result<_>>()?;
+    let jobs = plans.iter().map(|(plan, samples)| samples.jobs(plan)).collect::<Result<_>>()?;
     Ok(Outcome { jobs, header: bed.end("calls (jobs wait for each request)".to_owned()) })
 }
 
@@ -125,7 +123,7 @@ struct Plan {
     seed: u64,
 }
 
-/// One turn.
+/// Measurements of one turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Turn {
     read_us: f64,
@@ -137,8 +135,8 @@ struct Turn {
 }
 
 impl Plan {
-    /// Jobs that take as long as asked for on this device.
-    fn of(bed: &Bed, options: &Options, pattern: Pattern, control: &Control<'_>) -> Result<Self> {
+    /// Jobs that take the requested time on this device.
+    fn of(bed: &Testbed, options: &Options, pattern: Pattern, control: &Control<'_>) -> Result<Self> {
         let Common { block_bytes, seed, .. } = options.common;
         let trial = Self { pattern, streams: options.streams, block_bytes, quota: TRIAL_REQUESTS, seed: mix(seed) };
         let times = bed.run_streams(&trial.side(Direction::Write), AfterQuota::End, control)?;
@@ -149,21 +147,14 @@ impl Plan {
         (0..self.streams).map(|number| self.stream(direction, number)).collect()
     }
 
-    /// Readers use the even stretches of the file, writers the odd ones.
     fn stream(&self, direction: Direction, number: u32) -> Stream {
-        let place = u64::from(number) * 2 + u64::from(direction == Direction::Write);
-        Stream {
-            pattern: self.pattern,
-            direction,
-            region: Region::nth(place, REGION_BYTES),
-            block_bytes: self.block_bytes,
-            quota: self.quota,
-            seed: mix(self.seed ^ (place << 48)),
-        }
+        let Self { pattern, block_bytes, quota, seed, .. } = *self;
+        let region = Region::first(REGION_BYTES);
+        Stream { pattern, direction, region, block_bytes, quota, seed }.interleaved(direction, number)
     }
 
-    /// Mean response time of one job alone: of as many requests as all jobs of its kind would have each.
-    fn alone(&self, bed: &Bed, direction: Direction, control: &Control<'_>) -> Result<f64> {
+    /// Mean response time of one job alone, with a share of the requests.
+    fn alone(&self, bed: &Testbed, direction: Direction, control: &Control<'_>) -> Result<f64> {
         let quota = (self.quota / u64::from(self.streams)).max(REQUESTS.0);
         let one = Stream { quota, ..self.stream(direction, 0) };
         Ok(mean_us(&bed.run_streams(&[one], AfterQuota::End, control)?))
@@ -171,27 +162,27 @@ impl Plan {
 
     fn turn(
         &self,
-        bed: &Bed,
+        bed: &Testbed,
         options: &Options,
         turns: &mut dyn Turns,
         with: bool,
         control: &Control<'_>,
     ) -> Result<Turn> {
         turns.enter(with)?;
-        let crew = |direction, turns: &mut dyn Turns| -> Result<Crew> {
-            let mut crew = Crew::start(&options.program)?;
-            turns.place(direction, crew.pid())?;
-            crew.prepare(&bed.work, &self.side(direction), control.stop)?;
-            Ok(crew)
+        let start = |direction, turns: &mut dyn Turns| -> Result<StreamProcess> {
+            let mut process = StreamProcess::start(&options.program)?;
+            turns.place(direction, process.pid())?;
+            process.prepare(&bed.work, &self.side(direction), control.stop)?;
+            Ok(process)
         };
-        let mut writers = crew(Direction::Write, turns)?;
-        let mut readers = crew(Direction::Read, turns)?;
+        let mut writers = start(Direction::Write, turns)?;
+        let mut readers = start(Direction::Read, turns)?;
         turns.begin()?;
         writers.begin();
         readers.begin();
         let (reads, writes) = (readers.wait(control.stop)?, writers.wait(control.stop)?);
         bed.wrote(bytes(self, &writes.times));
-        // What is in the device's buffer belongs to this turn.
+        // Writes in the device's buffer belong to this turn.
         bed.settle()?;
         let requests = reads.times.iter().chain(&writes.times).map(|time| time.requests).sum();
         let energy_uj = turns.leave(reads.cpu_ns + writes.cpu_ns, requests)?;
@@ -200,13 +191,13 @@ impl Plan {
     }
 }
 
-/// Requests of a job by which a side of them takes about `length`, when [`TRIAL_REQUESTS`] took `trial_s`.
+/// Requests of a job for about `length`, when [`TRIAL_REQUESTS`] took `trial_s`.
 fn quota(length: Duration, trial_s: f64) -> u64 {
     let wanted = TRIAL_REQUESTS as f64 * length.as_secs_f64() / trial_s;
     if wanted.is_finite() { (wanted as u64).clamp(REQUESTS.0, REQUESTS.1) } else { REQUESTS.1 }
 }
 
-/// Until the last stream ended.
+/// Time until the last stream ended.
 fn wall_s(times: &[StreamTime]) -> f64 {
     times.iter().map(|time| time.wall_ns).max().unwrap_or(0) as f64 / 1e9
 }
@@ -232,16 +223,16 @@ impl Turn {
     }
 }
 
-/// All repetitions of one pattern.
+/// Measurements of all repetitions of one pattern.
 #[derive(Debug, Default)]
-struct Seen {
+struct Samples {
     read_alone_us: Vec<f64>,
     write_alone_us: Vec<f64>,
     without: Vec<Turn>,
     with: Vec<Turn>,
 }
 
-impl Seen {
+impl Samples {
     fn jobs(&self, plan: &Plan) -> Result<ProveJobs> {
         let of = |of: fn(&Turn) -> f64| -> [Vec<f64>; 2] {
             [&self.without, &self.with].map(|turns| turns.iter().map(of).collect())
@@ -249,7 +240,7 @@ impl Seen {
         let both = |values: [Vec<f64>; 2]| -> Result<BothWays> {
             let [without, with] = &values;
             let ratio = paired_ratio(with, without)
-                .ok_or_else(|| Error::BadLoad("what has no size cannot be compared: use more requests".to_owned()))?;
+                .ok_or_else(|| Error::BadLoad("zero cannot be compared: use more requests".to_owned()))?;
             Ok(BothWays { without: summary(without)?, with: summary(with)?, ratio })
         };
         let over = |values: [Vec<f64>; 2], alone: &[f64]| {
@@ -273,7 +264,7 @@ impl Seen {
     }
 }
 
-// All jobs together fit into a file that the smallest phone has room for.
+// All jobs together fit into a file on the smallest phone.
 const _: () = assert!(STREAMS_MAX as u64 * 2 * REGION_BYTES <= 1 << 30);
 
 #[cfg(test)]
@@ -296,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_of_the_bytes_until_the_last_job_of_its_kind_ended() {
+    fn a_rate_counts_the_bytes_until_the_last_job_of_its_kind_ended() {
         let turn = Turn::of(&plan(), &done([0.5, 1.0], 50.0), &done([4.0, 2.0], 400.0), 7.0);
         assert_eq!((turn.read_us, turn.write_us, turn.energy_uj), (50.0, 400.0, 7.0));
         let bytes = 200.0 * 4096.0;
@@ -308,21 +299,21 @@ mod tests {
     fn slowdowns_with_and_without_refer_to_the_same_time_alone() {
         let turn =
             |read_us| Turn { read_us, ..Turn::of(&plan(), &done([1.0, 1.0], 50.0), &done([1.0, 1.0], 400.0), 1.0) };
-        let seen = Seen {
+        let samples = Samples {
             read_alone_us: vec![100.0, 200.0, 100.0],
             write_alone_us: vec![400.0; 3],
             without: vec![turn(1_000.0), turn(2_000.0), turn(1_000.0)],
             with: vec![turn(300.0), turn(600.0), turn(300.0)],
         };
-        let jobs = seen.jobs(&plan()).expect("all is there");
+        let jobs = samples.jobs(&plan()).expect("all is there");
         let BothWays { without, with, ratio } = jobs.read_slowdown;
         assert_eq!((without.median, with.median, ratio.median), (10.0, 3.0, 0.3));
         assert_eq!((jobs.write_slowdown.ratio.median, jobs.stream_bytes), (1.0, 100 * 4096));
-        assert!(Seen::default().jobs(&plan()).is_err());
+        assert!(Samples::default().jobs(&plan()).is_err());
     }
 
     #[test]
-    fn readers_and_writers_share_no_stretch_of_the_file() {
+    fn readers_and_writers_share_no_part_of_the_file() {
         let plan = plan();
         let mut all: Vec<u64> = [Direction::Read, Direction::Write]
             .into_iter()

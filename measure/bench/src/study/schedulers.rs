@@ -1,12 +1,11 @@
-//! What the kernel's I/O schedulers make of mixes of reads and writes: dissertation 4.5.3.
+//! The kernel's I/O schedulers under mixed loads: dissertation 4.5.3.
 //!
-//! A mix is a fixed number of requests, a share of them reads, with `depth` in flight; its response time is the time
-//! until all are done. All mixes run under every scheduler of this kernel, at the scheduler's own queue depth
-//! (`nr_requests`) or at each of the depths asked for. The mixes of only reads and only writes give the response times
-//! that slowdowns refer to.
+//! A mix is a fixed number of requests, a share of them reads, with `depth` in flight; its response time is the time until
+//! all are done. All mixes run under every scheduler of this kernel, at the scheduler's default queue depth (`nr_requests`)
+//! or at each requested depth. Slowdowns refer to the response times of the mixes of only reads and only writes.
 //!
-//! The settings are changed through `brisk_act`, which journals what stood before: they are put back at the end, on an
-//! error and on a stop, and after a kill by the next command.
+//! Settings are changed through `brisk_act`, which journals the previous values. They are restored at the end, on an error
+//! and on a stop; after a kill, by the next command.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +16,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::slowdown::pattern_name;
-use super::{Bed, Common, room, summary};
+use super::{Common, Testbed, size_for, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -29,10 +28,10 @@ use brisk_results::{Direction, Pattern, SchedulerPoint, SchedulersReport};
 pub const PAPER_DEPTH_REQUESTS: u32 = 128;
 /// Bytes of the paper's mixes.
 pub const PAPER_MIX_BYTES: u64 = 128 << 20;
-/// Shares of reads: the paper's, and none, to which write slowdowns refer.
+/// Shares of reads: the paper's, and 0, the reference of write slowdowns.
 pub const READ_PERCENTS: [u32; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
@@ -41,15 +40,15 @@ pub struct Options {
     pub mix_bytes: u64,
     /// Requests that the load keeps in flight.
     pub depth_requests: u32,
-    /// `nr_requests` to try; empty for what each scheduler brings.
+    /// Values of `nr_requests` to try; empty for each scheduler's default.
     pub queue_depths_requests: Vec<u32>,
-    /// Schedulers to try; empty for all that this kernel offers.
+    /// Schedulers to try; empty for all that the kernel offers.
     pub schedulers: Vec<String>,
     /// Shares of reads to try.
     pub read_percents: Vec<u32>,
 }
 
-/// One setting of the queue, with what was seen under it.
+/// One setting of the queue, and its measurements.
 struct Setting {
     scheduler: String,
     wanted_depth: Option<u32>,
@@ -66,23 +65,23 @@ struct Mix {
     write_us: Vec<f64>,
 }
 
-/// Measures.
+/// Runs the study.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured or has no block device, a setting is refused, a request
-/// fails, or the stop flag is raised. The settings are put back in every case.
+/// When an option is invalid, the place cannot be measured or has no block device, a setting is refused, a request fails,
+/// or the stop flag is set. The settings are restored in every case.
 pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<SchedulersReport> {
     let common = &options.common;
     let requests = common.requests("a mix", options.mix_bytes)?;
     check_depth(options.depth_requests, common.block_bytes)?;
     check_choices(options)?;
-    // Before anything is written: is there a queue to set, and is every scheduler known?
+    // Checked before the first write: is there a queue, and is every scheduler known?
     let place = Place::find(sense, &common.path, common.destroy_data)?;
     let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
     let disk = located.disk.name.clone();
     let offered = sense.block_queue(&disk)?.schedulers.available;
     let schedulers = chosen(&options.schedulers, &offered, &disk)?;
-    let bed = Bed::prepare(sense, common, room("a mix", options.mix_bytes, 2)?, control)?;
+    let bed = Testbed::prepare(sense, common, size_for("a mix", options.mix_bytes, 2)?, control)?;
 
     let mut settings = settings(&schedulers, options);
     let mut queue = BlockQueue::new(&paths.sysfs, &disk);
@@ -99,10 +98,10 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
             let measured = setting
                 .apply(&mut queue, &mut journal, sense, &disk)
                 .and_then(|()| setting.measure(&bed, options, requests, run, control, (done, 1.0 / steps)));
-            // Put back between settings: a depth set under `none` resizes the driver's tags under all that follow.
+            // Restored between settings: a depth set under `none` resizes the driver's tags for all later settings.
             let undone = journal.restore();
-            measured.map_err(|error| with_what_is_left(error, &disk, &undone))?;
-            let report = undone.map_err(|e| act(&format!("put back the settings of {disk}"), e))?;
+            measured.map_err(|error| with_unrestored(error, &disk, &undone))?;
+            let report = undone.map_err(|e| act(&format!("restore the settings of {disk}"), e))?;
             restored &= report.left.is_empty();
         }
     }
@@ -123,14 +122,13 @@ fn check_choices(options: &Options) -> Result<()> {
     }
     if options.queue_depths_requests.iter().any(|depth| !(4..=100_000).contains(depth)) {
         return Err(Error::BadLoad(
-            "queue depths must be 4 or more, which is the least that the kernel leaves a queue: --depths 4,32,128"
-                .to_owned(),
+            "queue depths must be 4 or more, the kernel's minimum: --depths 4,32,128".to_owned(),
         ));
     }
     Ok(())
 }
 
-/// The schedulers asked for, or all.
+/// The requested schedulers, or all.
 pub(super) fn chosen(wanted: &[String], offered: &[String], disk: &str) -> Result<Vec<String>> {
     if let Some(unknown) = wanted.iter().find(|name| !offered.contains(name)) {
         return Err(Error::BadLoad(format!(
@@ -177,8 +175,8 @@ pub(super) fn act(doing: &str, error: brisk_act::Error) -> Error {
     Error::Act { doing: doing.to_owned(), source: Box::new(error) }
 }
 
-/// `error` as it is when all settings stand as before; otherwise with what does not.
-pub(super) fn with_what_is_left(
+/// `error`, or with it the settings that could not be restored.
+pub(super) fn with_unrestored(
     error: Error,
     disk: &str,
     undone: &std::result::Result<Report, brisk_act::Error>,
@@ -207,7 +205,7 @@ impl Setting {
 
     fn measure(
         &mut self,
-        bed: &Bed,
+        bed: &Testbed,
         options: &Options,
         requests: u64,
         run: u32,
@@ -225,7 +223,7 @@ impl Setting {
                 depth_requests: options.depth_requests,
                 reads: Region::first(options.mix_bytes),
                 writes: Region::nth(1, options.mix_bytes),
-                // The same for every scheduler: each gets the very same requests.
+                // The same for every scheduler: each gets the same requests.
                 seed: mix(options.common.seed ^ (u64::from(run) << 32) ^ index as u64),
                 end: End::after_requests(requests),
             };
@@ -291,11 +289,11 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_put_back_is_said_with_what_ended_the_run() {
-        let whole = with_what_is_left(Error::Stopped, "sda", &Ok(Report::default()));
+    fn settings_that_could_not_be_restored_are_reported_with_the_error() {
+        let whole = with_unrestored(Error::Stopped, "sda", &Ok(Report::default()));
         assert!(matches!(whole, Error::Stopped));
         let failed = Err(brisk_act::Error::Restore(vec!["scheduler of sda: gone".to_owned()]));
-        let left = with_what_is_left(Error::Stopped, "sda", &failed);
+        let left = with_unrestored(Error::Stopped, "sda", &failed);
         assert!(left.to_string().contains("scheduler of sda: gone"), "{left}");
         assert!(matches!(left, Error::LeftBehind { ended_by, .. } if matches!(*ended_by, Error::Stopped)));
     }

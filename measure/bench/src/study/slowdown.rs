@@ -1,13 +1,13 @@
-//! How much reads and writes slow each other down: dissertation 4.2.3 and 4.2.4, and 4.5.2 for 4 + 4.
+//! Slowdown of reads and writes by each other: dissertation 4.2.3 and 4.2.4, and 4.5.2 for 4 + 4 streams.
 //!
-//! A stream issues requests one at a time. *Alone* means one stream with the device to itself; *beside*, that as many
-//! readers and writers run all the time. The slowdown of a read is its mean response time beside over alone, taken
+//! A stream issues requests one at a time. *Alone* means one stream on the device; *concurrent*, the given number of readers
+//! and as many writers. The slowdown of a read is its mean response time in the concurrent run over that alone, paired
 //! within one repetition, so that drift of the machine cancels; every second repetition measures in reverse order.
 
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
-use super::{Bed, Common, room, summary};
+use super::{Common, Testbed, size_for, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -16,21 +16,21 @@ use brisk_results::{Direction, Pattern, SlowdownReport, SlowdownRow};
 
 /// Bytes that the papers' streams move.
 pub const PAPER_STREAM_BYTES: u64 = 128 << 20;
-/// Most streams of a side.
+/// Most streams of a direction.
 pub const STREAMS_MAX: u32 = 64;
 
-/// What to measure.
+/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// Bytes that each stream moves in a repetition.
+    /// Bytes of each stream in a repetition.
     pub stream_bytes: u64,
-    /// Readers, and as many writers, of each row.
+    /// Numbers of readers, and of as many writers, one for each row.
     pub streams: Vec<u32>,
 }
 
-/// The mean response times of one repetition, in microseconds.
+/// Mean response times of the repetitions, in microseconds.
 #[derive(Default)]
 struct Repeats {
     read_alone: Vec<f64>,
@@ -41,15 +41,16 @@ struct Repeats {
     write_beside: Vec<f64>,
 }
 
-/// Measures.
+/// Runs the study.
 ///
 /// # Errors
-/// When an option cannot be, the place cannot be measured, a request fails, or the stop flag is raised.
+/// When an option is invalid, the place cannot be measured, a request fails, or the stop flag is set.
 pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<SlowdownReport> {
     let common = &options.common;
     let quota = common.requests("a stream", options.stream_bytes)?;
     let most = check_streams(&options.streams)?;
-    let bed = Bed::prepare(sense, common, room("a stream", options.stream_bytes, u64::from(most) * 2)?, control)?;
+    let bed =
+        Testbed::prepare(sense, common, size_for("a stream", options.stream_bytes, u64::from(most) * 2)?, control)?;
 
     let rows: Vec<(Pattern, u32)> = [Pattern::Sequential, Pattern::Random]
         .into_iter()
@@ -61,15 +62,15 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Sl
         for (index, ((pattern, streams), repeats)) in rows.iter().zip(&mut repeats).enumerate() {
             let step = f64::from(run) * rows.len() as f64 + index as f64;
             control.report(step / steps, &format!("{} {streams} + {streams}", pattern_name(*pattern)));
-            let row = Row {
-                bed: &bed,
-                control,
+            let template = Stream {
                 pattern: *pattern,
+                direction: Direction::Read,
+                region: Region::first(options.stream_bytes),
                 block_bytes: common.block_bytes,
-                stream_bytes: options.stream_bytes,
                 quota,
                 seed: mix(common.seed ^ (u64::from(run) << 16) ^ index as u64),
             };
+            let row = Row { bed: &bed, control, template };
             row.measure(*streams, run % 2 == 1, repeats)?;
         }
     }
@@ -82,7 +83,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Sl
     })
 }
 
-/// The most streams of a list.
+/// The largest of `streams`; an error for an invalid number.
 pub(super) fn check_streams(streams: &[u32]) -> Result<u32> {
     match (streams.iter().min(), streams.iter().max()) {
         (Some(1..), Some(most @ ..=STREAMS_MAX)) => Ok(*most),
@@ -95,17 +96,13 @@ pub(super) fn pattern_name(pattern: Pattern) -> &'static str {
 }
 
 struct Row<'a> {
-    bed: &'a Bed,
+    bed: &'a Testbed,
     control: &'a Control<'a>,
-    pattern: Pattern,
-    block_bytes: u64,
-    stream_bytes: u64,
-    quota: u64,
-    seed: u64,
+    template: Stream,
 }
 
 impl Row<'_> {
-    /// One repetition, from alone to beside or in reverse.
+    /// One repetition, from alone to concurrent or in reverse.
     fn measure(&self, streams: u32, reverse: bool, repeats: &mut Repeats) -> Result<()> {
         use Direction::{Read, Write};
         let mut parts: Vec<u8> = if streams > 1 { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 4] };
@@ -130,40 +127,27 @@ impl Row<'_> {
 
     /// Mean response time of streams of one direction.
     fn side(&self, direction: Direction, streams: u32) -> Result<f64> {
-        let streams: Vec<Stream> = (0..streams).map(|number| self.stream(direction, number)).collect();
+        let streams: Vec<Stream> = (0..streams).map(|number| self.template.interleaved(direction, number)).collect();
         let times = self.bed.run_streams(&streams, AfterQuota::GoOn, self.control)?;
         Ok(mean_us(&times))
     }
 
-    /// Mean response times of readers and of writers that run together.
+    /// Mean response times of concurrent readers and writers.
     fn beside(&self, streams: u32) -> Result<(f64, f64)> {
         let both: Vec<Stream> = [Direction::Read, Direction::Write]
             .into_iter()
-            .flat_map(|direction| (0..streams).map(move |number| self.stream(direction, number)))
+            .flat_map(|direction| (0..streams).map(move |number| self.template.interleaved(direction, number)))
             .collect();
         let times = self.bed.run_streams(&both, AfterQuota::GoOn, self.control)?;
         let (reads, writes) = times.split_at(streams as usize);
         Ok((mean_us(reads), mean_us(writes)))
-    }
-
-    /// Readers use the even stretches of the file, writers the odd ones.
-    fn stream(&self, direction: Direction, number: u32) -> Stream {
-        let place = u64::from(number) * 2 + u64::from(direction == Direction::Write);
-        Stream {
-            pattern: self.pattern,
-            direction,
-            region: Region::nth(place, self.stream_bytes),
-            block_bytes: self.block_bytes,
-            quota: self.quota,
-            seed: mix(self.seed ^ (place << 48)),
-        }
     }
 }
 
 impl Repeats {
     fn row(&self, pattern: Pattern, streams: u32) -> Result<SlowdownRow> {
         let slowdown = |beside: &[f64], alone: &[f64]| {
-            paired_ratio(beside, alone).ok_or_else(|| Error::BadLoad("requests took no time at all".to_owned()))
+            paired_ratio(beside, alone).ok_or_else(|| Error::BadLoad("the requests took no time".to_owned()))
         };
         Ok(SlowdownRow {
             pattern,

@@ -30,7 +30,7 @@ fn slowdown_reports_each_pattern_and_number_of_streams() {
         assert_eq!((row.read_slowdown.count, row.write_slowdown.count), (2, 2));
         assert_eq!(row.read_peers_us.is_some(), row.streams > 1);
     }
-    // The file, and per pattern and run what the quotas alone come to; streams go on beyond them.
+    // The file, and per pattern and run at least the quotas; streams continue beyond them.
     assert!(report.header.written_bytes >= (4 + 2 * 2 * (2 + 1 + 2 + 2)) * (64 << 10), "{:?}", report.header);
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
 }
@@ -42,7 +42,7 @@ fn concurrency_reports_each_kind_and_four_parameters() {
     let report = measured(|sense, control| concurrency::run(sense, &options, control)).expect("measured");
     assert_eq!((report.points.len(), report.parameters.len()), (8, 4));
     assert!(report.points.iter().all(|point| point.speedup.count == 2));
-    // The file of 4 stretches, and per pattern, run and way (in turn, at once) 2 + 4 streams that write.
+    // The file of 4 parts, and per pattern, run and way (serial, concurrent) 2 + 4 writing streams.
     assert_eq!(report.header.written_bytes, (4 + 2 * 2 * 2 * 6) * (64 << 10));
 }
 
@@ -101,7 +101,7 @@ fn impossible_studies_are_refused() {
 }
 
 #[test]
-fn an_impossible_search_is_refused_before_anything_is_written() {
+fn an_impossible_search_is_refused_before_the_first_write() {
     let dir = tempfile::tempdir().expect("a directory");
     let good = frontier::Options {
         common: common(dir.path()),
@@ -126,10 +126,10 @@ fn an_impossible_search_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn a_raised_stop_flag_ends_each_study_without_a_result() {
+fn a_set_stop_flag_ends_each_study_without_a_result() {
     let dir = tempfile::tempdir().expect("a directory");
     let stop = AtomicBool::new(false);
-    // Raised by the first measurement after the preparation.
+    // Set by the first measurement after the preparation.
     let control = Control { stop: &stop, progress: &|_, doing| stop.store(doing != "preparing", Ordering::Relaxed) };
     let sense = Sense::default();
     let options = slowdown::Options { common: common(dir.path()), stream_bytes: 1 << 20, streams: vec![2] };
@@ -140,7 +140,7 @@ fn a_raised_stop_flag_ends_each_study_without_a_result() {
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
 }
 
-/// Points of one kind: (streams, low, median).
+/// The parameter from points of one kind: (streams, low, median).
 fn race(points: &[(u32, f64, f64)]) -> u32 {
     let summary = |low: f64, median: f64| Summary { low, ..Summary::of(&[median]).expect("one") };
     let points: Vec<ConcurrencyPoint> = points
@@ -165,7 +165,7 @@ fn the_fewest_streams_within_noise_of_the_best_win() {
     assert_eq!(race(&[(2, 1.3, 1.35), (4, 1.5, 1.55), (8, 1.5, 1.6)]), 4);
     // Narrow intervals, but closer than two percent.
     assert_eq!(race(&[(2, 1.98, 1.99), (4, 2.01, 2.02)]), 2);
-    // Nothing gains: one stream.
+    // No gain: one stream.
     assert_eq!(race(&[(2, 0.9, 0.95), (4, 0.7, 0.8)]), 1);
     assert_eq!(race(&[(2, 0.95, 1.01)]), 1);
     assert_eq!(race(&[]), 1);
@@ -181,7 +181,7 @@ fn curve(rates: &[f64]) -> Vec<FootprintPoint> {
 }
 
 #[test]
-fn drops_are_found_where_throughput_falls_for_good() {
+fn drops_are_found_where_throughput_falls_permanently() {
     let mib = |rates: &[f64]| -> Vec<(u64, f64)> {
         drops(&curve(rates)).iter().map(|drop| (drop.after_range_bytes >> 20, drop.factor)).collect()
     };
@@ -194,7 +194,7 @@ fn drops_are_found_where_throughput_falls_for_good() {
         (vec![8.0, 8.0, 8.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.5], vec![(32, 4.0), (1024, 4.0)]),
         // A slope over several ranges is one fall.
         (vec![9.0, 6.0, 4.0, 3.0, 3.0], vec![(8, 3.0)]),
-        // A dip is no fall for good, and a small fall is none at all.
+        // A dip is no permanent drop, and a small loss is none at all.
         (vec![10.0, 3.0, 10.0, 10.0], vec![]),
         (vec![10.0, 8.0, 8.0, 8.0], vec![]),
         (vec![10.0], vec![]),
@@ -206,7 +206,7 @@ fn drops_are_found_where_throughput_falls_for_good() {
 
 proptest! {
     #[test]
-    fn drops_do_not_depend_on_the_scale_and_go_down(rates in prop::collection::vec(0.1f64..100.0, 0..12)) {
+    fn drops_are_scale_invariant_and_go_down(rates in prop::collection::vec(0.1f64..100.0, 0..12)) {
         let found = drops(&curve(&rates));
         let scaled: Vec<f64> = rates.iter().map(|rate| rate * 8.0).collect();
         prop_assert_eq!(&found, &drops(&curve(&scaled)));

@@ -15,7 +15,7 @@ fn latency(p50_us: f64) -> Latency {
     }
 }
 
-/// A job on a device that answers a request after `p50_us` and works on `parallel` at once.
+/// A job on a device that answers a request after `p50_us` and serves `parallel` at once.
 fn job(pattern: Pattern, direction: Direction, depth_requests: u32, p50_us: f64, parallel: f64) -> JobResult {
     let rate = 1e6 / p50_us * parallel;
     JobResult {
@@ -81,11 +81,11 @@ fn text(report: &BenchReport) -> String {
 }
 
 #[test]
-fn the_feeling_of_a_cold_start_follows_the_limits() {
+fn the_verdict_on_a_cold_start_follows_the_limits() {
     // 35 MB are 8,545 blocks of 4 KiB.
     for (read_us, feeling) in [
-        (5.0, "nobody notices"),
-        (80.0, "does not disturb"),
+        (5.0, "not noticeable"),
+        (80.0, "not disturbing"),
         (187.0, "unless the app reads ahead"),
         (400.0, "however the app reads"),
     ] {
@@ -97,7 +97,7 @@ fn the_feeling_of_a_cold_start_follows_the_limits() {
 }
 
 #[test]
-fn memory_is_named_before_anything_else() {
+fn memory_is_named_first() {
     let mut memory = report(5.0, 5.0, 1.0, 1.0);
     memory.cache.verdict = CacheVerdict::Memory;
     assert_eq!(verdict(&memory)[0], "cache text");
@@ -112,7 +112,7 @@ fn slow_syncs_are_counted_in_frames() {
 }
 
 #[test]
-fn parallel_devices_tails_and_asymmetry_are_told_by_their_thresholds() {
+fn parallelism_tail_and_asymmetry_are_reported_from_their_thresholds() {
     let flash = text(&report(187.0, 410.0, 6.0, 100.0));
     assert!(flash.contains("6.00 times as many (32086 a second"), "{flash}");
     assert!(flash.contains("takes 2.19 times as long as a random read"), "{flash}");
@@ -121,7 +121,7 @@ fn parallel_devices_tails_and_asymmetry_are_told_by_their_thresholds() {
     assert!(serial.contains("only makes each wait longer") && !serial.contains("as long as a random read"), "{serial}");
     let mut tailed = report(187.0, 187.0, 1.0, 100.0);
     tailed.jobs[1].latency.p99_us = 4_000.0;
-    assert!(text(&tailed).contains("waits 4.00 ms or longer, 21.4 times"), "{}", text(&tailed));
+    assert!(text(&tailed).contains("takes 4.00 ms or longer, 21.4 times"), "{}", text(&tailed));
     assert!(!text(&tailed).contains("of a CPU"));
     // 5,348 requests a second of 100 us each.
     tailed.jobs[3].cpu_us_per_request = 100.0;
@@ -129,7 +129,7 @@ fn parallel_devices_tails_and_asymmetry_are_told_by_their_thresholds() {
 }
 
 #[test]
-fn a_report_without_jobs_says_only_what_it_knows() {
+fn a_report_without_jobs_has_only_known_sentences() {
     let mut empty = report(1.0, 1.0, 1.0, 1.0);
     empty.jobs.clear();
     empty.syncs.clear();

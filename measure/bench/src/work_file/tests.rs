@@ -20,9 +20,9 @@ fn exactly(wanted_bytes: u64) -> Size {
 }
 
 #[test]
-fn the_file_has_no_name_and_no_hole() {
+fn the_file_has_no_name_and_no_holes() {
     let dir = tempfile::tempdir().expect("a directory");
-    // Not a multiple of the large blocks that prepare.
+    // Not a multiple of the large blocks of the preparation.
     let (_, work) = prepare(dir.path(), exactly((5 << 20) + 8192), &AtomicBool::new(false)).expect("prepared");
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0, "the work file has a name");
     assert_eq!((work.size_bytes, work.written_bytes), ((5 << 20) + 8192, (5 << 20) + 8192));
@@ -45,14 +45,14 @@ fn impossible_sizes_are_refused() {
 }
 
 #[test]
-fn more_than_is_free_is_refused_with_the_figures() {
+fn more_than_the_free_space_is_refused_with_the_figures() {
     let dir = tempfile::tempdir().expect("a directory");
     let error = prepare(dir.path(), exactly(1 << 60), &AtomicBool::new(false)).expect_err("refused");
     assert!(matches!(error, Error::NoSpace { needed_bytes, .. } if needed_bytes == 1 << 60), "{error}");
 }
 
 #[test]
-fn a_size_that_is_not_exact_shrinks_to_what_is_free() {
+fn an_inexact_size_shrinks_to_the_free_space() {
     let size = |wanted_bytes, exact| Size { wanted_bytes, exact, patience: None };
     let (mib, reserve) = (1u64 << 20, 16u64 << 20);
     for (size, free, fits) in [
@@ -70,7 +70,7 @@ fn a_size_that_is_not_exact_shrinks_to_what_is_free() {
 }
 
 #[test]
-fn impatience_cuts_only_a_size_that_is_not_exact() {
+fn patience_cuts_only_an_inexact_size() {
     let dir = tempfile::tempdir().expect("a directory");
     let size = Size { wanted_bytes: 64 << 20, exact: false, patience: Some(Duration::ZERO) };
     let (_, work) = prepare(dir.path(), size, &AtomicBool::new(false)).expect("prepared");
@@ -80,14 +80,14 @@ fn impatience_cuts_only_a_size_that_is_not_exact() {
 }
 
 #[test]
-fn a_raised_stop_flag_ends_the_preparation_and_leaves_nothing() {
+fn a_set_stop_flag_ends_the_preparation_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("a directory");
     assert!(matches!(prepare(dir.path(), exactly(8 << 20), &AtomicBool::new(true)), Err(Error::Stopped)));
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
 }
 
 #[test]
-fn an_evicted_file_is_out_of_memory() {
+fn an_evicted_file_is_not_in_memory() {
     let dir = tempfile::tempdir().expect("a directory");
     let stop = AtomicBool::new(false);
     let control = Control { stop: &stop, progress: &|_, _| {} };
@@ -106,7 +106,7 @@ fn an_evicted_file_is_out_of_memory() {
     assert_eq!(work.evict(&place).expect("evicted"), 0);
 }
 
-/// A file system of 24 MiB, for root; gone when dropped.
+/// A file system of 24 MiB; root only; unmounted when dropped.
 struct SmallFileSystem(PathBuf);
 
 impl SmallFileSystem {

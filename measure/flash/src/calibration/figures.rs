@@ -1,4 +1,4 @@
-//! The published figures and what the presets make of them.
+//! The published figures and the model's results.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use crate::{Device, Kind, Preset};
 
 const MIB: u64 = 1 << 20;
 
-/// What a figure was used for.
+/// Use of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Half {
-    /// The preset was made to meet it.
+    /// The preset was fit to it.
     Fit,
-    /// The preset was not made with it.
+    /// The preset was fit without it.
     Validation,
-    /// Published too, but nothing was promised for it: shown for what it is worth.
+    /// Published, but beyond the model.
     Beyond,
 }
 
-/// A published figure and ours.
+/// A published figure and the model's.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Figure {
     /// The preset.
     pub preset: &'static str,
-    /// Where it was published.
+    /// Its source.
     pub source: &'static str,
-    /// What was measured.
+    /// Description.
     pub what: String,
     /// Its unit.
     pub unit: &'static str,
-    /// What it was used for.
+    /// Its use.
     pub half: Half,
     /// The published value.
     pub published: f64,
-    /// Half of the last printed digit: what the rounding of the published value hides.
+    /// Half of the last printed digit: the rounding error of the published value.
     pub rounding: f64,
     /// The model's value.
     pub ours: f64,
@@ -58,15 +58,15 @@ impl Figure {
 /// Absolute errors of some figures.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Errors {
-    /// The middle one.
+    /// The median.
     pub median: f64,
     /// The largest.
     pub worst: f64,
-    /// How many are above a quarter.
+    /// How many exceed a quarter.
     pub above_quarter: usize,
 }
 
-/// The figures of one half.
+/// Summary of the figures with one use.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Summary {
     /// Figures.
@@ -77,7 +77,7 @@ pub struct Summary {
     pub beyond_rounding: Errors,
 }
 
-/// Summarises the figures of one half.
+/// Summarises the figures with one use.
 #[must_use]
 pub fn summarize(figures: &[Figure], half: Half) -> Summary {
     let errors = |error: fn(&Figure) -> f64| {
@@ -104,7 +104,7 @@ pub fn summarize(figures: &[Figure], half: Half) -> Summary {
 /// All figures, in the order of the sources.
 ///
 /// # Errors
-/// When a preset cannot be made into a device, which the presets' own tests exclude.
+/// When a preset is invalid, which the presets' own tests exclude.
 pub fn all() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let mut figures = galaxy_s5()?;
     figures.extend(galaxy_s5_many()?);
@@ -171,7 +171,7 @@ fn galaxy_s5() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     Ok(figures)
 }
 
-/// Dissertation 4.2.5 and 4.5.2: several streams of 32 MB at once, and four readers beside four writers (with CFQ).
+/// Dissertation 4.2.5 and 4.5.2: several concurrent streams of 32 MB, and four readers with four writers (with CFQ).
 fn galaxy_s5_many() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let mut figures = Vec::new();
     let mut push = |source, what, published, ours| {
@@ -250,7 +250,7 @@ fn nexus4_table_1() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     Ok(figures)
 }
 
-/// MARS table 2: 64 KB reads and writes at the same time.
+/// MARS table 2: concurrent 64 KB reads and writes.
 fn nexus4_table_2() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     use Order::{Scattered, Sequential};
     let mut figures = Vec::new();

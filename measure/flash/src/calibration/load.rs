@@ -7,20 +7,20 @@ use crate::{Completion, Device, Kind, PAGE_BYTES, Request, SubmitError};
 /// Order of a load's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One after the other, from the start again at the end of the region.
+    /// Sequential; wraps around at the end of the region.
     Sequential,
-    /// Records at random places, each read or written front to back in requests of at most 128 KiB.
+    /// Records at random places, each read or written sequentially in requests of at most 128 KiB.
     Scattered,
 }
 
-/// Requests that one process keeps going.
+/// Closed-loop load of one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
     /// Read or write.
     pub kind: Kind,
     /// Order of addresses.
     pub order: Order,
-    /// What the process asks for at a time; split into requests of at most 128 KiB.
+    /// Record size; split into requests of at most 128 KiB.
     pub record_bytes: u64,
     /// Requests in flight.
     pub outstanding: u64,
@@ -28,11 +28,11 @@ pub struct Load {
     pub region_start: u64,
     /// Length of its region.
     pub region_bytes: u64,
-    /// How much it moves; it goes on after that as long as another load is not done.
+    /// Bytes to move; the load continues after that until all others are done.
     pub total_bytes: u64,
 }
 
-/// What a load experienced until it had moved its total.
+/// Result of a load, until it had moved its total.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
     /// Time until the total was moved.
@@ -45,7 +45,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Mean response time of a record: total time over records, as the dissertation defines it (4.2.3).
+    /// Mean response time of a record (dissertation, 4.2.3).
     #[must_use]
     pub fn mean_ms(&self) -> f64 {
         self.elapsed_ns as f64 / self.records as f64 / 1e6
@@ -92,8 +92,8 @@ impl Running {
     }
 }
 
-/// Runs the loads side by side until each has moved its total. What the device's queue does not take waits before it, in
-/// order of arrival, as in a block layer without a scheduler.
+/// Runs the loads concurrently until each has moved its total. Requests beyond the device's queue depth wait in order of
+/// arrival, as in a block layer without a scheduler.
 ///
 /// # Panics
 /// When a load reaches beyond the device.
@@ -113,7 +113,7 @@ pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> 
         })
         .collect();
     let mut done: Vec<Completion> = Vec::new();
-    // What an earlier load left behind in the device ends first.
+    // Work left in the device by an earlier load ends first.
     while let Some(next) = device.next_event_ns() {
         device.advance(next, &mut done);
     }
@@ -158,7 +158,7 @@ pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> 
         .collect()
 }
 
-/// One step of splitmix64: all the randomness that a load needs.
+/// One step of splitmix64, the source of random numbers.
 pub(crate) fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;

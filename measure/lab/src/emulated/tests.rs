@@ -19,7 +19,7 @@ fn device(timing: Timing, changes: &[(&str, &str)]) -> Emulated {
     device
 }
 
-/// Lets the device work until nothing is in flight; gives the replies with the time at which each was given.
+/// Runs the device until no request is in flight; returns the replies with their times.
 fn run_dry(device: &mut Emulated, mut now_ns: u64) -> Vec<(u64, Reply)> {
     let mut given = Vec::new();
     let mut replies = Vec::new();
@@ -51,7 +51,7 @@ fn a_read_takes_what_the_model_says() {
 }
 
 #[test]
-fn the_overhead_is_taken_off_a_device_at_rest_and_never_twice() {
+fn the_overhead_is_compensated_for_an_idle_device_and_never_twice() {
     let mut plain = device(Timing::Model, &[]);
     plain.read(1_000_000, 1, 1 << 20, 4096);
     let due_ns = run_dry(&mut plain, 1_000_000)[0].0;
@@ -63,7 +63,7 @@ fn the_overhead_is_taken_off_a_device_at_rest_and_never_twice() {
 }
 
 #[test]
-fn what_is_faster_than_the_lab_is_counted() {
+fn requests_faster_than_the_lab_are_counted() {
     let mut device = device(Timing::Model, &[]);
     device.set_overhead_ns(10_000_000);
     device.read(20_000_000, 1, 0, 4096);
@@ -104,14 +104,14 @@ fn time_off_replies_at_once_and_the_model_knows() {
         assert_eq!(replies.drain(..).map(|r| r.unique).collect::<Vec<_>>(), [n]);
     }
     assert_eq!(device.model().counters().writes, 1000);
-    // Back on time, nothing of the skipped time is owed.
+    // After timing resumes, skipped time is not made up for.
     device.set_timing(1000, Timing::Model);
     device.read(2_000_000_000, 5000, 0, 4096);
     assert!(run_dry(&mut device, 2_000_000_000)[0].0 < 2_010_000_000);
 }
 
 #[test]
-fn what_does_not_fit_the_device_is_refused() {
+fn requests_beyond_the_device_are_refused() {
     let mut device = device(Timing::Model, &[]);
     device.write(0, 1, SIZE - 4096, &[0; 8192]);
     device.write(0, 2, u64::MAX, &[0; 1]);
@@ -136,7 +136,7 @@ fn a_request_to_a_hanging_range_waits_for_the_end_of_the_fault() {
 }
 
 #[test]
-fn without_power_everything_fails_and_nothing_changes() {
+fn without_power_every_request_fails_and_no_data_changes() {
     let mut device = device(Timing::Model, &[]);
     device.write(0, 1, 0, &[1; 4096]);
     device.flush(0, 2);
@@ -153,7 +153,7 @@ fn without_power_everything_fails_and_nothing_changes() {
 }
 
 #[test]
-fn a_power_cut_takes_the_pages_that_the_model_names() {
+fn a_power_cut_loses_the_pages_that_the_model_names() {
     let changes = [("buffer_pages", "64"), ("program_us", "20000")];
     let mut lost_pages = 0;
     for seed in 0..20 {
@@ -179,7 +179,7 @@ fn a_power_cut_takes_the_pages_that_the_model_names() {
     assert!((1..20 * 40).contains(&lost_pages), "{lost_pages}");
 }
 
-/// Lets the device work until the one request in flight is replied to; gives the time.
+/// Runs the device until its one request in flight completes; returns the time.
 fn run_dry_until_replied(device: &mut Emulated, now_ns: u64) -> u64 {
     run_dry(device, now_ns).first().map_or(now_ns, |(at_ns, _)| *at_ns)
 }
@@ -286,7 +286,7 @@ proptest! {
             }
         }
         device.power_cut(now_ns + early_ns, seed);
-        // Replies that were due before the cut count as given.
+        // Replies that were due before the cut count as sent.
         device.poll(now_ns + early_ns, &mut replies);
         for reply in replies.drain(..).filter(|reply| reply.outcome == Outcome::Done) {
             if let Some(covered) = flushes.get(&reply.unique) {

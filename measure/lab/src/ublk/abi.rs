@@ -1,7 +1,7 @@
-//! The numbers and layouts of the ublk driver (kernel: include/uapi/linux/ublk_cmd.h) that one device needs.
+//! Numbers and layouts of the ublk driver (kernel: include/uapi/linux/ublk_cmd.h) for a single-queue device.
 //!
-//! Values become bytes and bytes values; arbitrary bytes never panic the parser. Numbers are in the byte order of this
-//! machine, as the kernel writes them.
+//! Pure conversions between values and bytes; arbitrary bytes never cause a panic. Numbers are in native byte order, as the
+//! kernel writes them.
 
 use crate::bytes::Bytes;
 
@@ -11,11 +11,11 @@ pub(super) const QUEUE: u16 = 0;
 pub(super) const BUFFER_BYTES: u32 = 512 << 10;
 /// Most tags that the driver gives a queue.
 pub(crate) const DEPTH_MAX: u32 = 4096;
-/// Bytes of a request's descriptor.
+/// Bytes of a request descriptor.
 pub(super) const DESCRIPTOR_BYTES: usize = 24;
-/// Bytes of a device's description.
+/// Bytes of a device description.
 pub(super) const INFO_BYTES: usize = 64;
-/// Any device, for commands that concern none or make one.
+/// Device number for commands without a device.
 pub(super) const NO_DEVICE: u32 = u32::MAX;
 
 const SECTOR_BYTES: u64 = 512;
@@ -41,11 +41,11 @@ pub(super) const GET_FEATURES: u32 = code(READ, 0x13, CONTROL_BYTES);
 pub(super) const FETCH: u32 = code(READ_WRITE, 0x20, IO_BYTES);
 pub(super) const COMMIT_AND_FETCH: u32 = code(READ_WRITE, 0x21, IO_BYTES);
 
-/// Commands are numbered as above; drivers before Linux 6.4 know other numbers.
+/// Commands are encoded as ioctls; drivers before Linux 6.4 use other numbers.
 const FEATURE_IOCTL_CODES: u64 = 1 << 6;
-/// Data is read and written through the device's file, straight from and to the place where the server has it.
+/// Data is read and written through the device's file, without a bounce buffer.
 const FEATURE_USER_COPY: u64 = 1 << 7;
-/// What the lab asks for.
+/// Features that the lab requires.
 pub(super) const FEATURES: u64 = FEATURE_IOCTL_CODES | FEATURE_USER_COPY;
 
 const STATE_LIVE: u16 = 1;
@@ -63,13 +63,13 @@ pub(super) fn io_command(tag: u16, result: i32) -> [u8; 16] {
     Bytes::default().u16(QUEUE).u16(tag).u32(result.cast_unsigned()).u64(0).padded()
 }
 
-/// Where the data of a tag's request lies in the device's file.
+/// Offset of a tag's data in the device's file.
 pub(super) fn data_offset(tag: u16) -> u64 {
     const DATA: u64 = 0x8000_0000;
     DATA + (u64::from(QUEUE) << 41 | u64::from(tag) << 25)
 }
 
-/// `struct ublksrv_ctrl_dev_info` of a device to be made. The mark is the server's own word, which the driver keeps.
+/// `struct ublksrv_ctrl_dev_info` of a new device. The mark is stored in a field for the server.
 pub(super) fn new_device(depth: u16, mark: u64) -> [u8; INFO_BYTES] {
     Bytes::default()
         .u16(1) // queues
@@ -84,7 +84,7 @@ pub(super) fn new_device(depth: u16, mark: u64) -> [u8; INFO_BYTES] {
         .padded()
 }
 
-/// What the lab needs to know of a device.
+/// Facts on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Info {
     pub(super) device: u32,
@@ -93,7 +93,7 @@ pub(super) struct Info {
     pub(super) mark: u64,
 }
 
-/// Reads `struct ublksrv_ctrl_dev_info`.
+/// Parses `struct ublksrv_ctrl_dev_info`.
 pub(super) fn info(bytes: &[u8; INFO_BYTES]) -> Info {
     Info {
         device: u32::from_ne_bytes(field(bytes, 12)),
@@ -127,7 +127,7 @@ pub(super) fn parameters(size_bytes: u64, write_cache: bool) -> Vec<u8> {
         .0
 }
 
-/// What a descriptor asks for.
+/// Operation of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Read,
@@ -135,7 +135,7 @@ pub(super) enum Operation {
     Flush,
     /// A range discarded or zeroed: both read as zeroes afterwards.
     Discard,
-    /// Not offered, or longer than a buffer.
+    /// Not supported, or longer than a buffer.
     Unknown,
 }
 
@@ -147,7 +147,7 @@ pub(super) struct Descriptor {
     pub(super) len_bytes: u64,
 }
 
-/// Reads `struct ublksrv_io_desc`.
+/// Parses `struct ublksrv_io_desc`.
 pub(super) fn descriptor(bytes: &[u8; DESCRIPTOR_BYTES]) -> Descriptor {
     let sectors = u32::from_ne_bytes(field(bytes, 4));
     let len_bytes = u64::from(sectors) * SECTOR_BYTES;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_longer_than_a_buffer_is_not_taken() {
+    fn a_request_longer_than_a_buffer_is_refused() {
         let bytes =
             |op: u32, sectors: u32| Bytes::default().u32(op).u32(sectors).u64(8).u64(0).padded::<DESCRIPTOR_BYTES>();
         let read = Descriptor { operation: Operation::Read, offset_bytes: 4096, len_bytes: 512 << 10 };

@@ -1,8 +1,8 @@
-//! The control device of the ublk driver: devices are made, started, stopped, found and removed by commands on a ring.
+//! The control device of the ublk driver: commands to create, start, stop, find and remove devices, on a ring.
 //!
-//! Numbers of devices are given out again, and the kernel forgets the server of a dead device. So the lab gives each of
-//! its devices a *mark*, a random number that stands in the device's state on disk and in the driver from the moment the
-//! device exists. A device is the lab's own if it bears the mark, and no other is stopped or removed.
+//! Device numbers are reused, and the kernel forgets the server of a dead device. The lab therefore gives each of its devices a
+//! *mark*, a random number that is stored in the device's state on disk and, from its creation on, in the driver. Only devices
+//! with a known mark are stopped or removed.
 
 use std::fs::File;
 use std::io;
@@ -18,14 +18,14 @@ use crate::error::{Error, Result, io as failed, refused};
 /// The control device file.
 pub(crate) const DEV_CONTROL: &str = "/dev/ublk-control";
 
-/// How long a stop may take: the kernel writes back what it still holds for the device.
+/// Time limit of a stop: the kernel writes back the device's dirty pages.
 const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// How long a start may take: the kernel reads the partition table, and the server is there already.
+/// Time limit of a start: the kernel reads the partition table from the running server.
 const START_WITHIN: Duration = Duration::from_secs(30);
-/// How long a removal may take; while somebody has the block device open it takes longer.
+/// Time limit of a removal, which waits until the block device is closed.
 const DELETE_WITHIN: Duration = Duration::from_secs(5);
 
-/// A device of the driver that bears a mark.
+/// A device of the driver with a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Own {
     pub(crate) device: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Opens it and checks that driver and lab mean the same.
+    /// Opens it and checks that the driver is compatible.
     ///
     /// # Errors
     /// When this kernel has no ublk, an older one, or no io_uring for this process.
@@ -72,22 +72,22 @@ impl Control {
         }
     }
 
-    /// Makes a device without a block device, for this mark. Gives its number.
+    /// Creates a device with this mark, without a block device. Returns its number.
     pub(super) fn add(&self, depth: u16, mark: u64) -> Result<u32> {
         let mut info = abi::new_device(depth, mark);
         self.exchange(abi::ADD_DEV, abi::NO_DEVICE, &mut info).map_err(failed("make a ublk device"))?;
         Ok(abi::info(&info).device)
     }
 
-    /// Tells the driver size and limits of the block device to come.
+    /// Sets size and limits of the block device.
     pub(super) fn describe(&self, device: u32, size_bytes: u64, write_cache: bool) -> Result<()> {
         let mut parameters = abi::parameters(size_bytes, write_cache);
         self.exchange(abi::SET_PARAMS, device, &mut parameters)
             .map_err(failed(format!("describe ublk device {device} to the kernel")))
     }
 
-    /// Gives the device of this mark its block device. Its server must be at work already, and must not be the caller: the
-    /// kernel reads from the device before this is over.
+    /// Starts the block device of the device with this mark. Its server must be running, and must not be the caller: the kernel
+    /// reads from the device during the call.
     pub(crate) fn start(&self, mark: u64, server_pid: u32) -> Result<Own> {
         let own = self.own(mark)?.first().copied().ok_or_else(|| {
             refused("the ublk device went away before it was started (did someone remove it?)".to_owned())
@@ -97,14 +97,14 @@ impl Control {
         Ok(Own { live: true, ..own })
     }
 
-    /// Takes the block device away. One that has none any more is no error.
+    /// Removes the block device; does nothing when there is none.
     pub(crate) fn stop(&self, own: Own) -> Result<()> {
         gone_is_fine(self.order(abi::STOP_DEV, own.device, 0, STOP_WITHIN))
             .map_err(failed(format!("stop /dev/{}", own.name())))
     }
 
-    /// Removes the device, which its server must have let go of. False when somebody still has the block device open: then
-    /// it goes away when that one closes it.
+    /// Removes the device, which its server must have closed. False when the block device is still open: the device then disappears
+    /// when it is closed.
     pub(crate) fn delete(&self, own: Own) -> Result<bool> {
         match gone_is_fine(self.order(abi::DEL_DEV, own.device, 0, DELETE_WITHIN)) {
             Ok(()) => Ok(true),
@@ -113,7 +113,7 @@ impl Control {
         }
     }
 
-    /// All devices that bear the mark, by the driver's own word.
+    /// All devices with the mark, as reported by the driver.
     pub(crate) fn own(&self, mark: u64) -> Result<Vec<Own>> {
         let entries = std::fs::read_dir("/dev").map_err(failed("look for ublk devices in /dev"))?;
         let numbers =
@@ -121,7 +121,7 @@ impl Control {
         let mut own = Vec::new();
         for device in numbers {
             let mut bytes = [0; abi::INFO_BYTES];
-            // One that goes away meanwhile is nobody's.
+            // A device that disappears meanwhile has no mark.
             if self.exchange(abi::GET_DEV_INFO, device, &mut bytes).is_ok() {
                 let info = abi::info(&bytes);
                 own.extend((info.mark == mark).then_some(Own { device, live: info.live }));
@@ -130,23 +130,23 @@ impl Control {
         Ok(own)
     }
 
-    /// Gives a command that reads or fills `bytes`. The driver waits for nobody else meanwhile, and neither may we stop
-    /// waiting before it has let go of them.
+    /// Runs a command that reads or fills `bytes`. There is no time limit, since the kernel uses the memory until the end; the
+    /// driver does not wait for other processes in these commands.
     fn exchange(&self, code: u32, device: u32, bytes: &mut [u8]) -> io::Result<()> {
         self.command(code, abi::control_command(device, bytes.len(), bytes.as_mut_ptr() as u64, 0), None)
     }
 
-    /// Gives a command without memory of ours in it, and waits for a time.
+    /// Runs a command without memory of this process, with a time limit.
     fn order(&self, code: u32, device: u32, data: u64, within: Duration) -> io::Result<()> {
         self.command(code, abi::control_command(device, 0, 0, data), Some(within))
     }
 
     fn command(&self, code: u32, bytes: [u8; 80], within: Option<Duration>) -> io::Result<()> {
-        // A ring for each command: one that takes too long is left behind with its ring and mistaken for no other.
+        // A ring for each command: one that exceeds its limit stays in its own ring and cannot be confused with others.
         let mut ring: IoUring<squeue::Entry128> = IoUring::builder().build(1)?;
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), code).cmd(bytes).build();
-        // SAFETY: the file stays open as long as the ring; memory that the command names is the caller's, who is blocked
-        // here until the command is over, because then there is no time limit (see `exchange`).
+        // SAFETY: the file stays open as long as the ring; memory in the command belongs to the caller, who is blocked here until
+        // the command is complete, as there is then no time limit (see `exchange`).
         unsafe { ring.submission().push(&entry) }.map_err(io::Error::other)?;
         let deadline = within.map(|within| Instant::now() + within);
         loop {
@@ -170,7 +170,7 @@ impl Control {
                 Err(error) if !ring.submission().is_empty() && error.kind() != io::ErrorKind::Interrupted => {
                     return Err(error);
                 }
-                // Submitted, so it has to be waited for.
+                // It was submitted, so its completion must be awaited.
                 _ => {}
             }
         }

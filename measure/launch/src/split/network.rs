@@ -1,9 +1,8 @@
-//! When an answer over IP is awaited.
+//! Waits for an answer over IP.
 //!
-//! A socket is awaited from the first request (or the call for a connection) to the last part of the answer, that is the
-//! last bytes received before the next request on it; a refusal is an answer. A request that is never answered (telemetry,
-//! a kept-open channel) is not waited for by anybody: it counts for [`UNANSWERED_NS`] at most, as does a pause between two
-//! parts of an answer.
+//! A socket waits from the first request (or the call for a connection) to the last part of the answer, that is the last bytes
+//! received before the next request on it; a refusal is an answer. A request that is never answered (telemetry, a kept-open
+//! channel) counts as waiting for [`UNANSWERED_NS`] at most, as does a pause between two parts of an answer.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,19 +12,19 @@ use brisk_probes::{Connection, Event, Kind};
 /// Longest silence that counts as waiting.
 pub(crate) const UNANSWERED_NS: u64 = 10_000_000_000;
 
-/// Disjoint spans in order of time in which at least one socket is awaited.
+/// Disjoint spans in order of time in which at least one socket waits.
 pub(crate) fn awaited(events: &[Event]) -> Vec<Range<u64>> {
     let (mut spans, unanswered) = spans(events);
     spans.extend(unanswered);
     merged(spans)
 }
 
-/// The same without requests that nobody answered in all of `events`.
+/// The same without requests that are never answered in `events`.
 pub(crate) fn answered_spans(events: &[Event]) -> Vec<Range<u64>> {
     merged(spans(events).0)
 }
 
-/// Spans that ended with an answer, and those that did not.
+/// Spans that ended with an answer, and those without.
 fn spans(events: &[Event]) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
     let mut open: HashMap<u64, Range<u64>> = HashMap::new();
     let mut spans = Vec::new();
@@ -36,7 +35,7 @@ fn spans(events: &[Event]) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
             Connection::Opening { socket } | Connection::Sent { socket, .. } => {
                 let span = open.entry(socket).or_insert(now..now);
                 if span.end > span.start {
-                    // An answer came to what was asked before: that wait is over, a new one begins.
+                    // The previous request was answered: that wait is over, a new one begins.
                     spans.push(span.clone());
                     *span = now..now;
                 }
@@ -50,7 +49,7 @@ fn spans(events: &[Event]) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
                 let Some(span) = open.get_mut(&socket) else { continue };
                 let end = answered(span, now);
                 if end < now {
-                    // After a long silence: a part that nobody waited for.
+                    // After a long silence: an unsolicited part.
                     spans.push(span.start..end);
                     open.remove(&socket);
                 } else {

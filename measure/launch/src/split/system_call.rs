@@ -1,17 +1,17 @@
-//! What kind of work a system call is, by its number on this architecture.
+//! Classes of system calls, by number on this architecture.
 
-/// What a thread that sleeps in a call may be waiting for.
+/// Class of a system call, by what a thread that sleeps in it may wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Makes data durable: every uninterruptible sleep in it is for the storage.
+    /// Makes data durable: every uninterruptible sleep in it is a wait for storage.
     Sync,
-    /// Changes files or directories: an uninterruptible sleep in it is for the journal or for dirty pages.
+    /// Changes files or directories: an uninterruptible sleep in it is a wait for the journal or for dirty pages.
     Change,
-    /// Anything else.
+    /// Any other call.
     Other,
 }
 
-/// The family of system call `number`.
+/// The class of system call `number`.
 pub(crate) fn family(number: u32) -> Family {
     let number = i64::from(number);
     if SYNC.contains(&number) {

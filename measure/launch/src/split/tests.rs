@@ -84,7 +84,7 @@ fn a_new_thread_counts_from_its_first_wake_up() {
 }
 
 #[test]
-fn the_cause_of_a_wait_comes_from_what_was_asked_of_the_storage() {
+fn the_cause_of_a_wait_follows_from_the_requests_in_flight() {
     let wait = |io, call: Option<i64>| Wait { io, uninterruptible: true, system_call: call.map(|c| c as u32) };
     let (read, write, open, futex) = (libc::SYS_read, libc::SYS_write, libc::SYS_openat, libc::SYS_futex);
     for (name, own, others, wait, cause) in [
@@ -92,7 +92,7 @@ fn the_cause_of_a_wait_comes_from_what_was_asked_of_the_storage() {
         ("a fault swaps in", Some(Operation::SwapIn), None, wait(true, None), Some(Cause::SwapIn)),
         ("another thread's page", None, Some(Operation::Read), wait(true, None), Some(Cause::StorageRead)),
         ("another thread's swap-in", None, Some(Operation::SwapIn), wait(true, None), Some(Cause::SwapIn)),
-        ("somebody's page", None, None, wait(true, Some(read)), Some(Cause::StorageRead)),
+        ("another process's page", None, None, wait(true, Some(read)), Some(Cause::StorageRead)),
         ("a throttled writer", None, Some(Operation::Read), wait(true, Some(write)), Some(Cause::StorageWrite)),
         ("a partial write reads first", Some(Operation::Read), None, wait(true, Some(write)), Some(Cause::StorageRead)),
         ("a directory is read", Some(Operation::Read), None, wait(true, Some(open)), Some(Cause::StorageRead)),
@@ -130,11 +130,11 @@ fn an_answer_is_awaited_from_the_request_to_its_last_part() {
 }
 
 #[test]
-fn what_is_never_answered_is_not_awaited_for_ever() {
+fn a_request_that_is_never_answered_counts_for_a_limited_time() {
     let socket = 7;
     let asks = |at_ns| at(at_ns, 1, Kind::Network(Connection::Sent { socket, bytes: 1, loopback: false }));
     assert_eq!(awaited(&[asks(5)]), vec![5..5 + UNANSWERED_NS]);
-    // Asked again without an answer: still one wait.
+    // A repeated request without an answer is still one wait.
     assert_eq!(awaited(&[asks(5), asks(9)]), vec![5..5 + UNANSWERED_NS]);
     let late = at(3 * UNANSWERED_NS, 1, Kind::Network(Connection::Received { socket, bytes: 1 }));
     assert_eq!(awaited(&[asks(5), late]), vec![5..5 + UNANSWERED_NS]);
@@ -142,7 +142,7 @@ fn what_is_never_answered_is_not_awaited_for_ever() {
 }
 
 #[test]
-fn what_is_refused_is_not_awaited() {
+fn a_refused_connection_is_not_awaited() {
     let socket = 7;
     let events = [
         at(5, 1, Kind::Network(Connection::Sent { socket, bytes: 9, loopback: true })),
@@ -152,7 +152,7 @@ fn what_is_refused_is_not_awaited() {
 }
 
 #[test]
-fn the_public_form_divides_running_time() {
+fn the_result_divides_running_time() {
     let exclusive = Exclusive { running_ns: 4_000_000, sleep_ns: 1_000_000, ..Exclusive::default() };
     let split = exclusive.to_split(0.75, 3);
     assert_eq!(split.time_ms(Cause::UserCpu), Some(3.0));
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn windows_of_one_pass_are_those_of_many(events in any_events(), mut bounds in prop::collection::vec(0u64..1_100, 2..6)) {
+    fn splits_in_one_pass_equal_splits_one_by_one(events in any_events(), mut bounds in prop::collection::vec(0u64..1_100, 2..6)) {
         bounds.sort_unstable();
         let many: Vec<Exclusive> = bounds.windows(2).map(|pair| split(&events, pair[0]..pair[1])).collect();
         prop_assert_eq!(split_between(&events, &bounds), many);

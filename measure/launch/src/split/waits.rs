@@ -1,4 +1,4 @@
-//! Why a thread waits, from what it and its tree asked of the storage before.
+//! Cause of a thread's wait, from the earlier requests of the thread and its tree.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use brisk_results::Cause;
 
 use super::system_call::{Family, family};
 
-/// Requests in flight, by who handed them in.
+/// Requests in flight, by submitting thread.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     in_flight: HashMap<(u32, u64), (u32, Operation)>,
@@ -15,7 +15,7 @@ pub(crate) struct Waits {
     by_class: HashMap<Class, u32>,
 }
 
-/// What a request is to somebody who waits for it.
+/// Kind of a request for a thread that waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Read,
@@ -32,7 +32,7 @@ fn class(operation: Operation) -> Class {
 }
 
 impl Waits {
-    /// Keeps the books of what is in flight.
+    /// Tracks the requests in flight.
     pub(crate) fn note(&mut self, event: &Event) {
         match &event.kind {
             Kind::Submitted(request) => {
@@ -62,12 +62,12 @@ impl Waits {
         *all = all.saturating_add_signed(step);
     }
 
-    /// The cause of a wait of `tid`; `None` for a sleep that is not for the storage.
+    /// The cause of a wait of `tid`; `None` for a sleep without relation to storage.
     ///
-    /// In a call that makes data durable every uninterruptible sleep is for the storage, the journal's among them. In one
-    /// that changes files it is a write, unless a read of the thread itself is under way. Elsewhere a sleep that the
-    /// scheduler counts as I/O belongs to the thread's own request, else to what the tree has in flight, else to a read
-    /// (another's read-ahead, or a page that somebody else brings in). Other uninterruptible sleeps are locks.
+    /// In a call that makes data durable every uninterruptible sleep is a wait for storage, including the journal. In one that
+    /// changes files it is a write, unless a read of the thread itself is in flight. Elsewhere a sleep that the scheduler counts
+    /// as I/O belongs to the thread's own request, else to a request of the tree, else to a read (read-ahead by another thread,
+    /// or a page that another process reads). Other uninterruptible sleeps are locks.
     pub(crate) fn cause(&self, tid: u32, wait: &Wait) -> Option<Cause> {
         let own = |class| self.by_thread.contains_key(&(tid, class));
         let tree = |class| self.by_class.get(&class).is_some_and(|count| *count > 0);

@@ -1,4 +1,4 @@
-//! The steps of a build, from nothing to an image in its place.
+//! The steps of an image build.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,14 +12,14 @@ use super::steps::{Steps, contained, tool};
 use super::{About, Image, Images, SCHEMA_VERSION, first_run, recipe, sources};
 use crate::catalogue::{App, Catalogue};
 use crate::error::{Result, io as failed};
-use crate::{documents, room, tree};
+use crate::{documents, mounts, tree};
 
-/// What ext4 takes for itself and leaves free in the image; the device is larger, and the file system grows with it.
+/// Size of ext4's own data and free space in the image; the file system grows with the larger device.
 const JOURNAL_BYTES: u64 = 64 << 20;
 const FREE_BYTES: u64 = 128 << 20;
 const MIB: u64 = 1 << 20;
 
-/// Other people's programs that a build needs.
+/// External programs of a build.
 pub(super) struct Tools {
     debootstrap: PathBuf,
     mke2fs: PathBuf,
@@ -80,7 +80,7 @@ impl Build<'_> {
         self.keep(about)
     }
 
-    /// The smallest Debian.
+    /// Installs the base system.
     fn base(&self, steps: &mut Steps<'_>, root: &Path) -> Result<()> {
         let mirror = sources::mirrors().main;
         let words = ["--variant=minbase", recipe::SUITE].map(OsString::from);
@@ -95,10 +95,10 @@ impl Build<'_> {
     fn install(&self, steps: &mut Steps<'_>, root: &Path) -> Result<()> {
         let apt = self.work.join("apt");
         sources::write(&apt, &sources::mirrors()).map_err(failed("write the sources of packages"))?;
-        // Names that this machine knows without asking anybody.
+        // Host names that resolve without a name server.
         let _ = fs::copy("/etc/hosts", root.join("etc/hosts"));
         let mut script: Vec<&str> = vec!["/bin/sh", "-c", recipe::INSTALL, "install.sh"];
-        let uid = room::UID.to_string();
+        let uid = mounts::UID.to_string();
         script.push(&uid);
         let packages = recipe::packages(Catalogue::builtin(), self.apps);
         script.extend(packages.iter().map(String::as_str));
@@ -108,13 +108,13 @@ impl Build<'_> {
         self.enter_with(steps, "packages", words, root, &script)
     }
 
-    /// Puts documents into the user's home, and lets the apps make theirs of them.
+    /// Writes documents into the user's home, and runs the apps' commands that create theirs.
     fn documents(&self, steps: &mut Steps<'_>, root: &Path) -> Result<()> {
-        let dir = room::inside(root, room::HOME).join("Documents");
+        let dir = mounts::inside(root, mounts::HOME).join("Documents");
         for document in documents::all() {
             let file = dir.join(document.name);
             let written = fs::write(&file, &document.bytes)
-                .and_then(|()| std::os::unix::fs::chown(&file, Some(room::UID), Some(room::UID)));
+                .and_then(|()| std::os::unix::fs::chown(&file, Some(mounts::UID), Some(mounts::UID)));
             written.map_err(failed(format!("write {}", file.display())))?;
         }
         for app in self.apps.iter().filter(|app| !app.prepare.is_empty()) {
@@ -147,10 +147,10 @@ impl Build<'_> {
         steps.run(step, contained(program, &words))
     }
 
-    /// Turns the tree into an image; gives its size, and what of it is in use.
+    /// Turns the tree into an image; returns its size and the bytes in use.
     fn file_system(&self, steps: &mut Steps<'_>, root: &Path) -> Result<(u64, u64)> {
         let files_bytes = tree::size_bytes(root).map_err(failed(format!("measure {}", root.display())))?;
-        // Inodes, bitmaps and block maps are below a twentieth.
+        // Inodes, bitmaps and block maps take less than a twentieth.
         let size_bytes = (files_bytes + files_bytes / 16 + JOURNAL_BYTES + FREE_BYTES).next_multiple_of(MIB);
         let image = self.work.join("done/root.ext4");
         let mut command = Command::new(&self.tools.mke2fs);
@@ -168,7 +168,7 @@ impl Build<'_> {
         Ok((size_bytes, about.blocks() * 512))
     }
 
-    /// Moves what was built to its place, and an earlier one out of the way.
+    /// Moves the result into place; an earlier one is moved away first.
     fn keep(&self, about: About) -> Result<Image> {
         let (done, place) = (self.work.join("done"), self.images.dir.join(&about.key));
         let kept = serde_json::to_vec_pretty(&about).map_err(std::io::Error::from).and_then(|text| {
@@ -182,19 +182,19 @@ impl Build<'_> {
         Ok(Image { path: place.join("root.ext4"), about })
     }
 
-    /// What was on the screen when an app did not come up says why, more often than not.
+    /// Keeps the picture of a failed first run, which usually shows the reason.
     fn keep_failed_picture(&self, pictures: &Path) {
         for entry in fs::read_dir(pictures).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if name.to_string_lossy().starts_with("failed-") {
-                // Without it the error is still told.
+                // The error is reported even without the picture.
                 let _ = fs::copy(entry.path(), self.images.dir.join(name));
             }
         }
     }
 }
 
-/// The list of packages that tidying left in the root.
+/// Reads and removes the list of packages that tidying left in the root.
 fn take_packages(root: &Path) -> Result<BTreeMap<String, String>> {
     let file = root.join("packages");
     let text = fs::read_to_string(&file).map_err(failed(format!("read {}", file.display())))?;
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_packages_leaves_the_root() {
+    fn the_list_of_packages_is_moved_out_of_the_root() {
         let root = tempfile::tempdir().expect("temporary directory");
         fs::write(root.path().join("packages"), "evince 43.1-2\nxterm 379-1\n").expect("written");
         let packages = take_packages(root.path()).expect("read");

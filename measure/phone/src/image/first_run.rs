@@ -1,8 +1,8 @@
-//! Runs each app once before the image is sealed, so that what an app does only the first time is behind it: making its
-//! profile, indexing fonts and plug-ins, welcoming the user.
+//! Runs each app once before the image is sealed, so that one-time work is done: creating profiles, indexing fonts and
+//! plug-ins, welcome screens.
 //!
-//! An app is through when its main window is on a virtual screen and its processes rest. It is then ended with the keys that a
-//! person would use, because some write their profile only then. A picture of each is kept beside the image.
+//! A first run is complete when the app's main window is on a virtual screen and its processes are idle. The app is then
+//! closed with its keys, because some apps write their profile only at exit. A picture of each is stored with the image.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,33 +13,33 @@ use brisk_screen::{Input, Rect, Screen as _, VirtualX, WindowInfo, X11};
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
-use super::steps::{self, LOOK_AGAIN_AFTER, Steps};
+use super::steps::{self, POLL_INTERVAL, Steps};
 use crate::catalogue::App;
 use crate::documents::png_of;
 use crate::error::{Result, io as failed};
 
-/// A screen that every window of the catalogue fits on.
+/// A screen on which every window of the catalogue fits.
 const SIZE: (u32, u32) = (1280, 800);
 const DEPTH_BITS: u8 = 24;
-/// The first start of the largest app on a slow machine.
-const WINDOW_WITHIN: Duration = Duration::from_secs(120);
-/// Afterwards it may work for so long.
-const REST_WITHIN: Duration = Duration::from_secs(60);
-const END_WITHIN: Duration = Duration::from_secs(15);
-/// An app rests when its processes used at most so much of one processor for so long.
+/// Time limit of the first window: the largest app on a slow machine.
+const WINDOW_TIMEOUT: Duration = Duration::from_secs(120);
+/// Time limit for becoming idle.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// An app is idle when its processes used at most this share of one processor for this time.
 const REST: Duration = Duration::from_secs(2);
 const REST_PERCENT: u64 = 4;
 
-/// How an app's first run went.
+/// Result of an app's first run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FirstRun {
     /// The app.
     pub app: String,
-    /// When its main window was there.
+    /// Time until its main window appeared.
     pub window_ms: u64,
-    /// Whether its processes came to rest.
+    /// Whether its processes became idle.
     pub rested: bool,
-    /// Whether it ended by its keys.
+    /// Whether it closed by its keys.
     pub ended_by_keys: bool,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn run(
     let mut screen = X11::connect(Some(server.display()))?;
     let mut runs = Vec::new();
     for app in apps {
-        steps.say(&format!("first run: {}", app.name));
-        // Out of the way, where it calls up no tooltip.
+        steps.report(&format!("first run: {}", app.name));
+        // To a corner, where the pointer opens no tooltip.
         screen.send(&Input::Move { x: SIZE.0.cast_signed() - 1, y: SIZE.1.cast_signed() - 1 })?;
         let mut child = launch(steps, inside, root, app, server.display())?;
         let outcome = watch(steps, &mut screen, &mut child, app, pictures);
@@ -88,13 +88,13 @@ fn watch(steps: &mut Steps<'_>, screen: &mut X11, child: &mut Child, app: &App, 
     let begun = Instant::now();
     let window = loop {
         steps.check()?;
-        screen.changes(LOOK_AGAIN_AFTER)?;
+        screen.changes(POLL_INTERVAL)?;
         let windows = screen.windows()?;
         if let Some(window) = windows.iter().find(|window| app.window.matches(&window.app_id, &window.title)) {
             break window.clone();
         }
         let ended = child.try_wait().map_err(failed("wait for an app"))?;
-        if ended.is_some() || begun.elapsed() > WINDOW_WITHIN {
+        if ended.is_some() || begun.elapsed() > WINDOW_TIMEOUT {
             keep_picture(screen, &pictures.join(format!("failed-{}.png", app.name)))?;
             let why = match ended {
                 Some(status) => format!("it ended without a window ({status})"),
@@ -111,14 +111,14 @@ fn watch(steps: &mut Steps<'_>, screen: &mut X11, child: &mut Child, app: &App, 
     Ok(FirstRun { app: app.name.clone(), window_ms, rested, ended_by_keys })
 }
 
-/// Waits until the app's processes rest; whether they did.
+/// Waits until the app's processes are idle; returns whether they became so.
 fn rest(steps: &Steps<'_>, screen: &mut X11, child: &Child) -> Result<bool> {
     let sense = Sense::default();
     let begun = Instant::now();
     let mut looks = vec![(begun, used_ticks(&sense, child.id())?)];
-    while begun.elapsed() < REST_WITHIN {
+    while begun.elapsed() < IDLE_TIMEOUT {
         steps.check()?;
-        screen.changes(LOOK_AGAIN_AFTER)?;
+        screen.changes(POLL_INTERVAL)?;
         let now = (Instant::now(), used_ticks(&sense, child.id())?);
         looks.push(now);
         let Some(then) = looks.iter().rev().find(|(at, _)| now.0 - *at >= REST) else { continue };
@@ -131,7 +131,7 @@ fn rest(steps: &Steps<'_>, screen: &mut X11, child: &Child) -> Result<bool> {
     Ok(false)
 }
 
-/// Processor time of all processes below `ancestor`.
+/// CPU time of all processes below `ancestor`.
 fn used_ticks(sense: &Sense, ancestor: u32) -> Result<u64> {
     let mut family = vec![ancestor];
     let stats: Vec<_> =
@@ -144,16 +144,16 @@ fn used_ticks(sense: &Sense, ancestor: u32) -> Result<u64> {
     Ok(stats.iter().filter(|stat| family.contains(&stat.pid)).map(|stat| stat.user_ticks + stat.system_ticks).sum())
 }
 
-/// Presses the app's keys with the pointer over its window; whether it ended by that.
+/// Presses the app's keys with the pointer over its window; returns whether it closed.
 fn end_by_keys(steps: &Steps<'_>, screen: &mut X11, child: &mut Child, app: &App, window: &WindowInfo) -> Result<bool> {
     if let Some(Rect { x, y, width, height }) = window.rect {
         screen.send(&Input::Move { x: x + width.cast_signed() / 2, y: y + height.cast_signed() / 2 })?;
     }
     screen.send(&Input::Key(app.quit.clone()))?;
-    let deadline = Instant::now() + END_WITHIN;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     while Instant::now() < deadline {
         steps.check()?;
-        screen.changes(LOOK_AGAIN_AFTER)?;
+        screen.changes(POLL_INTERVAL)?;
         if child.try_wait().map_err(failed("wait for an app"))?.is_some() {
             return Ok(true);
         }
@@ -161,7 +161,7 @@ fn end_by_keys(steps: &Steps<'_>, screen: &mut X11, child: &mut Child, app: &App
     Ok(false)
 }
 
-/// Writes what is on the screen as a picture.
+/// Writes the screen as a picture.
 fn keep_picture(screen: &mut X11, file: &Path) -> Result<()> {
     let picture = screen.picture(Rect { x: 0, y: 0, width: SIZE.0, height: SIZE.1 })?;
     let rgb: Vec<u8> = picture.bgrx.chunks_exact(4).flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
@@ -174,7 +174,7 @@ fn named(windows: &[WindowInfo]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Why the build cannot have a screen, before it begins.
+/// Checks that a virtual screen is available, before the build begins.
 pub(super) fn check() -> Result<()> {
-    steps::tool("Xvfb", "is the screen on which apps are run once", "xvfb").map(drop)
+    steps::tool("Xvfb", "is the screen for the apps' first runs", "xvfb").map(drop)
 }

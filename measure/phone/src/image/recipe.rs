@@ -1,8 +1,8 @@
-//! What an image is made of, and the key that names it in the cache.
+//! The recipe of an image, and the key that names it in the cache.
 //!
-//! The key is a hash of everything that shapes the image: catalogue, scripts, documents' version, chosen apps and
-//! architecture. So a changed recipe builds anew, and an unchanged one is found again. Which version of a package Debian has
-//! today is not part of it: an image stays until it is built again on purpose.
+//! The key is a hash of all input to the image: catalogue, scripts, documents' version, chosen apps and architecture. A
+//! changed recipe therefore causes a new build. Package versions are not part of it: an image stays until it is rebuilt
+//! explicitly.
 
 use crate::catalogue::{self, App, Catalogue};
 
@@ -11,7 +11,7 @@ pub(super) const SUITE: &str = "bookworm";
 pub(super) const INSTALL: &str = include_str!("../../recipe/install.sh");
 pub(super) const TIDY: &str = include_str!("../../recipe/tidy.sh");
 
-/// The name of the image with these apps.
+/// Key of the image with these apps.
 pub(super) fn key(apps: &[&App]) -> String {
     let mut hash = Fnv::default();
     let names = apps.iter().map(|app| app.name.as_str());
@@ -21,7 +21,7 @@ pub(super) fn key(apps: &[&App]) -> String {
     format!("debian-12-{}-{:016x}", std::env::consts::ARCH, hash.0)
 }
 
-/// Packages of these apps and of every image, each once, sorted.
+/// Packages of these apps and of every image, sorted, without duplicates.
 pub(super) fn packages(catalogue: &Catalogue, apps: &[&App]) -> Vec<String> {
     let of_apps = apps.iter().flat_map(|app| app.packages.iter());
     let mut packages: Vec<String> = catalogue.base.iter().chain(of_apps).cloned().collect();
@@ -30,7 +30,7 @@ pub(super) fn packages(catalogue: &Catalogue, apps: &[&App]) -> Vec<String> {
     packages
 }
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo): enough to tell recipes apart, which nobody forges.
+/// FNV-1a of 64 bits (Fowler, Noll, Vo), to distinguish recipes; not for security.
 pub(crate) struct Fnv(pub(crate) u64);
 
 impl Default for Fnv {
@@ -40,7 +40,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// Adds a text and its end, so that moving a border between two texts changes the hash.
+    /// Adds a text and a terminator, so that moving a border between two texts changes the hash.
     pub(crate) fn add(&mut self, text: &str) {
         for byte in text.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_tells_choices_of_apps_apart() {
+    fn the_key_depends_on_the_apps() {
         let catalogue = Catalogue::builtin();
         let all: Vec<&App> = catalogue.apps.iter().collect();
         assert_eq!(key(&all), key(&all));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_named_once() {
+    fn packages_are_listed_once() {
         let catalogue = Catalogue::builtin();
         let all: Vec<&App> = catalogue.apps.iter().chain(&catalogue.apps).collect();
         let packages = packages(catalogue, &all);

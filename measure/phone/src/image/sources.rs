@@ -1,8 +1,8 @@
-//! Where packages come from on this machine: its own Debian mirror, proxy and certificates, for the build alone.
+//! Package sources of this machine for the build: its Debian mirror, proxy and certificates.
 //!
-//! The machine's sources are read for the address of a Debian mirror, whatever release they are for; its settings for
-//! how to reach one. Both are written into a directory that is mounted over the root's /etc/apt while packages are
-//! installed, and is removed with the build. Hooks, foreign sources and pinning stay out.
+//! The machine's apt sources are searched for a Debian mirror, of any release, and its apt settings for access to it. Both
+//! are written into a directory that is mounted over the root's /etc/apt while packages are installed, and removed with
+//! the build. Hooks, third-party sources and pinning are not copied.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use super::recipe::SUITE;
 
-/// Where Debian is when the machine does not say.
+/// Debian's own mirrors, the default.
 const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY: &str = "http://deb.debian.org/debian-security";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -23,7 +23,7 @@ pub(super) struct Mirrors {
     pub(super) security: String,
 }
 
-/// The mirrors that this machine uses, or Debian's own.
+/// The mirrors of this machine, or Debian's own.
 pub(super) fn mirrors() -> Mirrors {
     let mut texts = vec![fs::read_to_string("/etc/apt/sources.list").unwrap_or_default()];
     for file in listing(Path::new("/etc/apt/sources.list.d")) {
@@ -40,7 +40,7 @@ fn listing(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The first address of each archive in the texts of source files, of either form (sources.list(5)).
+/// The first address of each archive in source files of either format (sources.list(5)).
 fn mirrors_in<'a>(texts: impl Iterator<Item = &'a str>) -> Mirrors {
     let (mut main, mut security) = (None, None);
     for text in texts {
@@ -82,7 +82,7 @@ fn deb822_uris(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Writes the directory for /etc/apt.
+/// Writes the directory that is mounted over /etc/apt.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -101,7 +101,7 @@ pub(super) fn write(dir: &Path, mirrors: &Mirrors) -> io::Result<()> {
     for (key, value) in acquire_settings() {
         let mut value = value;
         if names_a_file(&key) {
-            // The path means something on this machine only.
+            // The path exists on this machine only.
             let copy = format!("file-{}", settings.lines().count());
             if fs::copy(&value, dir.join(&copy)).is_err() {
                 continue;
@@ -119,7 +119,7 @@ pub(super) fn write(dir: &Path, mirrors: &Mirrors) -> io::Result<()> {
     copy_credentials(dir)
 }
 
-/// Names and passwords for mirrors that ask for them.
+/// Copies credentials for mirrors.
 fn copy_credentials(dir: &Path) -> io::Result<()> {
     let theirs = Path::new("/etc/apt/auth.conf");
     if theirs.is_file() {
@@ -135,20 +135,20 @@ fn copy_credentials(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How this machine's apt reaches its sources; nothing where there is no apt.
+/// Settings of this machine's apt for access to its sources; empty where there is no apt.
 fn acquire_settings() -> Vec<(String, String)> {
     let output = Command::new("apt-config").arg("dump").stdin(Stdio::null()).stderr(Stdio::null()).output();
     output.map(|output| acquire_settings_in(&String::from_utf8_lossy(&output.stdout))).unwrap_or_default()
 }
 
-/// `Acquire::http::Proxy "http://proxy:3128";` and its like, from the text of `apt-config dump`.
+/// Settings such as `Acquire::http::Proxy "http://proxy:3128";` from the output of `apt-config dump`.
 fn acquire_settings_in(dump: &str) -> Vec<(String, String)> {
     dump.lines()
         .filter_map(|line| {
             let (key, value) = line.strip_suffix("\";")?.split_once(" \"")?;
             let wanted = key.starts_with("Acquire::") && !key.ends_with("::") && !value.is_empty();
             let ours = ["Acquire::IndexTargets", "Acquire::Languages", "Acquire::Changelogs"];
-            // A script of this machine is not there in the root.
+            // A script of this machine does not exist in the root.
             let script = key.to_ascii_lowercase().contains("proxy-auto-detect");
             (wanted && !script && !ours.iter().any(|own| key.starts_with(own)) && !value.contains('"'))
                 .then(|| (key.to_owned(), value.to_owned()))
@@ -161,7 +161,7 @@ fn names_a_file(key: &str) -> bool {
     ["::cainfo", "::sslcert", "::sslkey", "::crlfile"].iter().any(|end| key.ends_with(end))
 }
 
-/// The proxy of apt, for tools that only look into the environment.
+/// The proxy of apt, for tools that only read the environment.
 pub(super) fn proxy() -> Option<String> {
     let found = acquire_settings().into_iter().find(|(key, _)| key.eq_ignore_ascii_case("Acquire::http::Proxy"));
     found.map(|(_, value)| value).filter(|value| value != "DIRECT")
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_are_off_or_not_debians_are_passed_over() {
+    fn disabled_sources_and_other_distributions_are_ignored() {
         let own = (MIRROR.to_owned(), SECURITY.to_owned());
         for text in [
             "Types: deb\nEnabled: no\nURIs: http://a/debian\n",
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_say_how_to_reach_a_mirror_and_nothing_else() {
+    fn only_settings_for_access_to_mirrors_are_copied() {
         let dump = "APT \"\";\nAcquire \"\";\nAcquire::http::Proxy \"http://proxy:3128\";\nAcquire::Check-Valid-Until \"false\";\n\
                     Acquire::IndexTargets::deb::Packages::MetaKey \"x\";\nAcquire::Languages:: \"none\";\n\
                     Acquire::http::Proxy-Auto-Detect \"/usr/bin/find-proxy\";\nDPkg::Post-Invoke:: \"rm x\";\n\

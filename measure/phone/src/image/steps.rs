@@ -1,8 +1,8 @@
-//! Runs the steps of a build: other people's programs, watched, logged, and ended when the person stops it.
+//! Runs the steps of a build: external programs, with log, progress and cancellation.
 //!
-//! Steps that work in the root run in namespaces of their own for mounts and processes (`unshare` of util-linux). Whatever
-//! they mount or start is gone when they end, also when brisk is killed: the kernel ends the first process of the namespace
-//! with `unshare`, and `unshare` with brisk.
+//! Steps that work in the root run in their own mount and process namespaces (`unshare` of util-linux). Their mounts and
+//! processes disappear with them, even when brisk is killed: the kernel kills the first process of the namespace with
+//! `unshare`, and `unshare` with brisk.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,10 +19,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{Error, Result, io as failed};
 
-/// How often the person's wish to stop is looked for.
-pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// How long the kernel may take to end what ran in a namespace.
-const END_WITHIN: Duration = Duration::from_secs(20);
+/// How often the stop flag is polled.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Time limit of the kernel for ending the processes of a namespace.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Lines of the log that an error cites.
 const CITED_LINES: usize = 4;
 
@@ -36,32 +36,32 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Steps that write to a fresh log at `log_path`.
+    /// Steps with a new log at `log_path`.
     pub(super) fn new(log_path: PathBuf, stop: &'a AtomicBool, progress: &'a mut dyn FnMut(&str)) -> Result<Self> {
         let log = File::create(&log_path).map_err(failed(format!("make the log {}", log_path.display())))?;
         Ok(Self { log, log_path, stop, progress, begun: Instant::now() })
     }
 
-    /// Says what is being done.
-    pub(super) fn say(&mut self, what: &str) {
+    /// Reports the current step.
+    pub(super) fn report(&mut self, what: &str) {
         (self.progress)(what);
         let at_s = self.begun.elapsed().as_secs();
         self.note(&format!("== {at_s} s: {what}"));
     }
 
-    /// A line for the log alone.
+    /// Writes a line to the log only.
     pub(super) fn note(&mut self, line: &str) {
-        // A log that cannot be written costs an explanation, not the build.
+        // A failed write to the log does not fail the build.
         let _ = writeln!(self.log, "{line}");
     }
 
     /// # Errors
-    /// [`Error::Stopped`] when the person wants no more.
+    /// [`Error::Stopped`] when the stop flag is set.
     pub(super) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// A place for the output of a program that is watched by someone else.
+    /// The log as output of a program that is not run by [`Self::run`].
     pub(super) fn output(&self) -> Result<Stdio> {
         self.log.try_clone().map(Stdio::from).map_err(failed("open the log again"))
     }
@@ -74,18 +74,18 @@ impl<'a> Steps<'a> {
         Error::Step { step: step.to_owned(), reason, log: self.log_path.clone() }
     }
 
-    /// Runs a program to its end. Its lines go to the log, and to whoever follows.
+    /// Runs a program to its end. Its output goes to the log and to the progress callback.
     ///
     /// # Errors
-    /// When it cannot be started, fails, or the person stops it.
+    /// When it cannot be started, fails, or the stop flag is set.
     pub(super) fn run(&mut self, step: &str, mut command: Command) -> Result<()> {
         self.check()?;
-        self.say(step);
+        self.report(step);
         let (mut output, input) = io::pipe().map_err(failed("make a pipe"))?;
         let errors = input.try_clone().map_err(failed("make a pipe"))?;
         command.stdin(Stdio::null()).stdout(input).stderr(errors);
         let started = command.spawn();
-        // Whoever holds the command holds the pipe's other end open.
+        // The command holds the write end of the pipe until it is dropped.
         drop(command);
         let mut child = started.map_err(|error| self.failure(step, &format!("it could not be started: {error}")))?;
         let ended = self.follow(step, &mut child, &mut output);
@@ -99,7 +99,7 @@ impl<'a> Steps<'a> {
     fn follow(&mut self, step: &str, child: &mut Child, output: &mut io::PipeReader) -> Result<ExitStatus> {
         let mut buffer = [0; 4096];
         let mut line = Vec::new();
-        let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_AGAIN_AFTER.subsec_nanos()) };
+        let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
         loop {
             self.check()?;
             let ready = poll(&mut [PollFd::new(&*output, PollFlags::IN)], Some(&wait)).unwrap_or_default();
@@ -119,8 +119,8 @@ impl<'a> Steps<'a> {
                 return Ok(status);
             }
             if ready > 0 && count == 0 {
-                // Its output is closed; only its end is waited for.
-                std::thread::sleep(LOOK_AGAIN_AFTER);
+                // Its output is closed; only its exit is awaited.
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
     }
@@ -134,7 +134,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The last lines that say something, in one.
+/// The last lines of a log with content, joined.
 fn last_lines(log: &str) -> String {
     let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("== ");
     let mut lines: Vec<&str> = log.lines().filter(said).rev().take(CITED_LINES).collect();
@@ -142,7 +142,7 @@ fn last_lines(log: &str) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; ")
 }
 
-/// A command in namespaces of its own for mounts and processes, that ends with this process.
+/// A command in its own mount and process namespaces that ends with this process.
 pub(super) fn contained(program: impl AsRef<OsStr>, arguments: &[OsString]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--"]);
@@ -157,36 +157,36 @@ pub(super) fn contained(program: impl AsRef<OsStr>, arguments: &[OsString]) -> C
     command
 }
 
-/// Ends a command, and what runs in its namespace: first the namespace's own first process, whose end the kernel tells only
-/// when nothing else runs in there any more.
+/// Kills a command and the processes in its namespace. The namespace's first process is killed first: its exit is reported
+/// only after all others in the namespace have ended.
 pub(super) fn end(child: &mut Child) {
     let first = children(child.id());
     if first.is_empty() {
         let _ = child.kill();
     }
     for pid in first.into_iter().filter_map(Pid::from_raw) {
-        // Gone already is what is wanted.
+        // It may have ended already.
         let _ = kill_process(pid, Signal::KILL);
     }
-    let deadline = Instant::now() + END_WITHIN;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     while Instant::now() < deadline {
         if !matches!(child.try_wait(), Ok(None)) {
             return;
         }
-        std::thread::sleep(LOOK_AGAIN_AFTER / 10);
+        std::thread::sleep(POLL_INTERVAL / 10);
     }
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Processes that `pid` started.
+/// Child processes of `pid`.
 fn children(pid: u32) -> Vec<i32> {
     let sense = Sense::default();
     let is_child = |&other: &u32| matches!(sense.process_stat(other), Ok(Some(stat)) if stat.parent == pid);
     sense.process_ids().unwrap_or_default().into_iter().filter(is_child).map(u32::cast_signed).collect()
 }
 
-/// Finds a tool, also where not everybody's path leads.
+/// Finds a tool, also in directories for administrators that PATH may lack.
 pub(crate) fn tool(name: &'static str, purpose: &'static str, package: &'static str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from));
@@ -194,7 +194,7 @@ pub(crate) fn tool(name: &'static str, purpose: &'static str, package: &'static 
     dirs.map(|dir| dir.join(name)).find(is_program).ok_or(Error::NoTool { tool: name, purpose, package })
 }
 
-/// Whether something is mounted below `dir`, of which nothing must be removed then.
+/// Whether there is a mount below `dir`, whose files must then not be removed.
 pub(crate) fn is_mounted_below(dir: &Path) -> Result<bool> {
     let mounts = Sense::default().mounts()?;
     Ok(mounts.iter().any(|mount| mount.mount_point.starts_with(dir)))
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_followed_and_its_failure_cited() {
+    fn the_output_of_a_step_is_followed_and_cited_on_failure() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let stop = AtomicBool::new(false);
         let mut said = Vec::new();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_ends_the_step() {
+    fn a_set_stop_flag_ends_the_step() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let stop = AtomicBool::new(false);
         let mut progress = |what: &str| {
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_namespace_outlives_its_end() {
+    fn no_process_of_a_namespace_outlives_it() {
         brisk_requires::requires!(Root, Mount, Program("unshare"));
         let dir = tempfile::tempdir().expect("temporary directory");
         let script = format!("mount -t tmpfs none {0} && (sleep 1000 & touch {0}/x; wait)", dir.path().display());
         let mut child = contained("sh", &["-c".into(), script.into()]).spawn().expect("unshare starts");
         let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         let below = |pids: Vec<i32>| pids.into_iter().flat_map(|pid| children(pid.unsigned_abs())).collect::<Vec<_>>();
-        // unshare, the shell, the shell in brackets, and what that has put in the background.
+        // unshare, the shell, the subshell, and its background process.
         let asleep = || below(below(children(child.id()))).into_iter().filter(|&pid| name(pid).trim() == "sleep");
         let deadline = Instant::now() + Duration::from_secs(30);
         let sleeper = loop {

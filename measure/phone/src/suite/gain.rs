@@ -1,13 +1,13 @@
-//! What brisk did for an app, from the four sets of its launches.
+//! Gain for an app by brisk, from the four sets of its launches.
 
 use brisk_launch::series::compare;
 use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
 use brisk_results::{Gain, LaunchSet, Stage, SuiteApp, Temperature};
 
-/// A load that adds less than this share of a launch leaves nothing to take away.
+/// Least added latency, as a share of a launch, for which a gain is computed.
 const ADDS_AT_LEAST: f64 = 0.05;
 
-/// What brisk did for `app`, for each temperature that was measured.
+/// The gain for `app`, for each measured temperature.
 #[must_use]
 pub fn gains(app: &SuiteApp) -> Vec<Gain> {
     [Temperature::Cold, Temperature::Warm].into_iter().filter_map(|temperature| gain(app, temperature)).collect()
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_a_share_of_what_the_load_added() {
+    fn the_gain_is_the_share_of_the_added_latency_that_is_removed() {
         let sets = vec![
             set(IDLE, &[100.0, 100.0]),
             set(IDLE_BRISK, &[98.0, 98.0]),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_adds_nothing_leaves_nothing_to_take_away() {
+    fn a_load_without_added_latency_gives_no_gain() {
         let sets = vec![set(IDLE, &[100.0]), set(WRITERS, &[102.0]), set(WRITERS_BRISK, &[101.0])];
         let found = gains(&app(sets));
         assert_eq!((found[0].gone_percent, found[0].idle_ratio.is_none()), (None, true));

@@ -1,53 +1,52 @@
-//! The conditions of a suite as a phone makes them.
+//! The conditions of a suite on a phone.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use super::{Conditions, LoadDone};
-use crate::beside::Beside;
+use crate::companion::Companion;
 use crate::error::{Error, Result};
 use crate::phone::Phone;
 use crate::writer::{Writer, WriterSpec, Written};
 
-/// What is at work on the phone under one condition.
+/// Activity on the phone under one condition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Situation {
-    /// What is written in the background.
+    /// Background writer.
     pub writer: Option<WriterSpec>,
-    /// A program beside it, such as the daemon whose effect is measured: the command, which says when it is ready
-    /// ([`Beside`]).
-    pub beside: Option<Vec<OsString>>,
+    /// Command of a companion program, such as the daemon whose effect is measured; it reports when it is ready
+    /// ([`Companion`]).
+    pub companion: Option<Vec<OsString>>,
 }
 
-/// The conditions of a phone: idle, with its writer at work, with another program beside.
+/// Conditions on a phone: idle, with the background writer, with a companion program.
 pub struct OnPhone<'a> {
     phone: &'a Phone,
     program: Vec<OsString>,
     situations: Vec<Situation>,
-    /// The program beside.
-    beside: Option<Beside>,
-    /// The writer at work, and what it had written when the launch began.
+    /// The companion program.
+    companion: Option<Companion>,
+    /// The running writer, and its counters at the start of the launch.
     running: Option<(Writer, Written)>,
 }
 
 impl<'a> OnPhone<'a> {
-    /// Conditions of `phone`: what is at work in each; `program` writes, and calls [`crate::serve_writer`].
+    /// Conditions of `phone`, one for each situation; `program` is the command that calls [`crate::serve_writer`].
     #[must_use]
     pub fn new(phone: &'a Phone, program: Vec<OsString>, situations: Vec<Situation>) -> Self {
-        Self { phone, program, situations, beside: None, running: None }
+        Self { phone, program, situations, companion: None, running: None }
     }
 }
 
-/// How long a load writes before a launch begins beside it: both of its streams are at work then, and the journal has its
-/// first commits.
+/// Time that a load runs before a launch begins: both of its streams are then active, and the journal has its first commits.
 const LEAD_IN_S: f64 = 1.0;
 
 impl Conditions for OnPhone<'_> {
     fn enter(&mut self, condition: usize) -> brisk_launch::Result<()> {
         let situation = &self.situations[condition];
-        if let Some(command) = &situation.beside {
+        if let Some(command) = &situation.companion {
             let socket = self.phone.state_dir().join("notify");
-            self.beside = Some(Beside::start(command, socket).map_err(surroundings)?);
+            self.companion = Some(Companion::start(command, socket).map_err(surroundings)?);
         }
         let Some(spec) = &situation.writer else { return Ok(()) };
         let begin = || -> Result<(Writer, Written)> {
@@ -71,14 +70,14 @@ impl Conditions for OnPhone<'_> {
             None => None,
         };
         self.phone.end_apps().map_err(surroundings)?;
-        if let Some(beside) = self.beside.take() {
-            beside.stop().map_err(surroundings)?;
+        if let Some(companion) = self.companion.take() {
+            companion.stop().map_err(surroundings)?;
         }
         Ok(done.map(|rates| LoadDone { bytes_per_s: rates.bytes_per_s, syncs_per_s: rates.syncs_per_s }))
     }
 
     fn busy_ns(&mut self) -> Option<u64> {
-        // The check is left out where the server does not answer; the launch itself tells what is wrong.
+        // The check is skipped where the server does not answer; the launch itself reports the problem.
         self.phone.flash().ok().map(|flash| flash.requests.busy_ns)
     }
 }

@@ -1,9 +1,9 @@
-//! Launches as tests of the suite need them.
+//! Sample launches for tests.
 
 use brisk_launch::series::summarise;
 use brisk_results::{Ending, LaunchRun, LaunchSet, Stage, StageTime, SuiteApp, Temperature};
 
-/// A launch that ended so, settled at so many ms.
+/// A launch with this ending, settled after `settled_ms`.
 pub(super) fn run(ending: Ending, settled_ms: Option<f64>) -> LaunchRun {
     let settled = settled_ms.map(|at_ms| StageTime { stage: Stage::Settled, at_ms, split: None });
     LaunchRun {

@@ -1,5 +1,5 @@
-//! The what-if study: the suite with storage taken out of the way, piece by piece (Revisiting storage, section 5.1 and figure
-//! 13; user-perceived latency paper, figures 2 and 3).
+//! The what-if study: the suite without parts of the storage's cost (Revisiting storage, section 5.1 and figure 13;
+//! user-perceived latency paper, figures 2 and 3).
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::catalogue::App;
 use crate::error::{Error, Result};
 use crate::phone::Phone;
 use crate::sqlite::{SqliteRates, SqliteSpec};
-use crate::whatif::Variant;
+use crate::variant::Variant;
 
-/// Launches the apps of a phone in each of `variants` (the base first), and measures SQLite in each.
+/// Launches the apps of a phone in each of `variants` (the baseline first), and measures SQLite in each.
 ///
-/// Changing a variant takes seconds to minutes, so variants do not take turns launch by launch: all are gone through once forward
-/// and once backward, with half of the rounds each, so that a drift of the machine hits all alike in the sum.
+/// A change of variant takes seconds to minutes, so variants do not take turns launch by launch: they run once in forward and
+/// once in reverse order, with half of the rounds each, so that drift of the machine affects all alike.
 ///
 /// # Errors
-/// When the person stopped it, the display is lost, or a variant cannot be made.
+/// When the user cancels, the display is lost, or a variant cannot be set.
 pub fn what_if(
     launcher: &Launcher<'_>,
     phone: &mut Phone,
@@ -103,22 +103,22 @@ pub fn what_if(
     Ok((outcome, sqlite.collect()))
 }
 
-/// What a what-if study goes through.
+/// Scope of a what-if study.
 #[derive(Debug, Clone)]
 pub struct Study<'a> {
-    /// Variants, the base first.
+    /// Variants, the baseline first.
     pub variants: Vec<Variant>,
     /// Cold before warm.
     pub temperatures: Vec<Temperature>,
-    /// Launches of each app in each variant at each temperature, and measurements of SQLite.
+    /// Launches of each app, and measurements of SQLite, for each variant and temperature.
     pub rounds: usize,
-    /// How SQLite is measured; its seed changes with the round.
+    /// Parameters of SQLite; the seed changes with the round.
     pub sqlite: SqliteSpec,
     /// Display of the apps.
     pub display: &'a str,
 }
 
-/// Each set against the first of its temperature.
+/// Compares each set with the first of its temperature.
 fn against_the_first(sets: &[LaunchSet]) -> Vec<LaunchComparison> {
     let Some(first) = sets.first().map(|set| set.label.clone()) else { return Vec::new() };
     let base = |temperature| sets.iter().find(|set| set.label == first && set.temperature == temperature);
@@ -136,7 +136,7 @@ fn sqlite_result(condition: &str, rates: &[SqliteRates]) -> Option<SqliteResult>
     })
 }
 
-/// Launches with nothing arranged around them.
+/// No conditions around launches.
 struct Nothing;
 
 impl Surroundings for Nothing {}

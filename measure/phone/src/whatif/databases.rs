@@ -1,12 +1,12 @@
-//! The user's databases, moved to memory one by one.
+//! Moves the user's databases to memory, one by one.
 //!
-//! Databases are told by their content: a SQLite file begins with its name, a LevelDB directory has `CURRENT` and a
-//! manifest. Each is copied into the phone's /run, which is memory.
+//! Databases are recognised by content: a SQLite file has a signature, a LevelDB directory has `CURRENT` and a manifest. Each
+//! is copied into the phone's /run, which is in memory.
 //!
-//! A SQLite file is kept beside its place under another name and replaced by a symbolic link: SQLite follows the link before it
-//! names its journal, so the journal is in memory as well, which a copy mounted over the file would leave on the flash. Over a
-//! LevelDB directory the copy is mounted: chromium removes some of its directories when it starts, and would remove a
-//! link and make a directory on the flash instead. Databases that an app makes anew are on the flash.
+//! A SQLite file is renamed, and a symbolic link to the copy takes its place: SQLite resolves the link before it names its
+//! journal, so the journal is in memory as well; with a bind mount over the file it would stay on the flash. A copy of a
+//! LevelDB directory is bind-mounted: chromium removes some of its directories at start, and would replace a link by a
+//! directory on the flash. New databases of an app are on the flash.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 use rustix::mount::mount_bind;
 
 use crate::error::{Result, io as failed};
-use crate::{room, tree};
+use crate::{mounts, tree};
 
-/// Where the copies are, inside of the phone.
+/// Directory of the copies in the phone.
 const PLACE: &str = "/run/brisk/databases";
-/// What the name of an original ends in while its place is taken.
+/// Suffix of an original while it is replaced.
 const KEPT: &str = ".brisk-kept";
-/// First bytes of a SQLite file (sqlite.org: Database File Format, 1.3).
+/// Signature of a SQLite file (sqlite.org: Database File Format, 1.3).
 const SQLITE: &[u8; 16] = b"SQLite format 3\0";
-/// Files that belong to a database and go with it.
+/// Suffixes of files that belong to a database.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// Moves the databases below `home` to memory; gives how many.
+/// Moves the databases below `home` to memory; returns their number.
 ///
 /// # Errors
-/// When one cannot be copied or replaced; those that were stay moved, for [`move_back`].
+/// When one cannot be copied or replaced; those moved before stay, for [`move_back`].
 pub(super) fn move_out(home: &Path, root: &Path) -> Result<usize> {
     let found = find(home).map_err(failed(format!("look for databases in {}", home.display())))?;
     for (number, database) in found.iter().enumerate() {
@@ -41,9 +41,9 @@ pub(super) fn move_out(home: &Path, root: &Path) -> Result<usize> {
 
 fn move_one(database: &Path, number: usize, root: &Path) -> std::io::Result<()> {
     let name = database.file_name().unwrap_or_default();
-    let dir = room::inside(root, PLACE).join(number.to_string());
+    let dir = mounts::inside(root, PLACE).join(number.to_string());
     fs::create_dir_all(&dir)?;
-    chown(&dir, Some(room::UID), Some(room::UID))?;
+    chown(&dir, Some(mounts::UID), Some(mounts::UID))?;
     copy(database, &dir.join(name))?;
     if database.is_dir() {
         return Ok(mount_bind(dir.join(name), database)?);
@@ -58,12 +58,12 @@ fn move_one(database: &Path, number: usize, root: &Path) -> std::io::Result<()> 
     symlink(Path::new(PLACE).join(number.to_string()).join(name), database)
 }
 
-/// Puts the originals back.
+/// Restores the originals.
 ///
 /// # Errors
-/// When one cannot be.
+/// When one cannot be restored.
 pub(super) fn move_back(home: &Path, root: &Path) -> Result<()> {
-    room::strip(home, false)?;
+    mounts::unmount_all(home, false)?;
     let mut kept = Vec::new();
     let found = tree::walk(home, &mut |path, _| {
         kept.extend(path.to_str().and_then(|path| path.strip_suffix(KEPT)).map(PathBuf::from));
@@ -71,12 +71,12 @@ pub(super) fn move_back(home: &Path, root: &Path) -> Result<()> {
     });
     found.map_err(failed(format!("look for databases in {}", home.display())))?;
     for database in kept {
-        // Whatever stands there now: the link, or what an app made in its place.
+        // Removes the current entry: the link, or an app's new file.
         let removed = if database.is_symlink() || database.exists() { fs::remove_file(&database) } else { Ok(()) };
         let back = removed.and_then(|()| fs::rename(with_suffix(&database, KEPT), &database));
-        back.map_err(failed(format!("put {} back", database.display())))?;
+        back.map_err(failed(format!("restore {}", database.display())))?;
     }
-    match fs::remove_dir_all(room::inside(root, PLACE)) {
+    match fs::remove_dir_all(mounts::inside(root, PLACE)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(failed("remove databases from memory")(error))
         }
@@ -84,7 +84,7 @@ pub(super) fn move_back(home: &Path, root: &Path) -> Result<()> {
     }
 }
 
-/// Databases below a directory: files of SQLite, and directories of LevelDB outside of other databases.
+/// Databases below a directory: SQLite files, and LevelDB directories outside of other databases.
 fn find(home: &Path) -> std::io::Result<Vec<PathBuf>> {
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
     tree::walk(home, &mut |path, about| {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn databases_go_to_memory_and_come_back_as_they_were() {
+    fn databases_move_to_memory_and_back_unchanged() {
         brisk_requires::requires!(Root);
         let root = tempfile::tempdir().expect("temporary directory");
         let home = root.path().join("home/user");
@@ -166,9 +166,9 @@ mod tests {
         assert_eq!(move_out(&home, root.path()).expect("moved"), 2);
         let target = fs::read_link(&history).expect("a link");
         assert!(target.starts_with(PLACE), "{}", target.display());
-        assert!(room::mount_on(storage).expect("readable").is_some());
+        assert!(mounts::mount_on(storage).expect("readable").is_some());
         fs::write(storage.join("LOG"), "written in memory").expect("written");
-        let place = room::inside(root.path(), PLACE);
+        let place = mounts::inside(root.path(), PLACE);
         let copies: Vec<_> = (0..2).map(|number| place.join(number.to_string())).collect();
         let copied = |name: &str| copies.iter().any(|dir| dir.join(name).exists());
         for name in ["History", "History-journal", "Local Storage/inner.db", "Local Storage/CURRENT"] {
@@ -177,7 +177,7 @@ mod tests {
         assert!(fs::symlink_metadata(&text).expect("there").is_file());
         move_back(&home, root.path()).expect("moved back");
         assert_eq!(fs::read(&history).expect("a file again"), sqlite);
-        assert!(room::mount_on(storage).expect("readable").is_none());
+        assert!(mounts::mount_on(storage).expect("readable").is_none());
         assert!(storage.join("CURRENT").is_file() && !storage.join("LOG").exists());
         assert!(!place.exists());
         move_back(&home, root.path()).expect("nothing to do");

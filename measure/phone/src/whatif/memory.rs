@@ -1,4 +1,4 @@
-//! Memory in the place of files.
+//! Directories in memory.
 
 use std::ffi::CString;
 use std::fs;
@@ -10,29 +10,29 @@ use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
 use rustix::mount::{MountFlags, mount};
 
-use super::Variant;
 use crate::error::{Error, Result, io as failed};
-use crate::{room, tree};
+use crate::variant::Variant;
+use crate::{mounts, tree};
 
-/// Memory that stays for everybody else.
+/// Memory that stays free.
 const RESERVE_BYTES: u64 = 512 << 20;
 
-/// Mounts memory over a directory, with a copy of what is in it.
+/// Mounts memory over a directory, with a copy of its content.
 ///
 /// # Errors
 /// When it cannot be mounted or copied.
 pub(super) fn over(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).map_err(failed(format!("make {}", dir.display())))?;
-    let about = fs::symlink_metadata(dir).map_err(failed(format!("look at {}", dir.display())))?;
-    // The copy is made through a handle on the directory that the memory is about to hide.
+    let about = fs::symlink_metadata(dir).map_err(failed(format!("examine {}", dir.display())))?;
+    // The source is opened first, as the mount hides it.
     let under =
         rustix::fs::open(dir, rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty());
     let under = under.map_err(failed(format!("open {}", dir.display())))?;
     let options = format!("mode={:o},uid={},gid={}", about.mode() & 0o7777, about.uid(), about.gid());
     put(dir, options)?;
     let from = format!("/proc/self/fd/{}/.", std::os::fd::AsRawFd::as_raw_fd(&under));
-    // The copier inherits the handle under its number.
-    rustix::io::fcntl_setfd(&under, rustix::io::FdFlags::empty()).map_err(failed("hand over a directory"))?;
+    // cp inherits the file descriptor.
+    rustix::io::fcntl_setfd(&under, rustix::io::FdFlags::empty()).map_err(failed("pass on a directory"))?;
     copy(Path::new(&from), dir)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn copy_all(from: &Path, to: &Path) -> Result<()> {
     let available_bytes = memory.available_bytes.unwrap_or(memory.free_bytes);
     if needed_bytes + RESERVE_BYTES > available_bytes {
         let (needed, available) = (format_bytes(needed_bytes), format_bytes(available_bytes));
-        let reason = format!("its files are {needed}, and {available} of memory are available");
+        let reason = format!("its files need {needed}, and {available} of memory are available");
         return Err(Error::Variant { variant: Variant::AllInRam.name(), reason });
     }
     put(to, format!("mode=755,size={}", needed_bytes + RESERVE_BYTES))?;
@@ -54,7 +54,7 @@ pub(super) fn copy_all(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn put(dir: &Path, options: String) -> Result<()> {
-    let options: CString = room::c_text(options)?;
+    let options: CString = mounts::c_text(options)?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount("tmpfs", dir, "tmpfs", flags, options.as_c_str())
         .map_err(failed(format!("mount memory on {}", dir.display())))

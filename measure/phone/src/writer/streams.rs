@@ -13,18 +13,18 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{PAGE_BYTES, Pace, WRITE_BYTES, WriterSpec, Written};
 
-/// Sizes of the packages of AppInstall in MB (Revisiting storage, table IV, on the left).
+/// Sizes of the packages of AppInstall in MB (Revisiting storage, table IV, left).
 const PACKAGES_MB: [f64; 10] = [1.95, 6.65, 2.96, 1.22, 2.16, 18.65, 0.70, 17.44, 3.75, 0.10];
-/// What is unpacked from a package, in its own size: with the package 123.1 MB for 55.6 MB (table V).
+/// Size of the unpacked data relative to the package: with the package 123.1 MB for 55.6 MB (table V).
 const UNPACKED: f64 = 1.2;
-/// Databases, and the size of each: some apps' worth of what the paper calls tables and indices.
+/// Number of databases, and the size of each: some apps' tables and indices in the paper.
 const DATABASES: u32 = 4;
 const DATABASE_BYTES: u64 = 4 << 20;
 
-/// Counted by the streams, read by others.
+/// Counters of the streams, read by other threads.
 #[derive(Debug)]
 pub(super) struct Counters {
-    /// Once everything is prepared: the appointments count from here.
+    /// Start of the streams, after the preparation.
     begun: OnceLock<Instant>,
     install_bytes: AtomicU64,
     sync_bytes: AtomicU64,
@@ -71,7 +71,7 @@ impl Counters {
     }
 }
 
-/// Says to all streams at once that it is enough.
+/// Stops all streams.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     stopped: Mutex<bool>,
@@ -84,7 +84,7 @@ impl Stop {
         self.changed.notify_all();
     }
 
-    /// Waits; whether it is enough.
+    /// Waits; returns whether the streams must stop.
     fn wait(&self, time: Duration) -> bool {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(stopped, time, |stopped| !*stopped);
@@ -92,7 +92,7 @@ impl Stop {
     }
 }
 
-/// Writes into `dir` until it is enough. The first stream that fails ends both.
+/// Writes into `dir` until stopped. The first stream that fails stops both.
 pub(super) fn run(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let mut of_sync = random(spec, 2);
@@ -116,7 +116,7 @@ fn random(spec: &WriterSpec, stream: u64) -> ChaCha8Rng {
     random
 }
 
-/// Installs one app after the other, again and again: the same ten names, so that the disk does not fill.
+/// Installs one app after the other, repeatedly under the same ten names, so that the disk does not fill.
 fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> io::Result<()> {
     if spec.install_bytes_per_s() <= 0.0 {
         return Ok(());
@@ -139,7 +139,7 @@ fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> i
                     return Ok(());
                 }
                 let count = left_bytes.min(WRITE_BYTES);
-                // No two packages are alike, also not to a device that would know.
+                // Every package has different content, in case the device deduplicates.
                 content[..8].copy_from_slice(&random.next_u64().to_le_bytes());
                 file.write_all(&content[..count as usize])?;
                 counters.install_bytes.fetch_add(count, Ordering::Relaxed);
@@ -151,7 +151,7 @@ fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> i
     }
 }
 
-/// Changes pages of databases.
+/// Overwrites pages of databases.
 fn sync(
     spec: &WriterSpec,
     databases: &[File],
@@ -182,7 +182,7 @@ fn sync(
     }
 }
 
-/// A database of full size, whose pages are overwritten from then on.
+/// A database of full size, whose pages are then overwritten.
 fn database(path: &Path, random: &mut ChaCha8Rng) -> io::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
     if file.metadata()?.len() < DATABASE_BYTES {
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn both_streams_write_until_it_is_enough_and_keep_to_their_files() {
+    fn both_streams_write_until_stopped_and_keep_to_their_files() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let spec = WriterSpec { target_bytes_per_s: 100e6, ..WriterSpec::default() };
         let (counters, stop) = (Counters::new(), Stop::default());
         std::thread::scope(|scope| {
             let running = scope.spawn(|| run(&spec, dir.path(), &counters, &stop));
             let deadline = Instant::now() + Duration::from_secs(100);
-            // More than the largest package and what is unpacked from it.
+            // More than the largest package and its unpacked data.
             let enough = |now: Written| now.install_bytes > 45_000_000 && now.sync_bytes > 10 * 4 * PAGE_BYTES;
             while !enough(counters.written()) && Instant::now() < deadline && !running.is_finished() {
                 std::thread::yield_now();
@@ -233,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_written_ends_both_streams() {
+    fn an_unwritable_directory_stops_both_streams() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let file = dir.path().join("file");
         fs::write(&file, "").expect("written");
         let (counters, stop) = (Counters::new(), Stop::default());
         run(&WriterSpec::default(), &file.join("below"), &counters, &stop).expect_err("no directory");
-        // A name that is taken by a directory fails one stream, and the other ends with it.
+        // A directory under the name of a file fails one stream, which stops the other.
         for app in 0..PACKAGES_MB.len() {
             fs::create_dir(dir.path().join(format!("unpacked-{app}.part"))).expect("made");
         }

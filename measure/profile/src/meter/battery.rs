@@ -1,7 +1,7 @@
-//! The gauge of a battery that discharges (power_supply).
+//! The gauge of a discharging battery (power_supply).
 //!
-//! Gauges tell power, not energy, a few times a second at best: a thread reads it as long as a cell lasts, and the mean
-//! over those readings times the time is the energy.
+//! Gauges report power, not energy, a few times a second at best: a thread samples it during a cell, and the mean of the
+//! samples times the length is the energy.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use crate::error::Result;
 
 /// How often the gauge is read.
 const EVERY: Duration = Duration::from_millis(250);
-/// Most gauges renew their reading about once a second; a cell has to hold some.
+/// Most gauges update about once a second; a cell must contain several updates.
 const CELL_MIN: Duration = Duration::from_secs(5);
 
 /// Reads all batteries.
@@ -60,8 +60,8 @@ fn batteries(sense: &Sense) -> Result<Vec<PowerSupply>> {
 
 fn power_uw(sense: &Sense) -> Option<u64> {
     let batteries = batteries(sense).ok()?;
-    let told: Vec<u64> = batteries.iter().filter_map(PowerSupply::power_uw).collect();
-    (!told.is_empty()).then(|| told.iter().sum())
+    let readings: Vec<u64> = batteries.iter().filter_map(PowerSupply::power_uw).collect();
+    (!readings.is_empty()).then(|| readings.iter().sum())
 }
 
 impl Meter for Battery {
@@ -90,10 +90,10 @@ impl Meter for Battery {
     }
 
     fn end(&mut self, _work: &Work) -> Result<f64> {
-        let nothing = || MeterKind::Battery.unusable("the gauge told nothing meanwhile");
+        let nothing = || MeterKind::Battery.unusable("the gauge had no reading meanwhile");
         let watch = self.watch.take().ok_or_else(nothing)?;
         let elapsed_s = watch.began.elapsed().as_secs_f64();
-        // A thread that has ended hears nothing.
+        // A thread that has ended receives nothing.
         let _ = watch.stop.send(());
         let readings = watch.thread.join().map_err(|_| nothing())?;
         if readings.is_empty() {
@@ -133,7 +133,7 @@ mod tests {
             std::hint::spin_loop();
         }
         let least_uj = begun_after.elapsed().as_secs_f64() * 2e6;
-        let uj = meter.end(&Work::default()).expect("told");
+        let uj = meter.end(&Work::default()).expect("a reading");
         let most_uj = begun.elapsed().as_secs_f64() * 2e6;
         // The clock starts within `begin` and stops within `end`.
         assert!((least_uj * 0.99..=most_uj).contains(&uj), "{uj} of {least_uj} to {most_uj}");

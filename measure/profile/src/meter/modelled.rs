@@ -1,15 +1,16 @@
-//! Counted operations, times what each is assumed to take, plus processor time: a model, and called so.
+//! Model of energy: counted operations times assumed energies, plus CPU time.
 //!
-//! energy = device + busy time x `awake_mw` + processor time x `cpu_mw`
+//! energy = device + busy time x `awake_mw` + CPU time x `cpu_mw`
 //!
-//! - *device*: of a device of the lab or of the kernel lab's guest, what its flash model counted for commands, transfers, reads, programs and erases (each
-//!   preset names the source of its energies; most are 165 mW of array current times the operation's time). Of any other
-//!   device, its completed requests and bytes, times the figures of the preset `galaxy-s5-emmc`.
+//! - *device*: for a device of the lab or of the kernel lab's guest, the energy that its flash model counted for commands,
+//!   transfers, reads, programs and erases (each preset names the source of its energies; most are 165 mW of array current
+//!   times the operation's time). For any other device, its completed requests and bytes, times the figures of the preset
+//!   `galaxy-s5-emmc`.
 //! - *busy time*: as long as a request is in flight the processors stay awake, in their idle loop.
-//! - *processor time*: of this process, which issues the requests, its io_uring workers included: what a scheduler and its
-//!   queue cost there. Not counted is what kernel threads and interrupts do on its behalf.
+//! - *CPU time*: of this process, which issues the requests, and its io_uring workers: the cost of a scheduler and its queue
+//!   there. Kernel threads and interrupts are not included.
 //!
-//! Only differences between settings on one device mean something, and only as far as the constants hold.
+//! Only differences between settings on one device are meaningful, as far as the constants hold.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use brisk_sense::{PowerRail, Sense};
 use super::{About, Meter, MeterKind, Work};
 use crate::error::Result;
 
-/// Monitors add up over some ms before they show it.
+/// Monitors accumulate over some ms before they update.
 const CELL_MIN: Duration = Duration::from_millis(500);
 
 /// Reads all rails.

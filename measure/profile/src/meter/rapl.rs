@@ -7,7 +7,7 @@ use brisk_sense::{PowercapZone, Sense};
 use super::{About, Meter, MeterKind, Work};
 use crate::error::Result;
 
-/// The counters move about once a millisecond; a hundred of those make the step small.
+/// The counters update about once a millisecond; over a hundred updates the resolution is small.
 const CELL_MIN: Duration = Duration::from_millis(100);
 
 /// Reads all packages.

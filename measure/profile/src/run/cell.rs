@@ -1,4 +1,4 @@
-//! One workload under one setting: what is asked, what it took, and what the kernel's counters showed.
+//! One cell: the load, its energy, and the kernel's counters.
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Takes over what was served.
+    /// Adds the result of a load.
     fn take(&mut self, served: &Served) {
         let sum_us = |times: &brisk_bench::latency::Times| {
             times.mean_us().map_or((0, 0.0), |mean| (times.count(), mean * times.count() as f64))
@@ -46,7 +46,7 @@ impl Bench<'_> {
         Error::File { doing: "empty the page cache of", path: self.place.path.clone(), source: errno.into() }
     }
 
-    /// One workload under the setting in force. Gives what came of it and the bytes written.
+    /// Runs one workload under the current setting; returns its result and the bytes written.
     pub(super) fn cell(&mut self, workload: &Workload) -> Result<(Sums, u64)> {
         if self.control.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
@@ -111,7 +111,7 @@ impl Bench<'_> {
         };
         sums.elapsed_s = elapsed.as_secs_f64();
         let after = self.sampler.snapshot()?;
-        // What is in the page cache and the device's buffer belongs to this cell.
+        // Data in the page cache and the device's buffer belongs to this cell.
         if workload.cached {
             rustix::fs::fdatasync(&self.cached).map_err(|errno| self.cached_failed(errno))?;
         }

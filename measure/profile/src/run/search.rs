@@ -1,9 +1,9 @@
-//! What a setting may say besides scheduler and depth, searched for from the best of these by coordinate steps.
+//! Coordinate search for settings beyond scheduler and depth, from the best of these.
 //!
-//! Read-ahead and the throttling of write-back concern what goes through the page cache, so they are tried on the workloads that
-//! do, and on no others: first the read-ahead, then, with what that came to, the throttling. Each step measures the
-//! device's own setting, the best so far, and the candidates, in rounds like those of the grid. How the kernel treats
-//! the device's cache is not searched: the only way that is safe costs flushes and saves nothing.
+//! Read-ahead and write-back throttling affect requests through the page cache, so they are tried on such workloads only: first
+//! the read-ahead, then, with its result, the throttling. Each step measures the device's own setting, the best so far, and
+//! the candidates, in rounds as for the grid. The kernel's treatment of the device's cache is not searched: the only safe
+//! choice costs flushes and saves nothing.
 
 use brisk_sense::Sense;
 use brisk_smartstorage::model::Workload;
@@ -48,8 +48,8 @@ pub(super) fn grid(plan: &Plan) -> Todo {
 }
 
 impl Bench<'_> {
-    /// Searches for each workload through the page cache. Settings that are tried are added to the plan, in an order that
-    /// follows from what was measured, so that a run that was stopped finds them again. Gives the bytes that were written.
+    /// Searches for each workload through the page cache. Tried settings are added to the plan in an order that follows from the
+    /// measurements, so that a continued run repeats it. Returns the bytes written.
     pub(super) fn search(&mut self, sense: &Sense, plan: &mut Plan, stand: &mut Stand<'_>) -> Result<u64> {
         let queue = sense.block_queue(&self.disk)?;
         let found = Found { read_ahead_kb: queue.read_ahead_kib, wbt_us: queue.writeback_throttle_us };
@@ -96,7 +96,7 @@ fn best(plan: &Plan, unfinished: &Unfinished, workload: usize) -> Setting {
     best.unwrap_or(&plan.own).clone()
 }
 
-/// What is tried beside `best` at a step: all values but the one in force with it.
+/// Candidates of a step: all values except that of `best`.
 fn candidates(step: Step, best: &Setting, found: Found) -> Vec<Setting> {
     match step {
         Step::ReadAhead => {
@@ -104,7 +104,7 @@ fn candidates(step: Step, best: &Setting, found: Found) -> Vec<Setting> {
             let others = READ_AHEAD_KB.into_iter().filter(|kb| u64::from(*kb) != now);
             others.map(|kb| Setting { read_ahead_kb: Some(kb), ..best.clone() }).collect()
         }
-        // bfq switches it off for itself.
+        // bfq disables it by itself.
         Step::Throttling if best.scheduler == "bfq" => Vec::new(),
         Step::Throttling => {
             let Some(own_us) = found.wbt_us else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! From rounds to the table of a model: what each setting comes to over the device's own, and how sure that is.
+//! From rounds to the table of a model: cost of each setting relative to the device's own, with intervals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) fn mean(sum: f64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// How far rounds of the same cell are apart, in the middle of all cells.
+/// Spread of the rounds of a cell; the median over all cells.
 pub(super) fn spread_share(plan: &Plan, unfinished: &Unfinished, of: impl Fn(&Sums) -> Option<f64>) -> f64 {
     let cells = (0..plan.settings.len()).flat_map(|s| (0..plan.workloads.len()).map(move |w| (s, w)));
     let spreads: Vec<f64> = cells
@@ -46,16 +46,16 @@ pub(super) fn noisy((energy, delay): (f64, f64)) -> Warning {
     Warning {
         code: "noisy_profile".to_owned(),
         text: format!(
-            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings cannot be told from what else \
-             the machine did, and briskd passes over them. Measure again when nothing else runs, or with more --rounds.",
+            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings are within that noise, \
+             and briskd ignores them. Measure again when nothing else runs, or with more --rounds.",
             energy * 100.0,
             delay * 100.0,
         ),
     }
 }
 
-/// What each setting came to over the device's own, in each round in which anything was done under all settings that were not
-/// refused, so that rounds of two settings are pairs too. By setting, with the device's own first.
+/// Cost of each setting relative to the device's own, for each round with completed requests under all settings that were not
+/// refused, so that rounds of two settings are paired too. By setting, the device's own first.
 fn ratios(plan: &Plan, unfinished: &Unfinished, workload: usize) -> BTreeMap<usize, BTreeMap<u32, Ratio>> {
     let cost = |sums: &Sums| {
         let delay = mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes));

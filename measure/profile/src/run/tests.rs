@@ -30,7 +30,7 @@ fn sums(reads: u64, energy_uj: f64) -> Sums {
 }
 
 #[test]
-fn a_run_of_the_same_kind_is_gone_on_with_and_another_is_not() {
+fn a_run_of_the_same_plan_is_continued_and_another_is_not() {
     let dir = tempfile::tempdir().expect("directory");
     let file = store::unfinished_of(dir.path(), "TEST", false);
     let mut first = Unfinished::of(&plan(), &file);
@@ -65,7 +65,7 @@ fn cells_are_medians_over_rounds_and_a_setting_that_was_refused_has_none() {
 }
 
 #[test]
-fn what_could_not_be_kept_up_with_is_named() {
+fn a_saturated_workload_is_named() {
     let key = |name: &str| (name.to_owned(), Setting::new("bfq", 4));
     let rates = [(key("mail"), (1.0, true)), (key("sync"), (1.0, false))].into_iter().collect();
     let text = saturated(&rates).text;
@@ -73,7 +73,7 @@ fn what_could_not_be_kept_up_with_is_named() {
 }
 
 #[test]
-fn a_drift_of_the_machine_is_no_cost_of_a_setting() {
+fn drift_of_the_machine_is_no_cost_of_a_setting() {
     // Each round takes a third more than the one before, under both settings; the second one saves a fifth.
     let mut run = plan();
     run.workloads.truncate(1);
@@ -83,7 +83,7 @@ fn a_drift_of_the_machine_is_no_cost_of_a_setting() {
         found.cells.push((round, 0, 0, sums(100, 1_000.0 * drift)));
         found.cells.push((round, 1, 0, sums(100, 800.0 * drift)));
     }
-    // Of a round that was cut short nothing is paired.
+    // An incomplete round gives no pairs.
     found.cells.push((5, 1, 0, sums(100, 1.0)));
     let (model, _) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
     let workload = &model.workloads[0];
@@ -96,7 +96,7 @@ fn a_drift_of_the_machine_is_no_cost_of_a_setting() {
 }
 
 #[test]
-fn rounds_that_differ_are_said_to() {
+fn rounds_that_differ_cause_a_warning() {
     let spread = |second_uj: f64, rounds: u32| {
         let mut cells = vec![(0, 0, 0, sums(100, 3_000.0)), (1, 0, 0, sums(100, second_uj))];
         cells.truncate(rounds as usize);
@@ -111,7 +111,7 @@ fn rounds_that_differ_are_said_to() {
 }
 
 #[test]
-fn another_round_is_begun_only_when_it_ends_in_time() {
+fn another_round_begins_only_when_it_ends_in_time() {
     let minutes = |n: u64| Duration::from_secs(60 * n);
     for (elapsed, cells, more, budget, affordable) in [
         (minutes(0), 0, 1_000, minutes(1), true),
@@ -124,7 +124,7 @@ fn another_round_is_begun_only_when_it_ends_in_time() {
 }
 
 #[test]
-fn what_was_measured_in_the_guest_reaches_the_host_whole() {
+fn the_guests_measurements_reach_the_host_unchanged() {
     let run = plan();
     let found = Unfinished { cells: vec![(0, 0, 0, sums(100, 3_000.0))], ..Unfinished::default() };
     let (model, rates) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());

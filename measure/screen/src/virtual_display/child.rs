@@ -1,4 +1,4 @@
-//! The process of a server, or of a window manager: started, waited for, ended.
+//! Process of a display server or window manager: start, readiness, end.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -13,11 +13,11 @@ use crate::clock::monotonic_ns;
 use crate::screen::{Error, Result};
 use crate::wait::wait;
 
-/// How long a server may take until it is ready; cold storage included.
+/// Time limit until a server is ready, from cold storage.
 const START_NS: u64 = 60_000_000_000;
-/// How long a server may take to end when it is asked to.
+/// Time limit for a server to end after SIGTERM.
 const END_NS: u64 = 5_000_000_000;
-/// How much of a server's last words goes into an error.
+/// Most bytes of a server's output in an error.
 const WORDS_BYTES: usize = 600;
 
 /// A running server.
@@ -32,15 +32,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts `command`; it ends when the calling thread does. `package` has it on Debian.
+    /// Starts `command`; it ends when the calling thread does. `package` is its Debian package.
     pub(super) fn start(name: &'static str, package: &str, mut command: Command) -> Result<Self> {
         let refuse = |reason: String| Error::NoServer { display: format!("a new {name}"), reason };
-        // A file and not a pipe: nobody reads along, and a full pipe would stop the server.
+        // A file and not a pipe: the output is not read continuously, and a full pipe would block the server.
         let stderr = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
             .and_then(|own| Ok((rustix::io::fcntl_dupfd_cloexec(&own, 0)?, own)))
             .map_err(|errno| refuse(format!("no file for its messages: {errno}")))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr.0);
-        // SAFETY: between fork and exec only a system call is made.
+        // SAFETY: only a system call between fork and exec.
         unsafe {
             command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?));
         }
@@ -69,7 +69,7 @@ impl Server {
         self.child.id()
     }
 
-    /// The first line of its output that begins with `prefix`, without it.
+    /// The rest of the first line of its output that begins with `prefix`.
     pub(super) fn line(&mut self, prefix: &str) -> Result<String> {
         let until_ns = monotonic_ns() + START_NS;
         loop {
@@ -90,17 +90,17 @@ impl Server {
         }
     }
 
-    /// Whether it ended by itself.
+    /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
-        // A pidfd can be read when its process has ended.
+        // A pidfd is readable when its process has ended.
         matches!(wait(self.pidfd.as_fd(), PollFlags::IN, 0), Ok(true))
     }
 
-    /// Ends it; gives the error with its last words.
+    /// Ends it; returns the error with its last output.
     pub(super) fn failed(&mut self, reason: &str) -> Error {
         self.end();
         let mut words = Vec::new();
-        // What cannot be read is left out of the message.
+        // Unreadable output is not part of the message.
         let _ = self.stderr.seek(SeekFrom::Start(0)).and_then(|_| self.stderr.read_to_end(&mut words));
         let words = String::from_utf8_lossy(&words);
         let words = words.trim();
@@ -112,9 +112,9 @@ impl Server {
         Error::NoServer { display: format!("a new {}", self.name), reason }
     }
 
-    /// Asks the server to end, and insists if it does not. Its process id stays taken until this value is dropped.
+    /// Ends the server with SIGTERM, then SIGKILL. Its process id stays allocated until this value is dropped.
     pub(super) fn end(&self) {
-        // Signals fail only for a process that ended before.
+        // A signal fails only for a process that has ended.
         for signal in [Signal::TERM, Signal::KILL] {
             let _ = rustix::process::pidfd_send_signal(&self.pidfd, signal);
             if matches!(wait(self.pidfd.as_fd(), PollFlags::IN, monotonic_ns() + END_NS), Ok(true)) {

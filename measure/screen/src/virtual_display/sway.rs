@@ -62,11 +62,11 @@ impl Drop for VirtualSway {
     }
 }
 
-/// A directory for socket and configuration that belongs to the user sway will run as.
+/// Creates a directory for socket and configuration, owned by sway's user.
 fn make_runtime_dir(size: (u32, u32)) -> std::io::Result<PathBuf> {
     let dir = tempfile::Builder::new().prefix("brisk-sway-").tempdir()?;
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700))?;
-    // The last line says that sockets are open: sway runs it once it serves.
+    // sway runs the last line when its sockets are open.
     let configuration = format!(
         "output * resolution {}x{} position 0 0\ndefault_border none\ndefault_floating_border none\n\
          xwayland disable\nexec echo \"socket=$WAYLAND_DISPLAY\"\n",

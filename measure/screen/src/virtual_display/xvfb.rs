@@ -10,7 +10,7 @@ use crate::screen::{Error, Result};
 /// Largest side that X11 can name.
 const SIDE_MAX: u32 = 32_767;
 
-/// An Xvfb of one's own; it ends with this value, or with the thread that started it.
+/// An own Xvfb; it ends with this value, or with the thread that started it.
 #[derive(Debug)]
 pub struct VirtualX {
     manager: Option<Server>,
@@ -20,13 +20,13 @@ pub struct VirtualX {
 }
 
 impl VirtualX {
-    /// Starts one with a screen of `size` pixels of `depth` bits (24 is what [`crate::X11`] can watch), on a display number
-    /// that is free, and waits until it takes connections. Only users of this machine that the server runs as can connect.
+    /// Starts a server with a screen of `size` pixels of `depth` bits (24 is what [`crate::X11`] can watch) on a free display
+    /// number, and waits until it accepts connections. Only the server's user can connect.
     ///
     /// It ends when the *thread* that called ends (PR_SET_PDEATHSIG), so call from one that stays.
     ///
     /// # Errors
-    /// When Xvfb is not installed (Debian package `xvfb`), or does not start: then with its last words.
+    /// When Xvfb is not installed (Debian package `xvfb`), or does not start; with its last output.
     pub fn start(size: (u32, u32), depth: u8) -> Result<Self> {
         Self::start_with(size, depth, &[])
     }
@@ -48,14 +48,13 @@ impl VirtualX {
         Ok(Self { manager: None, server, number, display })
     }
 
-    /// The same with a window manager that does as a phone does: the main window of an app fills the screen, without a frame
-    /// that one could see, the newest is in front and has the keys, dialogs are centred above it. No key is taken from
-    /// the app. It is matchbox, which was made for handhelds; it ends with this value as the server does. Until someone
-    /// moves it the pointer hovers over nothing, so that it calls up no tooltip: it is on a second, empty screen.
+    /// As [`VirtualX::start`], with the window manager matchbox (made for handhelds), which behaves as on a phone: the main
+    /// window of an app fills the screen without a visible frame, the newest has the focus, dialogs are centred above it. No
+    /// keys are taken from the app. The pointer starts on a second, empty screen, so that it causes no tooltip.
     ///
     /// # Errors
     /// As [`VirtualX::start`], and when matchbox is not installed (Debian package `matchbox-window-manager`) or does not
-    /// start: then with its last words.
+    /// start; with its last output.
     pub fn start_as_phone(size: (u32, u32), depth: u8) -> Result<Self> {
         let mut server = Self::start_with(size, depth, &["-screen", "1", "16x16x24"])?;
         server.manager = Some(manager::start(&server.display)?);
@@ -83,11 +82,11 @@ impl VirtualX {
 
 impl Drop for VirtualX {
     fn drop(&mut self) {
-        // First, so that it loses no server, of which it would complain.
+        // First, as it would report a lost server.
         self.manager = None;
         self.server.end();
-        // A server that ended well removed them; one that was killed left them, and the lock names it. Its process id is
-        // still taken, so no other server takes the lock for a dead one's meanwhile.
+        // A server that was killed leaves these files; the lock names it. Its process id is still allocated, so no other
+        // server treats the lock as stale meanwhile.
         let lock = format!("/tmp/.X{}-lock", self.number);
         let owner = std::fs::read_to_string(&lock).ok().and_then(|text| text.trim().parse::<u32>().ok());
         if owner == Some(self.server.pid()) {

@@ -1,31 +1,31 @@
-//! When to hear what was drawn, and when to look at pixels: soon, but not for more than half a percent of a processor.
+//! CPU budget of watching: when to receive events and when to compare pixels, for at most half a percent of a processor.
 //!
-//! Watching earns processor time as wall time passes and spends it on whatever it does. With something earned, reports are
-//! taken in as they come, and drawing is looked at one frame after it began. In debt, reports wait a little, and looks wait
-//! until the debt is paid, or until drawing has stopped for a while: the last state of the screen is what counts most.
-//! Reports may spend a part only, so that looks are never left without.
+//! Two token buckets earn CPU time as wall time passes, and pay for events and comparisons. With a positive balance, events are
+//! received as they arrive, and drawing is compared one frame after it began. In debt, events wait a little, and comparisons
+//! wait until the debt is paid, or until drawing has stopped for a while: the last state of the screen matters most. Events
+//! may spend only a part, so that comparisons never starve.
 
-/// Wall time for which one unit of processor time is earned: 0.4 % of a processor in all, 0.25 % for reports. With what is
-/// saved up, the busiest 20 s cost 0.5 %.
+/// Wall time in which one unit of CPU time is earned: 0.4 % of a processor in all, 0.25 % for events. With the saved balance,
+/// the busiest 20 s cost 0.5 %.
 const WALL_PER_CPU: i64 = 250;
 const WALL_PER_REPORTS_CPU: i64 = 400;
-/// Most that is saved up: a few pictures of a whole screen, some thirty reports.
+/// Largest balance: a few pictures of a whole screen, some thirty events.
 const SAVED_MAX_NS: i64 = 10_000_000;
 const REPORTS_SAVED_MAX_NS: i64 = 2_000_000;
-/// Deepest debt that is counted; one dear picture does not stop watching for long.
+/// Largest debt, so that one expensive picture does not stop watching for long.
 const DEBT_MAX_NS: i64 = 20_000_000;
-/// Debt beyond which even drawing that stopped waits longer.
+/// Debt from which on even drawing that stopped waits longer.
 const DEBT_DEEP_NS: i64 = 5_000_000;
-/// Longest that reports wait, and changes are dated too late by.
+/// Longest delay of events, and largest error of their times.
 const REST_MAX_NS: u64 = 50_000_000;
-/// Drawing within this time is looked at together; a frame at 60 Hz.
+/// Drawing within this time is compared together; a frame at 60 Hz.
 const FRAME_NS: u64 = 16_000_000;
-/// Drawing has stopped when nothing came for so long.
+/// Time without drawing after which it has stopped.
 const QUIET_NS: u64 = 80_000_000;
-/// The same in deep debt, which only drawing of large areas several times a second brings about for long.
+/// The same in deep debt, which lasts only when large areas are drawn several times a second.
 const QUIET_DEEP_NS: u64 = 350_000_000;
 
-/// Earned less spent.
+/// Balance: earned less spent.
 #[derive(Debug, Clone)]
 struct Account {
     balance_ns: i64,
@@ -46,13 +46,13 @@ impl Account {
         self.at_ns = now_ns.max(self.at_ns);
     }
 
-    /// When the debt is paid, in the past when there is none.
+    /// Time when the debt is paid; in the past without debt.
     fn paid_ns(&self) -> u64 {
         self.at_ns + (-self.balance_ns.min(0) * self.wall_per_cpu).unsigned_abs()
     }
 }
 
-/// What is earned and spent.
+/// The two balances.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     all: Account,
@@ -67,23 +67,23 @@ impl Budget {
         }
     }
 
-    /// Books processor time that reports took until `now_ns`.
+    /// Charges CPU time of events until `now_ns`.
     pub(super) fn book_reports(&mut self, now_ns: u64, used_ns: u64) {
         self.reports.book(now_ns, used_ns);
         self.all.book(now_ns, used_ns);
     }
 
-    /// Books processor time that a look took until `now_ns`.
+    /// Charges CPU time of a comparison until `now_ns`.
     pub(super) fn book_look(&mut self, now_ns: u64, used_ns: u64) {
         self.all.book(now_ns, used_ns);
     }
 
-    /// How long to leave reports alone at `now_ns`.
+    /// Time to wait at `now_ns` before receiving events.
     pub(super) fn rest_ns(&self, now_ns: u64) -> u64 {
         self.reports.paid_ns().saturating_sub(now_ns).min(REST_MAX_NS)
     }
 
-    /// When to look at drawing that began at `first_ns` and was last seen at `last_ns`.
+    /// Time to compare drawing that began at `first_ns` and last occurred at `last_ns`.
     pub(super) fn due_ns(&self, first_ns: u64, last_ns: u64) -> u64 {
         let frame = first_ns + FRAME_NS;
         let balance_ns = self.all.balance_ns;
@@ -105,8 +105,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Draws every `gap_ns` for a minute with looks that cost `cost_ns`; gives their share of a processor and the longest
-    /// time that drawing went without a look.
+    /// Draws every `gap_ns` for a minute with comparisons that cost `cost_ns`; returns their share of a processor and the
+    /// longest time from drawing to a comparison.
     fn draw(gap_ns: u64, cost_ns: u64) -> (f64, u64) {
         let mut budget = Budget::new(0);
         let (mut looks, mut longest) = (0, 0);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn drawing_without_a_pause_costs_less_than_half_a_percent() {
+    fn continuous_drawing_costs_less_than_half_a_percent() {
         for cost_ns in [100_000, 1_000_000, 5_000_000] {
             let (percent, longest) = draw(10 * MS, cost_ns);
             assert!((0.38..0.5).contains(&percent), "{percent} % at {cost_ns}");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caret_is_looked_at_one_frame_after_each_blink() {
+    fn a_caret_is_compared_one_frame_after_each_blink() {
         let (percent, longest) = draw(500 * MS, 150_000);
         assert!(percent < 0.04, "{percent} %");
         assert_eq!(longest, 16 * MS);
@@ -153,17 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn in_debt_drawing_that_stopped_is_looked_at_within_100_ms() {
+    fn in_debt_drawing_that_stopped_is_compared_within_100_ms() {
         let mut budget = Budget::new(0);
         budget.book_look(0, (SAVED_MAX_NS + DEBT_DEEP_NS).unsigned_abs());
         assert_eq!(budget.due_ns(10 * MS, 50 * MS), 130 * MS);
-        // In deep debt the time is longer, and ends all the same.
+        // In deep debt the time is longer, but bounded.
         budget.book_look(0, 100 * MS);
         assert_eq!(budget.due_ns(10 * MS, 50 * MS), 400 * MS);
     }
 
     #[test]
-    fn reports_without_a_pause_cost_a_quarter_of_a_percent_after_a_burst() {
+    fn continuous_events_cost_a_quarter_of_a_percent_after_a_burst() {
         let mut budget = Budget::new(0);
         let (mut now, mut used, mut at_once, mut longest) = (0, 0, 0, 0);
         while now < 60_000 * MS {
@@ -178,12 +178,12 @@ mod tests {
         assert!((0.24..0.27).contains(&percent), "{percent} %");
         assert!((15..30).contains(&at_once), "{at_once} at once");
         assert!(longest <= REST_MAX_NS);
-        // And looks are not left without.
+        // Comparisons do not starve.
         assert!(budget.all.balance_ns > 0);
     }
 
     #[test]
-    fn odd_clocks_do_no_harm() {
+    fn irregular_clocks_do_no_harm() {
         let mut budget = Budget::new(100);
         budget.book_look(50, u64::MAX);
         budget.book_look(u64::MAX / 2, 0);

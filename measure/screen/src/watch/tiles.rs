@@ -1,11 +1,11 @@
-//! The screen as a grid of tiles, and which pictures cover some of them at least cost.
+//! The screen as a grid of tiles, and the cheapest pictures to cover some of them.
 
 use crate::screen::{Picture, Rect};
 
 /// Side of a tile in pixels; a tile is 4 KiB.
 pub const TILE_SIDE: u32 = 32;
 
-/// What asking for one more picture costs, in tiles that could be copied and hashed meanwhile (about 60 us against 1.5 us).
+/// Cost of one more picture, in tiles that could be copied and hashed meanwhile (about 60 us against 1.5 us).
 const PICTURE_TILES: u32 = 40;
 
 /// A screen cut into tiles, numbered row by row.
@@ -14,7 +14,7 @@ pub(super) struct Grid {
     pub(super) size: (u32, u32),
 }
 
-/// A block of tiles, the ends excluded.
+/// A block of tiles; the ends are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Block {
     columns: (u32, u32),
@@ -26,7 +26,7 @@ impl Block {
         (self.columns.1 - self.columns.0) * (self.rows.1 - self.rows.0)
     }
 
-    /// The smallest block that holds both.
+    /// The smallest block that contains both.
     fn with(self, other: Self) -> Self {
         let around = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
         Self { columns: around(self.columns, other.columns), rows: around(self.rows, other.rows) }
@@ -43,7 +43,7 @@ impl Grid {
         self.columns() * self.size.1.div_ceil(TILE_SIDE)
     }
 
-    /// The tiles that `rect` touches.
+    /// The tiles that overlap `rect`.
     pub(super) fn touched(self, rect: Rect) -> impl Iterator<Item = u32> {
         let inside = rect.clipped_to(self.size);
         let span = |start: i32, length: u32| {
@@ -55,14 +55,14 @@ impl Grid {
         span(inside.y, inside.height).flat_map(move |row| columns.clone().map(move |column| row * all_columns + column))
     }
 
-    /// Where a tile is; those at the right and lower edge may be smaller.
+    /// Place of a tile; those at the right and lower edge may be smaller.
     pub(super) fn rect(self, tile: u32) -> Rect {
         let (column, row) = (tile % self.columns(), tile / self.columns());
         self.rect_of(Block { columns: (column, column + 1), rows: (row, row + 1) })
     }
 
     fn rect_of(self, block: Block) -> Rect {
-        // Sides of screens are far below i32::MAX.
+        // The sides of screens are far below i32::MAX.
         let at = |tile: u32| (tile * TILE_SIDE) as i32;
         let length = |(from, to): (u32, u32)| (to - from) * TILE_SIDE;
         let rect = Rect {
@@ -74,7 +74,7 @@ impl Grid {
         rect.clipped_to(self.size)
     }
 
-    /// Rectangles that cover `tiles` (in ascending order), few where that is cheaper than exact ones.
+    /// Rectangles that cover `tiles` (in ascending order): few where that is cheaper than exact ones.
     pub(super) fn cover(self, tiles: impl IntoIterator<Item = u32>) -> Vec<Rect> {
         let mut blocks: Vec<Block> = Vec::new();
         for tile in tiles {
@@ -84,7 +84,7 @@ impl Grid {
                 _ => blocks.push(Block { columns: (column, column + 1), rows: (row, row + 1) }),
             }
         }
-        // Greedy: each run joins the block that it makes no dearer; runs come from above, so blocks grow downwards.
+        // Greedy: each run joins the block if that does not increase the cost; runs come from the top, so blocks grow downwards.
         let mut joined: Vec<Block> = Vec::new();
         for run in blocks {
             let dearer = |block: &Block| block.with(run).tiles() - block.tiles();
@@ -98,7 +98,7 @@ impl Grid {
     }
 }
 
-/// Hash of the part of `picture` that `rect` names; `None` when it is not all in the picture. `scratch` saves an allocation.
+/// Hash of the part of `picture` at `rect`; `None` when it is not entirely in the picture. `scratch` saves an allocation.
 pub(super) fn hash(picture: &Picture, rect: Rect, scratch: &mut Vec<u8>) -> Option<u64> {
     let right = u32::try_from(rect.x.checked_sub(picture.rect.x)?).ok()?;
     let down = u32::try_from(rect.y.checked_sub(picture.rect.y)?).ok()?;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rectangle_touches_the_tiles_under_it() {
+    fn a_rectangle_touches_the_tiles_below_it() {
         let touched = |at| GRID.touched(at).collect::<Vec<_>>();
         assert_eq!(touched(rect(0, 0, 32, 32)), [0]);
         assert_eq!(touched(rect(31, 31, 2, 2)), [0, 1, 4, 5]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_a_picture_and_far_ones_do_not() {
+    fn adjacent_tiles_share_a_picture_and_distant_ones_do_not() {
         assert_eq!(GRID.cover([]), []);
         assert_eq!(GRID.cover([0, 1, 4, 5]), [rect(0, 0, 64, 64)]);
         assert_eq!(GRID.cover([0, 11]), [rect(0, 0, 100, 70)]);
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_covers_tiles_covers_all_of_them(tiles in prop::collection::btree_set(0u32..400, 0..60)) {
+        fn the_cover_of_tiles_contains_all_of_them(tiles in prop::collection::btree_set(0u32..400, 0..60)) {
             let grid = Grid { size: (20 * 32 - 5, 20 * 32 - 7) };
             let cover = grid.cover(tiles.iter().copied());
             for tile in tiles {

@@ -1,8 +1,7 @@
-//! Frames of the screen: one request is always under way, and is answered once something was drawn.
+//! Frames of the screen: one request is always pending, and is answered after drawing.
 //!
-//! The compositor gathers what is drawn while no request is under way, and answers the next one at once. So a request that
-//! comes late dates a change late, and loses none. Pixels are those of the last frame: whatever was drawn after it is
-//! reported with the next.
+//! The compositor accumulates damage while no request is pending, and answers the next one at once. A late request therefore
+//! gives a change a late time, but loses none. Pixels are those of the last frame: later drawing is reported with the next.
 
 use std::os::fd::AsFd as _;
 
@@ -41,11 +40,11 @@ impl Drop for Buffer {
     }
 }
 
-/// A request that is under way.
+/// The pending request.
 #[derive(Debug)]
 struct Request {
     frame: ZwlrScreencopyFrameV1,
-    /// The buffer was given.
+    /// Whether the buffer was sent.
     copying: bool,
 }
 
@@ -56,7 +55,7 @@ pub(super) struct Frames {
     output: WlOutput,
     shm: WlShm,
     request: Option<Request>,
-    /// The last frame, and the one that comes.
+    /// The last frame, and the next one.
     last: Option<Buffer>,
     next: Option<Buffer>,
     /// Each frame costs the compositor a copy of the screen, about a millisecond, so frames are rationed.
@@ -64,7 +63,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Waits for the first frame, so that there are pixels from the start.
+    /// Waits for the first frame, so that pixels are available.
     pub(super) fn new(link: &mut Link) -> Result<Self> {
         let mut frames = Self {
             manager: link.needed(3)?,
@@ -89,7 +88,7 @@ impl Frames {
                 return Err(link.silent("a picture of the screen"));
             }
         }
-        // The first frame is all damage.
+        // The first frame is entirely damaged.
         link.state.changes.retain(|change| !matches!(change.kind, Kind::Damage(_)));
         Ok(frames)
     }
@@ -99,12 +98,12 @@ impl Frames {
         self.last.as_ref().map_or((0, 0), |buffer| (buffer.layout.width, buffer.layout.height))
     }
 
-    /// When [`Frames::advance`] has something to do though no event came; `None` while a request is under way.
+    /// Time when [`Frames::advance`] has work without an event; `None` while a request is pending.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.request.is_none().then(|| self.pace.ready_ns())
     }
 
-    /// Does the next step of the request, as far as events allow.
+    /// Continues the request as far as events allow.
     pub(super) fn advance(&mut self, link: &mut Link) -> Result<()> {
         match (&mut self.request, link.state.frame.progress) {
             (None, _) if monotonic_ns() < self.pace.ready_ns() => {}
@@ -138,7 +137,7 @@ impl Frames {
                         link.state.changes.push(Change { at_ns, kind: Kind::Damage(rect) });
                     }
                 }
-                // What was drawn meanwhile is asked for at once.
+                // Drawing meanwhile is requested at once.
                 return self.advance(link);
             }
             (Some(_), Progress::Failed) => {
@@ -180,7 +179,7 @@ impl Frames {
     }
 }
 
-/// Makes a buffer that the compositor can fill.
+/// Allocates a buffer for frames.
 fn buffer(link: &Link, shm: &WlShm, layout: Layout) -> Result<Buffer> {
     let Layout { format, width, height, stride_bytes } = layout;
     let len_bytes = stride_bytes as usize * height as usize;
@@ -203,7 +202,7 @@ fn buffer(link: &Link, shm: &WlShm, layout: Layout) -> Result<Buffer> {
     Ok(Buffer { memory, buffer, layout, upside_down: false })
 }
 
-/// The order of bytes in memory; `None` for a format that is not 24 bits in four bytes.
+/// Order of bytes in memory; `None` for a format that is not 24 bits in four bytes.
 fn is_red_first(format: u32) -> Option<bool> {
     match Format::try_from(format).ok()? {
         Format::Argb8888 | Format::Xrgb8888 => Some(false),

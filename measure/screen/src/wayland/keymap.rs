@@ -1,7 +1,7 @@
-//! A keyboard for Wayland: the US one with its usual codes, and spare keys for symbols that it lacks. Pure.
+//! A keyboard for Wayland: the US layout with its usual codes, and spare keys for other symbols. Pure.
 //!
-//! A virtual keyboard brings its own map of keys, as text in the format of libxkbcommon, and the compositor hands it on to the
-//! app before the key. So a spare key can change hands at any time.
+//! A virtual keyboard has its own keymap, in the text format of libxkbcommon, and the compositor forwards it to the app before
+//! the key. A spare key can therefore be reassigned at any time.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use xkeysym::Keysym;
 
 use crate::keys::Modifier;
 
-/// What X adds to the codes of Linux (input-event-codes.h).
+/// Offset of X key codes from those of Linux (input-event-codes.h).
 const XKB_OFFSET: u32 = 8;
-/// Codes that no keyboard of people has.
+/// Codes that do not exist on real keyboards.
 const SPARE: std::ops::RangeInclusive<u32> = 195..=246;
 
-/// Characters of neighbouring keys without and with Shift, from the code of the first on.
+/// Characters of adjacent keys without and with Shift, from the code of the first.
 const ROWS: &[(u32, &str, &str)] = &[
     (2, "1234567890-=", "!@#$%^&*()_+"),
     (16, "qwertyuiop[]", "QWERTYUIOP{}"),
@@ -87,7 +87,7 @@ const SINGLE: &[(u32, Keysym)] = &[
     (159, Keysym::XF86_Forward),
 ];
 
-/// A key by its code of Linux, and whether Shift is needed with it.
+/// A key by its Linux code, and whether it needs Shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) code: u32,
@@ -111,7 +111,7 @@ impl Keymap {
         Self { keys: rows.chain(single).collect(), lent: VecDeque::new() }
     }
 
-    /// The key that has a symbol.
+    /// The key of a symbol.
     pub(super) fn find(&self, keysym: Keysym) -> Option<Key> {
         let own = self.keys.iter().find_map(|(code, [plain, shifted])| {
             let shift = *plain != keysym;
@@ -122,8 +122,8 @@ impl Keymap {
         own.or_else(lent)
     }
 
-    /// Lends a spare key to a symbol; when there is none left, the one that was lent first.
-    pub(super) fn lend(&mut self, keysym: Keysym) -> Key {
+    /// Assigns a spare key to a symbol; without one, reassigns the key that was assigned first.
+    pub(super) fn assign(&mut self, keysym: Keysym) -> Key {
         let lent = |code: &u32| self.lent.iter().any(|(taken, _)| taken == code);
         let free = SPARE.into_iter().find(|code| !lent(code));
         let first = || self.lent.front().map(|(code, _)| *code);
@@ -133,12 +133,12 @@ impl Keymap {
         Key { code, shift: false }
     }
 
-    /// Spare keys that are left.
+    /// Number of spare keys.
     pub(super) fn spare(&self) -> usize {
         SPARE.count() - self.lent.len()
     }
 
-    /// The map as libxkbcommon reads it (keymap-format-text-v1).
+    /// The keymap for libxkbcommon (keymap-format-text-v1).
     pub(super) fn text(&self) -> String {
         let lent = self.lent.iter().map(|(code, keysym)| (*code, [*keysym; 2]));
         let all: Vec<(u32, [Keysym; 2])> = self.keys.iter().copied().chain(lent).collect();
@@ -164,7 +164,7 @@ impl Keymap {
     }
 }
 
-/// Bit of a modifier in the state of a keyboard (X11 protocol, KEYBUTMASK; the map above ties keys to them).
+/// Bit of a modifier in the keyboard state (X11 protocol, KEYBUTMASK; bound to keys by the keymap above).
 pub(super) fn mask(modifier: Modifier) -> u32 {
     match modifier {
         Modifier::Shift => 1,
@@ -209,16 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn spare_keys_are_lent_in_turn_and_the_oldest_changes_hands() {
+    fn spare_keys_are_assigned_in_turn_and_the_oldest_is_reassigned() {
         let mut keymap = Keymap::new();
         let symbol = |number: u32| Keysym::new(0x0100_4e00 + number);
-        let first = keymap.lend(symbol(0));
+        let first = keymap.assign(symbol(0));
         assert_eq!(keymap.find(symbol(0)), Some(first));
         for number in 1..SPARE.count() as u32 {
-            keymap.lend(symbol(number));
+            keymap.assign(symbol(number));
         }
         assert_eq!(keymap.spare(), 0);
-        assert_eq!(keymap.lend(symbol(1_000)), first);
+        assert_eq!(keymap.assign(symbol(1_000)), first);
         assert_eq!((keymap.find(symbol(0)), keymap.find(symbol(1_000))), (None, Some(first)));
         assert!(keymap.text().contains("key <K195> { [ 0x10051e8 ] };"), "{}", keymap.text());
     }

@@ -1,4 +1,4 @@
-//! The connection to the compositor, with an end to each wait.
+//! Connection to the compositor, with a deadline for each wait.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
@@ -15,10 +15,10 @@ use crate::clock::monotonic_ns;
 use crate::screen::{Error, Result};
 use crate::wait::wait;
 
-/// How long a compositor may take for an answer.
+/// Time limit of an answer.
 pub(super) const ANSWER_NS: u64 = 5_000_000_000;
 
-/// A connection, its name, and what came through it.
+/// A connection, its name, and its state.
 #[derive(Debug)]
 pub(super) struct Link {
     conn: Connection,
@@ -29,7 +29,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects to `display`, a name in XDG_RUNTIME_DIR or an absolute path, or to what the environment names.
+    /// Connects to `display`, a name in XDG_RUNTIME_DIR or an absolute path, or to the environment's.
     pub(super) fn connect(display: Option<&str>) -> Result<Self> {
         let name = match display {
             Some(name) => name.to_owned(),
@@ -58,7 +58,7 @@ impl Link {
         self.queue.handle()
     }
 
-    /// Binds the first global of an interface; `None` when there is none.
+    /// Binds the first global of an interface; `None` without one.
     pub(super) fn global<I>(&self, version_max: u32) -> Option<I>
     where
         I: Proxy + 'static,
@@ -68,7 +68,7 @@ impl Link {
         Some(self.registry.bind(global.name, global.version.min(version_max), &self.handle(), ()))
     }
 
-    /// As [`Link::global`], with the error that says what is lacking.
+    /// As [`Link::global`], with an error for a missing one.
     pub(super) fn needed<I>(&self, version_max: u32) -> Result<I>
     where
         I: Proxy + 'static,
@@ -81,7 +81,7 @@ impl Link {
         })
     }
 
-    /// Takes in what came, or waits until something does; false when `until_ns` passed before.
+    /// Receives events, waiting for the first; returns false when `until_ns` passed before.
     pub(super) fn pump(&mut self, until_ns: u64) -> Result<bool> {
         loop {
             let taken = self.queue.dispatch_pending(&mut self.state);
@@ -102,7 +102,7 @@ impl Link {
         }
     }
 
-    /// Waits until the compositor has done all that was asked for.
+    /// Waits until the compositor has processed all requests.
     pub(super) fn round_trip(&mut self, what: &str) -> Result<()> {
         self.state.synced = false;
         self.conn.display().sync(&self.handle(), ());
@@ -115,7 +115,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends what was asked for.
+    /// Sends pending requests.
     pub(super) fn flush(&self) -> Result<()> {
         let until_ns = monotonic_ns() + ANSWER_NS;
         loop {

@@ -1,4 +1,4 @@
-//! What the compositor said.
+//! State received from the compositor.
 
 use std::collections::HashMap;
 
@@ -26,10 +26,10 @@ use wayland_protocols_wlr::virtual_pointer::v1::client::{
 use crate::clock::monotonic_ns;
 use crate::screen::{Change, Kind, Rect, WindowInfo};
 
-/// Age up to which the compositor's own time of a frame is believed to be of our clock.
+/// Age up to which the compositor's time of a frame is assumed to be of our clock.
 const FRAME_AGE_MAX_NS: u64 = 1_000_000_000;
 
-/// Something that the compositor offers.
+/// A global of the compositor.
 #[derive(Debug, Clone)]
 pub(super) struct Global {
     pub(super) name: u32,
@@ -37,7 +37,7 @@ pub(super) struct Global {
     pub(super) version: u32,
 }
 
-/// How the pixels of a frame lie in memory.
+/// Layout of a frame's pixels in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Number of the format in wl_shm.
@@ -47,25 +47,25 @@ pub(super) struct Layout {
     pub(super) stride_bytes: u32,
 }
 
-/// How far a frame is.
+/// Progress of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Progress {
-    /// Its layout is not told yet.
+    /// Its layout is unknown.
     #[default]
     Asked,
-    /// A buffer can be given.
+    /// It is ready for a buffer.
     Described,
-    /// The pixels are there.
+    /// The pixels are complete.
     Ready {
         at_ns: u64,
     },
     Failed,
 }
 
-/// The frame that was asked for last.
+/// The requested frame.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
-    /// Its number; events of others are of the past.
+    /// Its number; events of others are outdated.
     pub(super) serial: u32,
     pub(super) progress: Progress,
     pub(super) layout: Option<Layout>,
@@ -73,7 +73,7 @@ pub(super) struct Frame {
     pub(super) upside_down: bool,
 }
 
-/// A window that is told of bit by bit.
+/// A window under construction.
 #[derive(Debug, Default)]
 struct Toplevel {
     info: WindowInfo,
@@ -81,20 +81,20 @@ struct Toplevel {
     changed: bool,
 }
 
-/// All that was said.
+/// All state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) globals: Vec<Global>,
     pub(super) synced: bool,
     pub(super) frame: Frame,
-    /// Not given to anyone yet.
+    /// Changes not yet returned.
     pub(super) changes: Vec<Change>,
     toplevels: HashMap<ObjectId, Toplevel>,
     windows_so_far: u64,
 }
 
 impl State {
-    /// The windows now.
+    /// The current windows.
     pub(super) fn windows(&self) -> Vec<WindowInfo> {
         self.toplevels.values().filter(|window| window.shown).map(|window| window.info.clone()).collect()
     }
@@ -157,7 +157,7 @@ impl Dispatch<ZwlrScreencopyFrameV1, u32> for State {
                     WEnum::Unknown(format) => format,
                 };
                 frame.layout = Some(Layout { format, width, height, stride_bytes: stride });
-                // Since version 3 other kinds of buffers may follow, and the end of the list is told.
+                // Since version 3, other kinds of buffers may follow, and the end of the list is signalled.
                 if proxy.version() < 3 {
                     frame.progress = Progress::Described;
                 }
@@ -193,7 +193,7 @@ impl Dispatch<ZwlrForeignToplevelManagerV1, ()> for State {
         _: &QueueHandle<Self>,
     ) {
         if let zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } = event {
-            // The protocol's own numbers are used again for other windows.
+            // The protocol reuses its own ids for other windows.
             state.windows_so_far += 1;
             let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
             state.toplevels.insert(toplevel.id(), Toplevel { info, ..Toplevel::default() });

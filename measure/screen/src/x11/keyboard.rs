@@ -1,8 +1,8 @@
-//! Which key gives which symbol, and keys for symbols that the keyboard lacks.
+//! Keys of symbols, and spare keys for symbols that the keyboard lacks.
 //!
-//! A symbol that is on no key is lent a spare key (a keycode without any symbol) for as long as the connection lives: apps ask
-//! for the new map when the key arrives, so a map that was put back at once would turn the key into nothing. When all
-//! spare keys are lent, the one lent longest ago changes hands.
+//! A symbol without a key gets a spare key (a keycode without symbols) until the connection ends: apps read the new keymap when
+//! the key arrives, so restoring it at once would make the key useless. When all spare keys are assigned, the oldest
+//! assignment is replaced.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::screen::{Error, Result};
 /// Symbols of a key without and with Shift come first; further columns belong to other layouts and levels.
 const COLUMNS: usize = 2;
 
-/// A key, and whether Shift is needed with it.
+/// A key, and whether it needs Shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) keycode: u8,
     pub(super) shift: bool,
 }
 
-/// The server's map of keys.
+/// The server's keymap.
 #[derive(Debug, Default)]
 pub(super) struct Keyboard {
     map: Map,
@@ -31,12 +31,12 @@ pub(super) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Somebody changed the map.
+    /// Called after another client changed the keymap.
     pub(super) fn outdated(&mut self) {
         self.fresh = false;
     }
 
-    /// The keys for `keysyms`, lending spare keys where needed.
+    /// The keys for `keysyms`, with spare keys where needed.
     pub(super) fn keys(&mut self, link: &Link, keysyms: &[Keysym]) -> Result<Vec<Key>> {
         if !self.fresh {
             self.map = Map::read(link)?;
@@ -46,12 +46,12 @@ impl Keyboard {
             .iter()
             .map(|keysym| match self.map.find(*keysym) {
                 Some(key) => Ok(key),
-                None => self.lend(link, *keysym),
+                None => self.assign(link, *keysym),
             })
             .collect()
     }
 
-    fn lend(&mut self, link: &Link, keysym: Keysym) -> Result<Key> {
+    fn assign(&mut self, link: &Link, keysym: Keysym) -> Result<Key> {
         let keycode = match self.map.spare() {
             Some(keycode) => keycode,
             None => self.lent.pop_front().ok_or_else(|| Error::Input {
@@ -65,13 +65,13 @@ impl Keyboard {
         Ok(Key { keycode, shift: false })
     }
 
-    /// Takes the lent keys back, and waits until the server did so.
-    pub(super) fn give_back(&mut self, link: &Link) -> Result<()> {
+    /// Restores the keymap, and waits for the server.
+    pub(super) fn restore(&mut self, link: &Link) -> Result<()> {
         if self.lent.is_empty() {
             return Ok(());
         }
         self.lent.drain(..).try_for_each(|keycode| set(link, keycode, Keysym::NoSymbol))?;
-        // The server forgets requests of a connection that is closed while something of it is unread, so they are waited for.
+        // The server discards requests of a connection that is closed with unread data, so they are awaited.
         let done = link.sent("the map of keys", link.conn.get_input_focus())?;
         link.answer("the map of keys", done.reply()).map(|_| ())
     }
@@ -116,7 +116,7 @@ impl Map {
         (0..COLUMNS).find_map(at)
     }
 
-    /// A key without any symbol.
+    /// A key without symbols.
     fn spare(&self) -> Option<u8> {
         let free = |symbols: &[u32]| symbols.iter().all(|symbol| *symbol == Keysym::NoSymbol.raw());
         self.keys().find(|(_, symbols)| free(symbols)).map(|(keycode, _)| keycode)
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lent_key_has_its_symbol_and_is_spare_no_more() {
+    fn an_assigned_key_has_its_symbol_and_is_no_longer_spare() {
         let mut map = map();
         assert_eq!(map.spare(), Some(9));
         map.set(9, Keysym::eacute);

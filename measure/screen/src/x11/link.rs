@@ -1,4 +1,4 @@
-//! The connection to the server, and what its errors mean to us.
+//! Connection to the server, and its errors.
 
 use std::io::ErrorKind;
 
@@ -11,7 +11,7 @@ use x11rb::rust_connection::{DefaultStream, RustConnection};
 use super::stream::TimedStream;
 use crate::screen::{Error, Result};
 
-/// How long a server may take for an answer.
+/// Time limit of an answer.
 const ANSWER_NS: u64 = 5_000_000_000;
 
 /// A connection, its name and its screen.
@@ -23,7 +23,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects to `display`, or to what the environment names.
+    /// Connects to `display`, or to the environment's.
     pub(super) fn connect(display: Option<&str>) -> Result<Self> {
         let name = match display {
             Some(name) => name.to_owned(),
@@ -43,7 +43,7 @@ impl Link {
                     continue;
                 }
             };
-            // A server that wants a cookie says so below; without one many let the same user in.
+            // A server that requires a cookie reports it below; many accept the same user without one.
             let (auth_name, auth_data) = get_auth(family, &peer, parsed.display).ok().flatten().unwrap_or_default();
             let screen = usize::from(parsed.screen);
             let stream = TimedStream::new(stream, ANSWER_NS);
@@ -54,22 +54,22 @@ impl Link {
         Err(refuse(reason))
     }
 
-    /// The screen that the display's name names, usually the first.
+    /// The screen in the display's name, usually the first.
     pub(super) fn screen(&self) -> &Screen {
         &x11rb::connection::Connection::setup(&self.conn).roots[self.screen]
     }
 
-    /// A call begins; the server has some time for all its answers.
+    /// Begins a call, with a time limit for all its replies.
     pub(super) fn begin(&self) {
         self.conn.stream().limit(ANSWER_NS);
     }
 
-    /// The outcome of sending `what`.
+    /// Result of sending `what`.
     pub(super) fn sent<T>(&self, what: &str, outcome: std::result::Result<T, ConnectionError>) -> Result<T> {
         outcome.map_err(|error| self.error(what, error))
     }
 
-    /// The outcome of waiting for the answer to `what`.
+    /// Result of waiting for the reply to `what`.
     pub(super) fn answer<T>(&self, what: &str, outcome: std::result::Result<T, ReplyError>) -> Result<T> {
         outcome.map_err(|error| match error {
             ReplyError::ConnectionError(error) => self.error(what, error),
@@ -79,7 +79,7 @@ impl Link {
         })
     }
 
-    /// As [`Link::answer`], for a window that may be gone by now: then `None`.
+    /// As [`Link::answer`], for a window that may have been closed: then `None`.
     pub(super) fn answer_if_there<T>(
         &self,
         what: &str,
@@ -91,7 +91,7 @@ impl Link {
         }
     }
 
-    /// A new identity.
+    /// A new id.
     pub(super) fn new_id(&self) -> Result<u32> {
         x11rb::connection::Connection::generate_id(&self.conn).map_err(|error| match error {
             ReplyOrIdError::ConnectionError(error) => self.error("a new identity", error),
@@ -99,7 +99,7 @@ impl Link {
         })
     }
 
-    /// Waiting failed in the socket.
+    /// The error of a failed wait in the socket.
     pub(super) fn io_error(&self, what: &str, error: std::io::Error) -> Error {
         match error.kind() {
             ErrorKind::TimedOut => Error::Refused {

@@ -1,4 +1,4 @@
-//! Pixels from the server: through shared memory where both sides can, else through the connection.
+//! Pixels from the server: through shared memory where possible, otherwise through the connection.
 
 use std::os::fd::AsFd as _;
 
@@ -12,24 +12,24 @@ use crate::shared_memory::SharedMemory;
 
 const BYTES_PER_PIXEL: usize = 4;
 
-/// A segment that the server knows too.
+/// A segment shared with the server.
 #[derive(Debug)]
 struct Segment {
     id: u32,
     memory: SharedMemory,
 }
 
-/// The way to pixels of the root window.
+/// Access to the pixels of the root window.
 #[derive(Debug)]
 pub(super) struct Pixels {
     root: Window,
-    /// Attaching by file descriptor works (MIT-SHM 1.2, a local server).
+    /// Whether attaching by file descriptor works (MIT-SHM 1.2, a local server).
     can_share: bool,
     segment: Option<Segment>,
 }
 
 impl Pixels {
-    /// Finds the way.
+    /// Finds the access method.
     ///
     /// # Errors
     /// When the screen's pixels are not 24 bits in four bytes, blue first.
@@ -81,7 +81,7 @@ impl Pixels {
         Ok(Picture { rect, bgrx })
     }
 
-    /// A segment of at least `len_bytes`, best of the whole screen; `None` when there can be none.
+    /// A segment of at least `len_bytes`, preferably of the whole screen; `None` without shared memory.
     fn segment(&mut self, link: &Link, len_bytes: usize, size: (u32, u32)) -> Result<Option<&Segment>> {
         if self.segment.as_ref().is_some_and(|segment| segment.memory.len_bytes() < len_bytes)
             && let Some(small) = self.segment.take()
@@ -97,7 +97,7 @@ impl Pixels {
     }
 }
 
-/// Shares memory with the server; `None` when it is not on this machine, or refuses.
+/// Shares memory with the server; `None` when the server is remote or refuses.
 fn attach(link: &Link, len_bytes: usize) -> Result<Option<Segment>> {
     let Ok(memory) = SharedMemory::new(len_bytes) else { return Ok(None) };
     let Ok(fd) = memory.as_fd().try_clone_to_owned() else { return Ok(None) };

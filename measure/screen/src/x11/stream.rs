@@ -1,7 +1,7 @@
-//! The connection's socket, with an end to each wait.
+//! The connection's socket, with a deadline for each wait.
 //!
-//! Any X client may grab the server, and then nobody else gets an answer. `x11rb` waits for replies without end, so the waits
-//! end here, at the deadline of the current call.
+//! Any X client may grab the server, which then answers no other client. `x11rb` waits for replies without limit, so waits are
+//! limited here, by the deadline of the current call.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::os::fd::AsFd as _;
@@ -14,7 +14,7 @@ use x11rb::utils::RawFdContainer;
 use crate::clock::monotonic_ns;
 use crate::wait::wait;
 
-/// A socket whose waits end at a deadline.
+/// A socket with a deadline.
 #[derive(Debug)]
 pub(super) struct TimedStream {
     inner: DefaultStream,
@@ -22,19 +22,19 @@ pub(super) struct TimedStream {
 }
 
 impl TimedStream {
-    /// Waits end `limit_ns` from now.
+    /// The first deadline is `limit_ns` from now.
     pub(super) fn new(inner: DefaultStream, limit_ns: u64) -> Self {
         let stream = Self { inner, deadline_ns: AtomicU64::new(0) };
         stream.limit(limit_ns);
         stream
     }
 
-    /// The waits of the call that follows end `limit_ns` from now.
+    /// Sets the deadline of the next call to `limit_ns` from now.
     pub(super) fn limit(&self, limit_ns: u64) {
         self.deadline_ns.store(monotonic_ns() + limit_ns, Ordering::Relaxed);
     }
 
-    /// Waits until something can be read, or the server is gone; false when `timeout_ns` passed before.
+    /// Waits until the socket is readable or closed; returns false after `timeout_ns`.
     pub(super) fn wait_readable(&self, timeout_ns: u64) -> Result<bool> {
         wait(self.inner.as_fd(), PollFlags::IN, monotonic_ns() + timeout_ns)
     }

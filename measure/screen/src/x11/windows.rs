@@ -1,10 +1,10 @@
-//! Which windows a person would call windows.
+//! Top-level windows.
 //!
-//! With a window manager these are the clients that it lists on the root (EWMH `_NET_CLIENT_LIST`), wherever it put them; without
-//! one, the children of the root, but for those with override-redirect, which are menus and tooltips. In both cases a window
-//! counts while it is viewable. A window manager without EWMH is not recognised; its frames are taken for the windows.
+//! With a window manager these are the clients that it lists on the root (EWMH `_NET_CLIENT_LIST`); without one, the children of
+//! the root except those with override-redirect, which are menus and tooltips. In both cases only viewable windows count. A
+//! window manager without EWMH is not recognised; its frames are taken for the windows.
 //!
-//! Events only say *when* to look; what is there comes from a look at the whole, so no order of events can mislead.
+//! Events only trigger a scan; the state comes from a scan of all windows, so the order of events does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,17 +30,17 @@ x11rb::atom_manager! {
     }
 }
 
-/// Longest title and class that is read, in units of four bytes.
+/// Longest title and class, in units of four bytes.
 const TEXT_WORDS_MAX: u32 = 4096;
 
-/// The windows that are known, and whether a look is due.
+/// The known windows, and whether a scan is due.
 #[derive(Debug)]
 pub(super) struct Windows {
     root: Window,
     atoms: Atoms,
     server_knows_pids: bool,
     known: BTreeMap<Window, WindowInfo>,
-    /// In the order in which they came up.
+    /// In order of appearance.
     order: Vec<Window>,
     watched: BTreeSet<Window>,
     managed: bool,
@@ -49,7 +49,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Begins to watch the root; the windows that are there now are known and not reported.
+    /// Starts watching the root; existing windows are known and not reported.
     pub(super) fn new(link: &Link) -> Result<Self> {
         let root = link.screen().root;
         let atoms = link.sent("names of properties", Atoms::new(&link.conn))?;
@@ -76,26 +76,26 @@ impl Windows {
             stale: true,
             renamed: BTreeSet::new(),
         };
-        windows.look(link)?;
+        windows.scan(link)?;
         Ok(windows)
     }
 
-    /// The windows as last seen.
+    /// The windows of the last scan.
     pub(super) fn known(&self) -> impl Iterator<Item = &WindowInfo> {
         self.known.values()
     }
 
-    /// The window that came up last, of those that are there.
+    /// The newest existing window.
     pub(super) fn newest(&self) -> Option<Window> {
         self.order.last().copied()
     }
 
-    /// A window manager answers.
+    /// Whether a window manager answers.
     pub(super) fn managed(&self) -> bool {
         self.managed
     }
 
-    /// Notes what `event` means for the next look.
+    /// Marks a scan as due if `event` requires it.
     pub(super) fn note(&mut self, event: &Event) {
         match event {
             // Frames may have override-redirect; their clients become viewable with them.
@@ -121,16 +121,16 @@ impl Windows {
         }
     }
 
-    /// Something was noted since the last look.
+    /// Whether a scan is due.
     pub(super) fn due(&self) -> bool {
         self.stale || !self.renamed.is_empty()
     }
 
-    /// Looks, if something was noted since the last look, and gives what changed.
+    /// Scans if due, and returns the changes.
     pub(super) fn changes(&mut self, link: &Link) -> Result<Vec<Kind>> {
         let mut found = Vec::new();
         if self.stale {
-            found = self.look(link)?;
+            found = self.scan(link)?;
         }
         for window in std::mem::take(&mut self.renamed) {
             let Some(before) = self.known.get(&window) else { continue };
@@ -144,9 +144,9 @@ impl Windows {
         Ok(found)
     }
 
-    /// Looks at all windows, so that their places are right too.
+    /// Scans all windows, which updates their places too.
     pub(super) fn refresh(&mut self, link: &Link) -> Result<Vec<Kind>> {
-        let found = self.look(link)?;
+        let found = self.scan(link)?;
         for window in self.order.clone() {
             if let Some(rect) = self.place(link, window)?
                 && let Some(info) = self.known.get_mut(&window)
@@ -157,7 +157,7 @@ impl Windows {
         Ok(found)
     }
 
-    fn look(&mut self, link: &Link) -> Result<Vec<Kind>> {
+    fn scan(&mut self, link: &Link) -> Result<Vec<Kind>> {
         self.stale = false;
         let clients = self.clients(link)?;
         self.managed = clients.is_some();
@@ -168,7 +168,7 @@ impl Windows {
                 link.answer("the windows", tree.reply())?.children
             }
         };
-        // Watched before it is read: what changes after the reading comes as an event.
+        // Events are selected before reading, so that later changes cause an event.
         let select = EventMask::STRUCTURE_NOTIFY | EventMask::PROPERTY_CHANGE;
         let select = ChangeWindowAttributesAux::new().event_mask(select);
         let mut asked = Vec::with_capacity(candidates.len());
@@ -215,7 +215,7 @@ impl Windows {
             let reply = link.answer_if_there("the window manager", link.sent("the window manager", reply)?.reply())?;
             Ok(reply.as_ref().and_then(GetPropertyReply::value32).map(Iterator::collect::<Vec<Window>>))
         };
-        // The property outlives a window manager that died; the window that it names does not.
+        // The property outlives a dead window manager; the window that it names does not.
         let check = self.atoms._NET_SUPPORTING_WM_CHECK;
         let Some(own) = windows(self.root, check)?.and_then(|named| named.first().copied()) else { return Ok(None) };
         if windows(own, check)? != Some(vec![own]) {
@@ -224,7 +224,7 @@ impl Windows {
         windows(self.root, self.atoms._NET_CLIENT_LIST)
     }
 
-    /// What a window says about itself; `None` when it is gone.
+    /// Properties of a window; `None` when it was closed.
     fn info(&self, link: &Link, window: Window) -> Result<Option<WindowInfo>> {
         let property = |property: Atom| {
             let kind = AtomEnum::ANY;
@@ -249,7 +249,7 @@ impl Windows {
         Ok(Some(WindowInfo { id: window.into(), title, app_id: class_of(&class.value), pid, rect }))
     }
 
-    /// The process at the other end of the connection that made the window, for local connections.
+    /// The process that created the window, for local connections.
     fn pid_by_server(&self, link: &Link, window: Window) -> Result<Option<u32>> {
         if !self.server_knows_pids {
             return Ok(None);
@@ -278,7 +278,7 @@ impl Windows {
     }
 }
 
-/// Text of a property. What is not marked as UTF-8 is so nevertheless in many apps; else it is Latin-1 (ICCCM 2.7.1).
+/// Text of a property. Many apps use UTF-8 without declaring it; otherwise it is Latin-1 (ICCCM 2.7.1).
 fn text(bytes: &[u8], utf8: bool) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -287,8 +287,8 @@ fn text(bytes: &[u8], utf8: bool) -> String {
     }
 }
 
-/// The class of WM_CLASS, which holds instance and class, each with a zero byte behind it (ICCCM 4.1.2.5); the instance
-/// where the class is missing.
+/// The class in WM_CLASS, which holds instance and class, each zero-terminated (ICCCM 4.1.2.5); the instance where the class is
+/// missing.
 fn class_of(bytes: &[u8]) -> String {
     let mut parts = bytes.split(|byte| *byte == 0);
     let instance = parts.next().unwrap_or_default();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_with_odd_bytes_stay_readable() {
+    fn titles_with_invalid_bytes_stay_readable() {
         assert_eq!(text(b"caf\xe9", false), "café");
         assert_eq!(text("café".as_bytes(), false), "café");
         assert_eq!(text(b"caf\xe9", true), "caf\u{fffd}");
@@ -328,7 +328,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_them_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), utf8: bool) {
+        fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), utf8: bool) {
             text(&bytes, utf8);
             class_of(&bytes);
         }

@@ -19,7 +19,7 @@ fn collected(records: impl IntoIterator<Item = Option<Record>>) -> Collector {
     collector
 }
 
-fn told(collector: Collector) -> Vec<(u64, u32, Kind)> {
+fn events_of(collector: Collector) -> Vec<(u64, u32, Kind)> {
     collector.finish().events.into_iter().map(|event| (event.at_ns, event.tid, event.kind)).collect()
 }
 
@@ -28,7 +28,7 @@ fn a_process_that_comes_into_the_group_is_born_once_however_often_it_moves_withi
     let moved_in =
         |at_ns| Some(Record::MovedIn { at_ns, tid: 7, pid: 7, parent_tid: 1, name: b"sh".to_vec(), running: true });
     let born = Kind::Born { pid: 7, parent_tid: 1 };
-    assert_eq!(told(collected([moved_in(5), moved_in(6)])), [(5, 7, born), (5, 7, Kind::Running)]);
+    assert_eq!(events_of(collected([moved_in(5), moved_in(6)])), [(5, 7, born), (5, 7, Kind::Running)]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_process_that_leaves_the_group_takes_its_threads_along() {
     ]);
     let activity = collector.activity(10, 0);
     assert_eq!((activity.threads, activity.running, activity.running_ns_total), (1, 0, 1));
-    let deaths: Vec<_> = told(collector).into_iter().filter(|(_, _, kind)| *kind == Kind::Died).collect();
+    let deaths: Vec<_> = events_of(collector).into_iter().filter(|(_, _, kind)| *kind == Kind::Died).collect();
     assert_eq!(deaths, [(5, 7, Kind::Died), (5, 8, Kind::Died)]);
 }
 
@@ -55,7 +55,7 @@ fn a_thread_that_becomes_its_process_by_exec_gives_up_its_number() {
         collected([born(1, 7, 7), born(2, 8, 7), event(3, 8, Kind::Runnable), event(3, 8, Kind::Running), Some(exec)]);
     let activity = collector.activity(9, 0);
     assert_eq!((activity.threads, activity.running, activity.running_ns_total), (1, 1, 6));
-    let last = told(collector).split_off(4);
+    let last = events_of(collector).split_off(4);
     assert_eq!(
         last,
         [
@@ -115,13 +115,13 @@ fn what_must_have_happened_unseen_is_put_in_and_counted() {
         event(3, 7, Kind::Running),
         event(4, 7, request(8, None)),
         event(5, 7, waiting(true)),
-        // The end of the request, being woken and getting a processor were not seen.
+        // Completion, wake-up and start of running were not seen.
         event(8, 7, request(16, None)),
         event(9, 7, waiting(true)),
         Some(Record::Late(late.clone())),
-        // Being woken was not seen.
+        // The wake-up was not seen.
         event(10, 7, Kind::Running),
-        // Preempted, and getting a processor was not seen.
+        // Preempted; the start of running was not seen.
         event(11, 7, Kind::Runnable),
         event(12, 7, Kind::Died),
     ]);
@@ -156,7 +156,7 @@ fn of_a_thread_that_was_there_before_nothing_is_made_up() {
 #[test]
 fn events_come_out_in_the_order_of_time_and_of_arrival_within_one_instant() {
     let records = [event(5, 1, Kind::Running), event(4, 2, Kind::Running), event(4, 3, Kind::Running)];
-    let tids: Vec<u32> = told(collected(records)).into_iter().map(|(_, tid, _)| tid).collect();
+    let tids: Vec<u32> = events_of(collected(records)).into_iter().map(|(_, tid, _)| tid).collect();
     assert_eq!(tids, [2, 3, 1]);
 }
 

@@ -65,7 +65,7 @@ pub enum Command {
     },
     /// Read or write as one of several processes (started by `prove`)
     #[command(hide = true)]
-    Crew,
+    StreamProcess,
 }
 
 /// Arguments of the subcommand `up`.

@@ -11,7 +11,7 @@ use brisk_bench::{Control, Error, Result};
 use brisk_command::session::Session;
 use brisk_lab_client::Client;
 use brisk_launch::scope::Scope;
-use brisk_phone::{Beside, Phone};
+use brisk_phone::{Companion, Phone};
 use brisk_profile::meter::{self, About, Meter, Work};
 use brisk_results::{Direction, Header, ProfileMeter, ProveStorage};
 use brisk_sense::Sense;
@@ -51,7 +51,7 @@ pub(super) fn measure(
         },
         streams: STREAMS,
         length: LENGTH,
-        program: vec![own.into(), "lab".into(), "crew".into()],
+        program: vec![own.into(), "lab".into(), "stream-process".into()],
     };
     let socket = phone.state_dir().join("notify");
     let mut turns = OnPhone { phone, sense: sense.clone(), command, socket, meter, now: None };
@@ -92,13 +92,13 @@ struct OnPhone<'a> {
 #[derive(Default)]
 struct Turn {
     app: Option<Scope>,
-    daemon: Option<Beside>,
+    daemon: Option<Companion>,
     daemon_cpu_ns: u64,
 }
 
 impl Turns for OnPhone<'_> {
     fn enter(&mut self, with: bool) -> Result<()> {
-        let daemon = with.then(|| Beside::start(self.command, self.socket.clone())).transpose();
+        let daemon = with.then(|| Companion::start(self.command, self.socket.clone())).transpose();
         self.now = Some(Turn { daemon: daemon.map_err(surroundings)?, ..Turn::default() });
         Ok(())
     }
@@ -115,14 +115,14 @@ impl Turns for OnPhone<'_> {
 
     fn begin(&mut self) -> Result<()> {
         if let Some(turn) = &mut self.now {
-            turn.daemon_cpu_ns = turn.daemon.as_ref().and_then(Beside::cpu_ns).unwrap_or_default();
+            turn.daemon_cpu_ns = turn.daemon.as_ref().and_then(Companion::cpu_ns).unwrap_or_default();
         }
         self.meter.begin().map_err(surroundings)
     }
 
     fn leave(&mut self, cpu_ns: u64, requests: u64) -> Result<f64> {
         let turn = self.now.take().unwrap_or_default();
-        let daemon_ns = turn.daemon.as_ref().and_then(Beside::cpu_ns).unwrap_or(turn.daemon_cpu_ns);
+        let daemon_ns = turn.daemon.as_ref().and_then(Companion::cpu_ns).unwrap_or(turn.daemon_cpu_ns);
         let work = Work { cpu_ns: cpu_ns + daemon_ns.saturating_sub(turn.daemon_cpu_ns), requests };
         let energy_uj = self.meter.end(&work).map_err(surroundings)?;
         drop(turn.app);

@@ -1,33 +1,32 @@
-//! How many settings are tried in which round, so that the search ends in time.
+//! Number of settings in each round, so that the search keeps its time budget.
 //!
-//! A full plan is what a search would like. What it may cost is counted in *turns*: one trial of each load for one setting. A
-//! plan that is too long is thinned, all rounds alike, down to a floor; below that rounds between the first and the last
-//! are left out.
+//! The cost of a plan is counted in *turns*: one trial of each load for one setting. A plan that is too long is scaled down,
+//! all rounds alike, to a minimum; below that, rounds between the first and the last are skipped.
 
-/// Rounds between the first and the last.
+/// Number of rounds between the first and the last.
 pub(super) const BETWEEN: usize = 3;
 
 /// A round between the first and the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Between {
-    /// How many of the best stay.
+    /// Best settings that are kept.
     pub(super) keep: usize,
-    /// How many of the best bring neighbours.
+    /// Best settings whose neighbours join.
     pub(super) parents: usize,
-    /// How many of those join.
+    /// Neighbours that join.
     pub(super) fresh: usize,
 }
 
-/// All rounds. The settings found take part in each, and are not in these numbers.
+/// All rounds. The baseline takes part in each, and is not in these numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Settings of the first round.
     pub(super) beginning: usize,
-    /// The rounds in the middle; those that are left out are `None`.
+    /// The middle rounds; `None` for a skipped one.
     pub(super) between: [Option<Between>; BETWEEN],
     /// Settings of the last rounds.
     pub(super) finalists: usize,
-    /// How many last rounds.
+    /// Number of last rounds.
     pub(super) last: usize,
 }
 
@@ -38,28 +37,28 @@ const ROUNDS: [Between; BETWEEN] = [
 ];
 /// Settings in the last rounds.
 const FINALISTS: usize = 4;
-/// Steps by which a plan is thinned.
+/// Steps of scaling a plan down.
 const STEPS: usize = 20;
-/// The least of each round in the middle: a race has at least two.
+/// Minimum of each middle round: at least two settings.
 const LEAST: Between = Between { keep: 2, parents: 1, fresh: 1 };
-/// The least of the last rounds: a second look at the two best.
+/// Minimum of the last rounds: two repetitions of the two best.
 const LEAST_LAST: usize = 2;
 
 impl Plan {
-    /// What a search would like that begins with so many settings and looks `last` times at the finalists.
+    /// The full plan for a number of initial settings and `last` repetitions of the finalists.
     pub(super) fn full(beginning: usize, last: usize) -> Self {
         Self { beginning, between: ROUNDS.map(Some), finalists: FINALISTS, last }
     }
 
-    /// Turns that it takes from round `from` on; the first is 0, the last ones count as one.
+    /// Turns from round `from` on; the first round is 0, the last ones count as one.
     pub(super) fn turns(&self, from: usize) -> usize {
         let first = if from == 0 { self.beginning + 1 } else { 0 };
         let middle = self.between.iter().skip(from.saturating_sub(1)).flatten();
         first + middle.map(|round| round.keep + round.fresh + 1).sum::<usize>() + self.last * (self.finalists + 1)
     }
 
-    /// The plan, thinned from round `from` on until it takes no more than `turns` from there, or as thin as a plan can be; the
-    /// first round keeps at least `schedulers` settings.
+    /// The plan, scaled down from round `from` on to at most `turns`, or to the minimum; the first round keeps at least
+    /// `schedulers` settings.
     pub(super) fn within(&self, turns: usize, from: usize, schedulers: usize) -> Self {
         let thinned = (0..=STEPS).rev().map(|share| self.thinned(share, schedulers));
         let without = (0..BETWEEN).map(|left_out| {
@@ -103,17 +102,17 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_time_is_a_look_at_each_scheduler_and_a_second_at_the_two_best() {
+    fn a_plan_without_time_tries_each_scheduler_once_and_the_two_best_again() {
         let plan = Plan::full(35, 6).within(0, 0, 4);
         let least = Plan { beginning: 4, between: [None; BETWEEN], finalists: 2, last: 2 };
         assert_eq!(plan, least);
-        // A single run asked for stays one.
+        // A single requested repetition stays one.
         assert_eq!(Plan::full(35, 1).within(0, 0, 4).last, 1);
     }
 
     proptest! {
         #[test]
-        fn a_plan_takes_no_more_turns_than_there_are(beginning in 4usize..60, last in 1usize..20, turns in 0usize..300, from in 0usize..5) {
+        fn a_plan_needs_no_more_turns_than_available(beginning in 4usize..60, last in 1usize..20, turns in 0usize..300, from in 0usize..5) {
             let plan = Plan::full(beginning, last);
             let within = plan.within(turns, from, 4);
             let least = plan.within(0, from, 4);

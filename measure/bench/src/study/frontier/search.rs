@@ -1,4 +1,4 @@
-//! The race: rounds of trials, who stays, who joins, who wins.
+//! The search: rounds of trials, selection, winner.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,30 +11,30 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::contest::{self, Outcome, Trial, Writers};
 use super::plan::{BETWEEN, Plan};
-use super::race::{self, Score};
+use super::ranking::{self, Score};
 use super::space::{Candidate, Space};
+use super::trial::{self, Outcome, Trial, Writers};
 use super::{Options, SIZE_BYTES};
 use crate::address::mix;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::study::{Bed, summary};
+use crate::study::{Testbed, summary};
 use brisk_results::{FrontierLoad, FrontierMeasure, FrontierPoint};
 
-/// Share of the device's time that all readers of a load ask for together. An app that is launched asks for more, but then
-/// a setting that serves it in time would take the device away from the writers, and seem to be worse to them.
+/// Share of the device's time that all readers of a load use together. A launching app uses more, but then a setting that
+/// serves it in time would take the device from the writers and appear worse for them.
 const READ_SHARE: f64 = 0.1;
-/// What a trial takes besides its length, until that is known: a head start for the writers, and draining what they left.
+/// Time of a trial beyond its length, until measured: start of the writers, and draining their writes.
 const OVERHEAD_S: f64 = 0.35;
 /// Trials of reads alone.
 const CALIBRATIONS: usize = 3;
 /// Shortest and longest trial of one load.
 const TRIAL_S: (f64, f64) = (0.25, 5.0);
-/// Trials before a setting can be on the frontier: a single one may only have been lucky.
+/// Fewest trials of a setting on the frontier: a single one may be an outlier.
 const TRIALS_MIN: usize = 2;
 
-/// A load without what depends on the device.
+/// The device-independent part of a load.
 struct LoadKind {
     name: &'static str,
     readers: u32,
@@ -57,19 +57,19 @@ const LOADS: [LoadKind; 2] = [
     },
 ];
 
-/// What was seen of a setting under one load, trial by trial.
+/// Measurements of a setting under one load, trial by trial.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct Samples {
     read_us: Vec<f64>,
     read_us_p99: Vec<f64>,
     write_bytes_per_s: Vec<f64>,
     write_us_max: Vec<f64>,
 }
 
-/// The search and what it knows so far.
+/// State of the search.
 pub(super) struct Search<'a> {
     sense: &'a Sense,
-    bed: &'a Bed,
+    bed: &'a Testbed,
     disk: &'a str,
     control: &'a Control<'a>,
     options: &'a Options,
@@ -77,19 +77,19 @@ pub(super) struct Search<'a> {
     pub(super) actuator: Actuator,
     trial: Duration,
     loads: Vec<FrontierLoad>,
-    /// In the order of first trials; the settings found are the first.
+    /// In the order of first trials; the baseline is the first.
     tried: Vec<Candidate>,
-    /// Place in `tried`, then load.
-    seen: Vec<[Seen; LOADS.len()]>,
+    /// By index in `tried`, then load.
+    samples: Vec<[Samples; LOADS.len()]>,
     refused: HashMap<Candidate, String>,
     random: ChaCha8Rng,
     began: Instant,
-    /// What trials took besides their length, in seconds.
+    /// Time of trials beyond their length, in seconds.
     overheads_s: Vec<f64>,
     winner: Option<usize>,
 }
 
-/// What the search found.
+/// Result of the search.
 pub(super) struct Found {
     pub(super) trial: Duration,
     pub(super) loads: Vec<FrontierLoad>,
@@ -100,9 +100,9 @@ pub(super) struct Found {
 }
 
 impl<'a> Search<'a> {
-    /// A search whose budget runs since `began`.
+    /// A search whose budget starts at `began`.
     pub(super) fn new(
-        (sense, bed, disk): (&'a Sense, &'a Bed, &'a str),
+        (sense, bed, disk): (&'a Sense, &'a Testbed, &'a str),
         options: &'a Options,
         space: Space,
         actuator: Actuator,
@@ -119,8 +119,8 @@ impl<'a> Search<'a> {
             actuator,
             trial: Duration::from_secs_f64(TRIAL_S.0),
             loads: Vec::new(),
-            tried: vec![Space::found()],
-            seen: vec![Default::default()],
+            tried: vec![Space::baseline()],
+            samples: vec![Default::default()],
             refused: HashMap::new(),
             random: ChaCha8Rng::seed_from_u64(options.common.seed),
             began,
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Runs all rounds, as many of them and with as many settings as there is time for.
+    /// Runs as many rounds and settings as the time allows.
     pub(super) fn run(&mut self) -> Result<()> {
         self.calibrate()?;
         let beginning = self.space.beginning();
@@ -164,27 +164,27 @@ impl<'a> Search<'a> {
                 Some((index, self.score(index)?, self.space.changes(finalist)))
             })
             .collect();
-        self.winner = race::winner(&scored, self.options.write_min_percent);
+        self.winner = ranking::winner(&scored, self.options.write_min_percent);
         Ok(())
     }
 
-    /// What is left of the budget.
+    /// Remaining budget.
     fn left(&self) -> Duration {
         self.options.budget.saturating_sub(self.began.elapsed())
     }
 
-    /// What a trial takes besides its length: on a slow device, draining its buffer is most of it.
+    /// Time of a trial beyond its length: on a slow device, mostly draining its buffer.
     fn overhead_s(&self) -> f64 {
         median(&self.overheads_s).unwrap_or(OVERHEAD_S)
     }
 
-    /// As much of the `full` plan from round `from` on as there is time for, by what is left and what turns take here.
+    /// The `full` plan from round `from` on, scaled down to the remaining time.
     fn replan(&self, full: &Plan, from: usize) -> Plan {
         let turn_s = (self.trial.as_secs_f64() + self.overhead_s()) * LOADS.len() as f64;
         full.within((self.left().as_secs_f64() / turn_s) as usize, from, self.space.schedulers())
     }
 
-    /// `count` of what a search begins with: schedulers as they are before all, then what chance draws.
+    /// `count` of the initial settings: plain schedulers first, then a random choice.
     fn opening(&mut self, mut all: Vec<Candidate>, count: usize) -> Vec<Candidate> {
         if all.len() > count {
             all.shuffle(&mut self.random);
@@ -194,14 +194,14 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// How long a read takes alone, from which the readers' appointments follow. The median of medians: a mean would count in
-    /// whatever else the machine did during one read, and with it all loads would be lighter.
+    /// Measures the latency of a read alone, from which the readers' intervals follow. Uses the median of medians: a mean would
+    /// include disturbances of single reads, and make all loads lighter.
     fn calibrate(&mut self) -> Result<()> {
         let mut medians_us = Vec::new();
         for number in 0..CALIBRATIONS {
-            self.tell("reads alone");
+            self.report("reads alone");
             let trial = Trial { readers: 1, interval: Duration::ZERO, writers: Writers::None, ..self.trial(0, number) };
-            let alone = self.contest(&trial)?;
+            let alone = self.run_trial(&trial)?;
             medians_us.extend((alone.reads.count() > 0).then(|| alone.reads.quantile_us(0.5)));
         }
         let read_alone_us = median(&medians_us).ok_or_else(|| Error::BadLoad("no read was measured".to_owned()))?;
@@ -218,10 +218,10 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// One trial of one load, and what it took besides its length.
-    fn contest(&mut self, trial: &Trial) -> Result<Outcome> {
+    /// One trial of one load; records its overhead.
+    fn run_trial(&mut self, trial: &Trial) -> Result<Outcome> {
         let began = Instant::now();
-        let outcome = contest::run(self.sense, self.bed, self.disk, trial, self.control)?;
+        let outcome = trial::run(self.sense, self.bed, self.disk, trial, self.control)?;
         // Reads alone leave nothing to drain.
         if trial.writers != Writers::None {
             self.overheads_s.push(began.elapsed().saturating_sub(trial.length).as_secs_f64());
@@ -229,8 +229,8 @@ impl<'a> Search<'a> {
         Ok(outcome)
     }
 
-    /// Shows how far it is by the clock, and what is left.
-    fn tell(&self, doing: &str) {
+    /// Reports progress by the clock, and the remaining time.
+    fn report(&self, doing: &str) {
         let left = self.left();
         let share = 1.0 - left.as_secs_f64() / self.options.budget.as_secs_f64();
         self.control.report(share, &format!("{doing}, {}", time_left(left)));
@@ -245,22 +245,23 @@ impl<'a> Search<'a> {
             writers: LOADS[load].writers,
             length: self.trial,
             block_bytes: self.options.common.block_bytes,
-            // The same for every setting of a round: each gets the very same requests.
+            // The same for every setting of a round: each gets the same requests.
             seed: mix(self.options.common.seed ^ ((number as u64) << 32) ^ load as u64),
         }
     }
 
-    /// One trial of each load for each of `field` and for the settings found, in drawn order, until the time is over. The first
-    /// round has those found in any case, as everything is relative to them.
+    /// One trial of each load for each of `field` and for the baseline, in random order, until the time is over. The baseline
+    /// always runs in the first round, as all figures are relative to it.
     fn round(&mut self, mut field: Vec<Candidate>) -> Result<()> {
-        field.push(Space::found());
+        field.push(Space::baseline());
         field.shuffle(&mut self.random);
         for candidate in field {
-            let needed = candidate == Space::found() && self.seen[0].iter().any(|seen| seen.read_us.is_empty());
+            let needed =
+                candidate == Space::baseline() && self.samples[0].iter().any(|samples| samples.read_us.is_empty());
             if self.left().is_zero() && !needed {
                 continue;
             }
-            self.tell(&self.space.label(&candidate));
+            self.report(&self.space.label(&candidate));
             if self.refused.contains_key(&candidate) {
                 continue;
             }
@@ -270,21 +271,21 @@ impl<'a> Search<'a> {
             }
             let index = self.tried.iter().position(|tried| *tried == candidate).unwrap_or_else(|| {
                 self.tried.push(candidate.clone());
-                self.seen.push(Default::default());
+                self.samples.push(Default::default());
                 self.tried.len() - 1
             });
             for load in 0..LOADS.len() {
-                let number = self.seen[index][load].read_us.len();
+                let number = self.samples[index][load].read_us.len();
                 let trial = Trial { realtime: self.space.priorities(&candidate), ..self.trial(load, number) };
-                let outcome = self.contest(&trial)?;
+                let outcome = self.run_trial(&trial)?;
                 self.bed.wrote((outcome.write_bytes_per_s * trial.length.as_secs_f64()) as u64);
-                self.seen[index][load].add(&outcome, trial.length);
+                self.samples[index][load].add(&outcome, trial.length);
             }
         }
         Ok(())
     }
 
-    /// Sets what `candidate` asks for, and puts everything else back. Gives why that cannot be, if it cannot.
+    /// Applies `candidate` and restores all other settings. Returns the reason if that fails.
     fn apply(&mut self, candidate: &Candidate) -> Option<String> {
         let applied = self.actuator.apply(&self.space.targets(candidate, self.disk));
         applied.into_iter().find_map(|applied| match applied.outcome {
@@ -295,9 +296,9 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Of number `index`, relative to the settings found.
+    /// Score of setting `index`, relative to the baseline.
     fn score(&self, index: usize) -> Option<Score> {
-        let (of, found) = (&self.seen[index], &self.seen[0]);
+        let (of, found) = (&self.samples[index], &self.samples[0]);
         let ratios: Option<Vec<(f64, f64)>> = of
             .iter()
             .zip(found)
@@ -311,25 +312,25 @@ impl<'a> Search<'a> {
         Score::of(&ratios?)
     }
 
-    /// The best of all that were tried, the settings found apart.
+    /// The best settings tried so far, without the baseline.
     fn best(&self, keep: usize) -> Vec<Candidate> {
         let scores: Vec<Option<Score>> =
             (0..self.tried.len()).map(|index| if index == 0 { None } else { self.score(index) }).collect();
-        race::best(&scores, keep, self.options.write_min_percent)
+        ranking::best(&scores, keep, self.options.write_min_percent)
             .into_iter()
             .map(|index| self.tried[index].clone())
             .collect()
     }
 
-    /// What is to be told.
+    /// The result.
     pub(super) fn outcome(self) -> Result<Found> {
         let scored: Vec<(usize, Score)> =
             (0..self.tried.len()).filter_map(|index| Some((index, self.score(index)?))).collect();
-        let often = |index: usize| self.seen[index].iter().all(|seen| seen.read_us.len() >= TRIALS_MIN);
+        let often = |index: usize| self.samples[index].iter().all(|samples| samples.read_us.len() >= TRIALS_MIN);
         let known: Vec<(usize, Score)> = scored.iter().copied().filter(|(index, _)| often(*index)).collect();
         let on: Vec<usize> = known
             .iter()
-            .zip(race::frontier(&known.iter().map(|(_, score)| *score).collect::<Vec<_>>()))
+            .zip(ranking::frontier(&known.iter().map(|(_, score)| *score).collect::<Vec<_>>()))
             .filter_map(|((index, _), on)| on.then_some(*index))
             .collect();
         let points = scored
@@ -342,7 +343,7 @@ impl<'a> Search<'a> {
                     scheduler: self.space.scheduler(candidate).to_owned(),
                     settings: settings.map(|(setting, value)| (setting.to_string(), value)).collect(),
                     priorities: self.space.priorities(candidate),
-                    loads: self.seen[index].iter().map(Seen::measure).collect::<Result<_>>()?,
+                    loads: self.samples[index].iter().map(Samples::measure).collect::<Result<_>>()?,
                     read_ratio: score.read_ratio,
                     write_percent: score.write_percent,
                     on_frontier: on.contains(&index),
@@ -358,7 +359,7 @@ impl<'a> Search<'a> {
         refused.sort();
         Ok(Found {
             trial: self.trial,
-            found: self.space.label(&Space::found()),
+            found: self.space.label(&Space::baseline()),
             chosen: self.winner.map(|index| self.space.label(&self.tried[index])),
             loads: self.loads,
             points,
@@ -367,7 +368,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// In words, as coarse as it is known.
+/// Remaining time as text, with the precision of the estimate.
 fn time_left(left: Duration) -> String {
     match left.as_secs() {
         0 => "nearly done".to_owned(),
@@ -376,12 +377,12 @@ fn time_left(left: Duration) -> String {
     }
 }
 
-impl Seen {
+impl Samples {
     fn add(&mut self, outcome: &Outcome, length: Duration) {
         self.read_us.extend(outcome.reads.mean_us());
         self.read_us_p99.push(outcome.reads.quantile_us(0.99));
         self.write_bytes_per_s.push(outcome.write_bytes_per_s);
-        // When no write came back at all, the longest wait was at least the whole trial.
+        // If no write completed, the longest latency was at least the whole trial.
         let waited_us = if outcome.writes.count() > 0 { outcome.writes.quantile_us(1.0) } else { 0.0 };
         self.write_us_max.push(if waited_us > 0.0 { waited_us } else { length.as_secs_f64() * 1e6 });
     }
@@ -396,7 +397,7 @@ impl Seen {
     }
 }
 
-// A work file that is too small would let writers overwrite in the device's buffer what they wrote just before.
+// In a smaller work file, writers would overwrite data that is still in the device's buffer.
 const _: () = assert!(SIZE_BYTES / 4 >= 16 << 20);
 
 #[cfg(test)]
@@ -404,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_is_told_in_seconds_and_then_in_minutes() {
+    fn the_remaining_time_is_in_seconds_and_then_in_minutes() {
         for (seconds, words) in [
             (0, "nearly done"),
             (1, "about 1 s left"),

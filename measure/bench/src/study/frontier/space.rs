@@ -1,15 +1,15 @@
-//! Which settings there are to try.
+//! The space of settings.
 //!
-//! A [`Candidate`] is a scheduler and a step on each of its dimensions; step zero is what the scheduler brings. The search
-//! begins with every scheduler as it is and with single changes and pairs that are known to matter, and goes on with
-//! neighbours of what fared well: one step on one dimension.
+//! A [`Candidate`] is a scheduler and a step on each of its dimensions; step zero is the scheduler's default. The search
+//! begins with every plain scheduler, with single changes, and with pairs of changes that are known to matter. It continues
+//! with neighbours of good settings: one step on one dimension.
 
 use std::collections::BTreeMap;
 
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 
-/// One thing that can be changed, and the values to try in order.
+/// One dimension, and its values in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dimension {
     what: What,
@@ -23,12 +23,12 @@ enum What {
     Priorities,
 }
 
-/// A setting to try.
+/// A point in the space of settings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Candidate {
-    /// Number of the scheduler; `None` for the settings that were found.
+    /// Index of the scheduler; `None` for the baseline.
     scheduler: Option<usize>,
-    /// On each dimension of the scheduler.
+    /// Step on each dimension of the scheduler.
     steps: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Space {
     schedulers: Vec<(String, Vec<Dimension>)>,
 }
 
-/// The tunable of mq-deadline that bounds what priorities do to writes.
+/// The tunable of mq-deadline that bounds the time for which priorities defer writes.
 const AGING: &str = "prio_aging_expire";
 
 fn dimensions(scheduler: &str, writes_wait_max_ms: u32) -> Vec<Dimension> {
@@ -68,7 +68,7 @@ fn dimensions(scheduler: &str, writes_wait_max_ms: u32) -> Vec<Dimension> {
         ],
         "bfq" => vec![
             depth(&["16", "8", "4"]),
-            // Its own rules bound what the class does to others.
+            // bfq bounds the effect of the class by itself.
             priorities(vec!["on".to_owned()]),
             tunable("slice_idle", &["2", "0"]),
             tunable("low_latency", &["0"]),
@@ -81,25 +81,25 @@ fn dimensions(scheduler: &str, writes_wait_max_ms: u32) -> Vec<Dimension> {
 }
 
 impl Space {
-    /// Of a device whose kernel offers `schedulers` and that was found with one of them.
+    /// The space of a device that was found with scheduler `found` and whose kernel offers `schedulers`.
     pub(super) fn new(found: &str, schedulers: &[String], writes_wait_max_ms: u32) -> Self {
         let schedulers =
             schedulers.iter().map(|name| (name.clone(), dimensions(name, writes_wait_max_ms))).collect::<Vec<_>>();
         Self { found: found.to_owned(), schedulers }
     }
 
-    /// The settings that were found.
-    pub(super) fn found() -> Candidate {
+    /// The baseline: the settings that were found.
+    pub(super) fn baseline() -> Candidate {
         Candidate { scheduler: None, steps: Vec::new() }
     }
 
-    /// How many schedulers there are to try.
+    /// Number of schedulers.
     pub(super) fn schedulers(&self) -> usize {
         self.schedulers.len()
     }
 
-    /// What the search begins with: every scheduler as it is, the last step of each dimension alone, and each pair of last
-    /// steps of the first three dimensions, which bear on the writes in flight, on who goes first, and on how often it is asked.
+    /// Initial settings: every plain scheduler, the last step of each dimension alone, and each pair of last steps of the first
+    /// three dimensions, which control the writes in flight, the priority of reads, and batching.
     pub(super) fn beginning(&self) -> Vec<Candidate> {
         let mut all = Vec::new();
         for (number, (_, dimensions)) in self.schedulers.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Space {
         for (at, dimension) in dimensions.iter().enumerate() {
             let step = candidate.steps[at];
             let last = dimension.values.len();
-            // From what a scheduler brings, the last step is as near as the first.
+            // From the default, the last step is as near as the first.
             let next = if step == 0 { vec![last, 1] } else { vec![step - 1, step + 1] };
             for step in next.into_iter().filter(|&step| step <= last) {
                 let mut steps = candidate.steps.clone();
@@ -144,12 +144,12 @@ impl Space {
             .map(|(dimension, step)| (&dimension.what, dimension.values[step - 1].as_str()))
     }
 
-    /// How many things it changes.
+    /// Number of changes from the scheduler's default.
     pub(super) fn changes(&self, candidate: &Candidate) -> usize {
         self.changed(candidate).count()
     }
 
-    /// The scheduler that is in force under it.
+    /// Its scheduler.
     pub(super) fn scheduler<'a>(&'a self, candidate: &Candidate) -> &'a str {
         candidate.scheduler.and_then(|number| self.schedulers.get(number)).map_or(&self.found, |(name, _)| name)
     }
@@ -159,7 +159,7 @@ impl Space {
         self.changed(candidate).any(|(what, _)| *what == What::Priorities)
     }
 
-    /// What is to be set; nothing for the settings that were found.
+    /// Settings to apply; none for the baseline.
     pub(super) fn settings(&self, candidate: &Candidate) -> BTreeMap<QueueSetting, String> {
         let Some(number) = candidate.scheduler else { return BTreeMap::new() };
         let scheduler = self.schedulers[number].0.as_str();
@@ -184,7 +184,7 @@ impl Space {
             .collect()
     }
 
-    /// It in words.
+    /// Its name in reports.
     pub(super) fn label(&self, candidate: &Candidate) -> String {
         if candidate.scheduler.is_none() {
             return format!("as found ({})", self.found);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_begins_with_every_scheduler_as_it_is_and_no_setting_twice() {
+    fn the_search_begins_with_every_plain_scheduler_and_no_setting_twice() {
         let space = space();
         let all = space.beginning();
         let labels: BTreeSet<String> = all.iter().map(|candidate| space.label(candidate)).collect();
@@ -241,11 +241,11 @@ mod tests {
         ];
         assert_eq!(targets, expected);
         assert!(space.priorities(&candidate) && space.changes(&candidate) == 2);
-        assert!(space.targets(&Space::found(), "sda").is_empty());
+        assert!(space.targets(&Space::baseline(), "sda").is_empty());
     }
 
     #[test]
-    fn neighbours_differ_in_one_thing_and_lead_everywhere() {
+    fn neighbours_differ_in_one_step_and_reach_the_whole_space() {
         let space = space();
         let mut seen: BTreeSet<Candidate> = BTreeSet::new();
         let mut ahead = vec![space.beginning().into_iter().find(|c| space.label(c) == "kyber").expect("plain")];
@@ -259,6 +259,6 @@ mod tests {
             }
         }
         assert_eq!(seen.len(), 4 * 3 * 3 * 3 * 4);
-        assert!(space.neighbours(&Space::found()).is_empty());
+        assert!(space.neighbours(&Space::baseline()).is_empty());
     }
 }

@@ -1,15 +1,14 @@
-//! One trial: readers that somebody waits for, beside writers that nobody does.
+//! One trial: foreground readers concurrent with background writers.
 //!
-//! A reader works by appointments: it asks for its next block at a set distance from the last one, or at once when that took
-//! longer. So reads take the same small share of the device under every setting that serves them in time, and a
-//! setting that serves them faster does not look as if it were worse to writes. Writers take all they can get:
+//! A reader is rate-limited: it issues its next read a fixed interval after the last one, or at once when that one took
+//! longer. Reads then take the same small share of the device under every setting that serves them in time, and a setting
+//! that serves them faster is not charged with slower writes. Writers are not limited:
 //!
-//! - *install*: buffered writes of 512 KiB in sequence, made durable every 2 MiB, as packages are unpacked;
-//! - *sync*: four pages of 4 KiB at random, each durable by itself (RWF_DSYNC), thirty times a second, as databases leave
-//!   them;
-//! - *direct*: blocks at random past the page cache, one at a time.
+//! - *install*: buffered sequential writes of 512 KiB, made durable every 2 MiB, as in package installation;
+//! - *sync*: four random pages of 4 KiB, each synchronous (RWF_DSYNC), thirty times a second, as in databases;
+//! - *direct*: random blocks with direct I/O, one at a time.
 //!
-//! What the writers reach is counted by the device, because a buffered write is done long before it is written.
+//! Write throughput is taken from the device's counters, because a buffered write returns long before it is written.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,39 +27,39 @@ use crate::engine::Caller;
 use crate::error::{Error, Result};
 use crate::latency::{Clock, Times};
 use crate::load::Load;
-use crate::study::Bed;
+use crate::study::Testbed;
 use brisk_results::{Direction, Pattern};
 
 /// One buffered write of an install.
 const INSTALL_WRITE_BYTES: u64 = 512 << 10;
-/// What an install writes between two calls that make it durable.
+/// Bytes that an install writes between two calls of fdatasync.
 const INSTALL_SYNC_BYTES: u64 = 2 << 20;
-/// A page of a database, how many are written together, and how often.
+/// Page of a database, pages written together, and the interval between them.
 const PAGE_BYTES: u64 = 4096;
 const PAGES_PER_SYNC: u64 = 4;
 const SYNC_INTERVAL: Duration = Duration::from_millis(33);
-/// How long writers run before the first measured read: until their requests fill what there is to fill.
+/// Time that writers run before the first measured read, to fill queues and buffers.
 const HEAD_START: Duration = Duration::from_millis(100);
 
-/// Level of the real-time I/O class that readers get (linux/ioprio.h: class 1 of 0 to 7).
+/// Level of the readers' real-time I/O class (linux/ioprio.h: 0 to 7).
 const REALTIME_LEVEL: i32 = 4;
 
-/// Who runs at the same time.
+/// The concurrent writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// Nobody.
+    /// None.
     None,
     /// One install and one sync.
     InstallAndSync,
-    /// So many direct writers.
+    /// This many direct writers.
     Direct(u32),
 }
 
-/// What one trial is.
+/// Parameters of one trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub(super) readers: u32,
-    /// Distance between a reader's appointments.
+    /// Interval between the reads of a reader.
     pub(super) interval: Duration,
     /// Whether readers have the real-time I/O class.
     pub(super) realtime: bool,
@@ -70,26 +69,26 @@ pub(super) struct Trial {
     pub(super) seed: u64,
 }
 
-/// What came out.
+/// Result of a trial.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
     pub(super) reads: Times,
-    /// Small writes: direct ones, and pages of syncs.
+    /// Small writes: direct ones, and synchronous pages.
     pub(super) writes: Times,
-    /// By the device's own count.
+    /// From the device's counters.
     pub(super) write_bytes_per_s: f64,
 }
 
-/// Where readers read and each kind of writer writes: quarters of the work file.
+/// Quarter `number` of the work file: readers and each kind of writer have their own.
 fn quarter(size_bytes: u64, number: u64) -> Region {
     Region::nth(number, size_bytes / 4 / INSTALL_SYNC_BYTES * INSTALL_SYNC_BYTES)
 }
 
-/// The smallest work file that has room for all.
+/// The smallest work file for all quarters.
 pub(super) const SIZE_MIN_BYTES: u64 = 4 * INSTALL_SYNC_BYTES;
 
-/// Runs a trial and settles.
-pub(super) fn run(sense: &Sense, bed: &Bed, disk: &str, trial: &Trial, control: &Control<'_>) -> Result<Outcome> {
+/// Runs a trial, then settles.
+pub(super) fn run(sense: &Sense, bed: &Testbed, disk: &str, trial: &Trial, control: &Control<'_>) -> Result<Outcome> {
     control.check()?;
     let size_bytes = bed.work.size_bytes;
     let over = AtomicBool::new(false);
@@ -97,7 +96,7 @@ pub(super) fn run(sense: &Sense, bed: &Bed, disk: &str, trial: &Trial, control: 
     let buffered = buffered(bed)?;
     let measured = thread::scope(|scope| {
         let (over, stop) = (&over, control.stop);
-        let ends = Ends(over);
+        let ends = SetOnDrop(over);
         let go_on = move || !over.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed);
         let mut writers = Vec::new();
         match trial.writers {
@@ -123,7 +122,7 @@ pub(super) fn run(sense: &Sense, bed: &Bed, disk: &str, trial: &Trial, control: 
         for number in 0..trial.readers {
             let load = load(trial, Direction::Read, quarter(size_bytes, 0), number);
             let caller = Caller::new(bed.work.fd(), &load);
-            // Readers are spread over an interval, as nobody waits for several reads at the same instant all the time.
+            // Readers are staggered over an interval, so that their reads are not always simultaneous.
             let first = began + trial.interval * number / trial.readers.max(1);
             readers.push(scope.spawn(move || read(caller?, trial, &clock, (first, end), go_on)));
         }
@@ -144,16 +143,16 @@ pub(super) fn run(sense: &Sense, bed: &Bed, disk: &str, trial: &Trial, control: 
     Ok(Outcome { reads, writes, write_bytes_per_s })
 }
 
-/// Raises its flag when it goes, on whatever way: writers would go on for ever after a panic.
-struct Ends<'a>(&'a AtomicBool);
+/// Sets its flag when dropped: after a panic, writers would otherwise run forever.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// All times of some threads; the first error of any.
+/// Merged times of all threads, or the first error.
 fn join(threads: Vec<thread::ScopedJoinHandle<'_, Result<Times>>>) -> Result<Times> {
     let mut all = Ok(Times::default());
     for thread in threads {
@@ -167,7 +166,7 @@ fn join(threads: Vec<thread::ScopedJoinHandle<'_, Result<Times>>>) -> Result<Tim
     all
 }
 
-/// Waits for an appointment, if it is still to come.
+/// Sleeps until `moment`.
 fn until(moment: Instant) {
     let left = moment.saturating_duration_since(Instant::now());
     if !left.is_zero() {
@@ -180,8 +179,8 @@ fn written_bytes(sense: &Sense, disk: &str) -> Result<u64> {
     stats.map(|stats| stats.write.bytes).ok_or_else(|| Error::Missing(format!("/dev/{disk}").into()))
 }
 
-/// The work file by way of the page cache.
-fn buffered(bed: &Bed) -> Result<File> {
+/// The work file, opened without O_DIRECT.
+fn buffered(bed: &Testbed) -> Result<File> {
     let path = format!("/proc/self/fd/{}", bed.work.fd().as_raw_fd());
     OpenOptions::new().read(true).write(true).open(&path).map_err(|error| Error::system("open", path, error))
 }
@@ -215,12 +214,12 @@ fn read(
     Ok(times)
 }
 
-/// Gives the calling thread the real-time I/O class. It ends with its trial, so there is nothing to undo.
+/// Gives the calling thread the real-time I/O class. The thread ends with its trial, so nothing is restored.
 fn be_realtime() -> io::Result<()> {
     /// `IOPRIO_WHO_PROCESS`, and the shift of the class (linux/ioprio.h).
     const WHO_THREAD: i32 = 1;
     const CLASS_REALTIME: i32 = 1 << 13;
-    // SAFETY: the call takes three numbers and touches no memory of ours; thread 0 is the caller.
+    // SAFETY: the call takes three numbers and no pointer; thread 0 is the caller.
     let outcome = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0, CLASS_REALTIME | REALTIME_LEVEL) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -236,10 +235,10 @@ fn direct(mut caller: Caller<'_>, clock: &Clock, go_on: impl Fn() -> bool) -> Re
     Ok(times)
 }
 
-/// The bytes of a buffer with new stamps.
+/// The buffer with a new stamp.
 fn stamped(buffers: &mut Buffers, len_bytes: u64, offset_bytes: u64, number: u64) -> &[u8] {
     let start = buffers.stamped(0, offset_bytes, number);
-    // SAFETY: the buffer has `len_bytes` bytes, and the borrow keeps everyone else from it meanwhile.
+    // SAFETY: the buffer has `len_bytes` bytes, and the borrow makes the access exclusive.
     unsafe { std::slice::from_raw_parts(start, len_bytes as usize) }
 }
 
@@ -261,7 +260,7 @@ fn install(file: BorrowedFd<'_>, region: Region, seed: u64, go_on: impl Fn() -> 
             rustix::fs::fdatasync(file).map_err(|errno| Error::system("sync", "the work file", errno))?;
         }
     }
-    // Its calls last as long as what they gather: they say nothing of how long one write waits.
+    // Install calls include whole flushes: they say nothing about the latency of one write.
     Ok(Times::default())
 }
 
@@ -307,7 +306,7 @@ mod tests {
     use crate::study::{Common, exactly};
 
     #[test]
-    fn readers_keep_their_appointments_beside_writers_that_the_device_counts() {
+    fn readers_keep_their_interval_under_writes_that_the_device_counts() {
         let dir = tempfile::tempdir().expect("a directory");
         let (sense, stop) = (Sense::default(), AtomicBool::new(false));
         let control = Control { stop: &stop, progress: &|_, _| () };
@@ -324,7 +323,7 @@ mod tests {
             engine: None,
             seed: 1,
         };
-        let bed = Bed::prepare(&sense, &common, exactly(SIZE_MIN_BYTES), &control).expect("prepared");
+        let bed = Testbed::prepare(&sense, &common, exactly(SIZE_MIN_BYTES), &control).expect("prepared");
         let trial = Trial {
             readers: 2,
             interval: Duration::from_millis(20),
@@ -336,7 +335,7 @@ mod tests {
         };
         for writers in [Writers::None, Writers::InstallAndSync, Writers::Direct(2)] {
             let outcome = run(&sense, &bed, &disk, &Trial { writers, ..trial }, &control).expect("measured");
-            // 10 appointments each; a slow device keeps fewer of them, and none more.
+            // 10 reads each; a slow device completes fewer.
             assert!((1..=20).contains(&outcome.reads.count()), "{writers:?}: {}", outcome.reads.count());
             assert_eq!(outcome.writes.count() > 0, writers != Writers::None, "{writers:?}");
             assert!(outcome.write_bytes_per_s > 0.0 || writers == Writers::None, "{writers:?}");

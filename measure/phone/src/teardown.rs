@@ -1,8 +1,8 @@
-//! The way back, for a phone that stands and for what is left of one.
+//! Removal of a complete or incomplete phone.
 //!
-//! Order matters: programs before mounts, mounts before the device, the directory last. Only what is the phone's own is
-//! touched: its control group, processes whose root directory is in it, mounts below its directory, the lab device that
-//! bears its mark.
+//! The order matters: processes before mounts, mounts before the device, the directory last. Only resources of the phone are
+//! removed: its control group, processes whose root directory is in it, mounts below its directory, the lab device with its
+//! mark.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,9 @@ use crate::error::{Error, Result, io as failed};
 use crate::group::Group;
 use crate::phones::Phones;
 use crate::state::StateDir;
-use crate::{processes, room};
+use crate::{mounts, processes};
 
-/// Removes everything of a phone; with `force` also when somebody outside uses its files. Gives sentences on what was in
-/// the way.
+/// Removes a phone; with `force` even when processes outside use its files. Returns messages on obstacles.
 pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("look after the phone"))? else { return Ok(words) };
@@ -33,16 +32,16 @@ pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<
     processes::end_inside(dir.path(), &BTreeSet::new())?;
     let device = record.as_ref().and_then(|record| phones.lab_device(record.mark));
     if let Some(device) = device.as_ref().filter(|device| device.trouble.is_none()) {
-        // What is still to be written need not take the model's time. A server that does not hear is dealt with below.
+        // Writeback may be untimed now. A server that does not answer is handled below.
         let _ = phones.lab.change(&device.id.to_string(), &[], Some(false), false);
     }
-    room::strip(dir.path(), force)?;
+    mounts::unmount_all(dir.path(), force)?;
     words.extend(
-        holders.iter().map(|by| format!("{by} still uses files of the phone, which go when it lets go of them")),
+        holders.iter().map(|by| format!("{by} still uses files of the phone, which are freed when it closes them")),
     );
     if let Some(device) = device {
         match phones.lab.down(&device.id.to_string(), force) {
-            // A device whose maker died goes by itself, and may have done so since it was looked for.
+            // The device of a dead creator removes itself, possibly since the lookup.
             Err(brisk_lab::Error::NoSuchDevice(_)) => {}
             down => words.extend(down?),
         }

@@ -1,7 +1,7 @@
-//! A program that runs beside launches, such as the daemon whose effect is measured.
+//! A program that runs during launches, such as the daemon whose effect is measured.
 //!
-//! It is started before a launch and has ended after it. Started means that it said so: `READY=1` on the socket that
-//! NOTIFY_SOCKET names (sd_notify(3)), as programs do that a service manager starts.
+//! It is started before a launch and stopped after it. It is ready when it has sent `READY=1` to the socket that NOTIFY_SOCKET
+//! names (sd_notify(3)), as services do under a service manager.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,21 +14,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{Error, Result};
 
-/// How long it may take to be ready, and to end.
-const WITHIN: Duration = Duration::from_secs(10);
+/// Time limit for getting ready, and for ending.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The program, while it runs. Dropping it ends it.
+/// The running program. Dropping it ends it.
 #[derive(Debug)]
-pub struct Beside {
+pub struct Companion {
     child: Child,
     name: String,
     socket: PathBuf,
-    /// Kept, so that nobody it tells is refused; what comes later is not read.
+    /// Kept open, so that later notifications are not refused; they are not read.
     listener: UnixDatagram,
 }
 
-impl Beside {
-    /// Starts `command` and waits until it is ready; `socket` is a path for its word, which must be free.
+impl Companion {
+    /// Starts `command` and waits until it is ready; `socket` is a free path for the notification socket.
     ///
     /// # Errors
     /// When it cannot be started, ends, or is not ready within ten seconds.
@@ -36,7 +36,7 @@ impl Beside {
         let (program, arguments) = command.split_first().ok_or_else(|| failed("nothing", "no program was named"))?;
         let name = PathBuf::from(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
         let trouble = |source: io::Error| failed(&name, &source.to_string());
-        // Of one that was killed.
+        // Left by a killed process.
         let _ = std::fs::remove_file(&socket);
         let listener = UnixDatagram::bind(&socket).map_err(trouble)?;
         let child = Command::new(program)
@@ -47,22 +47,22 @@ impl Beside {
             .stdout(Stdio::null())
             .spawn()
             .map_err(trouble)?;
-        let mut beside = Self { child, name, socket, listener };
-        beside.wait_until_ready()?;
-        Ok(beside)
+        let mut companion = Self { child, name, socket, listener };
+        companion.wait_until_ready()?;
+        Ok(companion)
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TIMEOUT;
         let mut word = [0; 4096];
         loop {
             if let Some(status) = self.child.try_wait().map_err(|source| failed(&self.name, &source.to_string()))? {
                 return Err(failed(&self.name, &format!("it ended at once ({status})")));
             }
             if Instant::now() >= deadline {
-                return Err(failed(&self.name, "it did not say that it is ready"));
+                return Err(failed(&self.name, "it did not report that it is ready"));
             }
-            // Short enough to notice that it ended.
+            // Short, to notice soon when the program ends.
             let listener = &self.listener;
             let read =
                 listener.set_read_timeout(Some(Duration::from_millis(50))).and_then(|()| listener.recv(&mut word));
@@ -77,36 +77,36 @@ impl Beside {
         }
     }
 
-    /// Its process.
+    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Processor time that it has taken so far, in ns; nothing once it has ended.
+    /// CPU time so far in ns; `None` once it has ended.
     #[must_use]
     pub fn cpu_ns(&self) -> Option<u64> {
         let pid = libc::pid_t::try_from(self.child.id()).ok()?;
-        // SAFETY: both calls fill what they are given, for which zeros are valid, and read nothing else of ours. The child was
-        // not waited for, so its number is nobody else's.
-        let (told, time) = unsafe {
+        // SAFETY: both calls fill structs of plain numbers, for which zeros are valid. The child was not waited for, so its
+        // process id is not reused.
+        let (reported, time) = unsafe {
             let (mut clock, mut time): (libc::clockid_t, libc::timespec) = (0, std::mem::zeroed());
             let found = libc::clock_getcpuclockid(pid, &raw mut clock) == 0;
             (found && libc::clock_gettime(clock, &raw mut time) == 0, time)
         };
-        told.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        reported.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }
 
-    /// Asks it to end and waits until it did.
+    /// Ends it with SIGTERM and waits.
     ///
     /// # Errors
-    /// When it does not end within ten seconds (it is killed then), or ends with a failure.
+    /// When it does not end within ten seconds (it is then killed), or ends with a failure.
     pub fn stop(mut self) -> Result<()> {
         let status = self.end().map_err(|source| failed(&self.name, &source.to_string()))?;
         match status {
             Some(status) if status.success() => Ok(()),
             Some(status) => Err(failed(&self.name, &format!("it ended with {status}"))),
-            None => Err(failed(&self.name, "it did not end when asked to, and was killed")),
+            None => Err(failed(&self.name, "it did not end on request and was killed")),
         }
     }
 
@@ -116,7 +116,7 @@ impl Beside {
         {
             kill_process(pid, Signal::TERM)?;
         }
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Some(status));
@@ -131,32 +131,32 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for Companion {
     fn drop(&mut self) {
-        // Errors were told by `stop`; here the only aim is that nothing stays.
+        // Errors are reported by `stop`; this only ensures that no process stays.
         let _ = self.end();
         let _ = std::fs::remove_file(&self.socket);
     }
 }
 
 fn failed(program: &str, reason: &str) -> Error {
-    Error::Beside { program: program.to_owned(), reason: reason.to_owned() }
+    Error::Companion { program: program.to_owned(), reason: reason.to_owned() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn start(script: &str) -> Result<Beside> {
+    fn start(script: &str) -> Result<Companion> {
         let dir = tempfile::tempdir().expect("a directory").keep();
-        Beside::start(&["sh", "-c", script].map(OsString::from), dir.join("notify"))
+        Companion::start(&["sh", "-c", script].map(OsString::from), dir.join("notify"))
     }
 
     #[test]
-    fn what_ends_before_it_is_ready_is_told() {
+    fn a_program_that_ends_before_it_is_ready_is_an_error() {
         let error = start("exit 3").expect_err("it ended").to_string();
         assert!(error.contains("sh") && error.contains("exit status: 3"), "{error}");
-        assert!(Beside::start(&["/no/such/program".into()], "/tmp/x".into()).is_err());
+        assert!(Companion::start(&["/no/such/program".into()], "/tmp/x".into()).is_err());
     }
 
     #[test]
@@ -165,12 +165,12 @@ mod tests {
         let say = "perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; \
                    IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; \
                    sleep 1 while 1'";
-        let beside = start(&format!("exec {say}")).expect("perl says that it is ready");
-        let proc = PathBuf::from(format!("/proc/{}", beside.pid()));
+        let companion = start(&format!("exec {say}")).expect("perl says that it is ready");
+        let proc = PathBuf::from(format!("/proc/{}", companion.pid()));
         assert!(proc.exists());
-        // Perl has loaded a module by now.
-        assert!(beside.cpu_ns().is_some_and(|ns| ns > 0));
-        beside.stop().expect("it ends as asked");
+        // Perl has loaded a module by now, which took CPU time.
+        assert!(companion.cpu_ns().is_some_and(|ns| ns > 0));
+        companion.stop().expect("it ends as asked");
         assert!(!proc.exists());
     }
 }

@@ -1,30 +1,29 @@
-//! Work for several virtual machines: so many at a time, each on a thread of its own, heard on the thread of who asked.
+//! Worker pool for virtual machines: a limited number at a time, each on a thread of its own, with messages to the caller.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use crate::error::Result;
 
-/// Does `work` for each of `items`, `jobs` at a time and begun in their order; gives what came of them, in that order too.
-/// While it runs, `work` tells what it wants through its last argument, and `hear` is called here with it and the place of
-/// the item.
+/// Runs `work` for each of `items` in order, `jobs` at a time; returns the results in the same order. `work` sends messages
+/// through its last argument; `receive` is called on this thread with the index of the item and the message.
 ///
 /// # Errors
-/// The first in the order of items. After one has failed no other is begun; those that run come to their end.
-pub(crate) fn each<T: Sync, Told: Send, Done: Send>(
+/// The first error in the order of items. After an error no other item is started; running ones complete.
+pub(crate) fn each<T: Sync, Message: Send, Done: Send>(
     items: &[T],
     jobs: usize,
-    work: impl Fn(usize, &T, &dyn Fn(Told)) -> Result<Done> + Sync,
-    mut hear: impl FnMut(usize, Told),
+    work: impl Fn(usize, &T, &dyn Fn(Message)) -> Result<Done> + Sync,
+    mut receive: impl FnMut(usize, Message),
 ) -> Result<Vec<Done>> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (tell, told) = channel();
-    let worker = |tell: Sender<(usize, Told)>| {
+    let (tell, messages) = channel();
+    let worker = |tell: Sender<(usize, Message)>| {
         let mut done = Vec::new();
         while !failed.load(Ordering::Relaxed) {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(place) else { break };
-            // Nobody listens any more only when this run has ended.
+            // The receiver exists until the end of this run.
             let outcome = work(place, item, &|words| drop(tell.send((place, words))));
             failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
             done.push((place, outcome));
@@ -39,7 +38,7 @@ pub(crate) fn each<T: Sync, Told: Send, Done: Send>(
             })
             .collect();
         drop(tell);
-        told.into_iter().for_each(|(place, words)| hear(place, words));
+        messages.into_iter().for_each(|(place, words)| receive(place, words));
         let joined = started.into_iter().map(|thread| thread.join());
         joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
@@ -56,22 +55,22 @@ mod tests {
     use crate::Error;
 
     #[test]
-    fn what_came_is_in_the_order_of_the_items_and_all_that_was_told_is_heard() {
-        let mut heard = vec![0; 20];
+    fn results_are_in_the_order_of_the_items_and_all_messages_arrive() {
+        let mut received = vec![0; 20];
         let items: Vec<usize> = (0..20).collect();
         let work = |_: usize, item: &usize, tell: &dyn Fn(usize)| {
             (0..*item).for_each(tell);
             Ok(item * 2)
         };
-        let done = each(&items, 3, work, |place, _| heard[place] += 1).expect("nothing fails");
+        let done = each(&items, 3, work, |place, _| received[place] += 1).expect("nothing fails");
         assert_eq!(done, (0..20).map(|item| item * 2).collect::<Vec<_>>());
-        assert_eq!(heard, items);
+        assert_eq!(received, items);
         assert!(each(&[], 3, work, |_, _| {}).expect("nothing to do").is_empty());
     }
 
     #[test]
-    fn as_many_run_at_a_time_as_there_are_jobs_and_no_more() {
-        // Those that wait for three to run go on only when they do; a fourth would be seen. (now, most)
+    fn exactly_as_many_items_run_concurrently_as_there_are_jobs() {
+        // Three items wait for each other; a fourth concurrent one would be detected. (now, most)
         let (running, changed) = (Mutex::new((0, 0)), Condvar::new());
         let work = |_: usize, _: &usize, _: &dyn Fn(())| {
             let mut counts = running.lock().expect("no panic");
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_is_told_and_nothing_is_begun_after_one() {
+    fn the_first_error_is_returned_and_no_item_is_started_after_it() {
         let begun = AtomicUsize::new(0);
         let work = |place: usize, _: &usize, _: &dyn Fn(())| {
             begun.fetch_add(1, Ordering::Relaxed);

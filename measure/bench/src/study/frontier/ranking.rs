@@ -1,25 +1,25 @@
-//! Who stays in the race, and who wins it: pure functions over what was measured.
+//! Ranking of settings: pure functions over the measurements.
 
-/// What is known of one setting after some trials, relative to the settings found.
+/// Measurements of one setting, relative to the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Score {
-    /// Mean read time over that with the settings found, geometric mean over the loads: less is better.
+    /// Mean read latency over the baseline's, geometric mean over the loads: less is better.
     pub(super) read_ratio: f64,
-    /// Write throughput in percent of that with the settings found, geometric mean over the loads.
+    /// Write throughput in percent of the baseline's, geometric mean over the loads.
     pub(super) write_percent: f64,
-    /// The same of the load in which it is least.
+    /// Write throughput of the worst load, in percent.
     pub(super) write_percent_min: f64,
 }
 
-/// A single load may fall this far below what is asked of all together: one load scatters more than their mean.
+/// A single load may fall this far below the limit for the mean, as one load varies more than the mean.
 const ONE_LOAD_SLACK_PERCENT: f64 = 10.0;
-/// Read times closer than this are one: the simpler setting wins.
+/// Read latencies closer than this are equal: the simpler setting wins.
 const TIE_SHARE: f64 = 0.05;
-/// How hard a lack of writes counts while the race is on.
+/// Weight of missing write throughput in the rank.
 const LACK_POWER: i32 = 4;
 
 impl Score {
-    /// From one (read ratio, write ratio) for each load; `None` without loads or for ratios that are none.
+    /// From one (read ratio, write ratio) for each load; `None` without loads or for invalid ratios.
     pub(super) fn of(loads: &[(f64, f64)]) -> Option<Self> {
         let usable = |&(read, write): &(f64, f64)| read.is_finite() && read > 0.0 && write.is_finite() && write > 0.0;
         if loads.is_empty() || !loads.iter().all(usable) {
@@ -35,13 +35,13 @@ impl Score {
         })
     }
 
-    /// Whether it leaves enough of the write throughput.
+    /// Whether it keeps enough write throughput.
     pub(super) fn is_feasible(&self, write_min_percent: f64) -> bool {
         self.write_percent >= write_min_percent && self.write_percent_min >= write_min_percent - ONE_LOAD_SLACK_PERCENT
     }
 
-    /// Order in the race, least first: read time, made worse by what lacks of the writes. A setting that fails by little is
-    /// worth keeping for its neighbours.
+    /// Rank, least first: read latency, increased by missing write throughput. A setting just below the limit stays, for its
+    /// neighbours.
     pub(super) fn rank(&self, write_min_percent: f64) -> f64 {
         let lack = (write_min_percent / self.write_percent)
             .max((write_min_percent - ONE_LOAD_SLACK_PERCENT) / self.write_percent_min)
@@ -58,8 +58,8 @@ pub(super) fn best(scores: &[Option<Score>], keep: usize, write_min_percent: f64
     order.into_iter().take(keep).map(|(i, _)| i).collect()
 }
 
-/// The winner of `finalists` (index, score, how many things it changes): the least read time among those that leave enough
-/// writes, or of those within noise of it the one that changes least. `None` when none is faster than the settings found.
+/// The winner of `finalists` (index, score, number of changes): the lowest read latency among those with enough write
+/// throughput; within noise, the fewest changes. `None` when none is faster than the baseline.
 pub(super) fn winner(finalists: &[(usize, Score, usize)], write_min_percent: f64) -> Option<usize> {
     let feasible = || finalists.iter().filter(|(_, score, _)| score.is_feasible(write_min_percent));
     let least = feasible().map(|(_, score, _)| score.read_ratio).fold(f64::INFINITY, f64::min);
@@ -72,7 +72,7 @@ pub(super) fn winner(finalists: &[(usize, Score, usize)], write_min_percent: f64
         .map(|(index, ..)| *index)
 }
 
-/// For each score whether no other is better in both: faster reads and faster writes.
+/// For each score, whether it is Pareto-optimal: no other is better in reads and in writes.
 pub(super) fn frontier(scores: &[Score]) -> Vec<bool> {
     let beaten_by = |a: &Score, b: &Score| {
         b.read_ratio <= a.read_ratio
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_winner_leaves_enough_writes_and_is_as_simple_as_it_can_be() {
+    fn the_winner_keeps_enough_writes_and_changes_least() {
         let finalists = [
             (7, score(0.05, 60.0), 4),
             (8, score(0.101, 97.0), 2),
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(winner(&finalists, 90.0), Some(8));
         assert_eq!(winner(&finalists, 96.0), Some(8));
         assert_eq!(winner(&finalists, 50.0), Some(7));
-        // One load starves although the mean is fine.
+        // One load starves although the mean is sufficient.
         let starved = Score { write_percent_min: 70.0, ..score(0.05, 95.0) };
         assert_eq!(winner(&[(1, starved, 1)], 90.0), None);
         assert_eq!(winner(&[(3, score(0.97, 100.0), 1)], 90.0), None);
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn who_fails_by_little_stays_in_the_race() {
+    fn a_setting_just_below_the_write_limit_stays() {
         let scores = [Some(score(0.5, 100.0)), Some(score(0.1, 80.0)), None, Some(score(0.1, 20.0))];
         assert_eq!(best(&scores, 2, 90.0), [1, 0]);
     }
 
     proptest! {
         #[test]
-        fn the_frontier_is_what_nothing_beats(points in prop::collection::vec((0.01f64..2.0, 1.0f64..150.0), 1..20)) {
+        fn no_setting_dominates_one_on_the_frontier(points in prop::collection::vec((0.01f64..2.0, 1.0f64..150.0), 1..20)) {
             let scores: Vec<Score> = points.iter().map(|p| score(p.0, p.1)).collect();
             let on = frontier(&scores);
             prop_assert!(on.contains(&true));

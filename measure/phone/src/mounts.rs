@@ -1,7 +1,7 @@
-//! What a root directory needs around it before programs run in it: /proc, /sys, /dev, /tmp, /run.
+//! Mounts that programs in a root need: /proc, /sys, /dev, /tmp, /run.
 //!
-//! All of it is in memory or the kernel's own, so an app that uses these does not touch the phone's flash. No device file of
-//! this machine is in there but the seven that every program may expect.
+//! All are in memory or virtual, so apps that use them do not access the phone's flash. /dev contains only the seven standard
+//! device files.
 
 use std::ffi::{CStr, OsString};
 use std::fs;
@@ -17,16 +17,16 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::error::{Error, Result, io as failed};
 
-/// How long the kernel may take to let go of a file system that nobody uses any more.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
+/// Time limit of the kernel for releasing an unused file system.
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The phone's user and its group.
 pub(crate) const UID: u32 = 10_000;
-/// Its home, inside of the root.
+/// Its home in the root.
 pub(crate) const HOME: &str = "/home/user";
-/// What XDG_RUNTIME_DIR is for it.
+/// Its XDG_RUNTIME_DIR.
 pub(crate) const RUNTIME_DIR: &str = "/run/user/10000";
-/// Where its session bus listens.
+/// Address of its session bus.
 pub(crate) const BUS_ADDRESS: &str = "unix:path=/run/user/10000/bus";
 
 /// The phone's user.
@@ -34,7 +34,7 @@ pub(crate) fn user() -> User {
     User { uid: UID, gid: UID, groups: Vec::new() }
 }
 
-/// The environment of an app on `display`. Nothing of the caller's own is in it.
+/// The environment of an app on `display`, without the caller's own.
 pub(crate) fn environment(display: Option<&str>) -> Vec<(OsString, OsString)> {
     let fixed = [
         ("HOME", HOME),
@@ -48,7 +48,7 @@ pub(crate) fn environment(display: Option<&str>) -> Vec<(OsString, OsString)> {
         ("XDG_SESSION_TYPE", "x11"),
         ("GDK_BACKEND", "x11"),
         ("DBUS_SESSION_BUS_ADDRESS", BUS_ADDRESS),
-        // No bridge to screen readers and no portal: both wait for services that a phone of apps alone has not.
+        // Neither accessibility bridge nor portal: both wait for services that the phone does not have.
         ("NO_AT_BRIDGE", "1"),
         ("GTK_A11Y", "none"),
         ("GTK_USE_PORTAL", "0"),
@@ -61,18 +61,24 @@ pub(crate) fn environment(display: Option<&str>) -> Vec<(OsString, OsString)> {
 /// Mounts everything around `root`.
 ///
 /// # Errors
-/// When something cannot be made or mounted; what was mounted by then stays, for [`strip`].
-pub(crate) fn furnish(root: &Path) -> Result<()> {
+/// When a directory or mount cannot be made; earlier mounts stay, for [`unmount_all`].
+pub(crate) fn mount_all(root: &Path) -> Result<()> {
     let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let data = MountFlags::NOSUID | MountFlags::NODEV;
-    put(root, "proc", "proc", quiet, c"")?;
-    put(root, "sys", "sysfs", quiet | MountFlags::RDONLY, c"")?;
-    put(root, "dev", "tmpfs", MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=755,size=1m")?;
+    mount_one(root, "proc", "proc", quiet, c"")?;
+    mount_one(root, "sys", "sysfs", quiet | MountFlags::RDONLY, c"")?;
+    mount_one(root, "dev", "tmpfs", MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=755,size=1m")?;
     fill_dev(&root.join("dev"))?;
-    put(root, "dev/pts", "devpts", MountFlags::NOSUID | MountFlags::NOEXEC, c"newinstance,ptmxmode=0666,mode=620")?;
-    put(root, "dev/shm", "tmpfs", data, c"mode=1777")?;
-    put(root, "tmp", "tmpfs", data, c"mode=1777")?;
-    put(root, "run", "tmpfs", data, c"mode=755")?;
+    mount_one(
+        root,
+        "dev/pts",
+        "devpts",
+        MountFlags::NOSUID | MountFlags::NOEXEC,
+        c"newinstance,ptmxmode=0666,mode=620",
+    )?;
+    mount_one(root, "dev/shm", "tmpfs", data, c"mode=1777")?;
+    mount_one(root, "tmp", "tmpfs", data, c"mode=1777")?;
+    mount_one(root, "run", "tmpfs", data, c"mode=755")?;
     let runtime = inside(root, RUNTIME_DIR);
     let made = fs::create_dir_all(&runtime)
         .and_then(|()| std::os::unix::fs::chown(&runtime, Some(UID), Some(UID)))
@@ -80,12 +86,12 @@ pub(crate) fn furnish(root: &Path) -> Result<()> {
     made.map_err(failed(format!("make {}", runtime.display())))
 }
 
-/// A path of the phone as this machine sees it.
+/// A path in the phone as a path of this machine.
 pub(crate) fn inside(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 
-fn put(root: &Path, at: &str, kind: &str, flags: MountFlags, data: &CStr) -> Result<()> {
+fn mount_one(root: &Path, at: &str, kind: &str, flags: MountFlags, data: &CStr) -> Result<()> {
     let target = root.join(at);
     fs::create_dir_all(&target).map_err(failed(format!("make {}", target.display())))?;
     mount(kind, &target, kind, flags, data).map_err(failed(format!("mount {kind} on {}", target.display())))
@@ -98,7 +104,7 @@ fn fill_dev(dev: &Path) -> Result<()> {
         let node = dev.join(name);
         let made = mknodat(CWD, &node, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(major, minor))
             .map_err(std::io::Error::from)
-            // Whatever the caller's umask is.
+            // Set explicitly, independent of the caller's umask.
             .and_then(|()| fs::set_permissions(&node, fs::Permissions::from_mode(0o666)));
         made.map_err(failed(format!("make {}", node.display())))?;
     }
@@ -114,18 +120,18 @@ fn fill_dev(dev: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unmounts everything at and below `dir`, the latest first, and gives how many mounts that were. With `lazily` what is in
-/// use goes away when its last user does.
+/// Unmounts everything at and below `dir`, the latest first; returns the number of mounts. With `lazily`, a mount in use is
+/// detached and disappears after its last use.
 ///
 /// # Errors
-/// When a mount is in use and not to be taken away lazily.
-pub(crate) fn strip(dir: &Path, lazily: bool) -> Result<usize> {
+/// When a mount is in use and `lazily` is not set.
+pub(crate) fn unmount_all(dir: &Path, lazily: bool) -> Result<usize> {
     let mut count = 0;
-    // A mount may hide another one on the same point, which shows when it is gone.
+    // A mount may hide another one on the same point, which is listed after its removal.
     loop {
         let mounts = Sense::default().mounts()?;
         let Some(last) = mounts.iter().rev().find(|mount| mount.mount_point.starts_with(dir)) else { return Ok(count) };
-        let done = match unmount_patiently(&last.mount_point) {
+        let done = match unmount_when_free(&last.mount_point) {
             Err(Errno::BUSY) if lazily => unmount(&last.mount_point, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
             other => other,
         };
@@ -134,23 +140,23 @@ pub(crate) fn strip(dir: &Path, lazily: bool) -> Result<usize> {
     }
 }
 
-/// A process that has ended may hold its files for a moment more: the kernel lets go of them after it.
-fn unmount_patiently(mount_point: &Path) -> std::result::Result<(), Errno> {
-    let deadline = Instant::now() + PATIENCE;
+/// Retries while the mount is busy: the kernel releases the files of an ended process slightly later.
+fn unmount_when_free(mount_point: &Path) -> std::result::Result<(), Errno> {
+    let deadline = Instant::now() + UNMOUNT_TIMEOUT;
     loop {
         match unmount(mount_point, UnmountFlags::NOFOLLOW) {
-            Err(Errno::BUSY) if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN_AFTER),
+            Err(Errno::BUSY) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
             other => return other,
         }
     }
 }
 
-/// The first mount on exactly this directory, which the kernel says is there.
+/// The mount on exactly this directory.
 pub(crate) fn mount_on(dir: &Path) -> Result<Option<brisk_sense::Mount>> {
     Ok(Sense::default().mounts()?.into_iter().rev().find(|mount| mount.mount_point == dir))
 }
 
-/// What is wrong with a name that has to become a mount's option or a file.
+/// A C string for a mount option or file name; an error if it contains a zero byte.
 pub(crate) fn c_text(text: String) -> Result<std::ffi::CString> {
     std::ffi::CString::new(text).map_err(|_| Error::Io {
         action: "mount with a zero byte in an option".to_owned(),
