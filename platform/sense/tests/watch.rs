@@ -60,7 +60,7 @@ fn told(fd: impl AsFd, flags: PollFlags) -> bool {
     poll(&mut fds, Some(&span)).expect("poll") > 0
 }
 
-/// Takes changes until one of `group` satisfies `wanted`; others belong to whoever else uses this machine.
+/// Takes changes until one of `group` satisfies `wanted`; others belong to other users of this machine.
 fn until(watch: &mut GroupWatch, dir: &PathBuf, wanted: fn(&GroupChange) -> bool) -> GroupChange {
     loop {
         assert!(told(&*watch, PollFlags::IN), "nothing was told of {}", dir.display());
@@ -117,7 +117,7 @@ fn a_write_to_a_queue_is_told() {
     let file = format!("/sys/block/{name}/queue/read_ahead_kb");
     let mut watch = QueueWatch::new().expect("inotify");
     watch.watch(&sense, [name.as_str()].into_iter()).expect("watched");
-    assert!(!watch.take().expect("readable"), "nobody wrote");
+    assert!(!watch.take().expect("readable"), "no value was written");
     let before = fs::read_to_string(&file).expect("readable");
     fs::write(&file, &before).expect("written");
     assert!(told(&watch, PollFlags::IN));
