@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_sends_without_end_nobody_waits_longer_than_was_promised(
+    fn no_request_waits_longer_than_promised_under_endless_load(
         of in tunables(), device in device(), mut threads in prop::collection::vec(thread(), 1..24),
     ) {
         let tunables = Tunables { run_depth: [0; 4], ..of };
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_cache_hides_is_found_out_whoever_comes_first(
+    fn the_cost_of_writes_behind_a_cache_is_learned_in_any_order_of_arrival(
         write_ns in prop_oneof![50 * US..MS, MS..10 * MS],
         read_ns in 20 * US..600 * US,
         full_ns in 0..250 * MS,
@@ -119,7 +119,7 @@ proptest! {
         let class = |class| [Class::RealTime, Class::BestEffort, Class::Idle][usize::from(class) - 1];
         let thread = |(of, level)| Thread { priority: (class(of), level), ..Thread::of(Op::Read, 1) };
         let mut threads = numbered(priorities.into_iter().map(thread));
-        // All wait when the device, which somebody keeps busy until then, is free.
+        // All wait when the device is free, which one thread keeps busy until then.
         threads.push(Thread { pid: 1, begins_ns: 0, ..Thread::of(Op::Read, depth) });
         for thread in &mut threads[..] {
             thread.begins_ns = if thread.pid == 1 { 0 } else { 10 * US };
@@ -175,7 +175,7 @@ fn more_writes_than_the_device_does_in_a_slice_leave_half_of_it_to_a_reader() {
 }
 
 #[test]
-fn a_write_that_is_due_beside_reads_does_not_wait_for_writes_of_a_higher_class() {
+fn a_due_write_concurrent_with_reads_does_not_wait_for_writes_of_a_higher_class() {
     let be = (Class::BestEffort, 4);
     for (write_cache, higher, lower, slices) in [
         (false, (Class::RealTime, 4), be, 1),
@@ -237,7 +237,7 @@ fn a_cache_that_is_full_when_the_first_read_comes_gets_empty_once() {
 }
 
 #[test]
-fn beside_more_writes_than_the_device_does_in_a_slice_reads_and_writes_have_half_of_it_each() {
+fn reads_and_more_writes_than_the_device_does_in_a_slice_have_half_of_it_each() {
     let cases = [2, 4, 6].into_iter().flat_map(|ms| [(ms, 8, 24), (ms, 32, 24), (ms, 8, 60), (ms, 32, 60)]);
     for (write_ms, places, writers) in cases {
         let write_ns = write_ms * MS;
@@ -278,7 +278,7 @@ fn a_commit_is_not_held_behind_other_writes_and_reads() {
 }
 
 #[test]
-fn a_commit_goes_step_by_step_beside_the_content_of_a_file_that_keeps_about_half_of_the_device() {
+fn a_commit_concurrent_with_large_synchronous_writes_leaves_them_about_half_of_the_device() {
     let device = Device { depth: 4, write_cache: true, ..SERIAL };
     let file = (0..6).map(|_| Thread { awaited: true, bytes: 512 << 10, ..Thread::of(Op::Write, u32::MAX) });
     let alone = run(Tunables::default(), device, &numbered(file.clone()), 2_000 * MS);
@@ -297,7 +297,7 @@ fn a_commit_goes_step_by_step_beside_the_content_of_a_file_that_keeps_about_half
         // A commit that is in the device when patience ends is waited for.
         assert!(20 * got >= 9 * of, "think {think_ns}: {got} of {of}");
     }
-    // With all of the share nobody is held for anybody.
+    // With all of the share no write is throttled for another.
     let commit = Thread { awaited: true, think_ns: 2 * MS, ..Thread::of(Op::Write, u32::MAX) };
     let tunables = Tunables { write_share_percent: 100, ..Tunables::default() };
     let outcome = run(tunables, device, &numbered(file.chain([commit])), 2_000 * MS);
@@ -332,7 +332,7 @@ fn own(think_ns: u64) -> Vec<Thread> {
 }
 
 #[test]
-fn beside_a_thread_that_reads_and_writes_nobody_starves() {
+fn no_write_starves_under_a_thread_that_reads_and_writes() {
     let begins_ns = 300 * MS;
     let writer = Thread { begins_ns, ..Thread::of(Op::Write, u32::MAX) };
     let commit = Thread { awaited: true, ..writer };
@@ -361,7 +361,7 @@ fn beside_a_thread_that_reads_and_writes_nobody_starves() {
 }
 
 #[test]
-fn beside_a_thread_that_reads_and_writes_others_have_one_write_of_nine() {
+fn other_threads_have_one_write_of_nine_under_a_thread_that_reads_and_writes() {
     for (depth, units, write_cache) in [(4, 1, false), (8, 1, true), (16, 4, false), (32, 1, false), (32, 4, true)] {
         for think_ns in [20 * US, 200 * US, MS, 2 * MS, 20 * MS] {
             let device = Device { depth, units, write_cache, ..SERIAL };
@@ -415,7 +415,7 @@ fn a_reader_of_the_idle_class_keeps_no_other_from_being_awaited() {
 }
 
 #[test]
-fn beside_endless_commits_a_device_is_not_taken_for_one_of_many_places() {
+fn under_endless_commits_the_parallelism_of_a_device_is_not_overestimated() {
     for units in [1, 4] {
         for commits in [1, 4] {
             for write_spread_ns in [0, 350 * US] {
@@ -425,7 +425,7 @@ fn beside_endless_commits_a_device_is_not_taken_for_one_of_many_places() {
                 let other = Thread { think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
                 let threads = [other; 24].into_iter().chain((0..commits).map(|_| commit));
                 let outcome = run(Tunables::default(), device, &numbered(threads), 1_500 * MS);
-                // Twice as many and two are what it has when nobody is awaited.
+                // Twice as many and two are in flight without commits.
                 assert!(outcome.most_plain <= 2 * units + 2, "{} at once, {device:?}", outcome.most_plain);
             }
         }

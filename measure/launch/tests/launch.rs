@@ -190,7 +190,7 @@ fn what_an_app_opens_is_learned() {
     let app = bed.app(&[&format!("read={}", file.display()), "window", "draw", "stay"]);
     let launcher = Launcher { sense: &bed.sense, settings: Settings::default(), stop: &bed.stop };
     let (launched, files) = launcher.learn(&app, Some(&mut bed.screen)).unwrap();
-    // Opened by somebody else meanwhile, and not by the app.
+    // Opened by another process meanwhile, and not by the app.
     std::fs::read(&other).unwrap();
     assert!(launched.warnings.iter().all(|warning| warning.code != "opens_unknown"), "{:?}", launched.warnings);
     assert!(files.contains(&file), "{files:?}");

@@ -262,7 +262,7 @@ fn the_last_state_of_the_screen_is_always_looked_at() {
 }
 
 #[test]
-fn a_compositor_that_goes_away_is_told_at_once_also_to_who_waits() {
+fn a_compositor_that_goes_away_ends_a_wait_at_once() {
     let Some((server, mut screen)) = set_up() else { return };
     let (send, receive) = mpsc::channel();
     let waiting = std::thread::spawn(move || {

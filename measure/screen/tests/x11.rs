@@ -207,7 +207,7 @@ fn lent_keys_are_given_back() {
 }
 
 #[test]
-fn the_newest_window_has_the_keys_when_nobody_gives_the_focus() {
+fn the_newest_window_has_the_keys_without_a_window_manager() {
     let Some((_server, mut screen, mut painter)) = set_up() else { return };
     let first = painter.window(rect(0, 0, 200, 100), false);
     screen.send(&Input::Key("a".into())).unwrap();
@@ -264,7 +264,7 @@ fn inputs_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_server_that_goes_away_is_told_at_once_also_to_who_waits() {
+fn a_server_that_goes_away_ends_a_wait_at_once() {
     let Some((server, mut screen, painter)) = set_up() else { return };
     let (send, receive) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
@@ -394,7 +394,7 @@ fn on_a_phone_a_window_fills_the_screen_and_the_newest_has_the_keys() {
     assert_eq!((info.id, info.title.as_str(), info.app_id.as_str()), (first.into(), "first", "App"));
     let second = app(b"second");
     changes_until(&mut screen, |changes| shown(changes).is_some());
-    // As where nobody touches: over no window until it is moved.
+    // As on a screen that is not touched: over no window until it is moved.
     let pointer = || painter.conn.query_pointer(painter.root).unwrap().reply().unwrap();
     assert!(!pointer().same_screen);
     screen.send(&Input::Move { x: 30, y: 40 }).unwrap();

@@ -367,7 +367,7 @@ fn a_record_whose_head_is_damaged_is_set_aside_and_nothing_else_is() {
         fs::remove_file(&path).expect("there");
     }
     assert_eq!(set_damaged_aside(&path).expect("nothing there"), None);
-    // What is somebody else's file stays where it is; a record stands under any name.
+    // A file that is no record stays where it is; a record stands under any name.
     let foreign = dir.path().join("passwd");
     fs::write(&foreign, "root:x:0:0\n").expect("a file");
     assert_eq!(set_damaged_aside(&foreign).expect("left"), None);

@@ -60,7 +60,7 @@ fn told(fd: impl AsFd, flags: PollFlags) -> bool {
     poll(&mut fds, Some(&span)).expect("poll") > 0
 }
 
-/// Takes changes until one of `group` satisfies `wanted`; others belong to whoever else uses this machine.
+/// Takes changes until one of `group` satisfies `wanted`; others belong to other users of this machine.
 fn until(watch: &mut GroupWatch, dir: &PathBuf, wanted: fn(&GroupChange) -> bool) -> GroupChange {
     loop {
         assert!(told(&*watch, PollFlags::IN), "nothing was told of {}", dir.display());

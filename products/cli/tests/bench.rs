@@ -26,7 +26,7 @@ fn furnished() -> tempfile::TempDir {
 }
 
 #[test]
-fn each_impossible_wish_is_refused_in_words_with_code_2() {
+fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
     let dir = furnished();
     let d = dir.path().canonicalize().expect("there").display().to_string();
     let cases: &[(&str, &str)] = &[
@@ -311,7 +311,7 @@ impl Drop for Loop {
 }
 
 #[test]
-fn a_device_is_measured_only_with_the_word_and_when_nobody_uses_it() {
+fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
     let Some(mut device) = Loop::attach(32, &[]) else { return };
     let node = device.node.clone();
     let run_dir = tempfile::tempdir().expect("a directory");

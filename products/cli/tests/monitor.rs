@@ -285,7 +285,7 @@ fn the_older_part_of_a_long_session_belongs_to_it() {
     let table = done(&["export", &record, "--format", "csv", "--output", "-"]);
     assert_eq!(table.lines().count() as u64, samples, "a heading, and one row less than samples");
     assert!(table.lines().last().is_some_and(|line| line.starts_with("1,1700000148000000000,1700000149000000000,1,")));
-    // Somebody else's file of that name is left alone.
+    // A file of that name that is no record is left alone.
     fs::write(older_part(&path), "letter").expect("a file");
     let alone = objects(&done(&["show", &record, "--json"]));
     assert!(alone[0]["samples"].as_u64() < Some(samples));

@@ -38,7 +38,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn each_impossible_wish_is_refused_in_words_with_code_2() {
+fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
     let dir = tempfile::tempdir().expect("a directory");
     let d = dir.path().display().to_string();
     let job = dir.path().join("mine.fio");

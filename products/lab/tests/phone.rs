@@ -184,7 +184,7 @@ fn two_phones_do_not_meet() {
 }
 
 #[test]
-fn what_runs_in_a_phone_goes_with_it_and_who_holds_its_files_is_named() {
+fn processes_in_a_phone_end_with_it_and_users_of_its_files_are_named() {
     let Some(bench) = Bench::new() else { return };
     let root = PathBuf::from(bench.up()["root"].as_str().expect("a root"));
     let mut inside = bench.lab.command(&["phone", "enter", "--", "sleep", "1000"]).spawn().expect("brisk starts");

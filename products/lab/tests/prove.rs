@@ -11,7 +11,7 @@ use brisk_bench::{Control, Error, Result, Sense};
 use brisk_results::{Direction, Pattern};
 
 #[test]
-fn each_impossible_wish_is_refused_in_words_with_code_2() {
+fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
     let dir = tempfile::tempdir().expect("a folder");
     let briskd = dir.path().join("briskd");
     std::fs::write(&briskd, "").expect("written");
@@ -100,7 +100,7 @@ fn readers_and_writers_are_processes_that_take_turns_with_and_without() {
     }
     let jobs_bytes: u64 = outcome.jobs.iter().map(|jobs| jobs.stream_bytes * 2 * 4).sum();
     assert!(outcome.header.written_bytes > jobs_bytes);
-    // Nobody stays, and no file.
+    // No process stays, and no file.
     assert!(pids.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()));
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
 }

@@ -11,7 +11,7 @@ fn brisk(args: &[&str]) -> Output {
 }
 
 #[test]
-fn each_impossible_wish_is_refused_in_words_with_code_2() {
+fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
     let cases: &[(&[&str], &str)] = &[
         (&["suite"], "brisk suite"),
         (&["suite", "run", "--apps", "solitaire"], "solitaire"),

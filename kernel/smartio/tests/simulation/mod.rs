@@ -78,7 +78,7 @@ pub(crate) struct Outcome {
     pub(crate) threads: Vec<Seen>,
     pub(crate) dispatched: Vec<usize>,
     pub(crate) end_ns: u64,
-    /// Most writes that nobody waits for that were in the device at once when half of the time was over.
+    /// Most asynchronous writes in the device at once in the second half of the time.
     pub(crate) most_plain: usize,
 }
 

@@ -139,7 +139,7 @@ fn reads(path: &Path) {
         assert_eq!(buffer, [7; 4096]);
     }
     let length = usize::try_from(file.metadata().unwrap().len()).unwrap();
-    // SAFETY: a new mapping, read only, of a file that nobody changes; the bytes read are inside of it.
+    // SAFETY: a new mapping, read only, of a file that does not change; the bytes read are inside of it.
     unsafe {
         let (protection, flags) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::PRIVATE);
         let address = rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, &file, 0).unwrap();

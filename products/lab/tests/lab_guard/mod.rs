@@ -141,7 +141,7 @@ pub(crate) fn knob(queue: &Path, file: &str) -> String {
     fs::read_to_string(queue.join(file)).expect("knob").trim_end().to_owned()
 }
 
-/// The knob of a loop device that carries nothing; `None` when someone else, such as another test, has taken it by now.
+/// The knob of a loop device that carries nothing; `None` when another process, such as another test, uses it by now.
 pub(crate) fn knob_at_rest(queue: &Path, file: &str) -> Option<String> {
     let value = knob(queue, file);
     (!queue.with_file_name("loop/backing_file").exists()).then_some(value)
