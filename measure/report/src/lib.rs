@@ -49,7 +49,7 @@ mod warnings;
 use brisk_results::Document;
 pub use read::{ReadError, parse};
 
-/// The text for a terminal: the verdict in words, then warnings, then tables. `width` is the number of columns;
+/// The text for a terminal: the verdict in words, then warnings, tables, and device and run. `width` is the number of columns;
 /// without it tables take what they need.
 #[must_use]
 pub fn terminal(document: &Document, width: Option<u16>) -> String {

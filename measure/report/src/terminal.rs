@@ -1,4 +1,4 @@
-//! A document for the eyes in front of a shell: verdict in words, then warnings, then tables.
+//! A document for the eyes in front of a shell: verdict in words, then warnings, then tables, then device and run.
 
 use std::fmt::Write as _;
 
@@ -35,14 +35,15 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
         }
         out.push('\n');
     }
-    for (word, value) in facts(header, &section) {
-        out.push_str(&wrap(&value, columns, &format!("{word:<12}")));
-    }
     for table in section.figures.iter().flat_map(|f| &f.tables).filter(|t| t.in_terminal) {
-        let _ = write!(out, "\n{}\n{}", table.title, table.text(width));
+        let _ = write!(out, "{}\n{}", table.title, table.text(width));
         if let Some(note) = &table.note {
             out.push_str(&wrap(note, columns, " "));
         }
+        out.push('\n');
+    }
+    for (word, value) in facts(header, &section) {
+        out.push_str(&wrap(&value, columns, &format!("{word:<12}")));
     }
     format::harmless(&out)
 }

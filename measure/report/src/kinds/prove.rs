@@ -132,7 +132,7 @@ fn ratios(report: &ProveReport) -> Figure {
             .by("start", sets::temperature(gain.temperature))
             .by("dot", dot)
             .put("added latency", MS, gain.added_ms)
-            .say("removed", gain.gone_percent.map_or_else(|| "-".to_owned(), PERCENT.show))
+            .figure("removed", gain.gone_percent.map_or_else(|| "-".to_owned(), PERCENT.show))
             .put("with writes", TIMES, gain.loaded_ratio)
             .put("without load", TIMES, gain.idle_ratio)
             .say("verdict", words(gain))

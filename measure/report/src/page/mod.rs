@@ -92,10 +92,13 @@ fn article(document: &Document, section: &Section, index: usize, before: Option<
                 }
             }
             (banner(&document.header().warnings))
-            @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
-            @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(document.header(), section))) }
             @for (i, figure) in section.figures.iter().enumerate() {
                 section { h2 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
+            }
+            section {
+                h2 { "Device and run" }
+                @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
+                @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(document.header(), section))) }
             }
         }
     }
