@@ -30,6 +30,7 @@
 
 mod causes;
 mod chart;
+mod declare;
 mod endings;
 mod facts;
 mod format;

@@ -2,11 +2,8 @@
 
 use brisk_results::{Condition, LaunchComparison, LaunchSet, SuiteApp, Temperature};
 
-use crate::chart::stacks;
+use crate::declare::*;
 use crate::format::{self, shorten};
-use crate::rows::{BANDWIDTH, MS, NUMBER, Row, TIMES, Unit, Value, only, places};
-use crate::section::{Chart, Figure};
-use crate::table::Table;
 use crate::{causes, endings, ratio, sets};
 
 /// Cold launches come first everywhere.
@@ -77,7 +74,8 @@ pub(super) fn by_cause(apps: &[SuiteApp], title: &str, each_app: bool) -> Figure
     let split: Vec<Row> = rows.iter().filter(|row| row.get("split").is_some()).cloned().collect();
     let figure = Figure::new(
         title,
-        "The time until the screen is settled by cause: medians, with the interval of the whole as a whisker. Each chart has an \
+        "The time until the screen is settled by cause: medians, with the interval of the whole as a whisker. \
+         Each chart has an \
          axis of its own; dotted are the limits of an immediate answer (0.1 s), of the flow of thought (1 s) and of attention \
          (10 s).",
     )
@@ -100,7 +98,7 @@ pub(super) fn by_cause(apps: &[SuiteApp], title: &str, each_app: bool) -> Figure
             (true, _) => place.clone(),
         };
         let group = if each_app && places(&of, "start").len() < 2 { "" } else { group };
-        let chart: Chart = stacks(format!("{title}, {place}"), &of, group, "condition", ["settled", "split"]);
+        let chart = stacks(format!("{title}, {place}"), &of, group, "condition", ["settled", "split"]);
         figure.chart(heading, chart)
     })
 }
@@ -116,11 +114,13 @@ pub(super) fn table(
         row.put(effect, unit, found.map(effect_of))
     });
     let columns = format!(
-        "app (group) | start | condition | settled | interval of settled | spread of settled | less CPU wait | storage | {effect} | runs"
+        "app (group) | start | condition | settled | interval of settled | spread of settled | less CPU wait | \
+         storage | {effect} | runs"
     );
     Figure::new("All launches", "From the launch until the screen is settled.")
         .table(Table::of("Launches", &rows, &columns).dispensable("interval | runs").noted(
-            "Spread is the standard deviation over the mean; it stands, too, beside the time less that in which the app waited \
+            "Spread is the standard deviation over the mean; it stands, too, beside the time less that in which \
+             the app waited \
              for a processor. Storage is the share of the time in which the app waited for it.",
         ))
         .open()

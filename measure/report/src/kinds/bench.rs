@@ -3,15 +3,9 @@
 use brisk_core::units::{KIB, format_bytes};
 use brisk_results::{BenchReport, CacheVerdict, Direction, JobResult, Latency, Pattern};
 
-use crate::chart::{Dots, Lines};
+use crate::declare::*;
 use crate::format;
 use crate::papers::{Published, Topic};
-use crate::rows::{COUNT, Look, MB_PER_S, NUMBER, PERCENT, Place, Row, TALLY, US, only, places, size};
-use crate::section::{Figure, Glyph, Kind, Section, published};
-use crate::svg::Tone;
-use crate::svg::frame::Axis;
-use crate::svg::scale::{Law, law_for};
-use crate::table::Table;
 
 impl Kind for BenchReport {
     fn section(&self) -> Section {
@@ -82,11 +76,10 @@ fn jobs(jobs: &[JobResult]) -> Figure {
         [one] => (format!("Requests of {one}"), ""),
         _ => ("Base loads".to_owned(), "size | "),
     };
-    let columns = format!(
-        "load | {column}depth | MB/s | requests/s | mean | p50 | p95 | p99 | max | requests | CPU/request | iowait | CPUs busy"
-    );
+    let columns =
+        format!("load | {column}depth | MB/s | requests/s | p50 | p95 | p99 | max | CPU/request | iowait | CPUs busy");
     let table = Table::of(title.clone(), &rows, &columns)
-        .dispensable("CPUs busy | iowait | requests | mean | p95 | max | CPU/request | requests/s");
+        .dispensable("CPUs busy | iowait | p95 | max | CPU/request | requests/s");
     Figure::new(title, "Response times are over all requests of all runs.").table(table).open()
 }
 
@@ -158,7 +151,8 @@ fn percentiles(jobs: &[JobResult]) -> Figure {
         .collect();
     let figure = Figure::new(
         "Response times by percentile",
-        "Over all requests of all runs, both axes logarithmic: from the median on the left to the rare slow requests on the \
+        "Over all requests of all runs, both axes logarithmic: from the median on the left to the rare slow \
+         requests on the \
          right, which a user notices.",
     )
     .key(Tone::Plain, Glyph::Solid, "sequential")

@@ -3,10 +3,8 @@
 use brisk_core::stats::Summary;
 use brisk_results::{BenchReport, Document, JobResult};
 
+use crate::declare::*;
 use crate::format;
-use crate::rows::{MB_PER_S, Row, size};
-use crate::section::Figure;
-use crate::table::Table;
 
 /// Which jobs are of the same load.
 fn load_of(job: &JobResult) -> [u64; 4] {
@@ -47,7 +45,8 @@ pub(crate) fn figure(documents: &[Document]) -> Option<Figure> {
         }));
     }
     (!rows.is_empty()).then(|| {
-        let caption = "Every load that all these benchmarks have. A ratio in brackets may be noise: the intervals overlap, or come \
+        let caption = "Every load that all these benchmarks have. A ratio in brackets may be noise: the \
+             intervals overlap, or come \
                        from fewer than six runs.";
         let table = Table::across("MB/s, same loads", &rows, "load | size | depth", "head", "MB/s");
         Figure::new("Benchmarks compared", caption).table(table).open()

@@ -3,13 +3,8 @@
 use brisk_core::units::format_bytes;
 use brisk_results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
 
-use crate::chart::{Lines, level};
+use crate::declare::*;
 use crate::format;
-use crate::rows::{Look, PRINTED, Row, S, TALLY, TIMES, only};
-use crate::section::{Figure, Kind, Section, published};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::table::Table;
 
 const KINDS: [(Pattern, Direction); 4] = [
     (Pattern::Sequential, Direction::Read),
@@ -120,13 +115,12 @@ fn figure(report: &ConcurrencyReport) -> Figure {
     let columns = "load | streams | speed-up | paper's streams | paper's speed-up";
     let figure = Figure::new(
         "Speed-up of concurrent streams over serial ones",
-        "Above 1 concurrency pays, below it costs. The ring is the concurrency parameter: the fewest streams whose speed-up is \
+        "Above 1 concurrency pays, below it costs. The ring is the concurrency parameter: the fewest streams \
+         whose speed-up is \
          within noise of the best. Whiskers are the interval of the median. After figure 4.6 of the dissertation.",
     )
     .published(known.map(|k| format!("best point published for the {}", k.device)))
-    .table(
-        Table::of("Concurrency parameters", &chosen, columns).noted(known.map(|k| k.note(None)).unwrap_or_default()),
-    )
+    .table(Table::of("Concurrency parameters", &chosen, columns).noted(known.map(|k| k.note(None)).unwrap_or_default()))
     .table(Table::of("All points", &points, "load | streams | serial | concurrent | speed-up | bar of speed-up"));
     [Pattern::Sequential, Pattern::Random].into_iter().map(format::pattern).fold(figure, |figure, order| {
         let mut rows = only(&points, "order", order);

@@ -3,13 +3,8 @@
 use brisk_core::units::format_bytes;
 use brisk_results::{FootprintPoint, FootprintReport};
 
-use crate::chart::Lines;
+use crate::declare::*;
 use crate::format;
-use crate::rows::{Look, MB_PER_S, Row, size};
-use crate::section::{Figure, Kind, Section, published};
-use crate::svg::frame::Axis;
-use crate::svg::scale::{Law, law_for};
-use crate::table::Table;
 
 const TITLE: &str = "Random-write throughput over address range";
 
@@ -48,7 +43,8 @@ impl Kind for FootprintReport {
             Axis::new("MB/s", law_for(rows.iter().filter_map(|row| row.number("MB/s"))), MB_PER_S.tick),
         ];
         let caption = format!(
-            "{} requests of {bytes} a point, after {} written in sequence. Whiskers are the interval of the median; vertical \
+            "{} requests of {bytes} a point, after {} written in sequence. Whiskers are the interval of the \
+             median; vertical \
              dashes mark drops. After figure 15 of Revisiting Storage for Smartphones.",
             format::count(self.requests as f64),
             format_bytes(self.precondition_bytes)

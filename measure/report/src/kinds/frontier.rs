@@ -3,20 +3,14 @@
 use brisk_core::units::format_bytes;
 use brisk_results::{FrontierPoint, FrontierReport};
 
-use crate::chart::Lines;
+use crate::declare::*;
 use crate::format;
-use crate::rows::{self, BANDWIDTH, Look, Row, TALLY, US, Unit};
-use crate::section::{Figure, Glyph, Kind, Section};
-use crate::svg::Tone;
-use crate::svg::frame::Axis;
-use crate::svg::scale::{Law, law_for};
-use crate::table::Table;
 
 /// Rows in a terminal of the table of all settings.
 const TERMINAL_ROWS: usize = 12;
 const TITLE: &str = "Read delay against write throughput";
 /// Percent that may be few.
-const PERCENT: Unit = Unit { show: percent, tick: format::tick };
+const FEW: Unit = Unit { show: percent, tick: format::tick };
 
 impl Kind for FrontierReport {
     fn section(&self) -> Section {
@@ -86,7 +80,7 @@ fn percent(value: f64) -> String {
 }
 
 fn figure(report: &FrontierReport) -> Figure {
-    let names = rows::schedulers(report.points.iter().map(|x| x.scheduler.as_str()));
+    let names = schedulers(report.points.iter().map(|x| x.scheduler.as_str()));
     let word = |x: &FrontierPoint| match (report.chosen.as_ref() == Some(&x.label), x.label == report.found) {
         (true, _) => "chosen",
         (_, true) => "found",
@@ -97,8 +91,8 @@ fn figure(report: &FrontierReport) -> Figure {
         Row::at("setting", x.label.clone())
             .look(Look::nth(nth))
             .put("trials", TALLY, x.loads.iter().map(|load| load.read_us.count).min().unwrap_or(0) as f64)
-            .put("reads take", PERCENT, x.read_ratio * 100.0)
-            .put("writes reach", PERCENT, x.write_percent)
+            .put("reads take", FEW, x.read_ratio * 100.0)
+            .put("writes reach", FEW, x.write_percent)
             .say("mark", word(x))
             .say("frontier", if word(x).is_empty() && x.on_frontier { "on it" } else { word(x) })
     };
@@ -109,7 +103,7 @@ fn figure(report: &FrontierReport) -> Figure {
     let on = points.iter().filter(|x| x.on_frontier);
     let frontier = Row::at("setting", "frontier");
     let line = on.map(|x| {
-        frontier.clone().put("reads take", PERCENT, x.read_ratio * 100.0).put("writes reach", PERCENT, x.write_percent)
+        frontier.clone().put("reads take", FEW, x.read_ratio * 100.0).put("writes reach", FEW, x.write_percent)
     });
     let drawn: Vec<Row> = line.chain(report.points.iter().map(row)).collect();
     let mut loads = Vec::new();
@@ -147,7 +141,8 @@ fn figure(report: &FrontierReport) -> Figure {
     ];
     let lines = Lines { x: "writes reach", y: "reads take", series: "setting", mark: "mark", ..Lines::default() };
     let caption = format!(
-        "Each point is a setting: lower and further to the right is better. The line joins the settings that no other beats in \
+        "Each point is a setting: lower and further to the right is better. The line joins the settings that no \
+         other beats in \
          both. 100 % are the settings found. Trials of {}; settings that fared badly had one, the finalists most.",
         format::seconds(report.trial_s)
     );

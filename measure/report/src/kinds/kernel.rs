@@ -5,13 +5,8 @@ mod aims;
 use brisk_core::units::format_bytes;
 use brisk_results::{KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide};
 
-use crate::chart::Lines;
+use crate::declare::*;
 use crate::format::{self, plural, shorten};
-use crate::rows::{BANDWIDTH, Look, Place, Row, S, TALLY, TIMES, US, only, places};
-use crate::section::{Figure, Kind, Section};
-use crate::svg::frame::Axis;
-use crate::svg::scale::{Law, law_for};
-use crate::table::Table;
 
 /// Foreground sides, most urgent first: their response times count.
 const FOREGROUND: [&str; 2] = ["sync", "read"];
@@ -108,7 +103,8 @@ fn told(scenario: &KernelScenario) -> Vec<String> {
         let (load, scheduler) = (format::sentence(&load.name), label(row));
         Some(match back {
             Some(back) => format!(
-                "{load}: {} latency is lowest under {scheduler}, {} on average and {} at the 99th percentile, while {} reach {}.",
+                "{load}: {} latency is lowest under {scheduler}, {} on average and {} at the 99th percentile, \
+                 while {} reach {}.",
                 front.side,
                 format::us(front.delay_us_mean.median),
                 format::us(front.delay_us_p99.median),
@@ -160,7 +156,7 @@ fn rows(scenario: &KernelScenario, schedulers: &[String], short: bool) -> Vec<Ro
                         .put("throughput", BANDWIDTH, &side.bytes_per_s)
                         .put("a job took", S, side.job_s)
                         .put("slowdown", TIMES, side.slowdown)
-                        .put("background", BANDWIDTH, back.map(|back| &back.bytes_per_s))
+                        .put("background", BANDWIDTH, &back.unwrap_or(side).bytes_per_s)
                         .put("its slowdown", TIMES, back.and_then(|back| back.slowdown))
                         .say("of", back.map(|back| plural_side(&back.side))),
                 );
@@ -188,22 +184,26 @@ fn figure(scenario: &KernelScenario) -> Figure {
     };
     let front = rows(scenario, &schedulers, true);
     let loads: Vec<String> = scenario.loads.iter().map(|load| format!("{}: {}", load.name, load.words)).collect();
-    let short = "load | scheduler | settings | mean | p50 | p99 | slowdown | throughput | background | its slowdown";
+    let short = "load | scheduler | settings | mean | p50 | p99 | slowdown | background | its slowdown";
     let long =
         "load | scheduler | side | jobs | mean | p50 | p99 | longest | requests/s | throughput | a job took | slowdown";
-    let mut figure = Figure::new(scenario.title.clone(), format!("{}{tuning} {}", device(scenario), fidelity(scenario)))
-        .named(schedulers.iter().map(String::as_str))
-        .table(
-            Table::of(scenario.title.clone(), &front, short)
-                .dispensable("p50 | its slowdown | slowdown | throughput | settings")
-                .noted("Response times are those of the foreground (commits, else reads); background is what the other side reaches."),
-        )
-        .table(
-            Table::of("Every side of every load", &rows(scenario, &schedulers, false), long)
-                .page_only()
-                .noted(format!("Percentiles are those of the slowest job. {}.", loads.join(". "))),
-        )
-        .open();
+    let mut figure =
+        Figure::new(scenario.title.clone(), format!("{}{tuning} {}", device(scenario), fidelity(scenario)))
+            .named(schedulers.iter().map(String::as_str))
+            .table(
+                Table::of(scenario.title.clone(), &front, short)
+                    .dispensable("p50 | its slowdown | slowdown | settings")
+                    .noted(
+                        "Response times are those of the foreground (commits, else reads); background is the \
+                     throughput of the other side, or that of the load itself where it has one side.",
+                    ),
+            )
+            .table(
+                Table::of("Every side of every load", &rows(scenario, &schedulers, false), long)
+                    .page_only()
+                    .noted(format!("Percentiles are those of the slowest job. {}.", loads.join(". "))),
+            )
+            .open();
     for pattern in places(&front, "pattern").into_iter().filter(|pattern| !pattern.is_empty()) {
         let mixes = only(&front, "pattern", &pattern).into_iter();
         let mixes: Vec<Row> = mixes
@@ -223,8 +223,7 @@ fn figure(scenario: &KernelScenario) -> Figure {
         );
     }
     for load in places(&front, "load") {
-        let of: Vec<Row> =
-            only(&front, "load", &load).into_iter().filter(|row| row.number("background").is_some()).collect();
+        let of: Vec<Row> = only(&front, "load", &load).into_iter().filter(|row| !row.text("of").is_empty()).collect();
         let Some(first) = of.first() else { continue };
         let lines = Lines { x: "background", y: "mean", series: "name", named: "name", ..Lines::default() };
         let axes = [
@@ -263,7 +262,8 @@ fn fidelity(scenario: &KernelScenario) -> String {
     let of = &scenario.fidelity;
     let reused = if of.kept == 0 { String::new() } else { format!(", {} of which are from an earlier run", of.kept) };
     format!(
-        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all requests \
+        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} \
+         of all requests \
          ({} allowed) and by {} of those of equal jobs, in {} of {}{reused}.",
         format::us(of.lateness_ns_mean / 1e3),
         format::us(of.lateness_ns_bound / 1e3),

@@ -6,13 +6,8 @@ use brisk_core::stats::{self, Summary};
 use brisk_results::{Gain, ProveReport, Temperature};
 
 use super::apps;
-use crate::chart::{Dots, level, span};
+use crate::declare::*;
 use crate::format::{self, shorten};
-use crate::rows::{Look, MS, PERCENT, Row, TIMES};
-use crate::section::{Facts, Figure, Kind, Section};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::table::Table;
 use crate::{facts, ratio, sets};
 
 /// Published for SmartIO: cold launches of 40 apps got shorter by so many percent on average, and at the most (dissertation
@@ -142,7 +137,8 @@ fn ratios(report: &ProveReport) -> Figure {
         "app | start | added latency | removed | with writes | interval of with writes | without load | verdict";
     let figure = Figure::new(
         "With brisk over without",
-        "Pair by pair of interleaved launches. Left of 1 brisk saves time, right of it brisk costs time; an interval that includes \
+        "Pair by pair of interleaved launches. Left of 1 brisk saves time, right of it brisk costs time; an \
+         interval that includes \
          1 shows no significant difference.",
     )
     .table(

@@ -3,15 +3,9 @@
 use brisk_core::units::format_bytes;
 use brisk_results::{Pattern, SchedulerPoint, SchedulersReport};
 
-use crate::chart::{Lines, level};
+use crate::declare::*;
 use crate::format;
 use crate::papers::{self, Published, Topic};
-use crate::rows::{self, Look, Place, Row, S, TIMES, only, places};
-use crate::section::{Figure, Glyph, Kind, Section, published};
-use crate::svg::Tone;
-use crate::svg::frame::Axis;
-use crate::svg::scale::{Law, law_for};
-use crate::table::Table;
 
 /// Depth of the queue that was asked for, `None` for what each scheduler brings, and depth of the load. What the kernel
 /// shows does not serve: by default it is another for `none` than for the rest, and nothing would be compared with it.
@@ -53,13 +47,13 @@ impl Kind for SchedulersReport {
     }
 }
 
-fn schedulers(report: &SchedulersReport) -> Vec<&str> {
-    rows::schedulers(report.points.iter().map(|x| x.scheduler.as_str()))
+fn names(report: &SchedulersReport) -> Vec<&str> {
+    schedulers(report.points.iter().map(|x| x.scheduler.as_str()))
 }
 
 /// A row for each point, mix by mix.
 fn mixes(report: &SchedulersReport) -> Vec<Row> {
-    let names = schedulers(report);
+    let names = names(report);
     let nth = |x: &SchedulerPoint| names.iter().position(|name| *name == x.scheduler).unwrap_or_default();
     let mut points: Vec<&SchedulerPoint> = report.points.iter().collect();
     points.sort_by_key(|x| (mix_of(x), nth(x)));
@@ -89,7 +83,7 @@ fn mixes(report: &SchedulersReport) -> Vec<Row> {
 }
 
 fn verdict(report: &SchedulersReport) -> Vec<String> {
-    let names = schedulers(report);
+    let names = names(report);
     if names.is_empty() {
         return vec!["Nothing was measured: the document has no points.".to_owned()];
     }
@@ -161,7 +155,7 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
 fn depth_title(report: &SchedulersReport, depth: Depth) -> String {
     let of = |name: &str| report.points.iter().find(|x| x.scheduler == name && depth_of(x) == depth);
     let found: Vec<(&str, u32)> =
-        schedulers(report).into_iter().filter_map(|name| Some((name, of(name)?.queue_depth_requests))).collect();
+        names(report).into_iter().filter_map(|name| Some((name, of(name)?.queue_depth_requests))).collect();
     let each: Vec<String> = found.iter().map(|(name, n)| format!("{name} {n}")).collect();
     let same = |n: u32| found.iter().all(|(_, found)| *found == n);
     let queue = match (depth.0, found.first()) {
@@ -214,7 +208,7 @@ fn times(report: &SchedulersReport, rows: &[Row]) -> Figure {
     )
     .key(Tone::Plain, Glyph::Solid, "sequential")
     .key(Tone::Plain, Glyph::Dashed, "random")
-    .named(schedulers(report));
+    .named(names(report));
     let figure = panels(figure, "Time to complete a mix", rows, "time", "time for the mix, s", &[]);
     tables(figure, "Time for the mix", rows, "time", false)
 }
@@ -223,7 +217,8 @@ fn times(report: &SchedulersReport, rows: &[Row]) -> Figure {
 fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
     let figure = Figure::new(
         "Slowdown of reads by the writes in the mix",
-        "Mean time of a read in the mix over that in the mix without writes, same scheduler and depths. Solid sequential, dashed \
+        "Mean time of a read in the mix over that in the mix without writes, same scheduler and depths. Solid \
+         sequential, dashed \
          random. The tables have the writes too.",
     );
     if rows.iter().all(|row| row.text("slowdown").is_empty() && row.text("mean").is_empty()) {
@@ -231,9 +226,8 @@ fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
     }
     // The largest slowdowns over all mixes of a group: what a terminal has room for.
     let mut worst = Vec::new();
-    for (group, name) in places(rows, "group")
-        .iter()
-        .flat_map(|group| schedulers(report).into_iter().map(move |name| (group.clone(), name)))
+    for (group, name) in
+        places(rows, "group").iter().flat_map(|group| names(report).into_iter().map(move |name| (group.clone(), name)))
     {
         let in_group = |x: &&SchedulerPoint| {
             x.scheduler == name
@@ -285,7 +279,8 @@ fn paper(report: &SchedulersReport, known: &'static Published) -> Figure {
     Figure::new(
         "Compared with published figures",
         format!(
-            "Points of figure 4.11 that the text of the paper gives, sequential. The column for this size of mix scales them by \
+            "Points of figure 4.11 that the text of the paper gives, sequential. The column for this size of \
+             mix scales them by \
              {mix} over {whole}."
         ),
     )

@@ -4,16 +4,9 @@ use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_results::{Direction, SlowdownReport, SlowdownRow};
 
-use crate::chart::{Dots, bars, level};
+use crate::declare::*;
 use crate::format;
 use crate::papers::{Published, Topic};
-use crate::rows::{Look, NUMBER, PRINTED, Row, TIMES, US, only, places};
-use crate::section::{Figure, Glyph, Kind, Section, published};
-use crate::svg::Tone;
-use crate::svg::bars::Fill;
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::table::Table;
 
 impl Kind for SlowdownReport {
     fn section(&self) -> Section {
@@ -105,7 +98,10 @@ fn verdict(report: &SlowdownReport) -> Vec<String> {
             let (mixed, alone) = (format::us(worst.mixed.median), format::us(worst.alone.median));
             format!("A {load} concurrent with {others} takes {ratio} as long as alone: {mixed} instead of {alone}.")
         } else {
-            format!("Neither kind measurably slows the other: a {load} concurrent with {others} takes {ratio} as long as alone.")
+            format!(
+                "Neither kind measurably slows the other: a {load} concurrent with {others} takes {ratio} \
+                 as long as alone."
+            )
         });
     }
     for row in &report.rows {

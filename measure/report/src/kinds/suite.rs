@@ -4,14 +4,9 @@ use brisk_core::stats::{self, Summary};
 use brisk_results::{SuiteApp, SuiteReport, Temperature};
 
 use super::apps::{self, TEMPERATURES};
-use crate::chart::{Dots, level, span};
+use crate::declare::*;
 use crate::format::{self, shorten};
 use crate::papers::apps as published;
-use crate::rows::{Look, Row, TALLY, TIMES};
-use crate::section::{Facts, Figure, Kind, Section};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::table::Table;
 use crate::{causes, facts, ratio, sets};
 
 /// Settled times that spread by at most so much count as repeatable.
@@ -106,7 +101,8 @@ fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Sum
     if judged(ratio::Judgement::OnePair) == found.len() {
         let of = if count == 1 { worst.clone() } else { format!("geometric mean of {over}") };
         return Some(format!(
-            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs each: no interval."
+            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs \
+             each: no interval."
         ));
     }
     if let [(app, only)] = found {
@@ -154,7 +150,8 @@ fn checked(report: &SuiteReport) -> Option<String> {
     let ratio = Summary::of(&ratios)?;
     let agree = (1.0 - AGREE..=1.0 + AGREE).contains(&ratio.median);
     Some(format!(
-        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated device counted \
+        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated \
+         device counted \
          itself (from {:.3} to {:.3}).",
         if agree { "The storage time is verified" } else { "The storage time is in doubt" },
         format::plural(ratio.count as u64, "start"),
@@ -264,11 +261,13 @@ fn ratios(report: &SuiteReport) -> Figure {
     let short = shorten(&base, 20);
     let figure = Figure::new(
         "Latency added by background load",
-        "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval that includes 1 \
+        "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval \
+         that includes 1 \
          shows no significant difference.",
     )
     .table(
-        Table::of("Slowdown", &all, "app | launch | slowdown | interval of slowdown | less CPU wait | pairs").page_only(),
+        Table::of("Slowdown", &all, "app | launch | slowdown | interval of slowdown | less CPU wait | pairs")
+            .page_only(),
     );
     loaded(report).map(of).filter(|rows| !rows.is_empty()).fold(figure, |figure, rows: Vec<Row>| {
         let (name, value, levels) = ("app", "slowdown", level(1.0, format!("as {short}")));

@@ -2,10 +2,8 @@
 
 use brisk_results::{KernelAim, KernelFigure, KernelVerdict};
 
+use crate::declare::*;
 use crate::format;
-use crate::rows::{Row, TALLY, TIMES, US, Unit};
-use crate::section::Figure;
-use crate::table::Table;
 
 /// A ratio near one tells by its third digit.
 const RATIO: Unit = Unit { show: ratio, tick: format::tick };
@@ -97,7 +95,8 @@ pub(super) fn figure(aims: &[KernelAim]) -> Figure {
     let every = "aim | scenario | load | verdict | settings | found | against | its | value | at worst | at most";
     Figure::new(
         "Aims",
-        "Judged are medians over the seeds. A ratio is the figure over that of the best peer, or for rates the peer's over it, so \
+        "Judged are medians over the seeds. A ratio is the figure over that of the best peer, or for rates the \
+         peer's over it, so \
          that less is better.",
     )
     .table(

@@ -5,14 +5,8 @@ mod verdict;
 
 use brisk_results::{LaunchReport, LaunchRun, LaunchSet, Stage};
 
-use crate::chart::{Dots, level, span, stacks};
+use crate::declare::*;
 use crate::format::{self, shorten};
-use crate::rows::{BYTES, Look, MS, PERCENT, Row, TALLY, TIMES};
-use crate::section::{Facts, Figure, Glyph, Kind, Section};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::{Marker, Tone};
-use crate::table::Table;
 use crate::{causes, endings, facts, ratio, sets};
 
 /// Runs that a terminal lists one by one.
@@ -45,7 +39,8 @@ fn reached(report: &LaunchReport) -> impl Iterator<Item = (&LaunchSet, String)> 
 fn time(report: &LaunchReport) -> Figure {
     let figure = Figure::new(
         "What the time went to",
-        "At each instant the first cause that holds for any thread of the app gets the time, so the parts add up to the whole. \
+        "At each instant the first cause that holds for any thread of the app gets the time, so the parts add \
+         up to the whole. \
          Each part is the median over the runs, scaled so that they add up to the median of the whole; whiskers are its interval. \
          Dotted: the limits of an immediate answer (0.1 s), of the flow of thought (1 s) and of attention (10 s).",
     );
@@ -117,7 +112,8 @@ fn stages(report: &LaunchReport) -> Figure {
     let latest = latest.filter(|ms| ms.is_finite()).fold(0.0, f64::max);
     let mut figure = Figure::new(
         "Stages",
-        "From the launch until each stage: the median of the runs with its interval, and below it each run. Settled is the last \
+        "From the launch until each stage: the median of the runs with its interval, and below it each run. \
+         Settled is the last \
          change of the screen that does not repeat by itself; idle is when the app's work is done.",
     )
     .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median")
@@ -191,10 +187,14 @@ fn comparisons(report: &LaunchReport) -> Figure {
     };
     Figure::new(
         "Comparison",
-        "Time until settled over time until settled, pair by pair of interleaved runs. An interval that includes 1 shows no \
+        "Time until settled over time until settled, pair by pair of interleaved runs. An interval that \
+         includes 1 shows no \
          significant difference.",
     )
-    .chart("Ratio of times", dots.draw("Time of one over that of the other", Axis::new("time over time", Law::Log10, format::tick), &rows))
+    .chart(
+        "Ratio of times",
+        dots.draw("Time of one over that of the other", Axis::new("time over time", Law::Log10, format::tick), &rows),
+    )
     .table(
         Table::of("Comparison", &rows, "launch | against | ratio | interval of ratio | less CPU wait | effect")
             .dispensable("effect | less CPU wait"),

@@ -3,15 +3,9 @@
 use brisk_core::units::format_bytes;
 use brisk_results::{ColdCheck, Direction, LaunchReport, LaunchSet, StorageFlow, StorageUse, Temperature};
 
-use crate::chart::bars;
+use crate::declare::*;
 use crate::format::{self, shorten};
-use crate::rows::{BYTES, COUNT, Look, MS, Row, TALLY, size};
-use crate::section::Figure;
 use crate::sets;
-use crate::svg::bars::Fill;
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::table::Table;
 
 /// Files that a terminal lists.
 const FILES_IN_TERMINAL: usize = 8;
@@ -41,7 +35,8 @@ pub(super) fn storage(report: &LaunchReport) -> Figure {
     let columns = "launch | kind | bytes | requests | in sequence | mean size | at the device";
     let mut figure = Figure::new(
         "Storage requests",
-        "Requests of the app's own threads as the block layer saw them. In sequence means that a request began where the one \
+        "Requests of the app's own threads as the block layer saw them. In sequence means that a request began \
+         where the one \
          before on that device ended. Sizes and files are of the run nearest to the median.",
     )
     .table(

@@ -4,15 +4,9 @@ use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_results::{BothWays, Direction, ProveJobs, ProveReport, ProveStorage};
 
-use crate::chart::{Dots, level, span};
+use crate::declare::*;
 use crate::papers::{Published, SlowdownRatio, Topic};
 use crate::ratio::{Judgement, judge};
-use crate::rows::{BANDWIDTH, Look, PRINTED, Row, TIMES, US, Unit};
-use crate::section::{Figure, published};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::{Marker, Tone};
-use crate::table::Table;
 use crate::{format, ratio};
 
 /// Microjoules.
@@ -168,7 +162,8 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
     let figure = Figure::new(
         "Readers concurrent with writers",
         format!(
-            "A foreground app that reads, and background jobs that write, {} each a request, past the page cache. Finite jobs, as \
+            "A foreground app that reads, and background jobs that write, {} each a request, past the page \
+             cache. Finite jobs, as \
              fio runs them: they begin together, each moves the same bytes and ends, so the work is the same with brisk and \
              without. Left of 1 brisk saves, right of it brisk costs; for throughput it is the other way round.",
             format_bytes(storage.block_bytes)

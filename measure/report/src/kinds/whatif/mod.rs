@@ -7,15 +7,9 @@ use brisk_core::stats::{self, Summary};
 use brisk_results::{SuiteApp, Temperature, WhatIfReport};
 
 use super::apps::{self, TEMPERATURES};
-use crate::chart::{Dots, level, runs};
+use crate::declare::*;
 use crate::papers::apps::{GAIN_REMARKS, GAINS, Gain, LAUNCH_REMARK};
 use crate::ratio::Judgement;
-use crate::rows::{Look, PERCENT, Row, SHARE, only};
-use crate::section::{Facts, Figure, Glyph, Kind, Section};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::{Marker, Tone};
-use crate::table::Table;
 use crate::{facts, format, ratio, sets};
 
 impl Kind for WhatIfReport {
@@ -158,7 +152,8 @@ fn gains(report: &WhatIfReport) -> Figure {
     );
     let figure = Figure::new(
         "Upper bound of each condition's saving",
-        "Share of the time until settled that is saved against the unchanged phone, pair by pair of interleaved launches. The mark \
+        "Share of the time until settled that is saved against the unchanged phone, pair by pair of interleaved \
+         launches. The mark \
          is the median of the apps.",
     )
     .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median of the apps")

@@ -3,14 +3,9 @@
 use brisk_core::stats::Summary;
 use brisk_results::{SqliteResult, WhatIfReport};
 
-use crate::chart::{Dots, level, runs};
+use crate::declare::*;
 use crate::kinds::apps;
 use crate::papers::apps as published;
-use crate::rows::{COUNT, Look, PRINTED, Row, TIMES, only};
-use crate::section::Figure;
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::table::Table;
 use crate::{format, sets};
 
 /// A sentence for each condition but the first.
@@ -105,7 +100,8 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
     let columns = "condition | operation | transactions/s | over unchanged | interval of over unchanged | paper";
     let figure = Figure::new(
         "SQLite",
-        "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that both intervals allow.",
+        "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that \
+         both intervals allow.",
     )
     .published(source.is_some().then(|| "published for the Galaxy S4 and the Nexus 5X".to_owned()))
     .table(
