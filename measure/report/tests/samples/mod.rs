@@ -4,6 +4,8 @@
 
 pub mod apps;
 
+use std::sync::LazyLock;
+
 use brisk_core::stats::Summary;
 use brisk_results::{
     BenchReport, BlockDevice, ConcurrencyReport, Direction, Document, Environment, FootprintReport, FrontierReport,
@@ -447,6 +449,11 @@ pub fn kernel() -> KernelReport {
 
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
+    static ALL: LazyLock<Vec<Document>> = LazyLock::new(one_of_each);
+    ALL.clone()
+}
+
+fn one_of_each() -> Vec<Document> {
     vec![
         Document::Bench(Box::new(bench())),
         Document::Slowdown(Box::new(slowdown())),
@@ -468,6 +475,11 @@ pub fn all() -> Vec<Document> {
 
 /// Everything that can be wrong at once: no device, hostile and long names, one run, warnings, odd numbers.
 pub fn ugly() -> Vec<Document> {
+    static UGLY: LazyLock<Vec<Document>> = LazyLock::new(all_ugly);
+    UGLY.clone()
+}
+
+fn all_ugly() -> Vec<Document> {
     let hostile = "<script>alert(1)</script>\u{1b}[2J\u{202e}\"'&amp; --> ]]> </style></svg>";
     let mut head = header(None);
     head.environment.path = format!("/mnt/{}/{hostile}", "a-very-long-directory-name".repeat(12));
