@@ -105,8 +105,7 @@ impl Noise {
                 fields.retain(|name, field| {
                     *nth += 1;
                     // A repetition has its latency, a step may lack one.
-                    let optional =
-                        OPTIONAL.iter().any(|known| *known == name) && (name != "latency_ms" || field.is_table());
+                    let optional = OPTIONAL.contains(&name) && (name != "latency_ms" || field.is_table());
                     !(optional && nth.is_multiple_of(4))
                 });
                 fields.iter_mut().for_each(|(name, field)| self.spoil(name, field, nth));

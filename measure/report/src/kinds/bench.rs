@@ -48,8 +48,8 @@ fn row(job: &JobResult) -> Row {
     let row = load(job.pattern, job.direction)
         .by("size", size(job.block_bytes))
         .by("depth", job.depth_requests)
-        .put("MB/s", MB_PER_S, &job.bandwidth_bytes_per_s)
-        .put("requests/s", COUNT, &job.requests_per_s)
+        .put("MB/s", MB_PER_S, job.bandwidth_bytes_per_s)
+        .put("requests/s", COUNT, job.requests_per_s)
         .put("CPU/request", US, job.cpu_us_per_request)
         .put("iowait", PERCENT, job.iowait_percent)
         .put("CPUs busy", PERCENT, job.cpu_busy_percent);

@@ -88,16 +88,16 @@ fn figure(report: &ConcurrencyReport) -> Figure {
             let mark = is_best.then(|| format!("{}: {}", x.streams, format::times(x.speedup.median)));
             points.push(
                 row(p, d, x.streams)
-                    .put("serial", S, &x.serial_s)
-                    .put("concurrent", S, &x.concurrent_s)
-                    .put("speed-up", TIMES, &x.speedup)
+                    .put("serial", S, x.serial_s)
+                    .put("concurrent", S, x.concurrent_s)
+                    .put("speed-up", TIMES, x.speedup)
                     .say("mark", mark),
             );
         }
         if let Some(best) = best {
             let measured = report.points.iter().find(|x| (x.pattern, x.direction, x.streams) == (p, d, best.streams));
             let row = match measured {
-                Some(x) => row(p, d, best.streams).put("speed-up", TIMES, &x.speedup),
+                Some(x) => row(p, d, best.streams).put("speed-up", TIMES, x.speedup),
                 None => row(p, d, best.streams).put("speed-up", TIMES, best.speedup),
             };
             let streams = paper.map(|paper| f64::from(paper.streams));

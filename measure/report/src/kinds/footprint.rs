@@ -19,7 +19,7 @@ impl Kind for FootprintReport {
                 let drop = self.drops.iter().find(|d| d.after_range_bytes == p.range_bytes);
                 Row::at("range", size(p.range_bytes))
                     .look(Look::side(brisk_results::Direction::Write))
-                    .put("MB/s", MB_PER_S, &p.bandwidth_bytes_per_s)
+                    .put("MB/s", MB_PER_S, p.bandwidth_bytes_per_s)
                     .say("remark", drop.map(|d| format!("then ÷{}", format::number(d.factor))))
             })
             .collect();

@@ -113,10 +113,10 @@ fn figure(report: &FrontierReport) -> Figure {
             loads.extend(measure.map(|measure| {
                 Row::at("load", load.name.clone())
                     .by("setting", name)
-                    .put("read", US, &measure.read_us)
-                    .put("read p99", US, &measure.read_us_p99)
-                    .put("written", BANDWIDTH, &measure.write_bytes_per_s)
-                    .put("longest small write", US, &measure.write_us_max)
+                    .put("read", US, measure.read_us)
+                    .put("read p99", US, measure.read_us_p99)
+                    .put("written", BANDWIDTH, measure.write_bytes_per_s)
+                    .put("longest small write", US, measure.write_us_max)
             }));
         }
     }

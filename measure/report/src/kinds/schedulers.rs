@@ -74,7 +74,7 @@ fn mixes(report: &SchedulersReport) -> Vec<Row> {
                 .by("group", format!("{order}, {depth}"))
                 .by("depth", depth)
                 .look(Look::nth(nth(x)).dashed(x.pattern == Pattern::Random))
-                .put("time", S, &x.response_s)
+                .put("time", S, x.response_s)
                 .put("slowdown of reads", TIMES, x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0))
                 .say("slowdown", pair(x.read_slowdown.map(format::times), x.write_slowdown.map(format::times)))
                 .say("mean", pair(us(&x.read_us), us(&x.write_us)))

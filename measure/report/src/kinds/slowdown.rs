@@ -11,116 +11,78 @@ use crate::papers::{Published, Topic};
 impl Kind for SlowdownReport {
     fn section(&self) -> Section {
         let known = published(&self.header);
-        let rows: Vec<Row> = self.rows.iter().flat_map(sides).map(|side| side.row(known, self.block_bytes)).collect();
+        let rows: Vec<Row> = self.rows.iter().flat_map(|row| sides(row, known, self.block_bytes)).collect();
         let question = format!(
             "How much longer does a {} request take while requests of the other kind are in flight?",
             format_bytes(self.block_bytes)
         );
-        Section::new("Slowdown", question, verdict(self)).figures([times(&rows), ratios(&rows, known)])
+        Section::new("Slowdown", question, verdict(self, &rows)).figures([times(&rows), ratios(&rows, known)])
     }
 }
 
-/// One side of a row: the kind of request that is slowed, and by how much.
-struct Side<'a> {
-    row: &'a SlowdownRow,
-    direction: Direction,
-    alone: &'a Summary,
-    /// All streams of its own kind, none of the other; with one stream that is the same as alone.
-    peers: Option<&'a Summary>,
-    mixed: &'a Summary,
-    slowdown: &'a Summary,
-}
-
-fn sides(row: &SlowdownRow) -> [Side<'_>; 2] {
+/// Reads and writes of a row.
+fn sides(row: &SlowdownRow, known: Option<&'static Published>, block_bytes: u64) -> [Row; 2] {
+    let streams = row.streams;
+    let [readers, writers] = ["reader", "writer"].map(|one| format::plural(streams.into(), one));
+    let panel = format!("{readers}, {writers}");
+    let side = |direction, others: &str, [alone, mixed, slowdown]: [&Summary; 3], peers: Option<Summary>| {
+        let paper = known.and_then(|k| k.slowdown(row.pattern, direction, streams, block_bytes));
+        Row::at("load", format::load(row.pattern, direction))
+            .by("streams", format!("{streams} + {streams}"))
+            .by("panel", panel.clone())
+            .by("order", format::pattern(row.pattern))
+            .by("side", format::direction(direction))
+            .by("others", others)
+            .look(Look::side(direction))
+            .put("alone", US, alone)
+            // All streams of its own kind, none of the other; with one stream that is the same as alone.
+            .put("among peers", US, peers)
+            .put("mixed", US, mixed)
+            .put("slowdown", TIMES, slowdown)
+            .put("paper", PRINTED, paper.map(|p| p.stock))
+            .put("here / paper", NUMBER, paper.map(|p| slowdown.median / p.stock))
+            .put("paper's SmartIO", PRINTED, paper.and_then(|p| p.smartio))
+    };
+    let (read, write) = (Direction::Read, Direction::Write);
     [
-        Side {
-            row,
-            direction: Direction::Read,
-            alone: &row.read_alone_us,
-            peers: row.read_peers_us.as_ref(),
-            mixed: &row.read_beside_us,
-            slowdown: &row.read_slowdown,
-        },
-        Side {
-            row,
-            direction: Direction::Write,
-            alone: &row.write_alone_us,
-            peers: row.write_peers_us.as_ref(),
-            mixed: &row.write_beside_us,
-            slowdown: &row.write_slowdown,
-        },
+        side(read, &writers, [&row.read_alone_us, &row.read_beside_us, &row.read_slowdown], row.read_peers_us),
+        side(write, &readers, [&row.write_alone_us, &row.write_beside_us, &row.write_slowdown], row.write_peers_us),
     ]
 }
 
-impl Side<'_> {
-    fn load(&self) -> String {
-        format::load(self.row.pattern, self.direction)
-    }
-
-    fn others(&self) -> String {
-        let other = if self.direction == Direction::Read { "writer" } else { "reader" };
-        format::plural(self.row.streams.into(), other)
-    }
-
-    fn row(&self, known: Option<&'static Published>, block_bytes: u64) -> Row {
-        let streams = self.row.streams;
-        let panel =
-            format!("{}, {}", format::plural(streams.into(), "reader"), format::plural(streams.into(), "writer"));
-        let paper = known.and_then(|k| k.slowdown(self.row.pattern, self.direction, streams, block_bytes));
-        Row::at("load", self.load())
-            .by("streams", format!("{streams} + {streams}"))
-            .by("panel", panel)
-            .by("order", format::pattern(self.row.pattern))
-            .by("side", format::direction(self.direction))
-            .look(Look::side(self.direction))
-            .put("alone", US, self.alone)
-            .put("among peers", US, self.peers)
-            .put("mixed", US, self.mixed)
-            .put("slowdown", TIMES, self.slowdown)
-            .put("paper", PRINTED, paper.map(|p| p.stock))
-            .put("here / paper", NUMBER, paper.map(|p| self.slowdown.median / p.stock))
-            .put("paper's SmartIO", PRINTED, paper.and_then(|p| p.smartio))
-    }
-}
-
-fn verdict(report: &SlowdownReport) -> Vec<String> {
-    if report.rows.is_empty() {
-        return vec!["Nothing was measured: the document has no rows.".to_owned()];
-    }
-    let mut said = Vec::new();
+fn verdict(report: &SlowdownReport, rows: &[Row]) -> Vec<String> {
+    let median = |row: &&Row| row.number("slowdown").unwrap_or_default();
     // A ratio whose interval includes 1 is no slowdown, however large.
-    let slowed = |side: &Side<'_>| side.slowdown.median > 1.0 && (side.slowdown.count < 2 || side.slowdown.low > 1.0);
-    let by_median = |a: &Side<'_>, b: &Side<'_>| a.slowdown.median.total_cmp(&b.slowdown.median);
-    let all = || report.rows.iter().flat_map(sides);
-    if let Some(worst) = all().filter(slowed).max_by(by_median).or_else(|| all().max_by(by_median)) {
-        let (load, others, ratio) = (worst.load(), worst.others(), format::measured_times(worst.slowdown));
-        said.push(if slowed(&worst) {
-            let (mixed, alone) = (format::us(worst.mixed.median), format::us(worst.alone.median));
-            format!("A {load} concurrent with {others} takes {ratio} as long as alone: {mixed} instead of {alone}.")
-        } else {
-            format!(
-                "Neither kind measurably slows the other: a {load} concurrent with {others} takes {ratio} \
-                 as long as alone."
-            )
-        });
-    }
+    let slowed = |row: &&Row| median(row) > 1.0 && row.range("slowdown").is_none_or(|(low, _)| low > 1.0);
+    let by_median = |a: &&Row, b: &&Row| median(a).total_cmp(&median(b));
+    let worst = rows.iter().filter(slowed).max_by(by_median).or_else(|| rows.iter().max_by(by_median));
+    let Some((worst, slowdown)) = worst.and_then(|worst| Some((worst, worst.summary("slowdown")?))) else {
+        return vec!["Nothing was measured: the document has no rows.".to_owned()];
+    };
+    let times = format::measured_times(slowdown);
+    let takes =
+        format!("a {} concurrent with {} takes {times} as long as alone", worst.text("load"), worst.text("others"));
+    let mut said = vec![if slowed(&worst) {
+        format!("{}: {} instead of {}.", format::sentence(&takes), worst.text("mixed"), worst.text("alone"))
+    } else {
+        format!("Neither kind measurably slows the other: {takes}.")
+    }];
     for row in &report.rows {
-        let [read, write] = sides(row);
-        let (r, w) = (read.slowdown.median, write.slowdown.median);
+        let (read, write) = (&row.read_slowdown, &row.write_slowdown);
+        let (r, w) = (read.median, write.median);
         let (kind, ratio) = if r > w { ("reads", r / w) } else { ("writes", w / r) };
         let more = format!("{kind} are slowed {} times more", format::number(ratio));
         said.push(format!(
-            "{} {} + {}: reads {}, writes {}; {}.",
+            "{} {2} + {2}: reads {3}, writes {4}; {1}.",
             format::sentence(format::pattern(row.pattern)),
-            row.streams,
-            row.streams,
-            format::times(r),
-            format::times(w),
-            match (format::seem_apart(read.slowdown, write.slowdown), format::apart(read.slowdown, write.slowdown)) {
+            match (format::seem_apart(read, write), format::apart(read, write)) {
                 (_, true) => more,
                 (true, false) => format!("{more}, but the runs are few"),
                 (false, _) => "the intervals overlap".to_owned(),
-            }
+            },
+            row.streams,
+            format::times(r),
+            format::times(w),
         ));
     }
     said

@@ -92,7 +92,7 @@ fn stages(report: &LaunchReport) -> Figure {
         let row = |stage: &'static str| Row::at("launch", name).by("stage", stage).look(Look::nth(0));
         let reached = set.stages.iter().map(|one| {
             row(sets::stage_words(one.stage))
-                .put("time", MS, &one.at_ms)
+                .put("time", MS, one.at_ms)
                 .put("each run", MS, sets::runs_at(set, |run| run.at_ms(one.stage)))
                 .figure("runs", sets::reached(set, one.stage))
         });
@@ -173,7 +173,7 @@ fn comparisons(report: &LaunchReport) -> Figure {
         Row::at("pair", format!("{one} / {base}"))
             .by("launch", one)
             .by("against", base)
-            .put("ratio", TIMES, &comparison.settled_ratio)
+            .put("ratio", TIMES, comparison.settled_ratio)
             .put("less CPU wait", TIMES, comparison.settled_less_cpu_wait_ratio)
             .say("effect", ratio::judge(&comparison.settled_ratio).words())
     };

@@ -23,33 +23,24 @@ struct Quantity<'a> {
     tone: Tone,
 }
 
-/// The effect of brisk on a quantity; regressions go first everywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
-    Regressed,
-    Improved,
-    NoDifference,
-    Unknown,
-}
-
 impl Quantity<'_> {
-    fn effect(&self) -> Effect {
+    /// Longer is a regression here: more time or energy, or less throughput.
+    fn judge(&self) -> Judgement {
         match (judge(&self.both.ratio), self.more_is_better) {
-            (Judgement::Longer, false) | (Judgement::Shorter, true) => Effect::Regressed,
-            (Judgement::Shorter, false) | (Judgement::Longer, true) => Effect::Improved,
-            (Judgement::NoDifference, _) => Effect::NoDifference,
-            (Judgement::OnePair | Judgement::Nothing, _) => Effect::Unknown,
+            (Judgement::Longer, true) => Judgement::Shorter,
+            (Judgement::Shorter, true) => Judgement::Longer,
+            (judgement, _) => judgement,
         }
     }
 
-    fn effect_words(&self) -> &'static str {
-        match (self.effect(), format::sure(&self.both.ratio)) {
-            (Effect::Regressed, true) => "regressed",
-            (Effect::Regressed, false) => "regressed (few runs)",
-            (Effect::Improved, true) => "improved",
-            (Effect::Improved, false) => "improved (few runs)",
-            (Effect::NoDifference, _) => "no significant difference",
-            (Effect::Unknown, _) => "too few runs",
+    fn effect(&self) -> &'static str {
+        match (self.judge(), format::sure(&self.both.ratio)) {
+            (Judgement::Longer, true) => "regressed",
+            (Judgement::Longer, false) => "regressed (few runs)",
+            (Judgement::Shorter, true) => "improved",
+            (Judgement::Shorter, false) => "improved (few runs)",
+            (Judgement::NoDifference, _) => "no significant difference",
+            (Judgement::OnePair | Judgement::Nothing, _) => "too few runs",
         }
     }
 
@@ -60,7 +51,7 @@ impl Quantity<'_> {
             .put("without", self.unit, self.both.without)
             .put("with brisk", self.unit, self.both.with)
             .put("with / without", TIMES, self.both.ratio)
-            .say("effect", self.effect_words())
+            .say("effect", self.effect())
     }
 }
 
@@ -107,17 +98,17 @@ pub(super) fn verdict(report: &ProveReport) -> Vec<String> {
 /// Regressions, then improvements, then what did not change.
 fn effects(storage: &ProveStorage, jobs: &ProveJobs) -> String {
     let all = quantities(storage, jobs);
-    let effects = [
-        (Effect::Regressed, "regressed:"),
-        (Effect::Improved, "improved:"),
-        (Effect::NoDifference, "no significant difference in"),
-        (Effect::Unknown, "too few runs to judge:"),
-    ];
-    let told = |(effect, words): (Effect, &str)| {
-        let of = all.iter().take(JUDGED).filter(|one| one.effect() == effect);
+    let told = |(words, judgements): (&str, &[Judgement])| {
+        let of = all.iter().take(JUDGED).filter(|one| judgements.contains(&one.judge()));
         let found: Vec<String> = of.map(|one| format!("{} {}", one.name, ratio::words(&one.both.ratio))).collect();
         (!found.is_empty()).then(|| format!("{words} {}", format::list(&found)))
     };
+    let effects: [(&str, &[Judgement]); 4] = [
+        ("regressed:", &[Judgement::Longer]),
+        ("improved:", &[Judgement::Shorter]),
+        ("no significant difference in", &[Judgement::NoDifference]),
+        ("too few runs to judge:", &[Judgement::OnePair, Judgement::Nothing]),
+    ];
     let parts: Vec<String> = effects.into_iter().filter_map(told).collect();
     format!("Readers concurrent with writers ({}), with brisk over without: {}.", load(jobs), parts.join("; "))
 }
