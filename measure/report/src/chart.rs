@@ -26,6 +26,8 @@ pub(crate) struct Dots<'a> {
     pub(crate) name: &'a str,
     /// Measure.
     pub(crate) value: &'a str,
+    /// Measure that stands beside the line instead of the value, where it differs.
+    pub(crate) label: &'a str,
     /// Measure that stands below the value.
     pub(crate) below: &'a str,
     /// Measure of published figures.
@@ -50,7 +52,7 @@ impl Dots<'_> {
                     name: row.text(self.name),
                     value: row.number(self.value)?,
                     range: row.range(self.value),
-                    label: row.label(self.value),
+                    label: row.label(if row.get(self.label).is_some() { self.label } else { self.value }),
                     below: match row.text(self.below) {
                         text if text.is_empty()
                             || row.number(self.below).is_none() && row.numbers(self.below).is_empty() =>

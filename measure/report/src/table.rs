@@ -59,6 +59,7 @@ impl Cell {
             Value::Summary(summary) => Self::Measure(show(summary.median), format::spread(summary)),
             Value::Number(number) => Self::Text(show(*number)),
             Value::Words(words) => Self::Text(words.clone()),
+            Value::Shown(value, addition) if addition.is_empty() => Self::Text(value.clone()),
             Value::Shown(value, addition) => Self::Measure(value.clone(), addition.clone()),
             Value::Runs(runs) => Self::Text(runs.iter().map(|run| show(run.value)).collect::<Vec<_>>().join(", ")),
             Value::Split(split, full) => Self::Stack(causes::letters(split), *full),

@@ -211,6 +211,7 @@ fn steps_stand_against_the_three_limits() {
         assert!(text.contains(words), "{words} is missing in {text}");
     }
     let page = brisk_report::html(&[document]);
+    assert!(page.contains(">&gt; 11.0 s ±"), "the time of the cap is not drawn as a bound");
     let xml = parsed(&page);
     let chart = xml.descendants().find(|n| n.has_tag_name("svg") && n.attribute("role").is_some()).expect("a chart");
     let limits: Vec<&str> =

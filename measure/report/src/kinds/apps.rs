@@ -1,10 +1,10 @@
 //! What the suite, what-if and the proof share: many apps, each launched under several conditions.
 
-use brisk_results::{Condition, LaunchComparison, LaunchSet, SuiteApp, Temperature};
+use brisk_results::{Condition, LaunchComparison, LaunchSet, PhoneFacts, SuiteApp, Temperature};
 
 use crate::declare::*;
 use crate::format::{self, shorten};
-use crate::{causes, endings, ratio, sets};
+use crate::{causes, endings, facts, ratio, sets};
 
 /// Cold launches come first everywhere.
 pub(super) const TEMPERATURES: [Temperature; 2] = [Temperature::Cold, Temperature::Warm];
@@ -20,6 +20,12 @@ fn named(app: &SuiteApp) -> String {
         "" => name(app),
         group => format!("{} ({group})", name(app)),
     }
+}
+
+/// The phone, and what monitoring cost.
+pub(super) fn facts(phone: &PhoneFacts, apps: &[SuiteApp]) -> Facts {
+    let watching = facts::watching(apps.iter().flat_map(|app| &app.sets));
+    [("Phone", facts::phone(phone))].into_iter().chain(watching).collect()
 }
 
 /// The condition that others are compared with.

@@ -157,16 +157,17 @@ fn steps(report: &LatencyReport) -> Figure {
         .into_iter()
         .filter(|t| !changed_nothing(t.step))
         .map(|t| {
-            Row::at("step", name(t.step)).look(Look::nth(0)).put("latency", MS, t.latency_ms).put(
-                "repetitions",
-                MS,
-                runs(t.step.runs.iter().map(|run| run.latency_ms)),
-            )
+            Row::at("step", name(t.step))
+                .look(Look::nth(0))
+                .put("latency", MS, t.latency_ms)
+                .put("bound", MS, Value::Shown(latency_words(t.step, t.latency_ms), format::spread(t.latency_ms)))
+                .put("repetitions", MS, runs(t.step.runs.iter().map(|run| run.latency_ms)))
         })
         .collect();
     let dots = Dots {
         name: "step",
         value: "latency",
+        label: "bound",
         runs: "repetitions",
         levels: causes::HCI_LIMITS_MS.map(|ms| (ms, format::ms_tick(ms))).into(),
         ..Dots::default()

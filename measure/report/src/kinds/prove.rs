@@ -16,9 +16,8 @@ const PUBLISHED_PERCENT: (f64, f64) = (20.5, 37.8);
 
 impl Kind for ProveReport {
     fn section(&self) -> Section {
-        let mut facts: Facts = vec![("Phone", facts::phone(&self.phone))];
+        let mut facts = apps::facts(&self.phone, &self.apps);
         facts.push(("Profile", shorten(&self.set_ups.join("; "), 200)));
-        facts.extend(facts::watching(self.apps.iter().flat_map(|app| &app.sets)));
         let question = "What does brisk change for app launches on this device, with background load and without?";
         Section::new("Proof", question, verdict(self)).facts(facts).on(Some(facts::phone_name(&self.phone))).figures([
             ratios(self),

@@ -18,11 +18,9 @@ const LARGEST_EVEN: f64 = 5.0;
 
 impl Kind for SuiteReport {
     fn section(&self) -> Section {
-        let mut facts: Facts = vec![("Phone", facts::phone(&self.phone))];
-        facts.extend(facts::watching(self.apps.iter().flat_map(|app| &app.sets)));
         let question = "How long until the screens of everyday apps are final, and what does background load add?";
         Section::new("App suite", question, verdict(self))
-            .facts(facts)
+            .facts(apps::facts(&self.phone, &self.apps))
             .on(Some(facts::phone_name(&self.phone)))
             .figures([
                 ratios(self),

@@ -14,11 +14,11 @@ use crate::{facts, format, ratio, sets};
 
 impl Kind for WhatIfReport {
     fn section(&self) -> Section {
-        let mut facts: Facts = vec![("Phone", facts::phone(&self.phone))];
-        facts.extend(facts::watching(self.apps.iter().flat_map(|app| &app.sets)));
         let question = "How much of the launch time could better storage save at most?";
-        Section::new("What if", question, verdict(self)).facts(facts).on(Some(facts::phone_name(&self.phone))).figures(
-            [
+        Section::new("What if", question, verdict(self))
+            .facts(apps::facts(&self.phone, &self.apps))
+            .on(Some(facts::phone_name(&self.phone)))
+            .figures([
                 gains(self),
                 apps::by_cause(&self.apps, "Where launches spend their time under each condition", true),
                 sqlite::figure(self),
@@ -26,8 +26,7 @@ impl Kind for WhatIfReport {
                 apps::conditions(&self.conditions),
                 paper(self),
                 apps::failures(&self.apps),
-            ],
-        )
+            ])
     }
 }
 
