@@ -9,14 +9,14 @@
 //!                                       └─> Dots, Lines, bars, stacks ───────────────────┘            └─> page: HTML, SVG
 //! ```
 //!
-//! - *Rows are tidy* (`rows`): a row is one place of a study. It has dimensions (load, depth, app), and for each measure a name, a
-//!   unit and a value: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how a value
+//! - *Rows are tidy* (`rows`): a row is one place of a study. It has dimensions (load, depth, app), and for each measure a
+//!   name, a unit and a value: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how a value
 //!   reads, in tables, at marks and at axes.
 //! - *A kind declares* (`kinds`, one file each): the rows of its report, the columns of its tables as `"load | depth | MB/s | bar of
 //!   MB/s"`, the dimension and the measure of its charts, captions and notes; and it has its verdict in prose, functions of the
 //!   report to sentences. Spreads, intervals, legends, descriptions and what the intervals promise are not its business.
-//! - *One renderer each*: `table` is text or markup, `chart` makes drawings (`svg`) of rows, `terminal` and `page` put a
-//!   `Section` (verdict, warnings, facts, figures) together.
+//! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup, `terminal`
+//!   and `page` put a `Section` (verdict, warnings, figures, facts) together.
 //! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
 //!   line there, its file here and the line that declares this module.
 //! - What several kinds share stands beside them: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
@@ -30,6 +30,7 @@
 
 mod causes;
 mod chart;
+mod columns;
 mod declare;
 mod endings;
 mod facts;

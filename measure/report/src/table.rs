@@ -6,9 +6,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, TableStyle};
 use maud::{Markup, html};
 
-use crate::causes;
-use crate::format::{self, interval_note};
-use crate::rows::{NUMBER, Row, Value, places};
+use crate::format;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,23 +48,6 @@ impl From<&str> for Cell {
     }
 }
 
-impl Cell {
-    /// A value as it reads, with its spread.
-    fn of(unit: crate::rows::Unit, value: &Value) -> Self {
-        let show = unit.show;
-        match value {
-            Value::Summary(summary) if summary.max == 0.0 => Self::Measure(show(summary.median), String::new()),
-            Value::Summary(summary) => Self::Measure(show(summary.median), format::spread(summary)),
-            Value::Number(number) => Self::Text(show(*number)),
-            Value::Words(words) => Self::Text(words.clone()),
-            Value::Shown(value, addition) if addition.is_empty() => Self::Text(value.clone()),
-            Value::Shown(value, addition) => Self::Measure(value.clone(), addition.clone()),
-            Value::Runs(runs) => Self::Text(runs.iter().map(|run| show(run.value)).collect::<Vec<_>>().join(", ")),
-            Value::Split(split, full) => Self::Stack(causes::letters(split), *full),
-        }
-    }
-}
-
 /// A table with its heading.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Table {
@@ -101,79 +82,6 @@ impl Table {
             terminal_rows: usize::MAX,
             dispensable: Vec::new(),
         }
-    }
-
-    /// A table with a line for each row and a column for each name between `|`: a dimension, a measure, or `interval of`,
-    /// `spread of`, `bar of` one. What the intervals are is noted below it.
-    pub(crate) fn of(title: impl Into<String>, rows: &[Row], columns: &str) -> Self {
-        let names: Vec<&str> = columns.split('|').map(str::trim).collect();
-        let columns = names.iter().map(|name| match name.split_once(" of ") {
-            Some(("interval" | "spread", _)) => (name.split(' ').next().unwrap_or_default().to_owned(), Kind::Numbers),
-            Some(("bar", _)) => (String::new(), Kind::Bars),
-            _ => match kind(rows, name) {
-                Kind::Bars => (String::new(), Kind::Bars),
-                kind => ((*name).to_owned(), kind),
-            },
-        });
-        let mut table = Self::new(title, columns.collect());
-        table.rows = rows.iter().map(|row| names.iter().map(|name| cell(row, name)).collect()).collect();
-        let shown = rows.iter().flat_map(|row| names.iter().filter_map(|name| row.summary(name)));
-        table.note = interval_note(shown);
-        table
-    }
-
-    /// A table with a line for each place along the dimensions `down` (between `|`) and a column for each place along
-    /// `across`: one measure.
-    pub(crate) fn across(title: impl Into<String>, rows: &[Row], down: &str, across: &str, measure: &str) -> Self {
-        let (down, heads): (Vec<&str>, _) = (down.split('|').map(str::trim).collect(), places(rows, across));
-        let line = |row: &Row| -> Vec<String> { down.iter().map(|name| row.text(name)).collect() };
-        let mut lines: Vec<Vec<String>> = Vec::new();
-        for row in rows.iter().map(line) {
-            if !lines.contains(&row) {
-                lines.push(row);
-            }
-        }
-        let columns = down.iter().map(|name| ((*name).to_owned(), kind(rows, name)));
-        let measured = heads.iter().map(|head| (head.clone(), kind(rows, measure)));
-        let mut table = Self::new(title, columns.chain(measured).collect());
-        for places in lines {
-            let at = |head: &String| rows.iter().find(|row| row.text(across) == *head && line(row) == places);
-            let cells = heads.iter().map(|head| at(head).map_or(Cell::Empty, |row| cell(row, measure)));
-            table.rows.push(places.iter().cloned().map(Cell::Text).chain(cells).collect());
-        }
-        table.note = interval_note(rows.iter().filter_map(|row| row.summary(measure)));
-        table
-    }
-
-    /// The same with the shape of each column below it.
-    pub(crate) fn with_shapes(mut self, rows: &[Row], across: &str, measure: &str) -> Self {
-        if self.rows.len() > 2 {
-            let shape = |head: &str| {
-                let of = rows.iter().filter(|row| row.text(across) == head);
-                Cell::Shape(sparkline(&of.filter_map(|row| row.number(measure)).collect::<Vec<_>>()))
-            };
-            let shapes = self.columns.iter().skip(1).map(|(head, _)| shape(head));
-            self.rows.push(std::iter::once(Cell::Shape(String::new())).chain(shapes).collect());
-        }
-        self
-    }
-
-    /// The same with lines and columns changed over.
-    pub(crate) fn turned(mut self) -> Self {
-        let Some((first, others)) = self.columns.split_first() else { return self };
-        let head = |row: &Vec<Cell>| match row.first() {
-            Some(Cell::Text(text)) => text.clone(),
-            _ => String::new(),
-        };
-        let mut columns = vec![(first.0.clone(), Kind::Words)];
-        columns.extend(self.rows.iter().map(|row| (head(row), Kind::Numbers)));
-        let line = |(i, (name, _)): (usize, &(String, Kind))| {
-            let cells = self.rows.iter().map(|row| row.get(i + 1).cloned().unwrap_or(Cell::Empty));
-            std::iter::once(Cell::Text(name.clone())).chain(cells).collect()
-        };
-        self.rows = others.iter().enumerate().map(line).collect();
-        self.columns = columns;
-        self
     }
 
     /// The same with a further note.
@@ -312,43 +220,6 @@ impl Table {
             }
             @if let Some(note) = &self.note { p.note { (note) } }
         }
-    }
-}
-
-/// Whether a column of this name holds words or numbers.
-fn kind(rows: &[Row], name: &str) -> Kind {
-    let is_words = |row: &Row| match (row.get(name), row.place(name)) {
-        (Some((_, value)), _) => matches!(value, Value::Words(_)),
-        (None, Some(place)) => place.number.is_none(),
-        (None, None) => false,
-    };
-    if rows.iter().any(|row| matches!(row.get(name), Some((_, Value::Split(..))))) {
-        Kind::Bars
-    } else if rows.iter().any(is_words) {
-        Kind::Words
-    } else {
-        Kind::Numbers
-    }
-}
-
-/// What stands in a column of this name.
-fn cell(row: &Row, name: &str) -> Cell {
-    if let Some(place) = row.place(name) {
-        return Cell::Text(place.text.clone());
-    }
-    if let Some((unit, value)) = row.get(name) {
-        return Cell::of(unit, value);
-    }
-    let Some((what, of)) = name.split_once(" of ") else { return Cell::Empty };
-    match (what, row.get(of)) {
-        ("interval", Some((unit, Value::Summary(summary)))) => {
-            // The value beside it has the unit of a ratio.
-            let show = if (unit.show)(1.0).ends_with('x') { NUMBER.show } else { unit.show };
-            Cell::Text(format::interval(summary, show))
-        }
-        ("spread", Some((_, Value::Summary(summary)))) => Cell::Text(format::variation(summary)),
-        ("bar", Some(_)) => row.number(of).map_or(Cell::Empty, Cell::Bar),
-        _ => Cell::Empty,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The scheduler study (dissertation 4.5.3, figure 4.11): how long a mix of reads and writes takes under each scheduler.
 
+use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_results::{Pattern, SchedulerPoint, SchedulersReport};
 
@@ -41,7 +42,7 @@ impl Kind for SchedulersReport {
         );
         let rows = mixes(&report);
         let known = published(&report.header).filter(|known| !known.mixes.is_empty());
-        Section::new("Schedulers", question, verdict(&report))
+        Section::new("Schedulers", question, verdict(&report, &rows))
             .figures([times(&report, &rows), slowdowns(&report, &rows)])
             .figures(known.filter(|_| !rows.is_empty()).map(|known| paper(&report, known)))
     }
@@ -66,52 +67,55 @@ fn mixes(report: &SchedulersReport) -> Vec<Row> {
         .map(|x| {
             let (order, depth) = (format::pattern(x.pattern), depth_title(report, depth_of(x)));
             let reads = Place { text: format!("{} %", x.read_percent), number: Some(f64::from(x.read_percent)) };
-            let us = |of: &Option<brisk_core::stats::Summary>| of.as_ref().map(|s| format::us(s.median));
+            let us = |of: &Option<Summary>| of.as_ref().map(|s| format::us(s.median));
+            let group = format!("{order}, {depth}");
+            // Without a wish there is one setting of the queue, and the titles name what it came to.
+            let short = format!("{order}, load depth {}", x.depth_requests);
             Row::at("scheduler", x.scheduler.clone())
                 .by("order", order)
-                .by("reads", reads)
                 .by("line", format!("{}, {order}", x.scheduler))
-                .by("group", format!("{order}, {depth}"))
+                .by("mix", format!("{} {order} reads at {depth}", reads.text))
+                .by("reads", reads)
+                .by("worst of", if x.wanted_depth_requests.is_some() { group.clone() } else { short })
+                .by("group", group)
                 .by("depth", depth)
                 .look(Look::nth(nth(x)).dashed(x.pattern == Pattern::Random))
                 .put("time", S, x.response_s)
                 .put("slowdown of reads", TIMES, x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0))
+                .put("slowdown of writes", TIMES, x.write_slowdown.filter(|s| s.is_finite()))
                 .say("slowdown", pair(x.read_slowdown.map(format::times), x.write_slowdown.map(format::times)))
                 .say("mean", pair(us(&x.read_us), us(&x.write_us)))
         })
         .collect()
 }
 
-fn verdict(report: &SchedulersReport) -> Vec<String> {
+fn verdict(report: &SchedulersReport, rows: &[Row]) -> Vec<String> {
     let names = names(report);
     if names.is_empty() {
         return vec!["Nothing was measured: the document has no points.".to_owned()];
     }
-    let mut mixes: Vec<Mix> = report.points.iter().map(mix_of).collect();
-    mixes.sort_unstable();
-    mixes.dedup();
     // Wins count only where the interval of the first leaves that of every other.
     let mut wins = vec![0usize; names.len()];
-    let mut widest: Option<(bool, f64, &SchedulerPoint, &SchedulerPoint)> = None;
+    let mut widest: Option<(bool, f64, String)> = None;
     let mut contested = 0;
-    for mix in mixes {
-        let of = |name: &&str| report.points.iter().find(|x| x.scheduler == **name && mix_of(x) == mix);
-        let mut points: Vec<&SchedulerPoint> = names.iter().filter_map(of).collect();
-        points.sort_by(|a, b| a.response_s.median.total_cmp(&b.response_s.median));
-        let [first, .., last] = points[..] else { continue };
+    for mix in places(rows, "mix") {
+        let of = only(rows, "mix", &mix);
+        let mut points: Vec<(&Row, &Summary)> = of.iter().filter_map(|row| Some((row, row.summary("time")?))).collect();
+        points.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        let [(first, least), .., (last, most)] = points[..] else { continue };
         contested += 1;
-        if points[1..].iter().all(|x| format::apart(&first.response_s, &x.response_s))
-            && let Some(i) = names.iter().position(|n| *n == first.scheduler)
+        if points[1..].iter().all(|(_, time)| format::apart(least, time))
+            && let Some(i) = names.iter().position(|name| *name == first.text("scheduler"))
         {
             wins[i] += 1;
         }
-        let factor = last.response_s.median / first.response_s.median;
         // A sure difference goes before any of few runs.
-        let sure = format::apart(&first.response_s, &last.response_s);
-        if format::seem_apart(&first.response_s, &last.response_s)
-            && widest.is_none_or(|(known, most, ..)| (sure, factor) > (known, most))
+        let (sure, factor) = (format::apart(least, most), most.median / least.median);
+        if format::seem_apart(least, most) && widest.as_ref().is_none_or(|(known, w, _)| (sure, factor) > (*known, *w))
         {
-            widest = Some((sure, factor, first, last));
+            let with = |row: &Row| format!("{} with {}", row.text("time"), row.text("scheduler"));
+            let words = format!("with {mix}: {}, {} ({})", with(first), with(last), format::times(factor));
+            widest = Some((sure, factor, words));
         }
     }
     let mut said = Vec::new();
@@ -134,19 +138,8 @@ fn verdict(report: &SchedulersReport) -> Vec<String> {
         }
         _ => "No scheduler is fastest in any mix: their intervals overlap.".to_owned(),
     });
-    said.extend(widest.map(|(sure, factor, first, last)| {
-        format!(
-            "{} with {} % {} reads at {}: {} with {}, {} with {} ({}).",
-            if sure { "The choice matters most" } else { "In these few runs the choice matters most" },
-            first.read_percent,
-            format::pattern(first.pattern),
-            depth_title(report, depth_of(first)),
-            format::seconds(first.response_s.median),
-            first.scheduler,
-            format::seconds(last.response_s.median),
-            last.scheduler,
-            format::times(factor),
-        )
+    said.extend(widest.map(|(sure, _, words)| {
+        format!("{} matters most {words}.", if sure { "The choice" } else { "In these few runs the choice" })
     }));
     said
 }
@@ -225,25 +218,19 @@ fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
         return figure;
     }
     // The largest slowdowns over all mixes of a group: what a terminal has room for.
-    let mut worst = Vec::new();
-    for (group, name) in
-        places(rows, "group").iter().flat_map(|group| names(report).into_iter().map(move |name| (group.clone(), name)))
-    {
-        let in_group = |x: &&SchedulerPoint| {
-            x.scheduler == name
-                && format!("{}, {}", format::pattern(x.pattern), depth_title(report, depth_of(x))) == group
-        };
-        let of = |pick: fn(&SchedulerPoint) -> Option<f64>| {
-            let values = report.points.iter().filter(in_group).filter_map(pick).filter(|v| v.is_finite());
-            values.max_by(f64::total_cmp).map_or_else(|| "-".to_owned(), format::times)
-        };
-        let Some(first) = report.points.iter().find(in_group) else { continue };
-        // Without a wish there is one setting of the queue, and the titles above name what it came to.
-        let short = format!("{}, load depth {}", format::pattern(first.pattern), first.depth_requests);
-        let group = if first.wanted_depth_requests.is_some() { group.clone() } else { short };
-        let words = format!("{} / {}", of(|x| x.read_slowdown), of(|x| x.write_slowdown));
-        worst.push(Row::at("largest over the mixes", group).by("scheduler", name).say("slowdown", words));
-    }
+    let worst = |of: &[Row], measure: &str| {
+        let largest = of.iter().filter_map(|row| row.number(measure)).max_by(f64::total_cmp);
+        largest.map_or_else(|| "-".to_owned(), format::times)
+    };
+    let groups = places(rows, "worst of").into_iter();
+    let pairs = groups.flat_map(|group| names(report).into_iter().map(move |name| (group.clone(), name)));
+    let worst: Vec<Row> = pairs
+        .map(|(group, name)| {
+            let of = only(&only(rows, "worst of", &group), "scheduler", name);
+            let words = format!("{} / {}", worst(&of, "slowdown of reads"), worst(&of, "slowdown of writes"));
+            Row::at("largest over the mixes", group).by("scheduler", name).say("slowdown", words)
+        })
+        .collect();
     let table = Table::across("Slowdown of reads / writes", &worst, "largest over the mixes", "scheduler", "slowdown");
     let figure = figure.table(table);
     let level = level(1.0, "as without writes");
