@@ -156,7 +156,7 @@ pub(crate) fn sentence(split: &Split) -> Option<String> {
     Some(words.join(", "))
 }
 
-/// What the method could not see, and whether it missed anything on the way; `None` for a whole split by eBPF.
+/// What the method could not see, and whether events were lost; `None` for a whole split by eBPF.
 pub(crate) fn lost(split: &Split) -> Option<String> {
     let by = match split.method {
         SplitMethod::Bpf => {

@@ -123,7 +123,7 @@ impl Lines<'_> {
                     &mut series.last_mut().expect("one was pushed just now").1
                 }
             };
-            let who = if row.look.published {
+            let subject = if row.look.published {
                 format!("published: {}", row.text(self.series))
             } else {
                 row.text(self.series)
@@ -133,7 +133,7 @@ impl Lines<'_> {
                 if row.get(self.x).is_none() { row.text(self.x) } else { format!("{} {}", self.x, row.text(self.x)) };
             // A measure such as `MB/s` is its own unit.
             let unit = if self.y.contains('/') { format!(" {}", self.y) } else { String::new() };
-            let words = format!("{who} at {place}: {}{unit}", row.text(self.y));
+            let words = format!("{subject} at {place}: {}{unit}", row.text(self.y));
             line.points.push(Point { x: at, y: value, range: row.range(self.y), words, mark });
         }
         let mut series: Vec<Series> = series.into_iter().map(|(_, series)| series).collect();

@@ -225,7 +225,7 @@ pub(crate) fn sure(summary: &Summary) -> bool {
     summary.count > 1 && summary.confidence >= 0.95
 }
 
-/// Whether two intervals leave no doubt which median is larger.
+/// Whether two 95 % intervals do not overlap.
 pub(crate) fn apart(a: &Summary, b: &Summary) -> bool {
     sure(a) && sure(b) && seem_apart(a, b)
 }

@@ -4,7 +4,9 @@ use brisk_results::{Cause, Header};
 use maud::Markup;
 
 use crate::causes;
+use crate::format;
 use crate::papers::{self, Published};
+use crate::rows::{Row, only, places};
 use crate::svg::bars::{BarChart, Fill};
 use crate::svg::dots::DotChart;
 use crate::svg::lines::LineChart;
@@ -201,6 +203,12 @@ impl Figure {
     pub(crate) fn chart(mut self, title: impl Into<String>, chart: Chart) -> Self {
         self.panels.push(Panel { title: title.into(), chart });
         self
+    }
+
+    /// The same with a chart for each place of the rows along a dimension.
+    pub(crate) fn charts(self, rows: &[Row], dimension: &str, draw: impl Fn(&str, &[Row]) -> Chart) -> Self {
+        let of = |place: &String| (format::sentence(place), draw(place, &only(rows, dimension, place)));
+        places(rows, dimension).iter().map(of).fold(self, |figure, (title, chart)| figure.chart(title, chart))
     }
 
     /// The same with a table. A note that the table before has is not repeated.

@@ -50,7 +50,7 @@ pub(super) fn comparison<'a>(
 /// A row for each app and set, cold before warm, with what `more` adds.
 fn rows(apps: &[SuiteApp], more: impl Fn(Row, &SuiteApp, &LaunchSet) -> Row) -> Vec<Row> {
     let of = |app: &SuiteApp, set: &LaunchSet| {
-        // An app's own longest launch fills the line: beside a browser nothing else could be seen.
+        // An app's own longest launch fills the line: next to a browser nothing else would be visible.
         let longest = app.sets.iter().filter_map(sets::end).map(|(_, at)| at.median).fold(0.0, f64::max);
         let end = sets::end(set);
         let less = set.settled_less_cpu_wait_ms.as_ref();
@@ -80,10 +80,9 @@ pub(super) fn by_cause(apps: &[SuiteApp], title: &str, each_app: bool) -> Figure
     let split: Vec<Row> = rows.iter().filter(|row| row.get("split").is_some()).cloned().collect();
     let figure = Figure::new(
         title,
-        "The time until the screen is settled by cause: medians, with the interval of the whole as a whisker. \
-         Each chart has an \
-         axis of its own; dotted are the limits of an immediate answer (0.1 s), of the flow of thought (1 s) and of attention \
-         (10 s).",
+        "The time until the screen is settled by cause: medians, with the interval of the whole as a whisker. Each \
+         chart has an axis of its own; dotted are the limits of an immediate answer (0.1 s), of the flow of thought (1 \
+         s) and of attention (10 s).",
     )
     .causes(&causes::present(&rows))
     .table(
@@ -92,8 +91,12 @@ pub(super) fn by_cause(apps: &[SuiteApp], title: &str, each_app: bool) -> Figure
             .terminal_only(),
     )
     .table(
-        Table::of("Time until settled by cause", &split, &format!("app | launch | whole | {}", causes::columns(&split)))
-            .page_only(),
+        Table::of(
+            "Time until settled by cause",
+            &split,
+            &format!("app | launch | whole | {}", causes::columns(&split)),
+        )
+        .page_only(),
     );
     let (panel, group) = if each_app { ("app", "start") } else { ("start", "app") };
     places(&rows, panel).into_iter().fold(figure, |figure, place| {
@@ -125,9 +128,8 @@ pub(super) fn table(
     );
     Figure::new("All launches", "From the launch until the screen is settled.")
         .table(Table::of("Launches", &rows, &columns).dispensable("interval | runs").noted(
-            "Spread is the standard deviation over the mean; it stands, too, beside the time less that in which \
-             the app waited \
-             for a processor. Storage is the share of the time in which the app waited for it.",
+            "Spread is the standard deviation over the mean; it also follows the time less that in which the \
+             app waited for a processor. Storage is the share of the time in which the app waited for it.",
         ))
         .open()
 }

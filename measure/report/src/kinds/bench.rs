@@ -110,19 +110,17 @@ impl Sweep {
         }));
         let printed = known.filter(|_| rows.iter().any(|row| row.look.published));
         let caption = format!("{fixed}Solid sequential, dashed random; whiskers are the interval of the median.");
-        let figure = Figure::new(self.title, caption)
+        Figure::new(self.title, caption)
             .published(printed.map(|known| format!("published for the {}", known.device)))
-            .table(table);
-        places(&rows, "side").into_iter().fold(figure, |figure, side| {
-            let tick = if self.along == "size" { |v| format_bytes(v as u64) } else { format::tick };
-            let y = if self.measure == "MB/s" { MB_PER_S } else { COUNT }.tick;
-            let axes = [Axis::new(self.along, Law::Log2, tick), Axis::new(self.measure, law, y)];
-            let lines = Lines { x: self.along, y: self.measure, series: "load", named: "order", ..Lines::default() };
-            figure.chart(
-                format::sentence(&side),
-                lines.draw(format!("{}, {side}", self.title), axes, &only(&rows, "side", &side)),
-            )
-        })
+            .table(table)
+            .charts(&rows, "side", |side, rows| {
+                let tick = if self.along == "size" { |v| format_bytes(v as u64) } else { format::tick };
+                let y = if self.measure == "MB/s" { MB_PER_S } else { COUNT }.tick;
+                let axes = [Axis::new(self.along, Law::Log2, tick), Axis::new(self.measure, law, y)];
+                let lines =
+                    Lines { x: self.along, y: self.measure, series: "load", named: "order", ..Lines::default() };
+                lines.draw(format!("{}, {side}", self.title), axes, rows)
+            })
     }
 }
 
@@ -151,9 +149,8 @@ fn percentiles(jobs: &[JobResult]) -> Figure {
         .collect();
     let figure = Figure::new(
         "Response times by percentile",
-        "Over all requests of all runs, both axes logarithmic: from the median on the left to the rare slow \
-         requests on the \
-         right, which a user notices.",
+        "Over all requests of all runs, both axes logarithmic: from the median on the left to the rare slow requests \
+         on the right, which a user notices.",
     )
     .key(Tone::Plain, Glyph::Solid, "sequential")
     .key(Tone::Plain, Glyph::Dashed, "random")
@@ -199,7 +196,7 @@ fn syncs(report: &BenchReport) -> Figure {
     .table(Table::of("Write and make durable", &rows, "call | size | requests | mean | p50 | p95 | p99 | max"))
 }
 
-/// Published figures of the same device beside ours.
+/// Published figures of the same device and ours.
 fn paper(report: &BenchReport, known: &'static Published) -> Figure {
     let at_depth_1 = |p, d, size| {
         let mut jobs = report.jobs.iter().chain(&report.block_sweep);

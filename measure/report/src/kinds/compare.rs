@@ -45,9 +45,8 @@ pub(crate) fn figure(documents: &[Document]) -> Option<Figure> {
         }));
     }
     (!rows.is_empty()).then(|| {
-        let caption = "Every load that all these benchmarks have. A ratio in brackets may be noise: the \
-             intervals overlap, or come \
-                       from fewer than six runs.";
+        let caption = "Every load that all these benchmarks have. A ratio in brackets may be noise: the intervals \
+                       overlap, or come from fewer than six runs.";
         let table = Table::across("MB/s, same loads", &rows, "load | size | depth", "head", "MB/s");
         Figure::new("Benchmarks compared", caption).table(table).open()
     })

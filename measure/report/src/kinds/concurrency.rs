@@ -113,18 +113,17 @@ fn figure(report: &ConcurrencyReport) -> Figure {
         }
     }
     let columns = "load | streams | speed-up | paper's streams | paper's speed-up";
-    let figure = Figure::new(
+    let all: Vec<Row> = points.iter().chain(&published).cloned().collect();
+    Figure::new(
         "Speed-up of concurrent streams over serial ones",
-        "Above 1 concurrency pays, below it costs. The ring is the concurrency parameter: the fewest streams \
-         whose speed-up is \
-         within noise of the best. Whiskers are the interval of the median. After figure 4.6 of the dissertation.",
+        "Above 1 concurrency pays, below it costs. The ring is the concurrency parameter: the fewest streams whose \
+         speed-up is within noise of the best. Whiskers are the interval of the median. After figure 4.6 of the \
+         dissertation.",
     )
     .published(known.map(|k| format!("best point published for the {}", k.device)))
     .table(Table::of("Concurrency parameters", &chosen, columns).noted(known.map(|k| k.note(None)).unwrap_or_default()))
-    .table(Table::of("All points", &points, "load | streams | serial | concurrent | speed-up | bar of speed-up"));
-    [Pattern::Sequential, Pattern::Random].into_iter().map(format::pattern).fold(figure, |figure, order| {
-        let mut rows = only(&points, "order", order);
-        rows.extend(only(&published, "order", order));
+    .table(Table::of("All points", &points, "load | streams | serial | concurrent | speed-up | bar of speed-up"))
+    .charts(&all, "order", |order, rows| {
         let lines = Lines {
             x: "streams",
             y: "speed-up",
@@ -138,7 +137,6 @@ fn figure(report: &ConcurrencyReport) -> Figure {
             Axis::new("concurrent streams", Law::Log2, format::tick),
             Axis::new("serial time over concurrent time", Law::Window, format::tick),
         ];
-        figure
-            .chart(format::sentence(order), lines.draw(format!("Speed-up of concurrent {order} streams"), axes, &rows))
+        lines.draw(format!("Speed-up of concurrent {order} streams"), axes, rows)
     })
 }

@@ -43,9 +43,8 @@ impl Kind for FootprintReport {
             Axis::new("MB/s", law_for(rows.iter().filter_map(|row| row.number("MB/s"))), MB_PER_S.tick),
         ];
         let caption = format!(
-            "{} requests of {bytes} a point, after {} written in sequence. Whiskers are the interval of the \
-             median; vertical \
-             dashes mark drops. After figure 15 of Revisiting Storage for Smartphones.",
+            "{} requests of {bytes} a point, after {} written in sequence. Whiskers are the interval of the median; \
+             vertical dashes mark drops. After figure 15 of Revisiting Storage for Smartphones.",
             format::count(self.requests as f64),
             format_bytes(self.precondition_bytes)
         );

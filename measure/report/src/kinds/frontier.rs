@@ -141,9 +141,9 @@ fn figure(report: &FrontierReport) -> Figure {
     ];
     let lines = Lines { x: "writes reach", y: "reads take", series: "setting", mark: "mark", ..Lines::default() };
     let caption = format!(
-        "Each point is a setting: lower and further to the right is better. The line joins the settings that no \
-         other beats in \
-         both. 100 % are the settings found. Trials of {}; settings that fared badly had one, the finalists most.",
+        "Each point is a setting: lower and further to the right is better. The line joins the settings that no other \
+         beats in both. 100 % are the settings found. Trials of {}; settings that fared badly had one, the finalists \
+         most.",
         format::seconds(report.trial_s)
     );
     Figure::new(TITLE, caption)

@@ -103,8 +103,8 @@ fn told(scenario: &KernelScenario) -> Vec<String> {
         let (load, scheduler) = (format::sentence(&load.name), label(row));
         Some(match back {
             Some(back) => format!(
-                "{load}: {} latency is lowest under {scheduler}, {} on average and {} at the 99th percentile, \
-                 while {} reach {}.",
+                "{load}: {} latency is lowest under {scheduler}, {} on average and {} at the 99th percentile, while \
+                 {} reach {}.",
                 front.side,
                 format::us(front.delay_us_mean.median),
                 format::us(front.delay_us_p99.median),
@@ -175,8 +175,8 @@ fn figure(scenario: &KernelScenario) -> Figure {
     }
     let tuning = if scenario.rows.iter().any(|row| row.tuned) {
         format!(
-            " A line leads from a scheduler's defaults to its best settings: least delay with at least {} of the write \
-             throughput of the best default.",
+            " A line leads from a scheduler's defaults to its best settings: least delay with at least {} of the \
+             write throughput of the best default.",
             format::percent(scenario.write_min_percent)
         )
     } else {
@@ -195,7 +195,7 @@ fn figure(scenario: &KernelScenario) -> Figure {
                     .dispensable("p50 | its slowdown | slowdown | settings")
                     .noted(
                         "Response times are those of the foreground (commits, else reads); background is the \
-                     throughput of the other side, or that of the load itself where it has one side.",
+                         throughput of the other side, or that of the load itself where it has one side.",
                     ),
             )
             .table(
@@ -262,9 +262,8 @@ fn fidelity(scenario: &KernelScenario) -> String {
     let of = &scenario.fidelity;
     let reused = if of.kept == 0 { String::new() } else { format!(", {} of which are from an earlier run", of.kept) };
     format!(
-        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} \
-         of all requests \
-         ({} allowed) and by {} of those of equal jobs, in {} of {}{reused}.",
+        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \
+         requests ({} allowed) and by {} of those of equal jobs, in {} of {}{reused}.",
         format::us(of.lateness_ns_mean / 1e3),
         format::us(of.lateness_ns_bound / 1e3),
         format::percent(of.repeat_percent),

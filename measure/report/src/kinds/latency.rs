@@ -178,9 +178,8 @@ fn steps(report: &LatencyReport) -> Figure {
     let note = format::interval_note(report.steps.iter().filter_map(|s| s.latency_ms.as_ref())).unwrap_or_default();
     Figure::new(
         "Response times",
-        "From each input to the next stable screen. Dotted: the limits of an immediate answer (0.1 s), of the \
-         flow of thought \
-         (1 s) and of attention (10 s).",
+        "From each input to the next stable screen. Dotted: the limits of an immediate answer (0.1 s), of the flow of \
+         thought (1 s) and of attention (10 s).",
     )
     .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median with its interval")
     .key(Tone::Nth(0), Glyph::Run, "one repetition")
@@ -224,9 +223,8 @@ fn splits(report: &LatencyReport) -> Figure {
     by_cause(Figure::new("Response times by cause", CAUSES), "Response times by cause", &split)
 }
 
-const CAUSES: &str = "At each instant the first cause that holds for any thread of the app gets the time, so \
-     the parts add up to the \
-                      whole; each is the median over the repetitions.";
+const CAUSES: &str = "At each instant the first cause that holds for any thread of the app gets the time, so the \
+                      parts add up to the whole; each is the median over the repetitions.";
 
 fn by_cause(figure: Figure, title: &str, named: &[(String, &brisk_results::Split, &Summary)]) -> Figure {
     let row = |(name, split, time): &(String, &brisk_results::Split, &Summary)| {
@@ -253,9 +251,8 @@ fn runtime_delay(report: &LatencyReport) -> Figure {
         .put("an event", MS, delay.total_ms.median / delay.events as f64)
         .figure("storage", causes::storage_share(delay.split.as_ref()));
     let caption = format!(
-        "From the first of the pseudo-random events until the app settled after the last; the same seed gives \
-         the same events. \
-         After section 4.5.4 of the dissertation. {CAUSES}"
+        "From the first of the pseudo-random events until the app settled after the last; the same seed gives the \
+         same events. After section 4.5.4 of the dissertation. {CAUSES}"
     );
     let figure = Figure::new("Run-time delay", caption)
         .table(Table::of("Run-time delay", &[row], "events | seed | whole | interval of whole | an event | storage"))

@@ -109,15 +109,14 @@ fn costs(report: &ProfileReport) -> Figure {
         ..Dots::default()
     };
     let caption = format!(
-        "Dots are the setting of least energy among those that are at most 1 % slower than the device's own; \
-         strokes are all \
-         settings. {} of {} s for each workload and setting.",
+        "Dots are the setting of least energy among those that are at most 1 % slower than the device's own; strokes \
+         are all settings. {} of {} s for each workload and setting.",
         format::plural(report.rounds.into(), "round"),
         format::tick(report.cell_s)
     );
     let x = Axis::new("energy over that of the device's own setting", Law::Window, format::tick);
-    let short = "workload | requests/s | setting | uJ/request | energy over own | bar of energy over own | \
-         delay | delay over own";
+    let short = "workload | requests/s | setting | uJ/request | energy over own | bar of energy over own | delay | \
+                 delay over own";
     let long =
         "workload | setting | requests/s | uJ/request | energy over own | read | write | delay over own | remark";
     Figure::new("Energy of the best setting for each workload", caption)

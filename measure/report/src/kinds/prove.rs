@@ -11,7 +11,7 @@ use crate::format::{self, shorten};
 use crate::{facts, ratio, sets};
 
 /// Published for SmartIO: cold launches of 40 apps got shorter by so many percent on average, and at the most (dissertation
-/// 4.5.4, which names no load beside them).
+/// 4.5.4, which names no concurrent load).
 const PUBLISHED_PERCENT: (f64, f64) = (20.5, 37.8);
 
 impl Kind for ProveReport {
@@ -136,9 +136,8 @@ fn ratios(report: &ProveReport) -> Figure {
         "app | start | added latency | removed | with writes | interval of with writes | without load | verdict";
     let figure = Figure::new(
         "With brisk over without",
-        "Pair by pair of interleaved launches. Left of 1 brisk saves time, right of it brisk costs time; an \
-         interval that includes \
-         1 shows no significant difference.",
+        "Pair by pair of interleaved launches. Left of 1 brisk saves time, right of it brisk costs time; an interval \
+         that includes 1 shows no significant difference.",
     )
     .table(
         Table::of("App by app", &rows, columns)

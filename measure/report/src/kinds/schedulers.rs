@@ -162,8 +162,7 @@ fn depth_title(report: &SchedulersReport, depth: Depth) -> String {
 
 /// A panel for each depth.
 fn panels(figure: Figure, title: &str, rows: &[Row], measure: &str, names: &str, levels: &[(f64, String)]) -> Figure {
-    places(rows, "depth").into_iter().fold(figure, |figure, depth| {
-        let rows = only(rows, "depth", &depth);
+    figure.charts(rows, "depth", |depth, rows| {
         let law = law_for(rows.iter().filter_map(|row| row.number(measure)));
         // The shares of reads that were measured, and no others.
         let mut shares: Vec<f64> = rows.iter().filter_map(|row| row.number("reads")).collect();
@@ -180,8 +179,7 @@ fn panels(figure: Figure, title: &str, rows: &[Row], measure: &str, names: &str,
             levels: levels.to_vec(),
             ..Lines::default()
         };
-        let chart = lines.draw(format!("{title} at {depth}"), [x, Axis::new(names, law, format::tick)], &rows);
-        figure.chart(format::sentence(&depth), chart)
+        lines.draw(format!("{title} at {depth}"), [x, Axis::new(names, law, format::tick)], rows)
     })
 }
 
@@ -211,8 +209,7 @@ fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
     let figure = Figure::new(
         "Slowdown of reads by the writes in the mix",
         "Mean time of a read in the mix over that in the mix without writes, same scheduler and depths. Solid \
-         sequential, dashed \
-         random. The tables have the writes too.",
+         sequential, dashed random. The tables have the writes too.",
     );
     if rows.iter().all(|row| row.text("slowdown").is_empty() && row.text("mean").is_empty()) {
         return figure;
@@ -239,7 +236,7 @@ fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
     tables(figure, "Mean time of a read / a write", rows, "mean", true)
 }
 
-/// The published points beside ours, and where they come from.
+/// The published points and ours, and their source.
 fn paper(report: &SchedulersReport, known: &'static Published) -> Figure {
     let deepest = report.points.iter().map(depth_of).max_by_key(|(queue, load)| (*load, *queue));
     let share = report.mix_bytes as f64 / papers::MIX_BYTES as f64;
@@ -266,9 +263,8 @@ fn paper(report: &SchedulersReport, known: &'static Published) -> Figure {
     Figure::new(
         "Compared with published figures",
         format!(
-            "Points of figure 4.11 that the text of the paper gives, sequential. The column for this size of \
-             mix scales them by \
-             {mix} over {whole}."
+            "Points of figure 4.11 that the text of the paper gives, sequential. The column for this size of mix \
+             scales them by {mix} over {whole}."
         ),
     )
     .table(Table::of(title, &rows, columns).dispensable("paper").noted(known.note(Some(Topic::Mixes))))

@@ -90,10 +90,10 @@ fn verdict(report: &SlowdownReport, rows: &[Row]) -> Vec<String> {
 
 /// Figure 4.3 (a): alone and in mixed load, one panel for each number of streams.
 fn times(rows: &[Row]) -> Figure {
-    let figure = Figure::new(
+    Figure::new(
         "Response times, alone and in mixed load",
-        "Mean time of a request: median over the runs, whiskers are the interval of the median. After figure 4.3 of the \
-         dissertation.",
+        "Mean time of a request: median over the runs, whiskers are the interval of the median. After figure 4.3 of \
+         the dissertation.",
     )
     .key(Tone::Plain, Glyph::Bar(Fill::Hollow), "one stream alone")
     .key(Tone::Plain, Glyph::Bar(Fill::Half), "all streams of its kind, none of the other")
@@ -105,23 +105,16 @@ fn times(rows: &[Row]) -> Figure {
             "load | streams | alone | among peers | mixed | slowdown | interval of slowdown | bar of slowdown",
         )
         .dispensable("interval | among peers"),
-    );
-    panels(rows).into_iter().fold(figure, |figure, (panel, rows)| {
+    )
+    .charts(rows, "panel", |panel, rows| {
         let largest = rows.iter().filter_map(|row| row.number("mixed")).fold(0.0, f64::max);
         let (unit, us_per_unit) = if largest >= 1_000.0 { ("ms", 1e3) } else { ("us", 1.0) };
         let tick = if unit == "ms" { |us| format::tick(us / 1e3) } else { format::count };
         let y = Axis::new(format!("mean response time, {unit}"), Law::Linear, tick);
         let label = |_: &Row, us: f64| format::number(us / us_per_unit);
         let measures = [("alone", Fill::Hollow), ("among peers", Fill::Half), ("mixed", Fill::Full)];
-        let chart = bars(format!("Response times with {panel}"), y, &rows, ["order", "side"], &measures, label);
-        figure.chart(panel, chart)
+        bars(format!("Response times with {panel}"), y, rows, ["order", "side"], &measures, label)
     })
-}
-
-fn panels(rows: &[Row]) -> Vec<(String, Vec<Row>)> {
-    let mut rows = rows.to_vec();
-    rows.sort_by_key(|row| row.text("streams").split(' ').next().and_then(|n| n.parse::<u32>().ok()));
-    places(&rows, "panel").into_iter().map(|panel| (panel.clone(), only(&rows, "panel", &panel))).collect()
 }
 
 /// Figure 4.3 (b): the ratios, with the paper's.
@@ -129,11 +122,11 @@ fn ratios(rows: &[Row], known: Option<&'static Published>) -> Figure {
     let known = known.filter(|_| rows.iter().any(|row| row.number("paper").is_some()));
     let figure = Figure::new(
         "Slowdown",
-        "Time in mixed load over time alone, pair by pair over interleaved runs; 1 is not slowed at all. Whiskers are the \
-         interval of the median.",
+        "Time in mixed load over time alone, pair by pair over interleaved runs; 1 is not slowed at all. Whiskers are \
+         the interval of the median.",
     )
-    .published(known.map(|p| format!("published for the {} with its stock scheduler", p.device)));
-    let figure = panels(rows).into_iter().fold(figure, |figure, (panel, rows)| {
+    .published(known.map(|p| format!("published for the {} with its stock scheduler", p.device)))
+    .charts(rows, "panel", |panel, rows| {
         let dots = Dots {
             name: "load",
             value: "slowdown",
@@ -143,7 +136,7 @@ fn ratios(rows: &[Row], known: Option<&'static Published>) -> Figure {
             ..Dots::default()
         };
         let x = Axis::new("time in mixed load over time alone", Law::Log10, format::tick);
-        figure.chart(panel.clone(), dots.draw(format!("Slowdown with {panel}"), x, &rows))
+        dots.draw(format!("Slowdown with {panel}"), x, rows)
     });
     match known {
         Some(known) => figure.table(

@@ -99,8 +99,8 @@ fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Sum
     if judged(ratio::Judgement::OnePair) == found.len() {
         let of = if count == 1 { worst.clone() } else { format!("geometric mean of {over}") };
         return Some(format!(
-            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs \
-             each: no interval."
+            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs each: no \
+             interval."
         ));
     }
     if let [(app, only)] = found {
@@ -108,8 +108,8 @@ fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Sum
     }
     if slower + faster == 0 {
         return Some(format!(
-            "{start} launches with {name} show no significant difference to {base} in any of {over}: {mean} times as long \
-             (geometric mean)."
+            "{start} launches with {name} show no significant difference to {base} in any of {over}: {mean} times as \
+             long (geometric mean)."
         ));
     }
     // The interval of a few runs is narrower than it should be.
@@ -148,9 +148,8 @@ fn checked(report: &SuiteReport) -> Option<String> {
     let ratio = Summary::of(&ratios)?;
     let agree = (1.0 - AGREE..=1.0 + AGREE).contains(&ratio.median);
     Some(format!(
-        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated \
-         device counted \
-         itself (from {:.3} to {:.3}).",
+        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated device \
+         counted itself (from {:.3} to {:.3}).",
         if agree { "The storage time is verified" } else { "The storage time is in doubt" },
         format::plural(ratio.count as u64, "start"),
         ratio.median,
@@ -190,7 +189,7 @@ fn times(report: &SuiteReport, temperature: Temperature) -> Option<String> {
     ))
 }
 
-/// What warm launches save, beside what was published.
+/// Time that warm launches save, with the published figure.
 fn warm(report: &SuiteReport) -> Option<String> {
     let saved: Vec<f64> = report
         .apps
@@ -257,22 +256,20 @@ fn ratios(report: &SuiteReport) -> Figure {
     let holds = span(&all, "slowdown");
     let law = if holds.iter().copied().fold(0.0, f64::max) > LARGEST_EVEN { Law::Log10 } else { Law::Window };
     let short = shorten(&base, 20);
-    let figure = Figure::new(
+    Figure::new(
         "Latency added by background load",
-        "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval \
-         that includes 1 \
-         shows no significant difference.",
+        "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval that \
+         includes 1 shows no significant difference.",
     )
     .table(
         Table::of("Slowdown", &all, "app | launch | slowdown | interval of slowdown | less CPU wait | pairs")
             .page_only(),
-    );
-    loaded(report).map(of).filter(|rows| !rows.is_empty()).fold(figure, |figure, rows: Vec<Row>| {
+    )
+    .charts(&all, "launch", |launch, rows| {
         let (name, value, levels) = ("app", "slowdown", level(1.0, format!("as {short}")));
         let dots = Dots { name, value, levels, holds: holds.clone(), ..Dots::default() };
-        let launch = rows[0].text("launch");
         let x = Axis::new(format!("time over that of {short}"), law, format::tick);
-        figure.chart(format::sentence(&launch), dots.draw(format!("Time over {base}, {launch}"), x, &rows))
+        dots.draw(format!("Time over {base}, {launch}"), x, rows)
     })
 }
 
@@ -294,8 +291,8 @@ mod tests {
     fn one_run_shows_neither_a_difference_nor_none() {
         assert_eq!(
             said(&[("a", &[4.0]), ("b", &[9.0])]),
-            "Cold launches took 6.00 times as long with writers as idle (geometric mean of 2 apps), from one pair of runs \
-             each: no interval."
+            "Cold launches took 6.00 times as long with writers as idle (geometric mean of 2 apps), from one pair of \
+             runs each: no interval."
         );
         assert!(said(&[("a", &[4.0])]).contains("4.00 times as long with writers as idle (a), from one pair"));
     }

@@ -1,6 +1,6 @@
 //! A page that needs nothing from outside: style, drawings and numbers in one file.
 //!
-//! It is written so that it is well-formed XML too: tests can parse it, and so can whoever collects results. Colours are
+//! It is written so that it is well-formed XML too: tests can parse it, and so can programs that collect results. Colours are
 //! variables of the stylesheet, set for light, dark and paper; words and numbers never depend on them.
 
 use brisk_results::{Document, Warning};

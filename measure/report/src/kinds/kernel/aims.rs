@@ -95,9 +95,8 @@ pub(super) fn figure(aims: &[KernelAim]) -> Figure {
     let every = "aim | scenario | load | verdict | settings | found | against | its | value | at worst | at most";
     Figure::new(
         "Aims",
-        "Judged are medians over the seeds. A ratio is the figure over that of the best peer, or for rates the \
-         peer's over it, so \
-         that less is better.",
+        "Judged are medians over the seeds. A ratio is the figure over that of the best peer, or for rates the peer's \
+         over it, so that less is better.",
     )
     .table(
         Table::of("Aims", &short, "aim | scenario | verdict | loads | at most | worst | load | against")

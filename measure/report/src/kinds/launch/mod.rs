@@ -39,10 +39,10 @@ fn reached(report: &LaunchReport) -> impl Iterator<Item = (&LaunchSet, String)> 
 fn time(report: &LaunchReport) -> Figure {
     let figure = Figure::new(
         "What the time went to",
-        "At each instant the first cause that holds for any thread of the app gets the time, so the parts add \
-         up to the whole. \
-         Each part is the median over the runs, scaled so that they add up to the median of the whole; whiskers are its interval. \
-         Dotted: the limits of an immediate answer (0.1 s), of the flow of thought (1 s) and of attention (10 s).",
+        "At each instant the first cause that holds for any thread of the app gets the time, so the parts add up to \
+         the whole. Each part is the median over the runs, scaled so that they add up to the median of the whole; \
+         whiskers are its interval. Dotted: the limits of an immediate answer (0.1 s), of the flow of thought (1 s) \
+         and of attention (10 s).",
     );
     if reached(report).all(|(set, _)| set.split.is_none()) {
         return figure;
@@ -112,9 +112,8 @@ fn stages(report: &LaunchReport) -> Figure {
     let latest = latest.filter(|ms| ms.is_finite()).fold(0.0, f64::max);
     let mut figure = Figure::new(
         "Stages",
-        "From the launch until each stage: the median of the runs with its interval, and below it each run. \
-         Settled is the last \
-         change of the screen that does not repeat by itself; idle is when the app's work is done.",
+        "From the launch until each stage: the median of the runs with its interval, and below it each run. Settled \
+         is the last change of the screen that does not repeat by itself; idle is when the app's work is done.",
     )
     .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median")
     .key(Tone::Nth(0), Glyph::Run, "one run")
@@ -187,9 +186,8 @@ fn comparisons(report: &LaunchReport) -> Figure {
     };
     Figure::new(
         "Comparison",
-        "Time until settled over time until settled, pair by pair of interleaved runs. An interval that \
-         includes 1 shows no \
-         significant difference.",
+        "Time until settled over time until settled, pair by pair of interleaved runs. An interval that includes 1 \
+         shows no significant difference.",
     )
     .chart(
         "Ratio of times",

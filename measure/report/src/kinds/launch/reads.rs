@@ -35,9 +35,8 @@ pub(super) fn storage(report: &LaunchReport) -> Figure {
     let columns = "launch | kind | bytes | requests | in sequence | mean size | at the device";
     let mut figure = Figure::new(
         "Storage requests",
-        "Requests of the app's own threads as the block layer saw them. In sequence means that a request began \
-         where the one \
-         before on that device ended. Sizes and files are of the run nearest to the median.",
+        "Requests of the app's own threads as the block layer saw them. In sequence means that a request began where \
+         the one before on that device ended. Sizes and files are of the run nearest to the median.",
     )
     .table(
         Table::of("Requests to the storage", &flows, columns)

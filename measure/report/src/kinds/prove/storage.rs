@@ -153,10 +153,10 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
     let figure = Figure::new(
         "Readers concurrent with writers",
         format!(
-            "A foreground app that reads, and background jobs that write, {} each a request, past the page \
-             cache. Finite jobs, as \
-             fio runs them: they begin together, each moves the same bytes and ends, so the work is the same with brisk and \
-             without. Left of 1 brisk saves, right of it brisk costs; for throughput it is the other way round.",
+            "A foreground app that reads, and background jobs that write, {} each a request, past the page cache. \
+             Finite jobs, as fio runs them: they begin together, each moves the same bytes and ends, so the work is \
+             the same with brisk and without. Left of 1 brisk saves, right of it brisk costs; for throughput it is the \
+             other way round.",
             format_bytes(storage.block_bytes)
         ),
     )

@@ -74,8 +74,8 @@ impl Effect<'_> {
             format!("{start}, {what} could save at most {} of the time of {most_app} ({interval}).", share(most))
         } else {
             format!(
-                "{start}, {what} could save at most {} of the time at the median of {over}, from {} ({least_app}) to {} \
-                 ({most_app}); {shorter} of {count} show a gain.",
+                "{start}, {what} could save at most {} of the time at the median of {over}, from {} ({least_app}) to \
+                 {} ({most_app}); {shorter} of {count} show a gain.",
                 share(median),
                 share(least),
                 share(most)
@@ -152,8 +152,7 @@ fn gains(report: &WhatIfReport) -> Figure {
     let figure = Figure::new(
         "Upper bound of each condition's saving",
         "Share of the time until settled that is saved against the unchanged phone, pair by pair of interleaved \
-         launches. The mark \
-         is the median of the apps.",
+         launches. The mark is the median of the apps.",
     )
     .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median of the apps")
     .key(Tone::Nth(0), Glyph::Run, "one app")

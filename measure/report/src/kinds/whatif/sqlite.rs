@@ -1,4 +1,4 @@
-//! What SQLite gains from each change (user-perceived latency paper, figure 2): the contrast to what people gain.
+//! Gain of SQLite from each change (user-perceived latency paper, figure 2), in contrast to that of launches.
 
 use brisk_core::stats::Summary;
 use brisk_results::{SqliteResult, WhatIfReport};
@@ -19,7 +19,7 @@ struct Speedup<'a> {
     factors: [Summary; 3],
 }
 
-const OPERATIONS: [&str; 3] = ["insert", "update", "delete"];
+const OPERATIONS: [&str; 3] = ["inserts", "updates", "deletes"];
 
 fn operations(result: &SqliteResult) -> [&Summary; 3] {
     [&result.insert_per_s, &result.update_per_s, &result.delete_per_s]
@@ -98,10 +98,11 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
     sources.dedup();
     let source = sources.first().map(|source| format!("Published in {source}, for the Galaxy S4 and the Nexus 5X."));
     let columns = "condition | operation | transactions/s | over unchanged | interval of over unchanged | paper";
-    let figure = Figure::new(
+    let holds: Vec<f64> = rows.iter().filter_map(|row| row.number("over unchanged")).collect();
+    Figure::new(
         "SQLite",
-        "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that \
-         both intervals allow.",
+        "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that both \
+         intervals allow.",
     )
     .published(source.is_some().then(|| "published for the Galaxy S4 and the Nexus 5X".to_owned()))
     .table(
@@ -109,9 +110,8 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
             .dispensable("interval")
             .noted(source.unwrap_or_default()),
     )
-    .open();
-    let holds: Vec<f64> = rows.iter().filter_map(|row| row.number("over unchanged")).collect();
-    OPERATIONS.into_iter().fold(figure, |figure, operation| {
+    .open()
+    .charts(&rows, "operation", |operation, rows| {
         let dots = Dots {
             name: "condition",
             value: "over unchanged",
@@ -122,10 +122,6 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
             ..Dots::default()
         };
         let x = Axis::new("transactions over unchanged", Law::Log10, format::tick);
-        let title = format!("SQLite {operation}s over those of the unchanged phone");
-        figure.chart(
-            format!("{}s", format::sentence(operation)),
-            dots.draw(title, x, &only(&rows, "operation", operation)),
-        )
+        dots.draw(format!("SQLite {operation} over those of the unchanged phone"), x, rows)
     })
 }
