@@ -15,19 +15,9 @@ fn main() -> std::io::Result<()> {
         std::fs::write(folder.join(format!("{name}.html")), brisk_report::html(&documents))?;
         std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&documents)?)?;
     }
-    let kinds = [
-        ("launch", Document::Launch(Box::new(samples::apps::launch()))),
-        ("launch-vs", Document::Launch(Box::new(samples::apps::launch_vs()))),
-        ("latency", Document::Latency(Box::new(samples::apps::latency()))),
-        ("suite", Document::Suite(Box::new(samples::apps::suite()))),
-        ("what-if", Document::WhatIf(Box::new(samples::apps::what_if()))),
-        ("prove", Document::Prove(Box::new(samples::apps::prove()))),
-    ];
-    for (name, document) in kinds {
-        std::fs::write(folder.join(format!("{name}.html")), brisk_report::html(&[document]))?;
-    }
-    for document in samples::all() {
+    for (i, document) in samples::all().into_iter().enumerate() {
         println!("{}", brisk_report::terminal(&document, Some(100)));
+        std::fs::write(folder.join(format!("{i:02}.html")), brisk_report::html(&[document]))?;
     }
     Ok(())
 }

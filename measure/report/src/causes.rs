@@ -1,19 +1,15 @@
-//! What a person's waiting went to, in words, colours and bars: the same for launches, answers and suites.
+//! What launch and response time went to, in words, colours and parts: the same for launches, steps and suites.
 //!
 //! Each cause has one colour and one texture on every page. Greys are the processor, blue and orange the storage (as reads
 //! and writes are everywhere in these pages), green the network, an outline is sleep. Causes that took no time anywhere
 //! in a figure are left out of it.
 
-use brisk_core::stats::Summary;
 use brisk_results::{Cause, Split, SplitMethod};
 
 use crate::format;
-use crate::section::{Chart, Glyph, Key, range};
+use crate::rows::{MS, Row, Value};
 use crate::svg::Tone;
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::stacks::{StackChart, StackGroup, StackPart, StackRow, Texture};
-use crate::table::{Cell, Kind, Table};
+use crate::svg::stacks::{StackPart, Texture};
 
 /// All causes in the order in which they are drawn: of equal kinds side by side.
 pub(crate) const ORDER: [Cause; 11] = [
@@ -76,39 +72,34 @@ pub(crate) fn storage_ms(split: &Split) -> Option<f64> {
     STORAGE.into_iter().filter_map(|cause| time_ms(split, cause)).reduce(|a, b| a + b)
 }
 
-/// The storage's share as a table shows it.
-pub(crate) fn storage_cell(split: Option<&Split>) -> Cell {
-    split.and_then(|split| storage_ms(split).map(|ms| format::share(ms, split.wall_ms))).map_or(Cell::Empty, Cell::Text)
+/// The storage's share of the time, in words.
+pub(crate) fn storage_share(split: Option<&Split>) -> Option<String> {
+    split.and_then(|split| storage_ms(split).map(|ms| format::share(ms, split.wall_ms)))
 }
 
-/// Those causes that took any time in one of the splits, in their order.
-pub(crate) fn present<'a>(splits: impl IntoIterator<Item = &'a Split> + Clone) -> Vec<Cause> {
-    ORDER
-        .into_iter()
-        .filter(|cause| splits.clone().into_iter().any(|split| time_ms(split, *cause).is_some_and(|ms| ms > 0.0)))
-        .collect()
+/// Those causes that took any time in one of the rows, in their order.
+pub(crate) fn present(rows: &[Row]) -> Vec<Cause> {
+    let took = |row: &Row, cause: Cause| match row.get("split") {
+        Some((_, Value::Split(split, _))) => time_ms(split, cause).is_some_and(|ms| ms > 0.0),
+        _ => false,
+    };
+    ORDER.into_iter().filter(|cause| rows.iter().any(|row| took(row, *cause))).collect()
 }
 
-/// The legend of bars of these causes.
-pub(crate) fn keys(causes: &[Cause]) -> Vec<Key> {
-    causes
-        .iter()
-        .map(|cause| {
-            let look = look(*cause);
-            Key { tone: look.tone, glyph: Glyph::Part(look.texture), words: look.phrase.to_owned() }
-        })
-        .collect()
+/// The row with a split: as a bar (a bar of full length stands for `full_ms`), and each part as a measure by its word.
+pub(crate) fn put(row: Row, split: Option<&Split>, full_ms: f64) -> Row {
+    let Some(split) = split else { return row };
+    let row = row.put("split", MS, Value::Split(split.clone(), full_ms)).put("whole", MS, split.wall_ms);
+    ORDER.into_iter().filter_map(|cause| Some((cause, time_ms(split, cause)?))).fold(row, |row, (cause, ms)| {
+        let share = if ms == 0.0 { String::new() } else { format::share(ms, split.wall_ms) };
+        row.put(look(cause).word, MS, Value::Shown(format::ms(ms), share))
+    })
 }
 
-/// A bar of the median's parts. `total` is the measured whole; the split is scaled to add up to it.
-pub(crate) fn row(name: String, split: Option<&Split>, total: &Summary) -> StackRow {
-    StackRow {
-        name,
-        parts: split.map_or_else(Vec::new, parts),
-        total: total.median,
-        range: range(total),
-        label: format!("{} {}", format::ms(total.median), format::spread(total)),
-    }
+/// The columns of a table of splits: the causes that took time.
+pub(crate) fn columns(rows: &[Row]) -> String {
+    let words: Vec<&str> = present(rows).into_iter().map(|cause| look(cause).word).collect();
+    words.join(" | ")
 }
 
 /// The parts of a bar.
@@ -129,47 +120,20 @@ pub(crate) fn parts(split: &Split) -> Vec<StackPart> {
         .collect()
 }
 
-/// The parts of a bar of letters; one of full length would stand for `full_ms`.
-pub(crate) fn letters(split: Option<&Split>, full_ms: f64) -> Cell {
-    split.map_or(Cell::Empty, |split| {
-        let parts = ORDER.into_iter().filter_map(|cause| Some((look(cause).letter, time_ms(split, cause)?)));
-        Cell::Stack(parts.collect(), full_ms)
-    })
+/// The parts of a bar of letters.
+pub(crate) fn letters(split: &Split) -> Vec<(char, f64)> {
+    ORDER.into_iter().filter_map(|cause| Some((look(cause).letter, time_ms(split, cause)?))).collect()
 }
 
 /// What the letters of such bars mean.
-pub(crate) fn letters_note(causes: &[Cause]) -> Option<String> {
-    let words: Vec<String> = causes.iter().map(|c| format!("{} {}", look(*c).letter, look(*c).word)).collect();
-    (!words.is_empty()).then(|| format!("{}.", words.join(", ")))
+pub(crate) fn letters_note(rows: &[Row]) -> String {
+    let words: Vec<String> =
+        present(rows).into_iter().map(|cause| format!("{} {}", look(cause).letter, look(cause).word)).collect();
+    if words.is_empty() { String::new() } else { format!("{}.", words.join(", ")) }
 }
 
 /// What feels immediate, what keeps the flow of thought, what holds attention (user-perceived latency paper, section 2).
 pub(crate) const HCI_LIMITS_MS: [f64; 3] = [100.0, 1_000.0, 10_000.0];
-
-/// A chart of bars of parts over milliseconds, with the limits of patience that lie on its axis.
-pub(crate) fn chart(title: String, quantity: &str, groups: Vec<StackGroup>) -> Chart {
-    let description = groups
-        .iter()
-        .flat_map(|group| group.rows.iter().map(move |row| (group, row)))
-        .map(|(group, row)| {
-            let name = [group.name.as_str(), row.name.as_str()]
-                .into_iter()
-                .filter(|n| !n.is_empty())
-                .collect::<Vec<_>>()
-                .join(", ");
-            let parts: Vec<&str> = row.parts.iter().filter(|p| p.value > 0.0).map(|p| p.words.as_str()).collect();
-            format!("{}: {}; {}.", format::sentence(&name), row.label, parts.join(", "))
-        })
-        .collect::<Vec<_>>()
-        .join(" ");
-    Chart::Stacks(StackChart {
-        title,
-        description,
-        x: Axis::new(quantity, Law::Linear, format::ms_tick),
-        limits: HCI_LIMITS_MS.map(|ms| (ms, format::ms_tick(ms))).into(),
-        groups,
-    })
-}
 
 /// `48 % waiting for storage reads, 35 % running, 12 % asleep`: parts of at least 5 %, largest first, and the rest.
 pub(crate) fn sentence(split: &Split) -> Option<String> {
@@ -192,7 +156,7 @@ pub(crate) fn sentence(split: &Split) -> Option<String> {
     Some(words.join(", "))
 }
 
-/// What the method could not see, and whether it missed anything on the way; `None` for a whole split by eBPF.
+/// What the method could not see, and whether events were lost; `None` for a whole split by eBPF.
 pub(crate) fn lost(split: &Split) -> Option<String> {
     let by = match split.method {
         SplitMethod::Bpf => {
@@ -221,46 +185,17 @@ pub(crate) fn lost(split: &Split) -> Option<String> {
     Some(if lost.is_empty() { format!("{by}.") } else { format!("{by}: {}.", format::list(&lost)) })
 }
 
-/// A part with its share of the whole.
-fn part_cell(split: &Split, cause: Cause) -> Cell {
-    time_ms(split, cause).map_or(Cell::Empty, |ms| {
-        let share = if ms == 0.0 { String::new() } else { format::share(ms, split.wall_ms) };
-        Cell::Measure(format::ms(ms), share)
-    })
-}
-
-/// A table of splits, one in a row, one column for each cause that took time. `heads` name the columns in front.
-pub(crate) fn table(title: &str, heads: &[&str], rows: &[(Vec<Cell>, &Split)]) -> Table {
-    let causes = present(rows.iter().map(|(_, split)| *split));
-    let mut columns: Vec<(&str, Kind)> = heads.iter().map(|head| (*head, Kind::Words)).collect();
-    columns.push(("whole", Kind::Numbers));
-    columns.extend(causes.iter().map(|cause| (look(*cause).word, Kind::Numbers)));
-    let mut table = Table::new(title, &columns);
-    for (front, split) in rows {
-        let mut row = front.clone();
-        row.push(format::ms(split.wall_ms).into());
-        row.extend(causes.iter().map(|cause| part_cell(split, *cause)));
-        table.rows.push(row);
+/// What the methods of several splits could not see, each once; lost events of many together where `sets` names them.
+pub(crate) fn all_lost<'a>(splits: impl Iterator<Item = &'a Split>, sets: &str) -> Vec<String> {
+    let mut said: Vec<String> = splits.filter_map(lost).collect();
+    let lossy = said.iter().filter(|words| words.contains("events were lost")).count();
+    if !sets.is_empty() && lossy > 0 {
+        said.retain(|words| !words.contains("events were lost"));
+        said.push(format!("Kernel events were lost in {lossy} {sets}: their parts of the time are estimates."));
     }
-    table
-}
-
-/// The same for a few splits: one in a column, one row for each cause that took time.
-pub(crate) fn table_by_cause(title: &str, splits: &[(String, &Split)]) -> Table {
-    let mut columns = vec![("", Kind::Words)];
-    columns.extend(splits.iter().map(|(name, _)| (name.as_str(), Kind::Numbers)));
-    let mut table = Table::new(title, &columns);
-    for cause in present(splits.iter().map(|(_, split)| *split)) {
-        let mut row = vec![Cell::Text(look(cause).phrase.to_owned())];
-        row.extend(splits.iter().map(|(_, split)| part_cell(split, cause)));
-        table.rows.push(row);
-    }
-    if !table.rows.is_empty() {
-        let mut row = vec![Cell::Text("whole".to_owned())];
-        row.extend(splits.iter().map(|(_, split)| Cell::Measure(format::ms(split.wall_ms), String::new())));
-        table.rows.push(row);
-    }
-    table
+    said.sort_unstable();
+    said.dedup();
+    said
 }
 
 #[cfg(test)]
@@ -340,7 +275,8 @@ mod tests {
     #[test]
     fn causes_without_time_are_not_drawn() {
         let split = split(SplitMethod::Bpf, &[(Cause::UserCpu, 1.0), (Cause::SwapIn, 0.0), (Cause::Network, f64::NAN)]);
-        assert_eq!(present([&split]), [Cause::UserCpu]);
-        assert_eq!(letters_note(&present([&split])).as_deref(), Some("u user."));
+        let row = put(Row::at("launch", "cold"), Some(&split), 1.0);
+        assert_eq!(present(std::slice::from_ref(&row)), [Cause::UserCpu]);
+        assert_eq!(letters_note(&[row]), "u user.");
     }
 }

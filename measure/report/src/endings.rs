@@ -24,8 +24,8 @@ fn meaning(ending: &Ending) -> &'static str {
         Ending::StillWorking => "still worked when the cap came: the screen had settled, so that time stands",
         Ending::Animating => "never settled: the screen still changed when the cap came, and the time is the cap's",
         Ending::NoWindow => "showed no window before the cap: there is no time until settled",
-        Ending::Exited { .. } => "ended without being asked to",
-        Ending::DisplayLost => "lost the display server, which says nothing about the app",
+        Ending::Exited { .. } => "ended by itself",
+        Ending::DisplayLost => "lost the display server: nothing is known about the app",
         Ending::Headless => "had no screen: times are those of the app's own work",
     }
 }
@@ -51,12 +51,12 @@ pub(crate) fn sentences<'a>(what: &str, which: &str, endings: impl IntoIterator<
                 _ => String::new(),
             };
             let many = if what.ends_with('h') { format!("{what}es") } else { format!("{what}s") };
-            let who = match (count, all) {
+            let subject = match (count, all) {
                 (1, 1) => format!("The only {what} {which}"),
                 _ if count == all => format!("All {all} {many} {which}"),
                 _ => format!("{count} of {all} {many} {which}"),
             };
-            format!("{} {}{how}.", who.trim_end(), meaning(ending))
+            format!("{} {}{how}.", subject.trim_end(), meaning(ending))
         })
         .collect()
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settled_needs_no_words_and_all_else_does() {
+    fn every_ending_but_settled_is_reported() {
         let two = [Ending::Settled, Ending::Settled];
         assert_eq!(sentences("launch", "(cold)", &two), Vec::<String>::new());
         let mixed = [

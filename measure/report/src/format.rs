@@ -157,6 +157,11 @@ pub(crate) fn measured(summary: &Summary, show: fn(f64) -> String) -> String {
     }
 }
 
+/// A ratio in a sentence: `5.9 times (5.7 to 6.1 times, 7 runs)`.
+pub(crate) fn measured_times(summary: &Summary) -> String {
+    measured(summary, |ratio| format!("{} times", number(ratio)))
+}
+
 /// What part of `whole` this is: `48 %`; whole percent, because parts of a time scatter more than their decimals.
 pub(crate) fn share(part: f64, whole: f64) -> String {
     let percent = part / whole * 100.0;
@@ -220,7 +225,7 @@ pub(crate) fn sure(summary: &Summary) -> bool {
     summary.count > 1 && summary.confidence >= 0.95
 }
 
-/// Whether two intervals leave no doubt which median is larger.
+/// Whether two 95 % intervals do not overlap.
 pub(crate) fn apart(a: &Summary, b: &Summary) -> bool {
     sure(a) && sure(b) && seem_apart(a, b)
 }
@@ -313,6 +318,51 @@ pub(crate) fn harmless(text: &str) -> String {
         .collect()
 }
 
+/// Where lines end when the width of the terminal is unknown.
+pub(crate) const DEFAULT_WIDTH: usize = 100;
+
+/// `text` in lines of at most `columns`, the first behind `lead`, the others indented as far.
+pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
+    let indent = lead.chars().count();
+    let room = columns.saturating_sub(indent).max(12);
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        if !line.is_empty() && line.chars().count() + 1 + word.len() > room {
+            lines.push(std::mem::take(&mut line));
+        }
+        // A word wider than the terminal, such as a path: broken where the line ends.
+        while word.len() > room {
+            let rest = word.split_off(room);
+            lines.push(word.into_iter().collect());
+            word = rest;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word);
+    }
+    lines.push(line);
+    let mut out = String::new();
+    for (i, line) in lines.iter().enumerate() {
+        let front = if i == 0 { lead.to_owned() } else { " ".repeat(indent) };
+        out.push_str(format!("{front}{line}").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// `text` with its middle cut out when it is longer than `most` characters.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let (front, back) = (most * 2 / 3, most - most * 2 / 3 - 1);
+    text.chars().take(front).chain(['…']).chain(text.chars().skip(count - back)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,6 +440,27 @@ mod tests {
     #[test]
     fn escape_sequences_lose_their_power() {
         assert_eq!(harmless("a\u{1b}[31mb\u{202e}c\u{9b}\n"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}\n");
+    }
+
+    #[test]
+    fn lines_break_between_words_and_keep_their_indent() {
+        assert_eq!(wrap("one two three four", 15, "· "), "· one two three\n  four\n");
+        assert_eq!(wrap("", 20, "a"), "a\n");
+    }
+
+    #[test]
+    fn a_word_wider_than_the_terminal_is_broken() {
+        let text = wrap(&"x".repeat(50), 20, "");
+        assert!(text.lines().all(|l| l.len() <= 20), "{text}");
+        assert_eq!(text.replace('\n', "").len(), 50);
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        let short = shorten(&format!("/very{}/end", "/long".repeat(60)), 40);
+        assert_eq!(short.chars().count(), 40);
+        assert!(short.starts_with("/very") && short.ends_with("/end") && short.contains('…'));
+        assert_eq!(shorten("short", 40), "short");
     }
 
     proptest! {

@@ -1,10 +1,26 @@
 //! Tables and self-contained pages drawn from results.
 //!
-//! A [`Document`] goes in, text comes out: [`terminal`] for the eyes in front of a shell, [`html`] for a page that can be
-//! sent to somebody. Nothing here measures, and nothing here reads or writes a file.
+//! A [`Document`] goes in, text comes out: [`terminal`] for a shell, [`html`] for a page that can be shared. Nothing here
+//! measures, and nothing here reads or writes a file.
 //!
-//! Inside, every kind of document becomes the same thing first: sentences, charts and tables (`section`, one file for
-//! each kind in `kinds`). The terminal prints the sentences and the tables; the page adds the charts (`svg`).
+//! ```text
+//! Document ─> kinds/KIND.rs ─┬─> verdict: sentences ─────────────────────────────────────┐
+//!             (Kind)         └─> [Row] ─┬─> Table::of("load | depth | MB/s") ─> Figure ──┼─> Section ─┬─> terminal: text
+//!                                       └─> Dots, Lines, bars, stacks ───────────────────┘            └─> page: HTML, SVG
+//! ```
+//!
+//! - *Rows are tidy* (`rows`): a row is one place of a study. It has dimensions (load, depth, app), and for each measure a
+//!   name, a unit and a value: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how a value
+//!   reads, in tables, at marks and at axes.
+//! - *A kind declares* (`kinds`, one file each): the rows of its report, the columns of its tables as `"load | depth | MB/s | bar of
+//!   MB/s"`, the dimension and the measure of its charts, captions and notes; and it has its verdict in prose, functions of the
+//!   report to sentences. Spreads, intervals, legends, descriptions and what the intervals promise are not its business.
+//! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup, `terminal`
+//!   and `page` put a `Section` (verdict, warnings, figures, facts) together.
+//! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
+//!   line there, its file here and the line that declares this module.
+//! - What several kinds share stands beside them: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
+//!   words (`ratio`), published figures ([`papers`]).
 //!
 //! Properties, each with a test of the same name:
 //! - no document makes it panic, whatever its numbers are;
@@ -13,6 +29,9 @@
 //! - text from the machine (a device's model) can neither become markup nor move the cursor of a terminal.
 
 mod causes;
+mod chart;
+mod columns;
+mod declare;
 mod endings;
 mod facts;
 mod format;
@@ -21,6 +40,7 @@ mod page;
 pub mod papers;
 mod ratio;
 mod read;
+mod rows;
 mod section;
 mod sets;
 mod svg;
@@ -31,21 +51,21 @@ mod warnings;
 use brisk_results::Document;
 pub use read::{ReadError, parse};
 
-/// What a person reads in a terminal: the verdict in words, then warnings, then tables. `width` is the number of columns;
+/// The text for a terminal: the verdict in words, then warnings, tables, and device and run. `width` is the number of columns;
 /// without it tables take what they need.
 #[must_use]
 pub fn terminal(document: &Document, width: Option<u16>) -> String {
     terminal::render(document, width)
 }
 
-/// Several benchmarks side by side, as a terminal shows it; `None` when there are fewer than two, or when they have no
+/// Several benchmarks compared, as text; `None` when there are fewer than two, or when they have no
 /// load in common.
 #[must_use]
 pub fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> {
     terminal::comparison(documents, width)
 }
 
-/// One page without any outside reference, for one document or for many. Several benchmarks are also set side by side.
+/// One page without any outside reference, for one document or for many. Several benchmarks are also compared.
 #[must_use]
 pub fn html(documents: &[Document]) -> String {
     page::render(documents)

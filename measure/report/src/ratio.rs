@@ -4,14 +4,14 @@ use brisk_core::stats::Summary;
 
 use crate::format;
 
-/// What a ratio of two times lets one say.
+/// What the interval of a ratio of two times shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// Its interval lies above 1.
     Longer,
     /// Its interval lies below 1.
     Shorter,
-    /// Its interval holds 1.
+    /// Its interval includes 1.
     NoDifference,
     /// One pair of runs has no interval.
     OnePair,
@@ -19,7 +19,20 @@ pub(crate) enum Judgement {
     Nothing,
 }
 
-/// What `ratio` lets one say.
+impl Judgement {
+    /// In a table.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Longer => "slower",
+            Self::Shorter => "faster",
+            Self::NoDifference => "no significant difference",
+            Self::OnePair => "one pair: no interval",
+            Self::Nothing => "cannot be compared",
+        }
+    }
+}
+
+/// What the interval of `ratio` shows.
 pub(crate) fn judge(ratio: &Summary) -> Judgement {
     let usable = [ratio.median, ratio.low, ratio.high].into_iter().all(|v| v.is_finite() && v >= 0.0);
     match ratio.count {
@@ -45,16 +58,14 @@ pub(crate) fn words(ratio: &Summary) -> String {
     }
 }
 
-/// Whether `who` takes longer than `base`, in a sentence without its full stop.
-pub(crate) fn sentence(who: &str, base: &str, ratio: &Summary) -> String {
-    let seems = if format::sure(ratio) { "takes" } else { "seems to take" };
+/// Whether `one` takes longer than `base`, in a sentence without its full stop.
+pub(crate) fn sentence(one: &str, base: &str, ratio: &Summary) -> String {
+    let times = words(ratio);
     match judge(ratio) {
-        Judgement::Longer | Judgement::Shorter => format!("{who} {seems} {} as long as {base}", words(ratio)),
-        Judgement::NoDifference => {
-            format!("{who} against {base}: no difference can be seen, {}", words(ratio))
-        }
-        Judgement::OnePair => format!("{who} took {} as long as {base}, which proves nothing", words(ratio)),
-        Judgement::Nothing => format!("{who} and {base} cannot be compared: no run of one has its pair"),
+        Judgement::Longer | Judgement::Shorter => format!("{one} takes {times} as long as {base}"),
+        Judgement::NoDifference => format!("{one} against {base}: no significant difference, {times}"),
+        Judgement::OnePair => format!("{one} took {times} as long as {base}; one pair has no interval"),
+        Judgement::Nothing => format!("{one} and {base} cannot be compared: no run of one has its pair"),
     }
 }
 
@@ -92,26 +103,26 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_holds_1_is_no_difference() {
+    fn an_interval_that_includes_1_is_no_difference() {
         let same = of(&[0.98, 1.01, 1.02, 0.97, 1.05, 1.04]);
         assert_eq!(judge(&same), Judgement::NoDifference);
-        assert!(sentence("Cold with writers", "idle", &same).contains("no difference can be seen"));
+        assert!(sentence("Cold with writers", "idle", &same).contains("no significant difference"));
         let slower = of(&[1.3, 1.31, 1.42, 1.45, 1.5, 1.55]);
         assert_eq!(sentence("A", "B", &slower), "A takes 1.44 times (1.30 to 1.55, 6 pairs) as long as B");
     }
 
     #[test]
-    fn few_pairs_are_told_in_weaker_words() {
+    fn few_pairs_are_called_few() {
         assert_eq!(
             sentence("A", "B", &of(&[1.3, 1.4])),
-            "A seems to take 1.35 times (1.30 to 1.40, only 2 pairs) as long as B"
+            "A takes 1.35 times (1.30 to 1.40, only 2 pairs) as long as B"
         );
-        assert!(sentence("A", "B", &of(&[1.3])).ends_with("which proves nothing"));
+        assert!(sentence("A", "B", &of(&[1.3])).ends_with("one pair has no interval"));
         assert!(sentence("A", "B", &Summary { low: f64::NAN, ..of(&[1.3, 1.4]) }).contains("cannot be compared"));
     }
 
     #[test]
-    fn what_is_saved_keeps_low_below_high() {
+    fn a_saving_keeps_low_below_high() {
         let saved = saved_percent(&of(&[0.7, 0.8, 0.9]));
         assert!(
             (saved.low - 10.0).abs() < 1e-9 && (saved.median - 20.0).abs() < 1e-9 && (saved.high - 30.0).abs() < 1e-9
@@ -119,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_geometric_mean_leaves_out_what_is_no_ratio() {
+    fn the_geometric_mean_skips_values_that_are_no_ratio() {
         assert_eq!(geometric_mean([2.0, 8.0, f64::NAN, 0.0]).map(|(mean, n)| (mean.round(), n)), Some((4.0, 2)));
         assert_eq!(geometric_mean([]), None);
     }

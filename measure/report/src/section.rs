@@ -1,20 +1,27 @@
 //! What a document has to say, before it becomes text or a page: sentences, charts and tables.
 
-use brisk_core::stats::Summary;
-use brisk_results::{Document, Header};
+use brisk_results::{Cause, Header};
 use maud::Markup;
 
-use crate::kinds;
+use crate::causes;
+use crate::format;
 use crate::papers::{self, Published};
+use crate::rows::{Row, only, places};
 use crate::svg::bars::{BarChart, Fill};
 use crate::svg::dots::DotChart;
-use crate::svg::lines::{LineChart, Point};
+use crate::svg::lines::LineChart;
 use crate::svg::stacks::{StackChart, Texture};
 use crate::svg::{Marker, Tone};
 use crate::table::Table;
 
+/// A kind of document: implemented once, in a file of its own in `kinds`.
+pub(crate) trait Kind {
+    /// It, ready to be shown.
+    fn section(&self) -> Section;
+}
+
 /// One document, ready to be shown.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Section {
     /// What was done, in a few words.
     pub(crate) title: String,
@@ -22,12 +29,21 @@ pub(crate) struct Section {
     pub(crate) question: String,
     /// What came out, most important first.
     pub(crate) verdict: Vec<String>,
-    /// Charts and tables.
+    /// Charts and tables; those without rows are left out.
     pub(crate) figures: Vec<Figure>,
+    /// The device for headings, where it is not the block device of the head.
+    pub(crate) device: Option<String>,
+    /// Facts that documents of the same machine do not share.
+    pub(crate) facts: Facts,
+    /// Facts instead of those of the head, for what did not run on this machine.
+    pub(crate) machine: Option<Facts>,
 }
 
+/// Pairs of a word and a value.
+pub(crate) type Facts = Vec<(&'static str, String)>;
+
 /// Charts that belong together, and all their numbers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Figure {
     /// What it shows.
     pub(crate) title: String,
@@ -91,9 +107,9 @@ pub(crate) enum Chart {
     Lines(LineChart),
     /// Grouped bars.
     Bars(BarChart),
-    /// Dots on lying lines.
+    /// Dots on horizontal lines.
     Dots(DotChart),
-    /// Lying bars of parts.
+    /// Horizontal bars of parts.
     Stacks(StackChart),
 }
 
@@ -104,7 +120,7 @@ impl Chart {
             Self::Lines(chart) => chart.has_shape(),
             Self::Bars(chart) => !chart.groups.is_empty(),
             Self::Dots(chart) => !chart.rows.is_empty(),
-            Self::Stacks(chart) => chart.groups.iter().any(|group| !group.rows.is_empty()),
+            Self::Stacks(chart) => !chart.groups.is_empty(),
         }
     }
 
@@ -120,44 +136,99 @@ impl Chart {
 }
 
 impl Section {
-    /// The section of a document.
-    pub(crate) fn of(document: &Document) -> Self {
-        match document {
-            Document::Bench(report) => kinds::bench::section(report),
-            Document::Slowdown(report) => kinds::slowdown::section(report),
-            Document::Concurrency(report) => kinds::concurrency::section(report),
-            Document::Schedulers(report) => kinds::schedulers::section(report),
-            Document::Footprint(report) => kinds::footprint::section(report),
-            Document::Frontier(report) => kinds::frontier::section(report),
-            Document::Launch(report) => kinds::launch::section(report),
-            Document::Latency(report) => kinds::latency::section(report),
-            Document::Suite(report) => kinds::suite::section(report),
-            Document::WhatIf(report) => kinds::whatif::section(report),
-            Document::Prove(report) => kinds::prove::section(report),
-            Document::Profile(report) => kinds::profile::section(report),
-            Document::Kernel(report) => kinds::kernel::section(report),
-        }
+    /// A section without figures yet.
+    pub(crate) fn new(title: impl Into<String>, question: impl Into<String>, verdict: Vec<String>) -> Self {
+        Self { title: title.into(), question: question.into(), verdict, ..Self::default() }
+    }
+
+    /// The same with facts of its own.
+    pub(crate) fn facts(self, facts: Facts) -> Self {
+        Self { facts, ..self }
+    }
+
+    /// The same on a device of that name.
+    pub(crate) fn on(self, device: Option<String>) -> Self {
+        Self { device, ..self }
+    }
+
+    /// The same with figures.
+    pub(crate) fn figures(mut self, figures: impl IntoIterator<Item = Figure>) -> Self {
+        let figures = figures.into_iter().map(|mut figure| {
+            figure.tables.retain(|table| !table.rows.is_empty());
+            figure.panels.retain(|panel| panel.chart.has_shape());
+            figure
+        });
+        self.figures.extend(figures.filter(|figure| !(figure.tables.is_empty() && figure.panels.is_empty())));
+        self
     }
 }
 
-impl Key {
-    /// The entry for published figures.
-    pub(crate) fn published(words: impl Into<String>) -> Self {
-        Self { tone: Tone::Plain, glyph: Glyph::Published, words: words.into() }
+impl Figure {
+    /// A figure without charts and tables yet.
+    pub(crate) fn new(title: impl Into<String>, caption: impl Into<String>) -> Self {
+        Self { title: title.into(), caption: caption.into(), ..Self::default() }
+    }
+
+    /// The same with an entry of the legend.
+    pub(crate) fn key(mut self, tone: Tone, glyph: Glyph, words: impl Into<String>) -> Self {
+        self.keys.push(Key { tone, glyph, words: words.into() });
+        self
+    }
+
+    /// The same with an entry for each of several, by name.
+    pub(crate) fn named<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        names
+            .into_iter()
+            .enumerate()
+            .fold(self, |figure, (i, name)| figure.key(Tone::Nth(i), Glyph::Point(Marker::nth(i)), name))
+    }
+
+    /// The same with an entry for each cause of a time.
+    pub(crate) fn causes(self, causes: &[Cause]) -> Self {
+        causes
+            .iter()
+            .map(|cause| causes::look(*cause))
+            .fold(self, |figure, look| figure.key(look.tone, Glyph::Part(look.texture), look.phrase))
+    }
+
+    /// The same with an entry for published figures, where there are any.
+    pub(crate) fn published(self, words: Option<String>) -> Self {
+        match words {
+            Some(words) => self.key(Tone::Plain, Glyph::Published, words),
+            None => self,
+        }
+    }
+
+    /// The same with a chart.
+    pub(crate) fn chart(mut self, title: impl Into<String>, chart: Chart) -> Self {
+        self.panels.push(Panel { title: title.into(), chart });
+        self
+    }
+
+    /// The same with a chart for each place of the rows along a dimension.
+    pub(crate) fn charts(self, rows: &[Row], dimension: &str, draw: impl Fn(&str, &[Row]) -> Chart) -> Self {
+        let of = |place: &String| (format::sentence(place), draw(place, &only(rows, dimension, place)));
+        places(rows, dimension).iter().map(of).fold(self, |figure, (title, chart)| figure.chart(title, chart))
+    }
+
+    /// The same with a table. A note that the table before has is not repeated.
+    pub(crate) fn table(mut self, mut table: Table) -> Self {
+        if let Some(last) = self.tables.last()
+            && last.note == table.note
+        {
+            table.note = None;
+        }
+        self.tables.push(table);
+        self
+    }
+
+    /// The same with its tables shown, not folded away.
+    pub(crate) fn open(self) -> Self {
+        Self { tables_open: true, ..self }
     }
 }
 
 /// What was published about the device, where it is a preset with published figures.
 pub(crate) fn published(header: &Header) -> Option<&'static Published> {
     papers::for_preset(header.environment.device.as_ref()?.lab_preset.as_deref()?)
-}
-
-/// A summary's interval, where more than one run gives one.
-pub(crate) fn range(summary: &Summary) -> Option<(f64, f64)> {
-    (summary.count > 1 && summary.low.is_finite() && summary.high.is_finite()).then_some((summary.low, summary.high))
-}
-
-/// A measured point with its interval.
-pub(crate) fn point(x: f64, summary: &Summary, words: String) -> Point {
-    Point { x, y: summary.median, range: range(summary), words, mark: None }
 }

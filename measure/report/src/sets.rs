@@ -1,10 +1,10 @@
-//! The launches of one set-up: how they are named, which moment counts, which run stands for them.
+//! The launches of one label: how they are named, which moment counts, which run stands for them.
 
 use brisk_core::stats::Summary;
 use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Stage, Temperature};
 
+use crate::format;
 use crate::svg::dots::Run;
-use crate::{facts, format};
 
 /// `cold` or `warm`.
 pub(crate) fn temperature(temperature: Temperature) -> &'static str {
@@ -28,9 +28,9 @@ pub(crate) fn stage_words(stage: Stage) -> &'static str {
 /// Characters of a label that a table bears; a whole command of `--vs` stands among the facts.
 pub(crate) const LABEL: usize = 28;
 
-/// A set-up's label as people read it: `all_in_ram` is `all in RAM`, and a command keeps both of its ends.
+/// A label as it reads: `all_in_ram` is `all in RAM`, and a command keeps both of its ends.
 pub(crate) fn label_words(label: &str) -> String {
-    let words = facts::shorten(&label.trim().replace('_', " "), LABEL);
+    let words = format::shorten(&label.trim().replace('_', " "), LABEL);
     match words.strip_suffix(" ram") {
         Some(front) => format!("{front} RAM"),
         None => words,
@@ -72,9 +72,9 @@ pub(crate) fn middle_run(set: &LaunchSet) -> Option<&LaunchRun> {
     set.runs.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Every run's time of a stage.
-pub(crate) fn runs_at(set: &LaunchSet, stage: Stage) -> Vec<Run> {
-    set.runs.iter().filter_map(|run| run.at_ms(stage).map(|value| Run { value, outlier: run.outlier })).collect()
+/// What `of` gives for every run.
+pub(crate) fn runs_at(set: &LaunchSet, of: impl Fn(&LaunchRun) -> Option<f64>) -> Vec<Run> {
+    set.runs.iter().filter_map(|run| of(run).map(|value| Run { value, outlier: run.outlier })).collect()
 }
 
 /// A summary of what `of` gives for each run.

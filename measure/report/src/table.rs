@@ -6,7 +6,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, TableStyle};
 use maud::{Markup, html};
 
-use crate::terminal;
+use crate::format;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +48,6 @@ impl From<&str> for Cell {
     }
 }
 
-impl Cell {
-    /// A summary's median and spread.
-    pub(crate) fn measure(summary: &brisk_core::stats::Summary, show: fn(f64) -> String) -> Self {
-        Self::Measure(show(summary.median), crate::format::spread(summary))
-    }
-}
-
 /// A table with its heading.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Table {
@@ -78,10 +71,10 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table without rows yet.
-    pub(crate) fn new(title: impl Into<String>, columns: &[(&str, Kind)]) -> Self {
+    pub(crate) fn new(title: impl Into<String>, columns: Vec<(String, Kind)>) -> Self {
         Self {
             title: title.into(),
-            columns: columns.iter().map(|(head, kind)| ((*head).to_owned(), *kind)).collect(),
+            columns,
             rows: Vec::new(),
             note: None,
             in_terminal: true,
@@ -91,9 +84,14 @@ impl Table {
         }
     }
 
-    /// The same with a note.
-    pub(crate) fn with_note(mut self, note: Option<String>) -> Self {
-        self.note = note;
+    /// The same with a further note.
+    pub(crate) fn noted(mut self, more: impl Into<String>) -> Self {
+        let more = more.into();
+        self.note = match self.note {
+            Some(note) if !more.is_empty() => Some(format!("{note} {more}")),
+            None if !more.is_empty() => Some(more),
+            note => note,
+        };
         self
     }
 
@@ -115,9 +113,10 @@ impl Table {
         self
     }
 
-    /// The same with columns that a narrow terminal can do without.
-    pub(crate) fn dispensable(mut self, columns: &[usize]) -> Self {
-        self.dispensable = columns.to_vec();
+    /// The same with columns that a narrow terminal can do without, named between `|`, the most dispensable first.
+    pub(crate) fn dispensable(mut self, columns: &str) -> Self {
+        let names = columns.split('|').map(str::trim);
+        self.dispensable = names.filter_map(|name| self.columns.iter().position(|(head, _)| head == name)).collect();
         self
     }
 
@@ -147,8 +146,8 @@ impl Table {
             text.push_str(&format!(" (and {} more)\n", self.rows.len() - self.terminal_rows));
         }
         if !left_out.is_empty() {
-            let columns = width.map_or(terminal::DEFAULT_WIDTH, usize::from).max(20);
-            text.push_str(&terminal::wrap(&format!("(too narrow for: {})", left_out.join(", ")), columns, " "));
+            let columns = width.map_or(format::DEFAULT_WIDTH, usize::from).max(20);
+            text.push_str(&format::wrap(&format!("(too narrow for: {})", left_out.join(", ")), columns, " "));
         }
         text
     }
@@ -305,7 +304,8 @@ mod tests {
     use super::*;
 
     fn sample() -> Table {
-        let mut table = Table::new("T", &[("load", Kind::Words), ("time", Kind::Numbers), ("", Kind::Bars)]);
+        let columns = [("load", Kind::Words), ("time", Kind::Numbers), ("", Kind::Bars)];
+        let mut table = Table::new("T", columns.map(|(head, kind)| (head.to_owned(), kind)).into());
         table.rows.push(vec!["read".into(), Cell::Measure("72 us".into(), "±12 %".into()), Cell::Bar(1.0)]);
         table.rows.push(vec!["write <b>".into(), Cell::Measure("1.9 ms".into(), "±2 %".into()), Cell::Bar(2.0)]);
         table
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_loses_bars_first_and_says_what_else_it_lost() {
-        let table = sample().dispensable(&[1]);
+        let table = sample().dispensable("time");
         assert!(table.text(Some(80)).contains('█'));
         assert!(!table.text(Some(28)).contains('█'));
         assert!(table.text(Some(28)).contains("us"));

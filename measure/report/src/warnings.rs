@@ -1,4 +1,4 @@
-//! What a warning's code means for the person who reads the numbers.
+//! What a warning's code means for the reader of the figures.
 
 /// The meaning of a code in a few words; unknown codes stand for themselves.
 pub(crate) fn meaning(code: &str) -> Option<&'static str> {

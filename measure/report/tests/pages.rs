@@ -197,7 +197,7 @@ fn schedulers_are_compared_whatever_depth_each_brings() {
 }
 
 #[test]
-fn few_runs_are_told_in_weaker_words() {
+fn few_runs_are_called_few() {
     let text = |document: Document| {
         brisk_report::terminal(&document, Some(160)).split_whitespace().collect::<Vec<_>>().join(" ")
     };
@@ -206,8 +206,8 @@ fn few_runs_are_told_in_weaker_words() {
         point.response_s = samples::summary(point.response_s.median, 1.0, 3);
     }
     let said = text(Document::Schedulers(Box::new(schedulers)));
-    assert!(said.contains("The runs are too few to say beyond doubt which scheduler is first"), "{said}");
-    assert!(said.contains("In these few runs the choice seems to matter most"), "{said}");
+    assert!(said.contains("The runs are too few to tell which scheduler is fastest"), "{said}");
+    assert!(said.contains("In these few runs the choice matters most"), "{said}");
     let mut slowdown = samples::slowdown();
     for row in &mut slowdown.rows {
         for summary in [&mut row.read_slowdown, &mut row.write_slowdown] {
@@ -215,21 +215,21 @@ fn few_runs_are_told_in_weaker_words() {
         }
     }
     let said = text(Document::Slowdown(Box::new(slowdown)));
-    assert!(said.contains("in only 3 runs)") && said.contains("seem to lose"), "{said}");
+    assert!(said.contains(", only 3 runs) as long as alone") && said.contains("but the runs are few"), "{said}");
 }
 
 #[test]
-fn the_worst_slowdown_is_one_that_is_sure_to_be_one() {
+fn the_worst_slowdown_is_one_whose_interval_excludes_1() {
     let mut report = samples::slowdown();
     report.rows.truncate(1);
     let row = &mut report.rows[0];
-    // The larger median holds 1 in its interval, the smaller does not.
+    // The interval of the larger median includes 1, that of the smaller does not.
     row.read_slowdown = brisk_core::stats::Summary { low: 0.9, ..samples::summary(3.0, 1.0, 7) };
     row.write_slowdown = samples::summary(2.0, 1.0, 7);
     let verdict = |report: &brisk_results::SlowdownReport| {
         brisk_report::terminal(&Document::Slowdown(Box::new(report.clone())), Some(160))
     };
-    assert!(verdict(&report).contains("A sequential write takes"), "{}", verdict(&report));
+    assert!(verdict(&report).contains("A sequential write concurrent with 1 reader takes"), "{}", verdict(&report));
     report.rows[0].write_slowdown.low = 0.9;
     assert!(verdict(&report).contains("Neither kind measurably slows the other"), "{}", verdict(&report));
 }
@@ -247,7 +247,7 @@ fn benchmarks_are_compared_where_they_measured_the_same() {
     for line in text.lines().filter(|l| l.contains("KiB")) {
         assert_eq!(line.contains("read"), !line.contains('('), "{line}");
     }
-    assert!(brisk_report::html(&documents(b.clone())).contains("Side by side"));
+    assert!(brisk_report::html(&documents(b.clone())).contains("Benchmarks compared"));
     assert_eq!(brisk_report::comparison(&[Document::Bench(Box::new(a))], None), None);
     b.jobs.retain(|j| j.direction == Direction::Read && j.depth_requests == 7);
     b.block_sweep.clear();

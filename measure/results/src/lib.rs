@@ -113,75 +113,68 @@ pub struct Header {
     pub warnings: Vec<Warning>,
 }
 
-/// Any document that brisk writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Document {
-    /// `brisk bench`.
-    Bench(Box<BenchReport>),
-    /// `brisk study slowdown`.
-    Slowdown(Box<SlowdownReport>),
-    /// `brisk study concurrency`.
-    Concurrency(Box<ConcurrencyReport>),
-    /// `brisk study schedulers`.
-    Schedulers(Box<SchedulersReport>),
-    /// `brisk study footprint`.
-    Footprint(Box<FootprintReport>),
-    /// `brisk study frontier`.
-    Frontier(Box<FrontierReport>),
-    /// `brisk launch`.
-    Launch(Box<LaunchReport>),
-    /// `brisk latency`.
-    Latency(Box<LatencyReport>),
-    /// `brisk suite run`.
-    Suite(Box<SuiteReport>),
-    /// `brisk suite whatif`.
-    WhatIf(Box<WhatIfReport>),
-    /// `brisk prove`.
-    Prove(Box<ProveReport>),
-    /// `brisk profile`.
-    Profile(Box<ProfileReport>),
-    /// `brisk kernel`.
-    Kernel(Box<KernelReport>),
+/// The one table of kinds of documents: variant, report and name in JSON. Reading, heads and what shows them derive from it;
+/// a new kind is a line here and a file in `measure/report/src/kinds`.
+macro_rules! documents {
+    ($($(#[$doc:meta])* $kind:ident($report:ident) = $name:literal,)+) => {
+        /// Any document that brisk writes.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Document {
+            $($(#[$doc])* #[serde(rename = $name)] $kind(Box<$report>),)+
+        }
+
+        impl Document {
+            /// The names of all kinds, as they stand in the field `kind`.
+            pub const KINDS: &'static [&'static str] = &[$($name),+];
+
+            /// The head that all documents have.
+            #[must_use]
+            pub fn header(&self) -> &Header {
+                match self { $(Self::$kind(report) => &report.header,)+ }
+            }
+
+            /// The same, to be completed by a caller that knows more of the machine.
+            pub fn header_mut(&mut self) -> &mut Header {
+                match self { $(Self::$kind(report) => &mut report.header,)+ }
+            }
+        }
+
+        /// What `$body` gives for the report in a document, which it knows as `$with`.
+        #[macro_export]
+        macro_rules! with_report {
+            ($document:expr, $with:ident => $body:expr) => {
+                match $document { $($crate::Document::$kind($with) => $body,)+ }
+            };
+        }
+    };
 }
 
-impl Document {
-    /// The head that all documents have.
-    #[must_use]
-    pub fn header(&self) -> &Header {
-        match self {
-            Self::Bench(report) => &report.header,
-            Self::Slowdown(report) => &report.header,
-            Self::Concurrency(report) => &report.header,
-            Self::Schedulers(report) => &report.header,
-            Self::Footprint(report) => &report.header,
-            Self::Frontier(report) => &report.header,
-            Self::Launch(report) => &report.header,
-            Self::Latency(report) => &report.header,
-            Self::Suite(report) => &report.header,
-            Self::WhatIf(report) => &report.header,
-            Self::Prove(report) => &report.header,
-            Self::Profile(report) => &report.header,
-            Self::Kernel(report) => &report.header,
-        }
-    }
-
-    /// The same, to be completed by whoever knows more of the machine.
-    pub fn header_mut(&mut self) -> &mut Header {
-        match self {
-            Self::Bench(report) => &mut report.header,
-            Self::Slowdown(report) => &mut report.header,
-            Self::Concurrency(report) => &mut report.header,
-            Self::Schedulers(report) => &mut report.header,
-            Self::Footprint(report) => &mut report.header,
-            Self::Frontier(report) => &mut report.header,
-            Self::Launch(report) => &mut report.header,
-            Self::Latency(report) => &mut report.header,
-            Self::Suite(report) => &mut report.header,
-            Self::WhatIf(report) => &mut report.header,
-            Self::Prove(report) => &mut report.header,
-            Self::Profile(report) => &mut report.header,
-            Self::Kernel(report) => &mut report.header,
-        }
-    }
+documents! {
+    /// `brisk bench`.
+    Bench(BenchReport) = "bench",
+    /// `brisk study slowdown`.
+    Slowdown(SlowdownReport) = "slowdown",
+    /// `brisk study concurrency`.
+    Concurrency(ConcurrencyReport) = "concurrency",
+    /// `brisk study schedulers`.
+    Schedulers(SchedulersReport) = "schedulers",
+    /// `brisk study footprint`.
+    Footprint(FootprintReport) = "footprint",
+    /// `brisk study frontier`.
+    Frontier(FrontierReport) = "frontier",
+    /// `brisk launch`.
+    Launch(LaunchReport) = "launch",
+    /// `brisk latency`.
+    Latency(LatencyReport) = "latency",
+    /// `brisk suite run`.
+    Suite(SuiteReport) = "suite",
+    /// `brisk suite whatif`.
+    WhatIf(WhatIfReport) = "what_if",
+    /// `brisk prove`.
+    Prove(ProveReport) = "prove",
+    /// `brisk profile`.
+    Profile(ProfileReport) = "profile",
+    /// `brisk kernel`.
+    Kernel(KernelReport) = "kernel",
 }

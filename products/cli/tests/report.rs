@@ -53,16 +53,9 @@ fn a_document_is_shown_in_the_terminal() {
         snapbox::str![[r#"
 Footprint · /data
 ━━━━━━━━━━━━━━━━━
-Random writes run at 2.40 MB/s while they stay within 8 MiB, then fall by a factor of 4.00 beyond 8
+Random writes run at 2.40 MB/s while they stay within 8 MiB, then drop by a factor of 4.00 beyond 8
 MiB.
-· What an app writes at random should stay within the range before the first fall.
-
-Device      unknown: no single block device below the path
-File system ext4
-Path        /data
-Machine     x86_64, 2 CPUs, kernel 6.18.4
-I/O engine  io_uring
-Run         2026-10-05 20:28 UTC, took 12.5 s, brisk 0.1.0, seed 42
+· Random writes of an app should stay within the range before the first drop.
 
 Random-write throughput by address range
   range        MB/s        interval                remark
@@ -71,6 +64,13 @@ Random-write throughput by address range
  64 MiB  0.600 ±2 %  0.588 to 0.612  ███
  Medians of 3 runs; ± is half the interval of the median, which with the fewest runs is their whole
  range and holds the true median with 75 % only.
+
+Device      unknown: no single block device below the path
+File system ext4
+Path        /data
+Machine     x86_64, 2 CPUs, kernel 6.18.4
+I/O engine  io_uring
+Run         2026-10-05 20:28 UTC, took 12.5 s, brisk 0.1.0, seed 42
 
 "#]]
     );

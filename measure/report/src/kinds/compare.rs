@@ -1,17 +1,14 @@
-//! Benchmarks beside each other: the same load on two or more devices, kernels or settings.
+//! Benchmarks compared: the same load on two or more devices, kernels or settings.
 
-use brisk_core::units::format_bytes;
+use brisk_core::stats::Summary;
 use brisk_results::{BenchReport, Document, JobResult};
 
+use crate::declare::*;
 use crate::format;
-use crate::section::Figure;
-use crate::table::{Cell, Kind, Table};
 
-/// What of two jobs has to be equal to compare them.
-type Load<'a> = (&'a JobResult, [u64; 4]);
-
-fn load_of(job: &JobResult) -> Load<'_> {
-    (job, [job.pattern as u64, job.direction as u64, job.block_bytes, job.depth_requests.into()])
+/// Which jobs are of the same load.
+fn load_of(job: &JobResult) -> [u64; 4] {
+    [job.pattern as u64, job.direction as u64, job.block_bytes, job.depth_requests.into()]
 }
 
 /// A table of all loads that every benchmark among the documents has; `None` with fewer than two, or nothing in common.
@@ -19,49 +16,39 @@ pub(crate) fn figure(documents: &[Document]) -> Option<Figure> {
     let benches: Vec<&BenchReport> =
         documents.iter().filter_map(|d| if let Document::Bench(b) = d { Some(b.as_ref()) } else { None }).collect();
     let (first, others) = benches.split_first()?;
-    if others.is_empty() {
-        return None;
-    }
-    let heads: Vec<String> = benches.iter().enumerate().map(|(i, b)| format!("{}: {}", letter(i), name(b))).collect();
-    let ratio_heads: Vec<String> = (1..benches.len()).map(|i| format!("{} / A", letter(i))).collect();
-    let mut columns = vec![("load", Kind::Words), ("size", Kind::Numbers), ("depth", Kind::Numbers)];
-    columns.extend(heads.iter().map(|h| (h.as_str(), Kind::Numbers)));
-    columns.extend(ratio_heads.iter().map(|h| (h.as_str(), Kind::Numbers)));
-    let mut table = Table::new("MB/s, same loads", &columns);
-    let mut loads: Vec<Load<'_>> = all(first).map(load_of).collect();
-    loads.sort_by_key(|(_, key)| *key);
+    let mut loads: Vec<&JobResult> = all(first).collect();
+    loads.sort_by_key(|job| load_of(job));
     // The base loads are points of the sweeps too.
-    loads.dedup_by_key(|(_, key)| *key);
-    for (job, key) in loads {
-        let rest: Vec<&JobResult> =
-            others.iter().filter_map(|b| all(b).map(load_of).find(|(_, k)| *k == key)).map(|(j, _)| j).collect();
-        if rest.len() < others.len() {
+    loads.dedup_by_key(|job| load_of(job));
+    let mut rows: Vec<Row> = Vec::new();
+    for job in loads {
+        let same = others.iter().filter_map(|bench| all(bench).find(|other| load_of(other) == load_of(job)));
+        let rates: Vec<&Summary> = same.map(|job| &job.bandwidth_bytes_per_s).collect();
+        if rates.len() < others.len() || others.is_empty() {
             continue;
         }
-        let mut row = vec![
-            Cell::Text(format::load(job.pattern, job.direction)),
-            format_bytes(job.block_bytes).into(),
-            job.depth_requests.to_string().into(),
-            Cell::measure(&job.bandwidth_bytes_per_s, format::mb_per_s),
-        ];
-        row.extend(rest.iter().map(|j| Cell::measure(&j.bandwidth_bytes_per_s, format::mb_per_s)));
-        row.extend(rest.iter().map(|j| {
-            let (a, b) = (&job.bandwidth_bytes_per_s, &j.bandwidth_bytes_per_s);
-            let ratio = format::times(b.median / a.median);
-            Cell::Text(if format::apart(a, b) { ratio } else { format!("({ratio})") })
+        let row = |head: String| {
+            let row = Row::at("load", format::load(job.pattern, job.direction)).by("size", size(job.block_bytes));
+            row.by("depth", job.depth_requests).by("head", head)
+        };
+        let base = &job.bandwidth_bytes_per_s;
+        let heads = benches.iter().enumerate().map(|(i, bench)| format!("{}: {}", letter(i), name(bench)));
+        rows.extend(
+            heads
+                .zip([base].into_iter().chain(rates.iter().copied()))
+                .map(|(head, rate)| row(head).put("MB/s", MB_PER_S, rate)),
+        );
+        rows.extend(rates.iter().enumerate().map(|(i, rate)| {
+            let ratio = format::times(rate.median / base.median);
+            let ratio = if format::apart(base, rate) { ratio } else { format!("({ratio})") };
+            row(format!("{} / A", letter(i + 1))).figure("MB/s", ratio)
         }));
-        table.rows.push(row);
     }
-    (!table.rows.is_empty()).then(|| Figure {
-        title: "Side by side".to_owned(),
-        caption:
-            "Every load that all these benchmarks have. A ratio in brackets may be noise: the intervals overlap, or come \
-             from fewer than six runs."
-                .to_owned(),
-        keys: Vec::new(),
-        panels: Vec::new(),
-        tables: vec![table],
-        tables_open: true,
+    (!rows.is_empty()).then(|| {
+        let caption = "Every load that all these benchmarks have. A ratio in brackets may be noise: the intervals \
+                       overlap, or come from fewer than six runs.";
+        let table = Table::across("MB/s, same loads", &rows, "load | size | depth", "head", "MB/s");
+        Figure::new("Benchmarks compared", caption).table(table).open()
     })
 }
 

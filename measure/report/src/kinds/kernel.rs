@@ -1,65 +1,67 @@
-//! The kernel lab: what schedulers make of reads beside writes in the virtual machine, scenario by scenario.
+//! The kernel lab: what schedulers make of mixed load in the virtual machine, scenario by scenario.
 
 mod aims;
 
 use brisk_core::units::format_bytes;
 use brisk_results::{KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide};
 
-use crate::format;
-use crate::section::{Chart, Figure, Glyph, Key, Panel, Section, range};
-use crate::svg::frame::Axis;
-use crate::svg::lines::{LineChart, Names, Point, Series};
-use crate::svg::scale::{Law, law_for};
-use crate::svg::{Marker, Tone};
-use crate::table::{Cell, Kind, Table};
+use crate::declare::*;
+use crate::format::{self, plural, shorten};
 
-/// Sides that somebody waits for, most first.
-const WAITS: [&str; 2] = ["sync", "read"];
+/// Foreground sides, most urgent first: their response times count.
+const FOREGROUND: [&str; 2] = ["sync", "read"];
+/// Where more loads are alike, the chart says it.
+const LOADS_IN_WORDS: usize = 6;
 
-/// The section of this document.
-pub(crate) fn section(report: &KernelReport) -> Section {
-    Section {
-        title: "Kernel lab".to_owned(),
-        question: match report.scenarios.as_slice() {
+impl Kind for KernelReport {
+    fn section(&self) -> Section {
+        let environment = &self.header.environment;
+        let question = match self.scenarios.as_slice() {
             [one] => one.question.clone(),
-            _ => "What do I/O schedulers make of reads beside writes on flash?".to_owned(),
-        },
-        verdict: if report.aims.is_empty() {
-            report.scenarios.iter().flat_map(verdict).collect()
-        } else {
-            let refused = report.scenarios.iter().flat_map(refusals);
-            aims::verdict(&report.aims).into_iter().chain(refused).collect()
-        },
-        figures: if report.aims.is_empty() {
-            report.scenarios.iter().flat_map(figures).collect()
-        } else {
-            // On a terminal the aims tell enough of many scenarios.
-            let scenarios = report.scenarios.iter().flat_map(figures).map(|mut figure| {
+            _ => "What do I/O schedulers make of mixed load on flash?".to_owned(),
+        };
+        let judged = !self.aims.is_empty();
+        let mut verdict = aims::verdict(&self.aims);
+        verdict.extend(self.scenarios.iter().filter(|_| !judged).flat_map(told));
+        for scenario in &self.scenarios {
+            let said = |(name, why): &(String, String)| {
+                format!("{name} has no figures in {}: {}.", scenario.name, why.trim_end_matches('.'))
+            };
+            verdict.extend(scenario.refused.iter().map(said));
+        }
+        let mut presets: Vec<&str> = self.scenarios.iter().map(|scenario| scenario.device.preset.as_str()).collect();
+        presets.dedup();
+        let device = shorten(&format!("Linux {}, {}", self.series, presets.join(", ")), 60);
+        let cpus = plural(environment.cpus.into(), "CPU");
+        let machine = format!("virtual, {}, {cpus}, time counted in instructions", environment.architecture);
+        let scenarios = self.scenarios.iter().map(|scenario| {
+            let mut figure = figure(scenario);
+            if judged {
+                // On a terminal the aims tell enough of many scenarios.
                 figure.tables.iter_mut().for_each(|table| table.in_terminal = false);
                 figure.tables_open = false;
-                figure
-            });
-            std::iter::once(aims::figure(&report.aims)).chain(scenarios).collect()
-        },
+            }
+            figure
+        });
+        Section {
+            // A virtual machine has no disk of its own, and nothing of the host shows in it.
+            machine: Some(vec![("Machine", machine), ("Kernel", shorten(&environment.kernel, 80))]),
+            ..Section::new("Kernel lab", question, verdict)
+        }
+        .on(Some(device))
+        .figures(judged.then(|| aims::figure(&self.aims)))
+        .figures(scenarios)
     }
 }
 
-/// Schedulers without figures.
-fn refusals(scenario: &KernelScenario) -> Vec<String> {
-    let told = |(name, why): &(String, String)| {
-        format!("{name} has no figures in {}: {}.", scenario.name, why.trim_end_matches('.'))
-    };
-    scenario.refused.iter().map(told).collect()
+/// The foreground side, or the only one.
+fn foreground(measure: &KernelMeasure) -> Option<&KernelSide> {
+    FOREGROUND.iter().find_map(|name| measure.side(name)).or(measure.sides.first())
 }
 
-/// The side that somebody waits for beside others, or the only one.
-fn waits(measure: &KernelMeasure) -> Option<&KernelSide> {
-    WAITS.iter().find_map(|name| measure.side(name)).or(measure.sides.first())
-}
-
-/// What runs beside it.
-fn rest<'a>(measure: &'a KernelMeasure, waiting: &KernelSide) -> Option<&'a KernelSide> {
-    measure.sides.iter().find(|side| side.side != waiting.side)
+/// What runs concurrently with it.
+fn background<'a>(measure: &'a KernelMeasure, foreground: &KernelSide) -> Option<&'a KernelSide> {
+    measure.sides.iter().find(|side| side.side != foreground.side)
 }
 
 /// A scheduler and whether it was tuned.
@@ -67,145 +69,55 @@ fn label(row: &KernelRow) -> String {
     if row.tuned { format!("{}, tuned", row.scheduler) } else { row.scheduler.clone() }
 }
 
-fn words(row: &KernelRow) -> String {
-    let words: Vec<String> = row.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    words.join(" ")
+/// A side in the plural.
+fn plural_side(side: &str) -> &str {
+    match side {
+        "read" => "reads",
+        "write" => "writes",
+        "trim" => "discards",
+        other => other,
+    }
 }
 
-fn verdict(scenario: &KernelScenario) -> Vec<String> {
-    let mut said = Vec::new();
-    for (place, load) in scenario.loads.iter().enumerate() {
-        let measured = || {
-            scenario.rows.iter().filter_map(move |row| {
+/// The best scheduler of each load.
+fn told(scenario: &KernelScenario) -> Vec<String> {
+    if scenario.loads.len() > LOADS_IN_WORDS {
+        return Vec::new();
+    }
+    let best = |(place, load): (usize, &brisk_results::KernelLoad)| {
+        let measured: Vec<_> = scenario
+            .rows
+            .iter()
+            .filter_map(|row| {
                 let measure = row.loads.get(place)?;
-                Some((row, measure, waits(measure)?))
+                let front = foreground(measure)?;
+                Some((row, front, background(measure, front)))
             })
-        };
-        // Where many loads are alike, the chart says it.
-        if scenario.loads.len() > 6 {
-            break;
-        }
-        let alone = measured().all(|(_, measure, waiting)| rest(measure, waiting).is_none());
-        let sides = |waiting: &KernelSide| waiting.side.clone();
-        let best = if alone {
-            measured().max_by(|a, b| a.2.bytes_per_s.median.total_cmp(&b.2.bytes_per_s.median))
+            .collect();
+        let alone = measured.iter().all(|(_, _, back)| back.is_none());
+        let (row, front, back) = if alone {
+            measured.iter().max_by(|a, b| a.1.bytes_per_s.median.total_cmp(&b.1.bytes_per_s.median))
         } else {
-            measured().min_by(|a, b| a.2.delay_us_mean.median.total_cmp(&b.2.delay_us_mean.median))
-        };
-        let Some((row, measure, waiting)) = best else { continue };
-        said.push(match rest(measure, waiting) {
-            Some(other) => format!(
-                "{}: a {} waits least under {}, {} on average and {} at the 99th percentile, while {} move {}.",
-                format::sentence(&load.name),
-                sides(waiting),
-                label(row),
-                format::us(waiting.delay_us_mean.median),
-                format::us(waiting.delay_us_p99.median),
-                plural_side(&other.side),
-                format::bandwidth(other.bytes_per_s.median),
+            measured.iter().min_by(|a, b| a.1.delay_us_mean.median.total_cmp(&b.1.delay_us_mean.median))
+        }?;
+        let (load, scheduler) = (format::sentence(&load.name), label(row));
+        Some(match back {
+            Some(back) => format!(
+                "{load}: {} latency is lowest under {scheduler}, {} on average and {} at the 99th percentile, while \
+                 {} reach {}.",
+                front.side,
+                format::us(front.delay_us_mean.median),
+                format::us(front.delay_us_p99.median),
+                plural_side(&back.side),
+                format::bandwidth(back.bytes_per_s.median),
             ),
             None => format!(
-                "{}: most is moved under {}, {}.",
-                format::sentence(&load.name),
-                label(row),
-                format::bandwidth(waiting.bytes_per_s.median)
+                "{load}: throughput is highest under {scheduler}, {}.",
+                format::bandwidth(front.bytes_per_s.median)
             ),
-        });
-    }
-    said.extend(refusals(scenario));
-    said
-}
-
-/// A side in the plural.
-fn plural_side(side: &str) -> String {
-    match side {
-        "read" => "reads".to_owned(),
-        "write" => "writes".to_owned(),
-        "trim" => "discards".to_owned(),
-        other => other.to_owned(),
-    }
-}
-
-fn figures(scenario: &KernelScenario) -> Vec<Figure> {
-    let mut names: Vec<&str> = Vec::new();
-    for row in &scenario.rows {
-        if !names.contains(&row.scheduler.as_str()) {
-            names.push(&row.scheduler);
-        }
-    }
-    let keys: Vec<Key> = names
-        .iter()
-        .enumerate()
-        .map(|(i, name)| Key { tone: Tone::Nth(i), glyph: Glyph::Point(Marker::nth(i)), words: (*name).to_owned() })
-        .collect();
-    let mut panels: Vec<Panel> = Vec::new();
-    for pattern in mixes(scenario) {
-        panels.push(Panel {
-            title: format::sentence(&pattern),
-            chart: Chart::Lines(mix_chart(scenario, &pattern, &names)),
-        });
-    }
-    for (place, load) in scenario.loads.iter().enumerate() {
-        if let Some(chart) = delay_chart(scenario, place, &names) {
-            panels.push(Panel { title: load.name.clone(), chart: Chart::Lines(chart) });
-        }
-    }
-    let is_tuned = scenario.rows.iter().any(|row| row.tuned);
-    let tuning = if is_tuned {
-        format!(
-            " A line leads from a scheduler's defaults to its best settings: least delay with at least {} of the write \
-             throughput of the best default.",
-            format::percent(scenario.write_min_percent)
-        )
-    } else {
-        String::new()
+        })
     };
-    vec![Figure {
-        title: scenario.title.clone(),
-        caption: format!("{}{tuning} {}", device(scenario), fidelity(scenario)),
-        keys,
-        panels,
-        tables: vec![short_table(scenario), all_table(scenario)],
-        tables_open: true,
-    }]
-}
-
-fn device(scenario: &KernelScenario) -> String {
-    let device = &scenario.device;
-    let queues =
-        if device.queues == 1 { String::new() } else { format!(", {}", format::plural(device.queues.into(), "queue")) };
-    let on = device.file_system.as_ref().map(|kind| format!(", {kind} on it")).unwrap_or_default();
-    let scale = if (scenario.scale - 1.0).abs() < 1e-9 {
-        String::new()
-    } else {
-        format!(" Loads are {} as long as in the file.", format::times(scenario.scale))
-    };
-    format!(
-        "{} of {}, {} at once{queues}{on}; {}.{scale}",
-        device.preset,
-        format_bytes(device.size_bytes),
-        format::plural(device.depth_requests.into(), "request"),
-        format::plural(scenario.seeds.len() as u64, "seed"),
-    )
-}
-
-fn fidelity(scenario: &KernelScenario) -> String {
-    let of = &scenario.fidelity;
-    format!(
-        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \
-         requests ({} allowed) and by {} of those of equal jobs, in {} of {}{}.",
-        format::us(of.lateness_ns_mean / 1e3),
-        format::us(of.lateness_ns_bound / 1e3),
-        format::percent(of.repeat_percent),
-        format::percent(of.repeat_percent_bound),
-        format::percent(of.repeat_percent_of_jobs),
-        format::plural(of.boots.into(), "boot"),
-        format::plural(of.cases.into(), "case"),
-        match of.kept {
-            0 => String::new(),
-            kept => format!(", {kept} of which an earlier run had measured"),
-        }
-    )
+    scenario.loads.iter().enumerate().filter_map(best).collect()
 }
 
 /// The part of a load's name before its share of reads, and the share.
@@ -214,199 +126,150 @@ fn mix(name: &str) -> Option<(&str, f64)> {
     Some((pattern, share.strip_suffix(" % reads")?.trim().parse().ok()?))
 }
 
-/// Patterns of the loads that are mixes.
-fn mixes(scenario: &KernelScenario) -> Vec<String> {
-    let mut patterns: Vec<String> = Vec::new();
-    for load in &scenario.loads {
-        if let Some((pattern, _)) = mix(&load.name)
-            && !patterns.iter().any(|known| known == pattern)
-        {
-            patterns.push(pattern.to_owned());
-        }
-    }
-    patterns
-}
-
-/// Throughput against the share of reads.
-fn mix_chart(scenario: &KernelScenario, pattern: &str, names: &[&str]) -> LineChart {
-    let series = scenario.rows.iter().map(|row| {
-        let points = scenario.loads.iter().zip(&row.loads).filter_map(|(load, measure)| {
-            let (of, share) = mix(&load.name)?;
-            let side = measure.sides.first().filter(|_| of == pattern)?;
-            Some(Point {
-                x: share,
-                y: side.requests_per_s.median,
-                range: range(&side.requests_per_s),
-                words: format!(
-                    "{}: {} with {} of reads",
-                    label(row),
-                    format::tally(side.requests_per_s.median),
-                    format::percent(share)
-                ),
-                mark: None,
-            })
-        });
-        let (tone, marker) = look(row, names);
-        Series { name: label(row), tone, marker, dashed: row.tuned, published: false, points: points.collect() }
-    });
-    LineChart {
-        title: format!("Requests a second of {pattern} mixes"),
-        description: format!("Requests a second against the share of reads, {pattern}."),
-        x: Axis::new("reads, %", Law::Window, format::tick),
-        y: Axis::new("requests a second", Law::Window, format::tick),
-        series: series.collect(),
-        levels: Vec::new(),
-        events: Vec::new(),
-        names: Names::Last,
-    }
-}
-
-fn look(row: &KernelRow, names: &[&str]) -> (Tone, Marker) {
-    let place = names.iter().position(|name| *name == row.scheduler).unwrap_or_default();
-    (Tone::Nth(place), Marker::nth(place))
-}
-
-/// Delay of what somebody waits for against the throughput of the rest; none where there are not both.
-fn delay_chart(scenario: &KernelScenario, place: usize, names: &[&str]) -> Option<LineChart> {
-    let load = scenario.loads.get(place)?;
-    let mut words = None;
-    let mut all = Vec::new();
-    let mut series = Vec::new();
-    for name in names {
-        let mut points = Vec::new();
-        for row in scenario.rows.iter().filter(|row| row.scheduler == *name) {
-            let Some(measure) = row.loads.get(place) else { continue };
-            let Some(waiting) = waits(measure) else { continue };
-            let Some(other) = rest(measure, waiting) else { continue };
-            words.get_or_insert((waiting.side.clone(), other.side.clone()));
-            all.push(waiting.delay_us_mean.median);
-            points.push(Point {
-                x: other.bytes_per_s.median / 1e6,
-                y: waiting.delay_us_mean.median,
-                range: range(&waiting.delay_us_mean),
-                words: format!(
-                    "{}: {} {}, {} beside",
-                    label(row),
-                    waiting.side,
-                    format::us(waiting.delay_us_mean.median),
-                    format::bandwidth(other.bytes_per_s.median)
-                ),
-                mark: None,
-            });
-        }
-        let (tone, marker) = names
-            .iter()
-            .position(|other| other == name)
-            .map_or((Tone::Plain, Marker::Circle), |i| (Tone::Nth(i), Marker::nth(i)));
-        let name = (*name).to_owned();
-        series.push(Series { name, tone, marker, dashed: false, published: false, points });
-    }
-    let (waiting, other) = words?;
-    Some(LineChart {
-        title: format!("{}: delay against throughput", load.name),
-        description: verdict(scenario).join(" "),
-        x: Axis::new(format!("{}, MB/s", plural_side(&other)), Law::Window, format::tick),
-        y: Axis::new(format!("mean {waiting} delay"), law_for(all), format::us_tick),
-        series,
-        levels: Vec::new(),
-        events: Vec::new(),
-        names: Names::Last,
-    })
-}
-
-/// A row for each load and setting.
-fn short_table(scenario: &KernelScenario) -> Table {
-    let mut table = Table::new(
-        scenario.title.as_str(),
-        &[
-            ("load", Kind::Words),
-            ("scheduler", Kind::Words),
-            ("settings", Kind::Words),
-            ("mean", Kind::Numbers),
-            ("p50", Kind::Numbers),
-            ("p99", Kind::Numbers),
-            ("slowdown", Kind::Numbers),
-            ("beside", Kind::Numbers),
-            ("its slowdown", Kind::Numbers),
-        ],
-    )
-    .dispensable(&[4, 8, 6, 2]);
-    let mut all = Vec::new();
-    for (place, load) in scenario.loads.iter().enumerate() {
-        let mut name = load.name.as_str();
-        for row in &scenario.rows {
-            let Some(measure) = row.loads.get(place) else { continue };
-            let Some(waiting) = waits(measure) else { continue };
-            let other = rest(measure, waiting);
-            all.push(&waiting.delay_us_mean);
-            // A load that nobody waits in shows what it moves itself.
-            let moved = &other.unwrap_or(waiting).bytes_per_s;
-            let slowdown = |side: Option<&KernelSide>| {
-                side.and_then(|side| side.slowdown.as_ref())
-                    .map_or(Cell::Empty, |summary| Cell::measure(summary, format::times))
-            };
-            table.rows.push(vec![
-                std::mem::take(&mut name).into(),
-                label(row).into(),
-                words(row).into(),
-                Cell::measure(&waiting.delay_us_mean, format::us),
-                Cell::measure(&waiting.delay_us_p50, format::us),
-                Cell::measure(&waiting.delay_us_p99, format::us),
-                slowdown(Some(waiting)),
-                Cell::measure(moved, format::bandwidth),
-                slowdown(other),
-            ]);
-        }
-    }
-    let note = "Response times are those of what somebody waits for (commits, else reads); beside it stands what the others \
-                move, or what it moves itself when it runs alone.";
-    let interval = format::interval_note(all).map(|note| format!(" {note}")).unwrap_or_default();
-    table.with_note(Some(format!("{note}{interval}")))
-}
-
-/// Everything.
-fn all_table(scenario: &KernelScenario) -> Table {
-    let mut table = Table::new(
-        "Every side of every load",
-        &[
-            ("load", Kind::Words),
-            ("scheduler", Kind::Words),
-            ("side", Kind::Words),
-            ("jobs", Kind::Numbers),
-            ("mean", Kind::Numbers),
-            ("p50", Kind::Numbers),
-            ("p99", Kind::Numbers),
-            ("longest", Kind::Numbers),
-            ("requests/s", Kind::Numbers),
-            ("moved", Kind::Numbers),
-            ("a job took", Kind::Numbers),
-            ("slowdown", Kind::Numbers),
-        ],
-    )
-    .page_only();
+/// A row for each side of each load under each setting; `short` for the foreground with what the background reaches.
+fn rows(scenario: &KernelScenario, schedulers: &[String], short: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
     for (place, load) in scenario.loads.iter().enumerate() {
         for row in &scenario.rows {
-            for side in row.loads.get(place).map_or(&[][..], |measure| &measure.sides) {
-                let optional = |value: &Option<brisk_core::stats::Summary>, show: fn(f64) -> String| {
-                    value.as_ref().map_or(Cell::Empty, |summary| Cell::measure(summary, show))
-                };
-                table.rows.push(vec![
-                    load.name.as_str().into(),
-                    label(row).into(),
-                    side.side.as_str().into(),
-                    side.jobs.to_string().into(),
-                    Cell::measure(&side.delay_us_mean, format::us),
-                    Cell::measure(&side.delay_us_p50, format::us),
-                    Cell::measure(&side.delay_us_p99, format::us),
-                    Cell::measure(&side.delay_us_max, format::us),
-                    Cell::measure(&side.requests_per_s, format::tally),
-                    Cell::measure(&side.bytes_per_s, format::bandwidth),
-                    optional(&side.job_s, format::seconds),
-                    optional(&side.slowdown, format::times),
-                ]);
+            let Some(measure) = row.loads.get(place) else { continue };
+            let Some(front) = foreground(measure) else { continue };
+            let nth = schedulers.iter().position(|name| *name == row.scheduler).unwrap_or_default();
+            let settings: Vec<String> = row.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            for side in measure.sides.iter().filter(|side| !short || side.side == front.side) {
+                let back = background(measure, side);
+                let (pattern, share) = mix(&load.name).map_or((None, None), |(p, share)| (Some(p), Some(share)));
+                rows.push(
+                    Row::at("load", load.name.clone())
+                        .by("scheduler", label(row))
+                        .by("name", row.scheduler.clone())
+                        .by("settings", settings.join(" "))
+                        .by("side", side.side.clone())
+                        .by("pattern", pattern.unwrap_or_default())
+                        .by("reads", Place { text: share.map_or_else(String::new, format::percent), number: share })
+                        .look(Look::nth(nth))
+                        .put("jobs", TALLY, f64::from(side.jobs))
+                        .put("mean", US, side.delay_us_mean)
+                        .put("p50", US, side.delay_us_p50)
+                        .put("p99", US, side.delay_us_p99)
+                        .put("longest", US, side.delay_us_max)
+                        .put("requests/s", TALLY, side.requests_per_s)
+                        .put("throughput", BANDWIDTH, side.bytes_per_s)
+                        .put("a job took", S, side.job_s)
+                        .put("slowdown", TIMES, side.slowdown)
+                        .put("background", BANDWIDTH, back.unwrap_or(side).bytes_per_s)
+                        .put("its slowdown", TIMES, back.and_then(|back| back.slowdown))
+                        .say("of", back.map(|back| plural_side(&back.side))),
+                );
             }
         }
     }
+    rows
+}
+
+fn figure(scenario: &KernelScenario) -> Figure {
+    let mut schedulers: Vec<String> = Vec::new();
+    for row in &scenario.rows {
+        if !schedulers.contains(&row.scheduler) {
+            schedulers.push(row.scheduler.clone());
+        }
+    }
+    let tuning = if scenario.rows.iter().any(|row| row.tuned) {
+        format!(
+            " A line leads from a scheduler's defaults to its best settings: least delay with at least {} of the \
+             write throughput of the best default.",
+            format::percent(scenario.write_min_percent)
+        )
+    } else {
+        String::new()
+    };
+    let front = rows(scenario, &schedulers, true);
     let loads: Vec<String> = scenario.loads.iter().map(|load| format!("{}: {}", load.name, load.words)).collect();
-    table.with_note(Some(format!("Percentiles are those of the slowest job. {}.", loads.join(". "))))
+    let short = "load | scheduler | settings | mean | p50 | p99 | slowdown | background | its slowdown";
+    let long =
+        "load | scheduler | side | jobs | mean | p50 | p99 | longest | requests/s | throughput | a job took | slowdown";
+    let mut figure =
+        Figure::new(scenario.title.clone(), format!("{}{tuning} {}", device(scenario), fidelity(scenario)))
+            .named(schedulers.iter().map(String::as_str))
+            .table(
+                Table::of(scenario.title.clone(), &front, short)
+                    .dispensable("p50 | its slowdown | slowdown | settings")
+                    .noted(
+                        "Response times are those of the foreground (commits, else reads); background is the \
+                         throughput of the other side, or that of the load itself where it has one side.",
+                    ),
+            )
+            .table(
+                Table::of("Every side of every load", &rows(scenario, &schedulers, false), long)
+                    .page_only()
+                    .noted(format!("Percentiles are those of the slowest job. {}.", loads.join(". "))),
+            )
+            .open();
+    for pattern in places(&front, "pattern").into_iter().filter(|pattern| !pattern.is_empty()) {
+        let mixes = only(&front, "pattern", &pattern).into_iter();
+        let mixes: Vec<Row> = mixes
+            .map(|row| {
+                let look = row.look.dashed(row.text("scheduler") != row.text("name"));
+                row.look(look)
+            })
+            .collect();
+        let lines = Lines { x: "reads", y: "requests/s", series: "scheduler", named: "scheduler", ..Lines::default() };
+        let axes = [
+            Axis::new("reads, %", Law::Window, format::tick),
+            Axis::new("requests a second", Law::Window, format::tick),
+        ];
+        figure = figure.chart(
+            format::sentence(&pattern),
+            lines.draw(format!("Requests a second of {pattern} mixes"), axes, &mixes),
+        );
+    }
+    for load in places(&front, "load") {
+        let of: Vec<Row> = only(&front, "load", &load).into_iter().filter(|row| !row.text("of").is_empty()).collect();
+        let Some(first) = of.first() else { continue };
+        let lines = Lines { x: "background", y: "mean", series: "name", named: "name", ..Lines::default() };
+        let axes = [
+            Axis::new(format!("{}, MB/s", first.text("of")), Law::Window, BANDWIDTH.tick),
+            Axis::new(
+                format!("mean {} delay", first.text("side")),
+                law_for(of.iter().filter_map(|row| row.number("mean"))),
+                format::us_tick,
+            ),
+        ];
+        figure = figure.chart(load.clone(), lines.draw(format!("{load}: delay against throughput"), axes, &of));
+    }
+    figure
+}
+
+fn device(scenario: &KernelScenario) -> String {
+    let device = &scenario.device;
+    let queues =
+        if device.queues == 1 { String::new() } else { format!(", {}", plural(device.queues.into(), "queue")) };
+    let on = device.file_system.as_ref().map(|kind| format!(", {kind} on it")).unwrap_or_default();
+    let scale = if (scenario.scale - 1.0).abs() < 1e-9 {
+        String::new()
+    } else {
+        format!(" Loads are {} as long as in the file.", format::times(scenario.scale))
+    };
+    format!(
+        "{} of {}, {} in flight{queues}{on}; {}.{scale}",
+        device.preset,
+        format_bytes(device.size_bytes),
+        plural(device.depth_requests.into(), "request"),
+        plural(scenario.seeds.len() as u64, "seed"),
+    )
+}
+
+fn fidelity(scenario: &KernelScenario) -> String {
+    let of = &scenario.fidelity;
+    let reused = if of.kept == 0 { String::new() } else { format!(", {} of which are from an earlier run", of.kept) };
+    format!(
+        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \
+         requests ({} allowed) and by {} of those of equal jobs, in {} of {}{reused}.",
+        format::us(of.lateness_ns_mean / 1e3),
+        format::us(of.lateness_ns_bound / 1e3),
+        format::percent(of.repeat_percent),
+        format::percent(of.repeat_percent_bound),
+        format::percent(of.repeat_percent_of_jobs),
+        plural(of.boots.into(), "boot"),
+        plural(of.cases.into(), "case"),
+    )
 }

@@ -1,27 +1,29 @@
-//! How long an app takes to answer an input, step by step, against the limits of patience.
+//! Response time of an app to each input, step by step, against the limits of patience.
 
 use brisk_core::stats::Summary;
 use brisk_results::{Ending, HciLimit, LatencyReport, LatencyRun, LatencyStep};
 
-use crate::section::{Chart, Figure, Glyph, Key, Panel, Section, range};
-use crate::svg::dots::{DotChart, Row, Run};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::stacks::StackGroup;
-use crate::svg::{Marker, Tone};
-use crate::table::{Cell, Kind, Table};
-use crate::{causes, endings, facts, format};
+use crate::declare::*;
+use crate::format::{self, shorten};
+use crate::{causes, endings, facts};
 
-/// The section of this document.
-pub(crate) fn section(report: &LatencyReport) -> Section {
-    Section {
-        title: format!("Latency of {}", facts::shorten(report.app.trim(), 40)),
-        question: format!(
+impl Kind for LatencyReport {
+    fn section(&self) -> Section {
+        let command = match self.command.as_slice() {
+            [] => "none: the app was running already".to_owned(),
+            command => shorten(&command.join(" "), 120),
+        };
+        let mut facts: Facts = vec![("Command", command), ("Script", shorten(&self.script, 80))];
+        facts.extend(self.phone.as_ref().map(|of| ("Phone", facts::phone(of))));
+        facts.push(("Screen", facts::screen(&self.screen)));
+        let question = format!(
             "How long until the screen is stable again after each input of {}?",
-            facts::shorten(report.script.trim(), 60)
-        ),
-        verdict: verdict(report),
-        figures: [steps(report), splits(report), runtime_delay(report)].into_iter().flatten().collect(),
+            shorten(self.script.trim(), 60)
+        );
+        Section::new(format!("Latency of {}", shorten(self.app.trim(), 40)), question, verdict(self))
+            .facts(facts)
+            .on(self.phone.as_ref().map(facts::phone_name))
+            .figures([steps(self), splits(self), runtime_delay(self)])
     }
 }
 
@@ -44,7 +46,7 @@ fn timed(report: &LatencyReport) -> Vec<Timed<'_>> {
 }
 
 fn name(step: &LatencyStep) -> String {
-    facts::shorten(step.name.trim(), 40)
+    shorten(step.name.trim(), 40)
 }
 
 /// Whether no repetition of a step changed the screen.
@@ -126,16 +128,9 @@ fn verdict(report: &LatencyReport) -> Vec<String> {
             said.push(format!("{} was never reached.", format::sentence(&name(step))));
         }
     }
-    let mut methods: Vec<String> = report
-        .steps
-        .iter()
-        .filter_map(|s| s.split.as_ref())
-        .chain(report.runtime_delay.iter().filter_map(|d| d.split.as_ref()))
-        .filter_map(causes::lost)
-        .collect();
-    methods.sort_unstable();
-    methods.dedup();
-    said.extend(methods);
+    let splits = report.steps.iter().filter_map(|s| s.split.as_ref());
+    let splits = splits.chain(report.runtime_delay.iter().filter_map(|d| d.split.as_ref()));
+    said.extend(causes::all_lost(splits, ""));
     said
 }
 
@@ -157,185 +152,111 @@ fn classes(answered: &[&Timed<'_>]) -> String {
 }
 
 /// Each step against the limits.
-fn steps(report: &LatencyReport) -> Option<Figure> {
-    if report.steps.is_empty() {
-        return None;
-    }
-    let rows: Vec<Row> = timed(report)
+fn steps(report: &LatencyReport) -> Figure {
+    let timed: Vec<Row> = timed(report)
         .into_iter()
         .filter(|t| !changed_nothing(t.step))
-        .map(|t| Row {
-            name: name(t.step),
-            value: t.latency_ms.median,
-            range: range(t.latency_ms),
-            label: format!("{} {}", latency_words(t.step, t.latency_ms), format::spread(t.latency_ms)),
-            below: String::new(),
-            tone: Tone::Nth(0),
-            marker: Marker::Circle,
-            published: Vec::new(),
-            strokes: Vec::new(),
-            runs: t.step.runs.iter().map(|run| Run { value: run.latency_ms, outlier: false }).collect(),
+        .map(|t| {
+            Row::at("step", name(t.step))
+                .look(Look::nth(0))
+                .put("latency", MS, t.latency_ms)
+                .put("bound", MS, Value::Shown(latency_words(t.step, t.latency_ms), format::spread(t.latency_ms)))
+                .put("repetitions", MS, runs(t.step.runs.iter().map(|run| run.latency_ms)))
         })
         .collect();
-    let chart = DotChart {
-        title: "Time from each input to the next stable screen".to_owned(),
-        description: rows.iter().map(|r| format!("{}: {}.", r.name, r.label)).collect::<Vec<_>>().join(" "),
-        x: Axis::new("from the input to a stable screen", Law::Log10, format::ms_tick),
+    let dots = Dots {
+        name: "step",
+        value: "latency",
+        label: "bound",
+        runs: "repetitions",
         levels: causes::HCI_LIMITS_MS.map(|ms| (ms, format::ms_tick(ms))).into(),
-        holds: Vec::new(),
-        rows,
+        ..Dots::default()
     };
-    Some(Figure {
-        title: "Answers".to_owned(),
-        caption: "From each input to the next stable screen. Dotted: what feels immediate (0.1 s), keeps the flow of thought \
-                  (1 s), holds attention (10 s)."
-            .to_owned(),
-        keys: [(Glyph::Point(Marker::Circle), "median with its interval"), (Glyph::Run, "one repetition")]
-            .map(|(glyph, words)| Key { tone: Tone::Nth(0), glyph, words: words.to_owned() })
-            .into(),
-        panels: vec![Panel { title: "Latency by step".to_owned(), chart: Chart::Dots(chart) }],
-        tables: vec![step_table(report)],
-        tables_open: true,
-    })
-}
-
-fn step_table(report: &LatencyReport) -> Table {
-    let mut table = Table::new(
-        "Steps",
-        &[
-            ("step", Kind::Words),
-            ("input", Kind::Words),
-            ("latency", Kind::Numbers),
-            ("interval", Kind::Numbers),
-            ("limit", Kind::Words),
-            ("first seen", Kind::Numbers),
-            ("storage", Kind::Numbers),
-            ("read", Kind::Numbers),
-            ("written", Kind::Numbers),
-            ("ending", Kind::Words),
-        ],
+    let x = Axis::new("from the input to a stable screen", Law::Log10, format::ms_tick);
+    let rows: Vec<Row> = report.steps.iter().map(step_row).collect();
+    let columns = "step | input | latency | interval | limit | first change | storage | read | written | ending";
+    let note = format::interval_note(report.steps.iter().filter_map(|s| s.latency_ms.as_ref())).unwrap_or_default();
+    Figure::new(
+        "Response times",
+        "From each input to the next stable screen. Dotted: the limits of an immediate answer (0.1 s), of the flow of \
+         thought (1 s) and of attention (10 s).",
     )
-    .dispensable(&[3, 8, 7, 1, 5]);
-    let over = |step: &LatencyStep, of: fn(&LatencyRun) -> Option<f64>| {
-        let values: Vec<f64> = step.runs.iter().filter_map(of).collect();
-        Summary::of(&values)
+    .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median with its interval")
+    .key(Tone::Nth(0), Glyph::Run, "one repetition")
+    .chart("Latency by step", dots.draw("Time from each input to the next stable screen", x, &timed))
+    .table(Table::of("Steps", &rows, columns).dispensable("interval | written | read | input | first change").noted(
+        format!(
+            "{note} First change is that of the screen, storage its share of the time; read and written are medians."
+        ),
+    ))
+    .open()
+}
+
+fn step_row(step: &LatencyStep) -> Row {
+    let over = |of: fn(&LatencyRun) -> Option<f64>| {
+        Summary::of(&step.runs.iter().filter_map(of).collect::<Vec<_>>()).map(|summary| summary.median)
     };
-    for step in &report.steps {
-        let limit = step.limit.or_else(|| step.latency_ms.as_ref().map(|s| HciLimit::of_ms(s.median)));
-        let bytes = |summary: Option<Summary>| summary.map_or(Cell::Empty, |s| format::bytes(s.median).into());
-        table.rows.push(vec![
-            name(step).into(),
-            facts::shorten(step.input.trim(), 40).into(),
-            match &step.latency_ms {
-                Some(_) if changed_nothing(step) => "no change".into(),
-                Some(latency) => Cell::Measure(latency_words(step, latency), format::spread(latency)),
-                None => "never stable".into(),
-            },
-            step.latency_ms
-                .as_ref()
-                .filter(|_| !changed_nothing(step))
-                .map_or(Cell::Empty, |s| format::interval(s, format::ms).into()),
-            limit.filter(|_| !changed_nothing(step)).map_or(Cell::Empty, |l| limit_words(l).into()),
-            over(step, |run| run.first_change_ms).map_or(Cell::Empty, |s| format::ms(s.median).into()),
-            causes::storage_cell(step.split.as_ref()),
-            bytes(over(step, |run| run.storage.as_ref().map(|s| s.read.bytes as f64))),
-            bytes(over(step, |run| run.storage.as_ref().map(|s| s.write.bytes as f64))),
-            step.runs
-                .iter()
-                .map(|run| &run.ending)
-                .find(|ending| **ending != Ending::Settled)
-                .map_or(Cell::Empty, |ending| endings::words(ending).into()),
-        ]);
-    }
-    let note = format::interval_note(report.steps.iter().filter_map(|s| s.latency_ms.as_ref()));
-    table.with_note(note.map(|note| format!("{note} First seen is the first change of the screen, storage its share of the time; read and written are medians.")))
+    let changed = step.latency_ms.as_ref().filter(|_| !changed_nothing(step));
+    let limit = step.limit.or_else(|| step.latency_ms.as_ref().map(|s| HciLimit::of_ms(s.median)));
+    let latency = match &step.latency_ms {
+        Some(latency) if changed.is_some() => Value::Shown(latency_words(step, latency), format::spread(latency)),
+        Some(_) => Value::Shown("no change".to_owned(), String::new()),
+        None => Value::Shown("never stable".to_owned(), String::new()),
+    };
+    let ending = step.runs.iter().map(|run| &run.ending).find(|ending| **ending != Ending::Settled);
+    Row::at("step", name(step))
+        .by("input", shorten(step.input.trim(), 40))
+        .put("latency", MS, latency)
+        .figure("interval", changed.map(|s| format::interval(s, format::ms)))
+        .say("limit", changed.and(limit).map(limit_words))
+        .put("first change", MS, over(|run| run.first_change_ms))
+        .figure("storage", causes::storage_share(step.split.as_ref()))
+        .put("read", BYTES, over(|run| run.storage.as_ref().map(|s| s.read.bytes as f64)))
+        .put("written", BYTES, over(|run| run.storage.as_ref().map(|s| s.write.bytes as f64)))
+        .say("ending", ending.map(endings::words))
 }
 
-/// What the time of each step went to.
-fn splits(report: &LatencyReport) -> Option<Figure> {
-    let split: Vec<_> =
-        timed(report).into_iter().filter_map(|t| Some((name(t.step), t.step.split.as_ref()?, t.latency_ms))).collect();
-    figure_of_splits("What the answers waited for", &split)
+/// Each step's time by cause.
+fn splits(report: &LatencyReport) -> Figure {
+    let timed = timed(report).into_iter();
+    let split: Vec<_> = timed.filter_map(|t| Some((name(t.step), t.step.split.as_ref()?, t.latency_ms))).collect();
+    by_cause(Figure::new("Response times by cause", CAUSES), "Response times by cause", &split)
 }
 
-fn figure_of_splits(title: &str, named: &[(String, &brisk_results::Split, &Summary)]) -> Option<Figure> {
-    if named.is_empty() {
-        return None;
+const CAUSES: &str = "At each instant the first cause that holds for any thread of the app gets the time, so the \
+                      parts add up to the whole; each is the median over the repetitions.";
+
+fn by_cause(figure: Figure, title: &str, named: &[(String, &brisk_results::Split, &Summary)]) -> Figure {
+    let row = |(name, split, time): &(String, &brisk_results::Split, &Summary)| {
+        causes::put(Row::at("step", name.clone()).put("time", MS, *time), Some(split), split.wall_ms)
+    };
+    let rows: Vec<Row> = named.iter().map(row).collect();
+    if rows.is_empty() {
+        return figure;
     }
-    let caused = causes::present(named.iter().map(|(_, split, _)| *split));
-    let mut letters = Table::new(title, &[("", Kind::Words), ("", Kind::Bars), ("time", Kind::Numbers)]);
-    for (name, split, latency) in named {
-        letters.rows.push(vec![
-            name.clone().into(),
-            causes::letters(Some(split), split.wall_ms),
-            Cell::measure(latency, format::ms),
-        ]);
-    }
-    let rows = named.iter().map(|(name, split, latency)| causes::row(name.clone(), Some(split), latency)).collect();
-    let table_rows: Vec<_> = named.iter().map(|(name, split, _)| (vec![Cell::Text(name.clone())], *split)).collect();
-    Some(Figure {
-        title: title.to_owned(),
-        caption: "At each instant the first cause that holds for any thread of the app gets the time, so the parts add up to \
-                  the whole; each is the median over the repetitions."
-            .to_owned(),
-        keys: causes::keys(&caused),
-        panels: vec![Panel {
-            title: "Time by cause".to_owned(),
-            chart: causes::chart(title.to_owned(), "time", vec![StackGroup { name: String::new(), rows }]),
-        }],
-        tables: vec![
-            letters
-                .with_note(causes::letters_note(&caused).map(|note| format!("{note} Every bar is the whole of its time.")))
-                .terminal_only(),
-            causes::table("Time by cause", &[""], &table_rows).page_only(),
-        ],
-        tables_open: false,
-    })
+    let note = format!("{} Every bar is the whole of its time.", causes::letters_note(&rows));
+    figure
+        .causes(&causes::present(&rows))
+        .chart("Time by cause", stacks(title, &rows, "", "step", ["time", "split"]))
+        .table(Table::of(title, &rows, "step | split | time").noted(note).terminal_only())
+        .table(Table::of("Time by cause", &rows, &format!("step | whole | {}", causes::columns(&rows))).page_only())
 }
 
 /// The stream of pseudo-random events (dissertation 4.5.4).
-fn runtime_delay(report: &LatencyReport) -> Option<Figure> {
-    let delay = report.runtime_delay.as_ref()?;
-    let mut table = Table::new(
-        "Run-time delay",
-        &[
-            ("events", Kind::Numbers),
-            ("seed", Kind::Numbers),
-            ("whole", Kind::Numbers),
-            ("interval", Kind::Numbers),
-            ("an event", Kind::Numbers),
-            ("storage", Kind::Numbers),
-        ],
-    );
-    table.rows.push(vec![
-        format::tally(delay.events as f64).into(),
-        delay.seed.to_string().into(),
-        Cell::measure(&delay.total_ms, format::ms),
-        format::interval(&delay.total_ms, format::ms).into(),
-        format::ms(delay.total_ms.median / delay.events as f64).into(),
-        causes::storage_cell(delay.split.as_ref()),
-    ]);
-    let table = table.with_note(format::interval_note([&delay.total_ms]));
-    let caption =
+fn runtime_delay(report: &LatencyReport) -> Figure {
+    let Some(delay) = &report.runtime_delay else { return Figure::default() };
+    let row = Row::at("seed", delay.seed.to_string())
+        .put("events", TALLY, delay.events)
+        .put("whole", MS, delay.total_ms)
+        .put("an event", MS, delay.total_ms.median / delay.events as f64)
+        .figure("storage", causes::storage_share(delay.split.as_ref()));
+    let caption = format!(
         "From the first of the pseudo-random events until the app settled after the last; the same seed gives the \
-                   same events. After section 4.5.4 of the dissertation."
-            .to_owned();
-    let split = delay.split.as_ref().map(|split| ("events".to_owned(), split, &delay.total_ms));
-    let figure = split.and_then(|split| figure_of_splits("Run-time delay", &[split]));
-    Some(match figure {
-        Some(mut figure) => {
-            figure.caption = format!("{caption} {}", figure.caption);
-            figure.tables.insert(0, table);
-            figure.tables_open = true;
-            figure
-        }
-        None => Figure {
-            title: "Run-time delay".to_owned(),
-            caption,
-            keys: Vec::new(),
-            panels: Vec::new(),
-            tables: vec![table],
-            tables_open: true,
-        },
-    })
+         same events. After section 4.5.4 of the dissertation. {CAUSES}"
+    );
+    let figure = Figure::new("Run-time delay", caption)
+        .table(Table::of("Run-time delay", &[row], "events | seed | whole | interval of whole | an event | storage"))
+        .open();
+    let split: Vec<_> = delay.split.iter().map(|split| ("events".to_owned(), split, &delay.total_ms)).collect();
+    by_cause(figure, "Run-time delay", &split)
 }

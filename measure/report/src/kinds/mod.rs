@@ -1,17 +1,27 @@
-//! One file per kind of document: its verdict, its charts, its tables.
+//! One file for each kind of document: its rows, its charts and tables, its verdict.
+//!
+//! The kinds are listed in one place, `brisk_results::documents!`: what is there has to implement
+//! [`Kind`](crate::section::Kind) here.
 
 mod apps;
-pub(crate) mod bench;
+mod bench;
 pub(crate) mod compare;
-pub(crate) mod concurrency;
-pub(crate) mod footprint;
-pub(crate) mod frontier;
-pub(crate) mod kernel;
-pub(crate) mod latency;
-pub(crate) mod launch;
-pub(crate) mod profile;
-pub(crate) mod prove;
-pub(crate) mod schedulers;
-pub(crate) mod slowdown;
-pub(crate) mod suite;
-pub(crate) mod whatif;
+mod concurrency;
+mod footprint;
+mod frontier;
+mod kernel;
+mod latency;
+mod launch;
+mod profile;
+mod prove;
+mod schedulers;
+mod slowdown;
+mod suite;
+mod whatif;
+
+use crate::section::{Kind, Section};
+
+/// A document, ready to be shown.
+pub(crate) fn section(document: &brisk_results::Document) -> Section {
+    brisk_results::with_report!(document, report => report.section())
+}

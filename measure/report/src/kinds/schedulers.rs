@@ -1,16 +1,12 @@
 //! The scheduler study (dissertation 4.5.3, figure 4.11): how long a mix of reads and writes takes under each scheduler.
 
+use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_results::{Pattern, SchedulerPoint, SchedulersReport};
 
+use crate::declare::*;
 use crate::format;
 use crate::papers::{self, Published, Topic};
-use crate::section::{Chart, Figure, Glyph, Key, Panel, Section, point, published};
-use crate::svg::frame::Axis;
-use crate::svg::lines::{LineChart, Names, Point, Series};
-use crate::svg::scale::{Law, law_for};
-use crate::svg::{Marker, Tone};
-use crate::table::{Cell, Kind, Table};
 
 /// Depth of the queue that was asked for, `None` for what each scheduler brings, and depth of the load. What the kernel
 /// shows does not serve: by default it is another for `none` than for the rest, and nothing would be compared with it.
@@ -27,153 +23,132 @@ fn mix_of(x: &SchedulerPoint) -> Mix {
     (depth_of(x), x.pattern, x.read_percent)
 }
 
-/// Documents of before `wanted_depth_requests`: when a scheduler has several depths, they were asked for.
-fn with_wanted_depths(report: &SchedulersReport) -> SchedulersReport {
-    let mut report = report.clone();
-    let several = report.points.iter().any(|a| {
-        report.points.iter().any(|b| a.scheduler == b.scheduler && a.queue_depth_requests != b.queue_depth_requests)
-    });
-    if several && report.points.iter().all(|x| x.wanted_depth_requests.is_none()) {
-        for point in &mut report.points {
-            point.wanted_depth_requests = Some(point.queue_depth_requests);
+impl Kind for SchedulersReport {
+    fn section(&self) -> Section {
+        let mut report = self.clone();
+        // Documents from before `wanted_depth_requests`: when a scheduler has several depths, they were asked for.
+        let differ = |a: &SchedulerPoint, b: &SchedulerPoint| {
+            a.scheduler == b.scheduler && a.queue_depth_requests != b.queue_depth_requests
+        };
+        if self.points.iter().all(|x| x.wanted_depth_requests.is_none())
+            && self.points.iter().any(|a| self.points.iter().any(|b| differ(a, b)))
+        {
+            report.points.iter_mut().for_each(|x| x.wanted_depth_requests = Some(x.queue_depth_requests));
         }
-    }
-    report
-}
-
-/// The section of this document.
-pub(crate) fn section(report: &SchedulersReport) -> Section {
-    let report = &with_wanted_depths(report);
-    let mut figures = Vec::new();
-    if !report.points.is_empty() {
-        figures.push(times(report));
-        figures.extend(slowdowns(report));
-        figures.extend(published(&report.header).filter(|p| !p.mixes.is_empty()).map(|p| paper(report, p)));
-    }
-    Section {
-        title: "Schedulers".to_owned(),
-        question: format!(
+        let question = format!(
             "How long does a mix of {} in {} requests take under each I/O scheduler of this kernel?",
             format_bytes(report.mix_bytes),
             format_bytes(report.block_bytes)
-        ),
-        verdict: verdict(report),
-        figures,
+        );
+        let rows = mixes(&report);
+        let known = published(&report.header).filter(|known| !known.mixes.is_empty());
+        Section::new("Schedulers", question, verdict(&report, &rows))
+            .figures([times(&report, &rows), slowdowns(&report, &rows)])
+            .figures(known.filter(|_| !rows.is_empty()).map(|known| paper(&report, known)))
     }
 }
 
-/// The schedulers in the order of the kernel's own list, others behind by name.
-fn schedulers(report: &SchedulersReport) -> Vec<&str> {
-    let rank = |name: &str| ["none", "mq-deadline", "kyber", "bfq"].iter().position(|n| *n == name).unwrap_or(4);
-    let mut names: Vec<&str> = report.points.iter().map(|x| x.scheduler.as_str()).collect();
-    names.sort_by_key(|name| (rank(name), *name));
-    names.dedup();
-    names
+fn names(report: &SchedulersReport) -> Vec<&str> {
+    schedulers(report.points.iter().map(|x| x.scheduler.as_str()))
 }
 
-fn depths(report: &SchedulersReport) -> Vec<Depth> {
-    let mut depths: Vec<Depth> = report.points.iter().map(depth_of).collect();
-    depths.sort_unstable();
-    depths.dedup();
-    depths
+/// A row for each point, mix by mix.
+fn mixes(report: &SchedulersReport) -> Vec<Row> {
+    let names = names(report);
+    let nth = |x: &SchedulerPoint| names.iter().position(|name| *name == x.scheduler).unwrap_or_default();
+    let mut points: Vec<&SchedulerPoint> = report.points.iter().collect();
+    points.sort_by_key(|x| (mix_of(x), nth(x)));
+    let pair = |read: Option<String>, write: Option<String>| {
+        let shown = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
+        (read.is_some() || write.is_some()).then(|| format!("{} / {}", shown(read), shown(write)))
+    };
+    points
+        .into_iter()
+        .map(|x| {
+            let (order, depth) = (format::pattern(x.pattern), depth_title(report, depth_of(x)));
+            let reads = Place { text: format!("{} %", x.read_percent), number: Some(f64::from(x.read_percent)) };
+            let us = |of: &Option<Summary>| of.as_ref().map(|s| format::us(s.median));
+            let group = format!("{order}, {depth}");
+            // Without a wish there is one setting of the queue, and the titles name what it came to.
+            let short = format!("{order}, load depth {}", x.depth_requests);
+            Row::at("scheduler", x.scheduler.clone())
+                .by("order", order)
+                .by("line", format!("{}, {order}", x.scheduler))
+                .by("mix", format!("{} {order} reads at {depth}", reads.text))
+                .by("reads", reads)
+                .by("worst of", if x.wanted_depth_requests.is_some() { group.clone() } else { short })
+                .by("group", group)
+                .by("depth", depth)
+                .look(Look::nth(nth(x)).dashed(x.pattern == Pattern::Random))
+                .put("time", S, x.response_s)
+                .put("slowdown of reads", TIMES, x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0))
+                .put("slowdown of writes", TIMES, x.write_slowdown.filter(|s| s.is_finite()))
+                .say("slowdown", pair(x.read_slowdown.map(format::times), x.write_slowdown.map(format::times)))
+                .say("mean", pair(us(&x.read_us), us(&x.write_us)))
+        })
+        .collect()
 }
 
-fn mixes(report: &SchedulersReport) -> Vec<Mix> {
-    let mut mixes: Vec<Mix> = report.points.iter().map(mix_of).collect();
-    mixes.sort_unstable();
-    mixes.dedup();
-    mixes
-}
-
-fn at<'a>(report: &'a SchedulersReport, scheduler: &str, mix: Mix) -> Option<&'a SchedulerPoint> {
-    report.points.iter().find(|x| x.scheduler == scheduler && mix_of(x) == mix)
-}
-
-fn verdict(report: &SchedulersReport) -> Vec<String> {
-    let names = schedulers(report);
+fn verdict(report: &SchedulersReport, rows: &[Row]) -> Vec<String> {
+    let names = names(report);
     if names.is_empty() {
         return vec!["Nothing was measured: the document has no points.".to_owned()];
     }
-    let mut said = Vec::new();
-    let mixes = mixes(report);
     // Wins count only where the interval of the first leaves that of every other.
     let mut wins = vec![0usize; names.len()];
-    let mut widest: Option<(bool, f64, &SchedulerPoint, &SchedulerPoint)> = None;
+    let mut widest: Option<(bool, f64, String)> = None;
     let mut contested = 0;
-    for mix in &mixes {
-        let mut points: Vec<&SchedulerPoint> = names.iter().filter_map(|n| at(report, n, *mix)).collect();
-        points.sort_by(|a, b| a.response_s.median.total_cmp(&b.response_s.median));
-        let [first, .., last] = points[..] else { continue };
+    for mix in places(rows, "mix") {
+        let of = only(rows, "mix", &mix);
+        let mut points: Vec<(&Row, &Summary)> = of.iter().filter_map(|row| Some((row, row.summary("time")?))).collect();
+        points.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        let [(first, least), .., (last, most)] = points[..] else { continue };
         contested += 1;
-        if points[1..].iter().all(|x| format::apart(&first.response_s, &x.response_s))
-            && let Some(i) = names.iter().position(|n| *n == first.scheduler)
+        if points[1..].iter().all(|(_, time)| format::apart(least, time))
+            && let Some(i) = names.iter().position(|name| *name == first.text("scheduler"))
         {
             wins[i] += 1;
         }
-        let factor = last.response_s.median / first.response_s.median;
-        // A sure difference before any that only seems to be one.
-        let surely = format::apart(&first.response_s, &last.response_s);
-        if format::seem_apart(&first.response_s, &last.response_s)
-            && widest.is_none_or(|(sure, w, ..)| (surely, factor) > (sure, w))
+        // A sure difference goes before any of few runs.
+        let (sure, factor) = (format::apart(least, most), most.median / least.median);
+        if format::seem_apart(least, most) && widest.as_ref().is_none_or(|(known, w, _)| (sure, factor) > (*known, *w))
         {
-            widest = Some((surely, factor, first, last));
+            let with = |row: &Row| format!("{} with {}", row.text("time"), row.text("scheduler"));
+            let words = format!("with {mix}: {}, {} ({})", with(first), with(last), format::times(factor));
+            widest = Some((sure, factor, words));
         }
     }
-    match wins.iter().enumerate().max_by_key(|(_, wins)| **wins) {
-        Some((i, most)) if *most > 0 => said.push(format!(
-            "{} is first beyond doubt in {most} of {contested} mixes{}.",
-            names[i],
-            if wins.iter().sum::<usize>() == *most {
-                ", and no other scheduler in any".to_owned()
-            } else {
-                let others: Vec<String> = names
-                    .iter()
-                    .zip(&wins)
-                    .enumerate()
-                    .filter(|(j, (_, w))| *j != i && **w > 0)
-                    .map(|(_, (name, w))| format!("{name} in {w}"))
-                    .collect();
-                format!(", {}", format::list(&others))
-            }
-        )),
-        _ if contested > 0 => {
-            said.push(if report.points.iter().all(|x| x.response_s.count < 2) {
-                "One run of each mix cannot say which scheduler is first.".to_owned()
-            } else if report.points.iter().any(|x| !format::sure(&x.response_s)) {
-                "The runs are too few to say beyond doubt which scheduler is first in any mix.".to_owned()
-            } else {
-                "No scheduler is first beyond doubt in any mix: their intervals overlap.".to_owned()
-            });
-        }
-        _ => said.push(format!("Only {} was measured: there is nothing to compare it with.", names[0])),
-    }
-    if let Some((surely, factor, first, last)) = widest {
-        said.push(format!(
-            "{} with {} % {} reads at {}: {} with {}, {} with {} ({}).",
-            if surely { "The choice matters most" } else { "In these few runs the choice seems to matter most" },
-            first.read_percent,
-            format::pattern(first.pattern),
-            depth_title(report, depth_of(first)),
-            format::seconds(first.response_s.median),
-            first.scheduler,
-            format::seconds(last.response_s.median),
-            last.scheduler,
-            format::times(factor),
-        ));
-    }
+    let mut said = Vec::new();
     if !report.restored {
-        said.insert(0, "The scheduler and depth of the device could NOT be restored: set them by hand.".to_owned());
+        said.push("The scheduler and depth of the device could NOT be restored: set them by hand.".to_owned());
     }
+    said.push(match wins.iter().enumerate().max_by_key(|(_, wins)| **wins) {
+        Some((i, most)) if *most > 0 => {
+            let others = names.iter().zip(&wins).enumerate().filter(|(j, (_, w))| *j != i && **w > 0);
+            let others: Vec<String> = others.map(|(_, (name, w))| format!("{name} in {w}")).collect();
+            let others = if others.is_empty() { "no other scheduler in any".to_owned() } else { format::list(&others) };
+            format!("{} is fastest in {most} of {contested} mixes (intervals do not overlap), {others}.", names[i])
+        }
+        _ if contested == 0 => format!("Only {} was measured: there is nothing to compare it with.", names[0]),
+        _ if report.points.iter().all(|x| x.response_s.count < 2) => {
+            "One run of each mix cannot tell which scheduler is fastest.".to_owned()
+        }
+        _ if report.points.iter().any(|x| !format::sure(&x.response_s)) => {
+            "The runs are too few to tell which scheduler is fastest in any mix.".to_owned()
+        }
+        _ => "No scheduler is fastest in any mix: their intervals overlap.".to_owned(),
+    });
+    said.extend(widest.map(|(sure, _, words)| {
+        format!("{} matters most {words}.", if sure { "The choice" } else { "In these few runs the choice" })
+    }));
     said
 }
 
 /// The depths, with what the kernel made of the one that was asked for.
 fn depth_title(report: &SchedulersReport, depth: Depth) -> String {
-    let mut found: Vec<(&str, u32)> = Vec::new();
-    for name in schedulers(report) {
-        let of = |x: &&SchedulerPoint| x.scheduler == name && depth_of(x) == depth;
-        found.extend(report.points.iter().find(of).map(|x| (name, x.queue_depth_requests)));
-    }
+    let of = |name: &str| report.points.iter().find(|x| x.scheduler == name && depth_of(x) == depth);
+    let found: Vec<(&str, u32)> =
+        names(report).into_iter().filter_map(|name| Some((name, of(name)?.queue_depth_requests))).collect();
     let each: Vec<String> = found.iter().map(|(name, n)| format!("{name} {n}")).collect();
     let same = |n: u32| found.iter().all(|(_, found)| *found == n);
     let queue = match (depth.0, found.first()) {
@@ -185,280 +160,113 @@ fn depth_title(report: &SchedulersReport, depth: Depth) -> String {
     format!("queue depth {queue}, load depth {}", depth.1)
 }
 
-fn times(report: &SchedulersReport) -> Figure {
-    let panels = depths(report)
-        .into_iter()
-        .map(|depth| Panel {
-            title: format::sentence(&depth_title(report, depth)),
-            chart: Chart::Lines(times_chart(report, depth)),
-        })
-        .collect();
-    let mut keys = Vec::new();
-    for (glyph, p) in [(Glyph::Solid, Pattern::Sequential), (Glyph::Dashed, Pattern::Random)] {
-        if report.points.iter().any(|x| x.pattern == p) {
-            keys.push(Key { tone: Tone::Plain, glyph, words: format::pattern(p).to_owned() });
-        }
-    }
-    for (i, name) in schedulers(report).into_iter().enumerate() {
-        keys.push(Key { tone: Tone::Nth(i), glyph: Glyph::Point(Marker::nth(i)), words: name.to_owned() });
-    }
-    Figure {
-        title: "Time to complete a mix, over its share of reads".to_owned(),
-        caption: "Less is better. Whiskers are the interval of the median. After figure 4.11 of the dissertation."
-            .to_owned(),
-        keys,
-        panels,
-        tables: groups(report).into_iter().map(|group| times_table(report, group)).collect(),
-        tables_open: false,
-    }
-}
-
-/// A line for each scheduler and order of addresses at `depth`: over the share of reads, what `value` makes of a point.
-fn lines(report: &SchedulersReport, depth: Depth, value: impl Fn(&SchedulerPoint) -> Option<Point>) -> Vec<Series> {
-    let mut series = Vec::new();
-    for (i, name) in schedulers(report).into_iter().enumerate() {
-        for p in [Pattern::Sequential, Pattern::Random] {
-            let of = |x: &&SchedulerPoint| depth_of(x) == depth && x.scheduler == name && x.pattern == p;
-            let mut points: Vec<Point> = report.points.iter().filter(of).filter_map(&value).collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            if !points.is_empty() {
-                series.push(Series {
-                    name: name.to_owned(),
-                    tone: Tone::Nth(i),
-                    marker: Marker::nth(i),
-                    dashed: p == Pattern::Random,
-                    published: false,
-                    points,
-                });
-            }
-        }
-    }
-    series
-}
-
-/// What stands beside a point.
-fn point_words(x: &SchedulerPoint, value: &str) -> String {
-    format!("{}, {} % {} reads: {value}", x.scheduler, x.read_percent, format::pattern(x.pattern))
-}
-
-fn times_chart(report: &SchedulersReport, depth: Depth) -> LineChart {
-    let series = lines(report, depth, |x| {
-        let words = point_words(x, &format::seconds(x.response_s.median));
-        Some(point(f64::from(x.read_percent), &x.response_s, words))
-    });
-    let words = series.iter().filter_map(|line| {
-        let (first, last) = (line.points.first()?, line.points.last()?);
-        let order = format::pattern(if line.dashed { Pattern::Random } else { Pattern::Sequential });
-        Some(format!(
-            "{}, {order}: {} at {} % reads, {} at {} %.",
-            line.name,
-            format::seconds(first.y),
-            first.x,
-            format::seconds(last.y),
-            last.x
-        ))
-    });
-    let law = law_for(report.points.iter().filter(|x| depth_of(x) == depth).map(|x| x.response_s.median));
-    LineChart {
-        title: format!("Time to complete a mix at {}", depth_title(report, depth)),
-        description: words.collect::<Vec<_>>().join(" "),
-        x: share_axis(report),
-        y: Axis::new("time for the mix, s", law, format::tick),
-        series,
-        levels: Vec::new(),
-        events: Vec::new(),
-        names: Names::First,
-    }
-}
-
-/// The shares of reads that were measured, and no others.
-fn share_axis(report: &SchedulersReport) -> Axis {
-    let mut shares: Vec<u32> = report.points.iter().map(|x| x.read_percent).collect();
-    shares.sort_unstable();
-    shares.dedup();
-    let mut axis = Axis::new("share of reads, %", Law::Window, format::tick);
-    axis.fixed = shares.into_iter().map(|share| (f64::from(share), share.to_string())).collect();
-    axis
-}
-
-fn groups(report: &SchedulersReport) -> Vec<(Depth, Pattern)> {
-    let mut groups: Vec<_> = mixes(report).into_iter().map(|(d, p, _)| (d, p)).collect();
-    groups.dedup();
-    groups
-}
-
-/// One row for each share of reads, one column for each scheduler.
-fn matrix(
-    report: &SchedulersReport,
-    group: (Depth, Pattern),
-    title: String,
-    cell: fn(&SchedulerPoint) -> Cell,
-) -> Table {
-    let names = schedulers(report);
-    let mut columns = vec![("reads", Kind::Numbers)];
-    columns.extend(names.iter().map(|name| (*name, Kind::Numbers)));
-    let mut table = Table::new(title, &columns);
-    for mix in mixes(report).into_iter().filter(|(d, p, _)| (*d, *p) == group) {
-        let mut row = vec![Cell::Text(format!("{} %", mix.2))];
-        row.extend(names.iter().map(|name| at(report, name, mix).map_or(Cell::Empty, cell)));
-        table.rows.push(row);
-    }
-    table
-}
-
-fn group_title(report: &SchedulersReport, (depth, p): (Depth, Pattern)) -> String {
-    format!("{}, {}", format::pattern(p), depth_title(report, depth))
-}
-
-fn times_table(report: &SchedulersReport, group: (Depth, Pattern)) -> Table {
-    let table = matrix(report, group, format!("Time for the mix, {}", group_title(report, group)), |x| {
-        Cell::measure(&x.response_s, format::seconds)
-    });
-    let last = groups(report).last() == Some(&group);
-    table.with_note(if last { format::interval_note(report.points.iter().map(|x| &x.response_s)) } else { None })
-}
-
-/// `read / write`, with a dash for what is absent.
-fn pair(read: Option<String>, write: Option<String>) -> Cell {
-    match (read, write) {
-        (None, None) => Cell::Empty,
-        (r, w) => {
-            let [r, w] = [r, w].map(|x| x.unwrap_or_else(|| "-".to_owned()));
-            Cell::Text(format!("{r} / {w}"))
-        }
-    }
-}
-
-/// What single requests see: mean times and slowdowns, where the study has them.
-fn slowdowns(report: &SchedulersReport) -> Option<Figure> {
-    if report.points.iter().all(|x| x.read_slowdown.is_none() && x.write_slowdown.is_none() && x.read_us.is_none()) {
-        return None;
-    }
-    let mut tables = Vec::new();
-    for group in groups(report) {
-        let slow = matrix(report, group, format!("Slowdown of reads / writes, {}", group_title(report, group)), |x| {
-            pair(x.read_slowdown.map(format::times), x.write_slowdown.map(format::times))
-        });
-        let mean =
-            matrix(report, group, format!("Mean time of a read / a write, {}", group_title(report, group)), |x| {
-                pair(
-                    x.read_us.as_ref().map(|s| format::us(s.median)),
-                    x.write_us.as_ref().map(|s| format::us(s.median)),
-                )
-            });
-        tables.push(slow.page_only());
-        tables.push(mean.page_only());
-    }
-    tables.insert(0, worst_table(report));
-    let panels = depths(report)
-        .into_iter()
-        .filter_map(|depth| {
-            let chart = slowdown_chart(report, depth)?;
-            Some(Panel { title: format::sentence(&depth_title(report, depth)), chart: Chart::Lines(chart) })
-        })
-        .collect();
-    Some(Figure {
-        title: "What a read waits for the writes in the mix".to_owned(),
-        caption:
-            "Mean time of a read in the mix over that in the mix without writes, same scheduler and depths. Solid \
-                  sequential, dashed random. The tables have the writes too."
-                .to_owned(),
-        keys: Vec::new(),
-        panels,
-        tables,
-        tables_open: false,
+/// A panel for each depth.
+fn panels(figure: Figure, title: &str, rows: &[Row], measure: &str, names: &str, levels: &[(f64, String)]) -> Figure {
+    figure.charts(rows, "depth", |depth, rows| {
+        let law = law_for(rows.iter().filter_map(|row| row.number(measure)));
+        // The shares of reads that were measured, and no others.
+        let mut shares: Vec<f64> = rows.iter().filter_map(|row| row.number("reads")).collect();
+        shares.sort_by(f64::total_cmp);
+        shares.dedup();
+        let mut x = Axis::new("share of reads, %", Law::Window, format::tick);
+        x.fixed = shares.into_iter().map(|share| (share, format!("{share:.0}"))).collect();
+        let lines = Lines {
+            x: "reads",
+            y: measure,
+            series: "line",
+            named: "scheduler",
+            names_first: true,
+            levels: levels.to_vec(),
+            ..Lines::default()
+        };
+        lines.draw(format!("{title} at {depth}"), [x, Axis::new(names, law, format::tick)], rows)
     })
 }
 
-/// The largest slowdowns over all mixes of a group: what a terminal has room for.
-fn worst_table(report: &SchedulersReport) -> Table {
-    let names = schedulers(report);
-    let mut columns = vec![("largest over the mixes, reads / writes", Kind::Words)];
-    columns.extend(names.iter().map(|name| (*name, Kind::Numbers)));
-    let mut table = Table::new("Slowdown of reads / writes", &columns);
-    for group in groups(report) {
-        let ((wanted, load), p) = group;
-        // Without a wish there is one setting of the queue, and the titles above name what it came to.
-        let title =
-            wanted.map_or_else(|| format!("{}, load depth {load}", format::pattern(p)), |_| group_title(report, group));
-        let mut row = vec![Cell::Text(title)];
-        row.extend(names.iter().map(|name| {
-            let of = || report.points.iter().filter(|x| x.scheduler == *name && (depth_of(x), x.pattern) == group);
-            let worst = |of: fn(&SchedulerPoint) -> Option<f64>, points: &mut dyn Iterator<Item = &SchedulerPoint>| {
-                points.filter_map(of).filter(|v| v.is_finite()).max_by(f64::total_cmp).map(format::times)
-            };
-            pair(worst(|x| x.read_slowdown, &mut of()), worst(|x| x.write_slowdown, &mut of()))
-        }));
-        table.rows.push(row);
-    }
-    table
-}
-
-fn slowdown_chart(report: &SchedulersReport, depth: Depth) -> Option<LineChart> {
-    let series = lines(report, depth, |x| {
-        let slowdown = x.read_slowdown.filter(|s| s.is_finite() && *s > 0.0)?;
-        let words = point_words(x, &format::times(slowdown));
-        Some(Point { x: f64::from(x.read_percent), y: slowdown, range: None, words, mark: None })
-    });
-    let law = law_for(series.iter().flat_map(|s| &s.points).map(|p| p.y));
-    (!series.is_empty()).then(|| LineChart {
-        title: format!("Slowdown of reads at {}", depth_title(report, depth)),
-        description: "Slowdown of reads over the share of reads for each scheduler; the table has every value."
-            .to_owned(),
-        x: share_axis(report),
-        y: Axis::new("read slowdown", law, format::tick),
-        series,
-        levels: vec![(1.0, "as without writes".to_owned())],
-        events: Vec::new(),
-        names: Names::First,
+/// A table for each order of addresses and depth: a line for each share of reads, a column for each scheduler.
+fn tables(figure: Figure, title: &str, rows: &[Row], measure: &str, page_only: bool) -> Figure {
+    places(rows, "group").into_iter().fold(figure, |figure, group| {
+        let of = only(rows, "group", &group);
+        let table = Table::across(format!("{title}, {group}"), &of, "reads", "scheduler", measure);
+        figure.table(if page_only { table.page_only() } else { table })
     })
 }
 
-/// The published points beside ours, and where they come from.
-fn paper(report: &SchedulersReport, known: &'static Published) -> Figure {
-    let mut table = Table::new(
-        format!(
-            "Published for the {}: {} mixes at load depth {}",
-            known.device,
-            format_bytes(papers::MIX_BYTES),
-            papers::MIX_DEPTH_REQUESTS
-        ),
-        &[
-            ("scheduler", Kind::Words),
-            ("stands in", Kind::Words),
-            ("reads", Kind::Numbers),
-            ("paper", Kind::Numbers),
-            ("paper, for this size of mix", Kind::Numbers),
-            ("here, deepest load", Kind::Numbers),
-        ],
+fn times(report: &SchedulersReport, rows: &[Row]) -> Figure {
+    let figure = Figure::new(
+        "Time to complete a mix, over its share of reads",
+        "Less is better. Whiskers are the interval of the median. After figure 4.11 of the dissertation.",
     )
-    .dispensable(&[3]);
-    let deepest = depths(report).into_iter().max_by_key(|(queue, load)| (*load, *queue));
+    .key(Tone::Plain, Glyph::Solid, "sequential")
+    .key(Tone::Plain, Glyph::Dashed, "random")
+    .named(names(report));
+    let figure = panels(figure, "Time to complete a mix", rows, "time", "time for the mix, s", &[]);
+    tables(figure, "Time for the mix", rows, "time", false)
+}
+
+/// Mean times and slowdowns of single requests, where the study has them.
+fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
+    let figure = Figure::new(
+        "Slowdown of reads by the writes in the mix",
+        "Mean time of a read in the mix over that in the mix without writes, same scheduler and depths. Solid \
+         sequential, dashed random. The tables have the writes too.",
+    );
+    if rows.iter().all(|row| row.text("slowdown").is_empty() && row.text("mean").is_empty()) {
+        return figure;
+    }
+    // The largest slowdowns over all mixes of a group: what a terminal has room for.
+    let worst = |of: &[Row], measure: &str| {
+        let largest = of.iter().filter_map(|row| row.number(measure)).max_by(f64::total_cmp);
+        largest.map_or_else(|| "-".to_owned(), format::times)
+    };
+    let groups = places(rows, "worst of").into_iter();
+    let pairs = groups.flat_map(|group| names(report).into_iter().map(move |name| (group.clone(), name)));
+    let worst: Vec<Row> = pairs
+        .map(|(group, name)| {
+            let of = only(&only(rows, "worst of", &group), "scheduler", name);
+            let words = format!("{} / {}", worst(&of, "slowdown of reads"), worst(&of, "slowdown of writes"));
+            Row::at("largest over the mixes", group).by("scheduler", name).say("slowdown", words)
+        })
+        .collect();
+    let table = Table::across("Slowdown of reads / writes", &worst, "largest over the mixes", "scheduler", "slowdown");
+    let figure = figure.table(table);
+    let level = level(1.0, "as without writes");
+    let figure = panels(figure, "Slowdown of reads", rows, "slowdown of reads", "read slowdown", &level);
+    let figure = tables(figure, "Slowdown of reads / writes", rows, "slowdown", true);
+    tables(figure, "Mean time of a read / a write", rows, "mean", true)
+}
+
+/// The published points and ours, and their source.
+fn paper(report: &SchedulersReport, known: &'static Published) -> Figure {
+    let deepest = report.points.iter().map(depth_of).max_by_key(|(queue, load)| (*load, *queue));
     let share = report.mix_bytes as f64 / papers::MIX_BYTES as f64;
-    for mix in known.mixes {
-        let ours = deepest
-            .zip(mix.stands_in)
-            .and_then(|(depth, name)| at(report, name, (depth, mix.pattern, mix.read_percent)));
-        table.rows.push(vec![
-            mix.scheduler.into(),
-            mix.stands_in.unwrap_or("").into(),
-            format!("{} %", mix.read_percent).into(),
-            format!("{} s", mix.response_s).into(),
-            format::seconds(mix.response_s * share).into(),
-            ours.map_or(Cell::Empty, |x| Cell::measure(&x.response_s, format::seconds)),
-        ]);
-    }
-    Figure {
-        title: "Beside what was published".to_owned(),
-        caption: format!(
-            "Points of figure 4.11 that the text of the paper gives, sequential. The column for this size of mix scales \
-             them by {} over {}.",
-            format_bytes(report.mix_bytes),
-            format_bytes(papers::MIX_BYTES)
+    let rows: Vec<Row> = known
+        .mixes
+        .iter()
+        .map(|mix| {
+            let ours = deepest.zip(mix.stands_in).and_then(|(depth, name)| {
+                let same = |x: &&SchedulerPoint| mix_of(x) == (depth, mix.pattern, mix.read_percent);
+                report.points.iter().filter(same).find(|x| x.scheduler == name)
+            });
+            Row::at("scheduler", mix.scheduler)
+                .by("stands in", mix.stands_in.unwrap_or(""))
+                .by("reads", format!("{} %", mix.read_percent))
+                .say("paper", format!("{} s", mix.response_s))
+                .put("paper, for this size of mix", S, mix.response_s * share)
+                .put("here, deepest load", S, ours.map(|x| &x.response_s))
+        })
+        .collect();
+    let (mix, whole) = (format_bytes(report.mix_bytes), format_bytes(papers::MIX_BYTES));
+    let title =
+        format!("Published for the {}: {whole} mixes at load depth {}", known.device, papers::MIX_DEPTH_REQUESTS);
+    let columns = "scheduler | stands in | reads | paper | paper, for this size of mix | here, deepest load";
+    Figure::new(
+        "Compared with published figures",
+        format!(
+            "Points of figure 4.11 that the text of the paper gives, sequential. The column for this size of mix \
+             scales them by {mix} over {whole}."
         ),
-        keys: Vec::new(),
-        panels: Vec::new(),
-        tables: vec![table.with_note(Some(known.note(Some(Topic::Mixes))))],
-        tables_open: true,
-    }
+    )
+    .table(Table::of(title, &rows, columns).dispensable("paper").noted(known.note(Some(Topic::Mixes))))
+    .open()
 }

@@ -4,14 +4,10 @@ use brisk_core::stats::{self, Summary};
 use brisk_results::{SuiteApp, SuiteReport, Temperature};
 
 use super::apps::{self, TEMPERATURES};
+use crate::declare::*;
+use crate::format::{self, shorten};
 use crate::papers::apps as published;
-use crate::section::{Chart, Figure, Panel, Section, range};
-use crate::svg::dots::{DotChart, Row};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::{Marker, Tone};
-use crate::table::{Cell, Kind, Table};
-use crate::{causes, facts, format, ratio, sets};
+use crate::{causes, facts, ratio, sets};
 
 /// Settled times that spread by at most so much count as repeatable.
 const STEADY: f64 = 0.10;
@@ -20,27 +16,24 @@ const FEWEST_RUNS: usize = 3;
 /// Ratios beyond this need logarithms.
 const LARGEST_EVEN: f64 = 5.0;
 
-/// The section of this document.
-pub(crate) fn section(report: &SuiteReport) -> Section {
-    let figures = [
-        apps::stacks(&report.apps, "Where launches spend their time"),
-        ratios(report),
-        apps::table(&report.apps, base(report), ("slowdown", apps::slowdown_cell)),
-        apps::conditions(&report.conditions),
-        apps::failures(&report.apps),
-    ];
-    Section {
-        title: "App suite".to_owned(),
-        question: "How long until the screens of everyday apps are final, and what does a load in the background add?"
-            .to_owned(),
-        verdict: verdict(report),
-        figures: figures.into_iter().flatten().collect(),
+impl Kind for SuiteReport {
+    fn section(&self) -> Section {
+        let question = "How long until the screens of everyday apps are final, and what does background load add?";
+        Section::new("App suite", question, verdict(self))
+            .facts(apps::facts(&self.phone, &self.apps))
+            .on(Some(facts::phone_name(&self.phone)))
+            .figures([
+                ratios(self),
+                apps::by_cause(&self.apps, "Where launches spend their time", false),
+                apps::table(&self.apps, base(self), apps::SLOWDOWN),
+                apps::conditions(&self.conditions),
+                apps::failures(&self.apps),
+            ])
     }
 }
 
-/// The condition that others are compared with.
 fn base(report: &SuiteReport) -> &str {
-    report.conditions.first().map_or("", |condition| condition.name.as_str())
+    apps::base(&report.conditions)
 }
 
 /// Conditions other than the base, at each temperature.
@@ -95,7 +88,7 @@ fn slowdown(report: &SuiteReport, condition: &str, temperature: Temperature) -> 
     )
 }
 
-/// `start` launches with `name` against those with `base`, in words that claim no more than the ratios' intervals do.
+/// `start` launches with `name` against those with `base`, in words that claim what the ratios' intervals show.
 fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Summary)]) -> Option<String> {
     let (mean, count) = ratio::geometric_mean(found.iter().map(|(_, r)| r.median))?;
     let middle = stats::median(&found.iter().map(|(_, r)| r.median).collect::<Vec<_>>())?;
@@ -106,8 +99,8 @@ fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Sum
     if judged(ratio::Judgement::OnePair) == found.len() {
         let of = if count == 1 { worst.clone() } else { format!("geometric mean of {over}") };
         return Some(format!(
-            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs each, which \
-             cannot tell a difference from noise."
+            "{start} launches took {mean} times as long with {name} as {base} ({of}), from one pair of runs each: no \
+             interval."
         ));
     }
     if let [(app, only)] = found {
@@ -115,16 +108,15 @@ fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Sum
     }
     if slower + faster == 0 {
         return Some(format!(
-            "{start} launches with {name} show no difference to {base} that can be seen in any of {over}, one by one: {mean} \
-             times as long (geometric mean)."
+            "{start} launches with {name} show no significant difference to {base} in any of {over}: {mean} times as \
+             long (geometric mean)."
         ));
     }
     // The interval of a few runs is narrower than it should be.
     let sure = found.iter().all(|(_, r)| format::sure(r));
-    let verb = if sure { "take" } else { "seem to take" };
-    let word = if sure { "the interval leaves no doubt that it is" } else { "it seems to be" };
+    let word = if sure { "the 95 % interval excludes 1:" } else { "the interval of few runs excludes 1:" };
     let mut said = format!(
-        "{start} launches {verb} {mean} times as long with {name} as {base}: geometric mean of {over}, median {}. ",
+        "{start} launches take {mean} times as long with {name} as {base}: geometric mean of {over}, median {}. ",
         format::number(middle)
     );
     if slower > 0 {
@@ -156,9 +148,9 @@ fn checked(report: &SuiteReport) -> Option<String> {
     let ratio = Summary::of(&ratios)?;
     let agree = (1.0 - AGREE..=1.0 + AGREE).contains(&ratio.median);
     Some(format!(
-        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated device counted \
-         itself (from {:.3} to {:.3}).",
-        if agree { "The time at the storage is checked" } else { "The time at the storage is in doubt" },
+        "{}: over {} of apps without load, requests were at the device for {:.3} times as long as the emulated device \
+         counted itself (from {:.3} to {:.3}).",
+        if agree { "The storage time is verified" } else { "The storage time is in doubt" },
         format::plural(ratio.count as u64, "start"),
         ratio.median,
         ratio.min,
@@ -197,7 +189,7 @@ fn times(report: &SuiteReport, temperature: Temperature) -> Option<String> {
     ))
 }
 
-/// What warm launches save, beside what was published.
+/// Time that warm launches save, with the published figure.
 fn warm(report: &SuiteReport) -> Option<String> {
     let saved: Vec<f64> = report
         .apps
@@ -245,83 +237,39 @@ fn steady(report: &SuiteReport) -> Option<String> {
 }
 
 /// One chart for each condition and temperature: apps against the base.
-fn ratios(report: &SuiteReport) -> Option<Figure> {
+fn ratios(report: &SuiteReport) -> Figure {
     let base = sets::label_words(base(report));
-    let all: Vec<f64> = loaded(report)
-        .flat_map(|(c, t)| ratios_of(report, c, t))
-        .flat_map(|(_, r)| [r.median, r.low, r.high])
-        .collect();
-    let largest = all.iter().copied().fold(0.0, f64::max);
-    let mut table = Table::new(
-        "Slowdown with its interval",
-        &[
-            ("app", Kind::Words),
-            ("launch", Kind::Words),
-            ("slowdown", Kind::Numbers),
-            ("interval", Kind::Numbers),
-            ("less CPU wait", Kind::Numbers),
-            ("pairs", Kind::Numbers),
-        ],
+    let row = |(app, condition, temperature): (&SuiteApp, &str, Temperature), settled: &Summary| {
+        let less = apps::comparison(app, condition, temperature).and_then(|c| c.settled_less_cpu_wait_ratio);
+        Row::at("app", apps::name(app))
+            .by("launch", format!("{}, {}", sets::temperature(temperature), sets::label_words(condition)))
+            .look(Look::nth(usize::from(temperature == Temperature::Warm)))
+            .put("slowdown", TIMES, settled)
+            .put("less CPU wait", TIMES, less)
+            .put("pairs", TALLY, settled.count as f64)
+    };
+    let of = |(condition, temperature): (&str, Temperature)| -> Vec<Row> {
+        let found = ratios_of(report, condition, temperature).into_iter();
+        found.map(|(app, settled)| row((app, condition, temperature), settled)).collect()
+    };
+    let all: Vec<Row> = loaded(report).flat_map(of).collect();
+    let holds = span(&all, "slowdown");
+    let law = if holds.iter().copied().fold(0.0, f64::max) > LARGEST_EVEN { Law::Log10 } else { Law::Window };
+    let short = shorten(&base, 20);
+    Figure::new(
+        "Latency added by background load",
+        "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval that \
+         includes 1 shows no significant difference.",
     )
-    .page_only();
-    let mut panels = Vec::new();
-    for (condition, temperature) in loaded(report) {
-        let launch = format!("{}, {}", sets::temperature(temperature), sets::label_words(condition));
-        let rows: Vec<Row> = ratios_of(report, condition, temperature)
-            .into_iter()
-            .map(|(app, settled)| {
-                let less =
-                    apps::comparison(app, condition, temperature).and_then(|c| c.settled_less_cpu_wait_ratio.as_ref());
-                table.rows.push(vec![
-                    apps::name(app).into(),
-                    launch.clone().into(),
-                    format::times(settled.median).into(),
-                    format::interval(settled, format::number).into(),
-                    less.map_or(Cell::Empty, |r| Cell::measure(r, format::times)),
-                    settled.count.to_string().into(),
-                ]);
-                Row {
-                    name: apps::name(app),
-                    value: settled.median,
-                    range: range(settled),
-                    label: format!("{} {}", format::times(settled.median), format::spread(settled)),
-                    below: String::new(),
-                    tone: if temperature == Temperature::Cold { Tone::Nth(0) } else { Tone::Nth(1) },
-                    marker: if temperature == Temperature::Cold { Marker::Circle } else { Marker::Square },
-                    published: Vec::new(),
-                    strokes: Vec::new(),
-                    runs: Vec::new(),
-                }
-            })
-            .collect();
-        if rows.is_empty() {
-            continue;
-        }
-        panels.push(Panel {
-            title: format::sentence(&launch),
-            chart: Chart::Dots(DotChart {
-                title: format!("Time with {} over time {base}", sets::label_words(condition)),
-                description: rows.iter().map(|r| format!("{}: {}.", r.name, r.label)).collect::<Vec<_>>().join(" "),
-                x: Axis::new(
-                    format!("time over that of {}", facts::shorten(&base, 20)),
-                    if largest > LARGEST_EVEN { Law::Log10 } else { Law::Window },
-                    format::tick,
-                ),
-                levels: vec![(1.0, format!("as {}", facts::shorten(&base, 20)))],
-                holds: all.clone(),
-                rows,
-            }),
-        });
-    }
-    (!panels.is_empty()).then(|| Figure {
-        title: "What the load in the background adds".to_owned(),
-        caption: "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval that \
-                  holds 1 shows no difference."
-            .to_owned(),
-        keys: Vec::new(),
-        panels,
-        tables: vec![table],
-        tables_open: false,
+    .table(
+        Table::of("Slowdown", &all, "app | launch | slowdown | interval of slowdown | less CPU wait | pairs")
+            .page_only(),
+    )
+    .charts(&all, "launch", |launch, rows| {
+        let (name, value, levels) = ("app", "slowdown", level(1.0, format!("as {short}")));
+        let dots = Dots { name, value, levels, holds: holds.clone(), ..Dots::default() };
+        let x = Axis::new(format!("time over that of {short}"), law, format::tick);
+        dots.draw(format!("Time over {base}, {launch}"), x, rows)
     })
 }
 
@@ -340,40 +288,34 @@ mod tests {
     const FASTER: &[f64] = &[0.4, 0.45, 0.5, 0.5, 0.55, 0.6];
 
     #[test]
-    fn one_run_is_neither_a_difference_nor_none() {
+    fn one_run_shows_neither_a_difference_nor_none() {
         assert_eq!(
             said(&[("a", &[4.0]), ("b", &[9.0])]),
-            "Cold launches took 6.00 times as long with writers as idle (geometric mean of 2 apps), from one pair of runs \
-             each, which cannot tell a difference from noise."
+            "Cold launches took 6.00 times as long with writers as idle (geometric mean of 2 apps), from one pair of \
+             runs each: no interval."
         );
         assert!(said(&[("a", &[4.0])]).contains("4.00 times as long with writers as idle (a), from one pair"));
     }
 
     #[test]
-    fn a_sentence_claims_what_the_intervals_do() {
+    fn a_sentence_claims_what_the_intervals_show() {
         for (found, words) in [
             (
                 &[("a", SLOWER), ("b", SLOWER)][..],
                 "take 2.00 times as long with writers as idle: geometric mean of 2 apps",
             ),
-            (&[("a", SLOWER), ("b", SAME)], "in 1 of 2 the interval leaves no doubt that it is slower."),
+            (&[("a", SLOWER), ("b", SAME)], "in 1 of 2 the 95 % interval excludes 1: slower."),
             (&[("a", SLOWER), ("b", FASTER)], "Worst is a with 2.00 times (1.90 to 2.10, 6 pairs); in 1 of 2"),
-            (&[("a", SLOWER), ("b", FASTER)], "that it is slower, in 1 faster."),
-            (
-                &[("a", FASTER), ("b", SAME)],
-                "In 1 of 2 the interval leaves no doubt that it is faster, in none slower.",
-            ),
-            (
-                &[("a", SAME), ("b", SAME)],
-                "no difference to idle that can be seen in any of 2 apps, one by one: 1.00 times",
-            ),
-            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "seem to take 2.02 times"),
-            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "in 2 of 2 it seems to be slower."),
+            (&[("a", SLOWER), ("b", FASTER)], "excludes 1: slower, in 1 faster."),
+            (&[("a", FASTER), ("b", SAME)], "In 1 of 2 the 95 % interval excludes 1: faster, in none slower."),
+            (&[("a", SAME), ("b", SAME)], "no significant difference to idle in any of 2 apps: 1.00 times"),
+            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "take 2.02 times"),
+            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "in 2 of 2 the interval of few runs excludes 1: slower."),
             (
                 &[("a", SLOWER)],
                 "Cold launch of a with writers takes 2.00 times (1.90 to 2.10, 6 pairs) as long as idle.",
             ),
-            (&[("a", SAME)], "Cold launch of a with writers against idle: no difference can be seen, 1.00 times"),
+            (&[("a", SAME)], "Cold launch of a with writers against idle: no significant difference, 1.00 times"),
         ] {
             let sentence = said(found);
             assert!(sentence.contains(words), "{words} is missing in {sentence}");

@@ -1,14 +1,14 @@
 //! A page that needs nothing from outside: style, drawings and numbers in one file.
 //!
-//! It is written so that it is well-formed XML too: tests can parse it, and so can whoever collects results. Colours are
+//! It is written so that it is well-formed XML too: tests can parse it, and so can programs that collect results. Colours are
 //! variables of the stylesheet, set for light, dark and paper; words and numbers never depend on them.
 
 use brisk_results::{Document, Warning};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::{self, device_name};
-use crate::kinds::compare;
-use crate::section::{Figure, Glyph, Key, Panel, Section};
+use crate::kinds::{self, compare};
+use crate::section::{Figure, Glyph, Key, Section};
 use crate::svg::dots::run_mark;
 use crate::svg::{Marker, px};
 use crate::table::Table;
@@ -25,7 +25,7 @@ const META: &str = concat!(
 
 /// See [`crate::html`].
 pub(crate) fn render(documents: &[Document]) -> String {
-    let sections: Vec<Section> = documents.iter().map(Section::of).collect();
+    let sections: Vec<Section> = documents.iter().map(kinds::section).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -59,7 +59,7 @@ pub(crate) fn render(documents: &[Document]) -> String {
 
 fn title(documents: &[Document], sections: &[Section]) -> String {
     match (documents, sections) {
-        ([document], [section]) => format!("{} · {} · brisk", section.title, device_name(document)),
+        ([document], [section]) => format!("{} · {} · brisk", section.title, device_name(document.header(), section)),
         _ => format!("{} · brisk", format::plural(documents.len() as u64, "result")),
     }
 }
@@ -69,7 +69,7 @@ fn contents(documents: &[Document], sections: &[Section]) -> Markup {
     html! {
         nav aria-label="Contents" { ol { @for (i, (document, section)) in documents.iter().zip(sections).enumerate() {
             li {
-                a href=(format!("#d{i}")) { (section.title) " · " (device_name(document)) }
+                a href=(format!("#d{i}")) { (section.title) " · " (device_name(document.header(), section)) }
                 @if let Some(first) = section.verdict.first() { ": " span { (first) } }
                 @let found = document.header().warnings.len() as u64;
                 @if found > 0 { " " b.alert { (format::plural(found, "warning")) } }
@@ -83,7 +83,7 @@ fn article(document: &Document, section: &Section, index: usize, before: Option<
     let same = before.is_some_and(|before| before.header().environment == document.header().environment);
     html! {
         article id=(format!("d{index}")) {
-            h1 { (section.title) " " span { (device_name(document)) } }
+            h1 { (section.title) " " span { (device_name(document.header(), section)) } }
             p.question { (format::tight(&section.question)) }
             div.verdict {
                 @if let Some((lead, rest)) = section.verdict.split_first() {
@@ -92,10 +92,13 @@ fn article(document: &Document, section: &Section, index: usize, before: Option<
                 }
             }
             (banner(&document.header().warnings))
-            @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
-            (fact_list(&if same { facts::own(document) } else { facts::facts(document) }))
             @for (i, figure) in section.figures.iter().enumerate() {
                 section { h2 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
+            }
+            section {
+                h2 { "Device and run" }
+                @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
+                @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(document.header(), section))) }
             }
         }
     }
@@ -118,8 +121,8 @@ fn banner(found: &[Warning]) -> Markup {
 }
 
 fn figure_body(figure: &Figure, id: &str) -> Markup {
-    let panels: Vec<&Panel> = figure.panels.iter().filter(|panel| panel.chart.has_shape()).collect();
-    let tables: Vec<&Table> = figure.tables.iter().filter(|table| table.in_page && !table.rows.is_empty()).collect();
+    let panels = &figure.panels;
+    let tables: Vec<&Table> = figure.tables.iter().filter(|table| table.in_page).collect();
     html! {
         p.caption { (format::tight(&figure.caption)) }
         @if !panels.is_empty() {

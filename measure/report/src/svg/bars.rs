@@ -60,7 +60,7 @@ pub(crate) struct Group {
 pub(crate) struct BarChart {
     /// What it shows.
     pub(crate) title: String,
-    /// What there is to see, for those who do not.
+    /// The chart in words, for screen readers.
     pub(crate) description: String,
     /// Ordinate; always linear from zero, because bars are lengths.
     pub(crate) y: Axis,

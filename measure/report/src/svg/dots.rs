@@ -1,4 +1,4 @@
-//! Dots on lying lines: many quantities of one unit, each with its interval, and a published figure beside it.
+//! Dots on horizontal lines: many quantities of one unit, each with its interval and a published figure.
 
 use maud::{Markup, html};
 
@@ -45,7 +45,7 @@ pub(crate) struct Run {
 pub(crate) struct DotChart {
     /// What it shows.
     pub(crate) title: String,
-    /// What there is to see, for those who do not.
+    /// The chart in words, for screen readers.
     pub(crate) description: String,
     /// The common axis.
     pub(crate) x: Axis,

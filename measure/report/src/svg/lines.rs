@@ -51,7 +51,7 @@ pub(crate) struct Event {
 pub(crate) struct LineChart {
     /// What it shows.
     pub(crate) title: String,
-    /// What there is to see, for those who do not.
+    /// The chart in words, for screen readers.
     pub(crate) description: String,
     /// Abscissa.
     pub(crate) x: Axis,

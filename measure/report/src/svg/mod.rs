@@ -163,7 +163,7 @@ pub(crate) fn fit(text: &str, room: f64) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// A whole drawing with its words for those who do not see it. `id` is unique on the page.
+/// A whole drawing with its words for screen readers. `id` is unique on the page.
 pub(crate) fn drawing(id: &str, height: f64, title: &str, description: &str, content: &Markup) -> Markup {
     let (title_id, description_id) = (format!("{id}-t"), format!("{id}-d"));
     html! {

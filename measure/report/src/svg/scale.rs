@@ -1,4 +1,4 @@
-//! From a value to a place: linear and logarithmic scales with ticks that people would choose.
+//! From a value to a place: linear and logarithmic scales with round ticks.
 //!
 //! Properties: every finite value gets a finite place; ticks ascend, lie inside the scale and are at most as many as
 //! asked for (two at least); a linear scale over positive values begins at zero, because the length of what is drawn is
@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn scales_end_where_people_would_end_them() {
+    fn scales_end_at_round_values() {
         let scale = Scale::around(Law::Linear, [3.0, 87.0]);
         assert_eq!((scale.low, scale.high), (0.0, 100.0));
         let scale = Scale::around(Law::Window, [0.93, 1.57]);

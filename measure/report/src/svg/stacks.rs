@@ -1,4 +1,4 @@
-//! Lying bars whose parts follow each other: what a whole consists of, and how long the whole is.
+//! Horizontal bars whose parts follow each other: what a whole consists of, and how long the whole is.
 //!
 //! Parts come in the order that the caller gives, which is the same for all bars of a page. Each has a colour and a
 //! texture, so that neighbours differ without colour too, and its share in words where there is room for them. The
@@ -139,7 +139,7 @@ pub(crate) struct StackGroup {
 pub(crate) struct StackChart {
     /// What it shows.
     pub(crate) title: String,
-    /// What there is to see, for those who do not.
+    /// The chart in words, for screen readers.
     pub(crate) description: String,
     /// The common axis; always linear from zero, because parts are lengths.
     pub(crate) x: Axis,

@@ -2,14 +2,13 @@
 
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_results::{
-    BothWays, Cause, ChangedSetting, ColdCheck, Condition, DeviceTime, Ending, FileRead, Gain, HciLimit, LatencyReport,
-    LatencyRun, LatencyStep, LaunchComparison, LaunchReport, LaunchRun, LaunchSet, Part, Pattern, PhoneFacts,
-    ProfileMeter, ProveJobs, ProveReport, ProveStorage, RuntimeDelay, ScreenFacts, Split, SplitMethod, SqliteResult,
-    Stage, StageSummary, StageTime, StayedCached, StorageFlow, StorageUse, SuiteApp, SuiteReport, Temperature,
-    WhatIfReport, WriterLoad,
+    BothWays, Cause, ColdCheck, Condition, DeviceTime, Ending, LatencyReport, LatencyStep, LaunchComparison,
+    LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, ProveReport, ScreenFacts, Split, SplitMethod, Stage,
+    StageSummary, StageTime, StorageUse, SuiteApp, SuiteReport, Temperature, WhatIfReport,
 };
+use serde_json::{Value, json};
 
-use super::{header, s5_device, summary};
+use super::{of, on_s5, summary};
 
 /// A number from -1 to 1 that is always the same for the same pair.
 fn scatter(name: &str, i: usize) -> f64 {
@@ -59,54 +58,30 @@ fn storage(read_ms: f64) -> StorageUse {
         "/usr/share/mime/mime.cache",
         "8:16 inode 131842",
     ];
-    StorageUse {
-        read: StorageFlow {
-            bytes,
-            requests,
-            sequential_requests: requests * 62 / 100,
-            by_size_bytes: by_size.map(|(size, share)| (size, (requests as f64 * share) as u64)).into(),
+    let file = |(i, path): (u64, &str)| {
+        let (bytes, requests) = (bytes / (3 + 2 * i), requests / (3 + 2 * i));
+        json!({ "path": path, "bytes": bytes, "requests": requests, "first_ms": 12.0 + 97.0 * i as f64 })
+    };
+    of(json!({
+        "read": {
+            "bytes": bytes, "requests": requests, "sequential_requests": requests * 62 / 100,
+            "by_size_bytes": by_size.map(|(size, share)| (size, (requests as f64 * share) as u64)),
         },
-        swap_in: StorageFlow::default(),
-        write: StorageFlow {
-            bytes: 73_728,
-            requests: 9,
-            sequential_requests: 4,
-            by_size_bytes: vec![(4096, 6), (16_384, 3)],
-        },
-        in_flight_ms: read_ms * 1.06,
-        files: files
-            .into_iter()
-            .enumerate()
-            .map(|(i, path)| FileRead {
-                path: path.into(),
-                bytes: bytes / (3 + 2 * i as u64),
-                requests: requests / (3 + 2 * i as u64),
-                first_ms: 12.0 + 97.0 * i as f64,
-            })
-            .collect(),
-        files_count: 312,
-    }
+        "swap_in": { "bytes": 0, "requests": 0, "sequential_requests": 0, "by_size_bytes": [] },
+        "write": { "bytes": 73_728, "requests": 9, "sequential_requests": 4, "by_size_bytes": [[4096, 6], [16_384, 3]] },
+        "in_flight_ms": read_ms * 1.06, "files": (0..).zip(files).map(file).collect::<Vec<_>>(), "files_count": 312,
+    }))
 }
 
 fn cold_check() -> ColdCheck {
-    ColdCheck {
-        files: 312,
-        cached_before_bytes: 61 << 20,
-        cached_after_bytes: 1_540_096,
-        dropped_all: false,
-        stayed: vec![
-            StayedCached {
-                path: "/usr/lib/x86_64-linux-gnu/libc.so.6".into(),
-                cached_bytes: 1_400_832,
-                reason: "mapped by Xvfb (812)".into(),
-            },
-            StayedCached {
-                path: "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13".into(),
-                cached_bytes: 139_264,
-                reason: "mapped by brisk (830)".into(),
-            },
+    let lib = "/usr/lib/x86_64-linux-gnu";
+    of(json!({
+        "files": 312, "cached_before_bytes": 61 << 20, "cached_after_bytes": 1_540_096, "dropped_all": false,
+        "stayed": [
+            { "path": format!("{lib}/libc.so.6"), "cached_bytes": 1_400_832, "reason": "mapped by Xvfb (812)" },
+            { "path": format!("{lib}/libz.so.1.2.13"), "cached_bytes": 139_264, "reason": "mapped by brisk (830)" },
         ],
-    }
+    }))
 }
 
 fn run(name: &str, i: usize, temperature: Temperature, parts: &Parts, far: bool) -> LaunchRun {
@@ -121,7 +96,7 @@ fn run(name: &str, i: usize, temperature: Temperature, parts: &Parts, far: bool)
         .collect();
     let wall: f64 = whole.iter().map(|p| p.1).sum();
     let wait = whole.iter().find(|p| p.0 == Cause::CpuWait).map_or(0.0, |p| p.1);
-    let stages = STAGES
+    let stages: Vec<StageTime> = STAGES
         .into_iter()
         .map(|(stage, share, early)| {
             let weigh = |cause: Cause| if cause == Cause::StorageRead { early } else { 1.0 };
@@ -207,18 +182,13 @@ pub fn launch() -> LaunchReport {
     // As `brisk launch` names the two sides of such a comparison.
     let named = |set: &LaunchSet, label: &str| LaunchSet { label: label.into(), ..set.clone() };
     let comparisons = vec![comparison(&named(&sets[1], "warm"), &named(&sets[0], "cold"))];
-    LaunchReport {
-        header: header(Some(s5_device())),
-        app: "evince".into(),
-        command: ["evince", "/home/user/manual.pdf"].map(String::from).into(),
-        phone: None,
-        screen: x11(),
-        sets,
-        comparisons,
-    }
+    on_s5(json!({
+        "app": "evince", "command": ["evince", "/home/user/manual.pdf"], "screen": x11(), "sets": sets,
+        "comparisons": comparisons,
+    }))
 }
 
-/// Two set-ups, one with more of everything that a launch can wait for.
+/// Two conditions, one with more of everything that a launch can wait for.
 pub fn launch_vs() -> LaunchReport {
     let mut busy = parts(870.0, 1_900.0, 260.0);
     for (cause, ms) in &mut busy {
@@ -241,27 +211,22 @@ pub fn launch_vs() -> LaunchReport {
 
 fn step(name: &str, input: &str, parts: &Parts, first_change_ms: Option<f64>) -> LatencyStep {
     let wall: f64 = parts.iter().map(|p| p.1).sum();
-    let runs: Vec<LatencyRun> = (0..6)
-        .map(|i| {
-            let factor = 1.0 + 0.05 * scatter(name, i);
-            LatencyRun {
-                ending: Ending::Settled,
-                first_change_ms: first_change_ms.map(|ms| ms * factor),
-                latency_ms: wall * factor,
-                split: Some(split(parts)),
-                storage: Some(storage(parts.iter().find(|p| p.0 == Cause::StorageRead).map_or(0.0, |p| p.1))),
-            }
+    let read_ms = parts.iter().find(|p| p.0 == Cause::StorageRead).map_or(0.0, |p| p.1);
+    let factors = (0..6).map(|i| 1.0 + 0.05 * scatter(name, i));
+    let runs: Vec<Value> = factors
+        .clone()
+        .map(|factor| {
+            json!({
+                "ending": "settled", "first_change_ms": first_change_ms.map(|ms| ms * factor),
+                "latency_ms": wall * factor, "split": split(parts), "storage": storage(read_ms),
+            })
         })
         .collect();
-    let latency_ms = Summary::of(&runs.iter().map(|r| r.latency_ms).collect::<Vec<_>>());
-    LatencyStep {
-        name: name.into(),
-        input: input.into(),
-        limit: latency_ms.map(|s| HciLimit::of_ms(s.median)),
-        latency_ms,
-        split: (wall > 0.0).then(|| split(parts)),
-        runs,
-    }
+    let latency_ms = Summary::of(&factors.map(|factor| wall * factor).collect::<Vec<_>>()).expect("six");
+    of(json!({
+        "name": name, "input": input, "limit": brisk_results::HciLimit::of_ms(latency_ms.median), "latency_ms": latency_ms,
+        "split": (wall > 0.0).then(|| split(parts)), "runs": runs,
+    }))
 }
 
 pub fn latency() -> LatencyReport {
@@ -269,14 +234,9 @@ pub fn latency() -> LatencyReport {
     for run in &mut stuck.runs {
         run.ending = Ending::Animating;
     }
-    LatencyReport {
-        header: header(Some(s5_device())),
-        app: "mousepad".into(),
-        command: ["mousepad", "notes.txt"].map(String::from).into(),
-        script: "mousepad".into(),
-        phone: None,
-        screen: x11(),
-        steps: vec![
+    on_s5(json!({
+        "app": "mousepad", "command": ["mousepad", "notes.txt"], "script": "mousepad", "screen": x11(),
+        "steps": [
             step("type a line", "text \"hello\"", &parts(38.0, 0.0, 0.0), Some(14.0)),
             step("open menu", "key Alt+F", &parts(71.0, 9.0, 0.0), Some(31.0)),
             step("open dialog", "key Ctrl+O", &parts(240.0, 310.0, 0.0), Some(120.0)),
@@ -285,24 +245,23 @@ pub fn latency() -> LatencyReport {
             step("search in 40 MB", "key Ctrl+F", &parts(1_400.0, 420.0, 0.0), Some(60.0)),
             stuck,
         ],
-        runtime_delay: Some(RuntimeDelay {
-            events: 500,
-            seed: 10,
-            total_ms: summary(41_300.0, 4.0, 6),
-            split: Some(split(&parts(21_000.0, 9_000.0, 5_000.0))),
-        }),
-    }
+        "runtime_delay": {
+            "events": 500, "seed": 10, "total_ms": summary(41_300.0, 4.0, 6),
+            "split": split(&parts(21_000.0, 9_000.0, 5_000.0)),
+        },
+    }))
 }
 
 fn phone() -> PhoneFacts {
-    PhoneFacts {
-        preset: "galaxy-s5-emmc".into(),
-        device: "/dev/loop3".into(),
-        scheduler: Some("mq-deadline".into()),
-        driver_tags: Some(8),
-        size_bytes: 4 << 30,
-        file_system: "ext4 rw,relatime".into(),
-    }
+    of(json!({
+        "preset": "galaxy-s5-emmc", "device": "/dev/loop3", "scheduler": "mq-deadline", "driver_tags": 8,
+        "size_bytes": 4u64 << 30, "file_system": "ext4 rw,relatime",
+    }))
+}
+
+fn app(name: &str, group: &str, sets: Vec<LaunchSet>, comparisons: Vec<LaunchComparison>) -> SuiteApp {
+    let (name, group) = (name.to_owned(), group.to_owned());
+    SuiteApp { command: vec![name.clone()], name, group, sets, comparisons, failure: None }
 }
 
 fn condition(name: &str, text: &str) -> Condition {
@@ -334,41 +293,19 @@ pub fn suite() -> SuiteReport {
                 set("writers", Temperature::Warm, &parts(work * 0.91, 0.0, 22.0), 6, None),
             ];
             let comparisons = vec![comparison(&sets[1], &sets[0]), comparison(&sets[3], &sets[2])];
-            SuiteApp {
-                name: name.into(),
-                group: group.into(),
-                command: vec![name.into()],
-                sets,
-                comparisons,
-                failure: None,
-            }
+            app(name, group, sets, comparisons)
         })
         .collect();
-    apps.push(SuiteApp {
-        name: "galculator".into(),
-        group: "tool".into(),
-        command: vec!["galculator".into()],
-        sets: Vec::new(),
-        comparisons: Vec::new(),
-        failure: Some("galculator is not in the phone's root: run `brisk lab phone up --apps galculator`".into()),
-    });
-    SuiteReport {
-        header: header(Some(s5_device())),
-        phone: phone(),
-        conditions: vec![
-            condition("idle", "nothing else runs"),
-            Condition {
-                writer: Some(WriterLoad {
-                    text: "app install and mail sync".into(),
-                    target_bytes_per_s: 4e6,
-                    reached_bytes_per_s: Some(summary(3.1e6, 6.0, 24)),
-                    syncs_per_s: Some(summary(11.0, 8.0, 24)),
-                }),
-                ..condition("writers", "a background writer of large files and small synced ones")
-            },
-        ],
-        apps,
-    }
+    let mut failed = app("galculator", "tool", Vec::new(), Vec::new());
+    failed.failure = Some("galculator is not in the phone's root: run `brisk lab phone up --apps galculator`".into());
+    apps.push(failed);
+    let mut writers = condition("writers", "a background writer of large files and small synced ones");
+    writers.writer = of(json!({
+        "text": "app install and mail sync", "target_bytes_per_s": 4e6, "reached_bytes_per_s": summary(3.1e6, 6.0, 24),
+        "syncs_per_s": summary(11.0, 8.0, 24),
+    }));
+    let conditions = [condition("idle", "nothing else runs"), writers];
+    SuiteReport { apps, ..on_s5(json!({ "phone": phone(), "conditions": conditions, "apps": [] })) }
 }
 
 /// With brisk and without: most apps gain, one is worse.
@@ -383,56 +320,38 @@ pub fn prove() -> ProveReport {
                 set("writers", Temperature::Cold, &parts(work, read * 1.8, 36.0), 6, None),
                 set("writers_with_brisk", Temperature::Cold, &parts(work, read * with_brisk, 24.0), 6, None),
             ];
-            SuiteApp {
-                name: name.into(),
-                group: group.into(),
-                command: vec![name.into()],
-                comparisons: sets[1..].iter().map(|other| comparison(other, &sets[0])).collect(),
-                sets,
-                failure: None,
-            }
+            let comparisons = sets[1..].iter().map(|other| comparison(other, &sets[0])).collect();
+            app(name, group, sets, comparisons)
         })
         .collect();
-    let gains = apps
-        .iter()
-        .map(|app| {
-            let median = |i: usize| app.sets[i].stages.last().map_or(0.0, |stage| stage.at_ms.median);
-            Gain {
-                app: app.name.clone(),
-                temperature: Temperature::Cold,
-                loaded_ratio: Some(comparison(&app.sets[3], &app.sets[2]).settled_ratio),
-                idle_ratio: Some(comparison(&app.sets[1], &app.sets[0]).settled_ratio),
-                added_ms: Some(median(2) - median(0)),
-                gone_percent: Some(100.0 * (median(2) - median(3)) / (median(2) - median(0))),
-            }
+    let gain = |app: &SuiteApp| {
+        let median = |i: usize| app.sets[i].stages.last().map_or(0.0, |stage| stage.at_ms.median);
+        let ratio = |a: usize, b: usize| comparison(&app.sets[a], &app.sets[b]).settled_ratio;
+        json!({
+            "app": app.name, "temperature": "cold", "loaded_ratio": ratio(3, 2), "idle_ratio": ratio(1, 0),
+            "added_ms": median(2) - median(0),
+            "gone_percent": 100.0 * (median(2) - median(3)) / (median(2) - median(0)),
         })
-        .collect();
+    };
     let suite = suite();
     let with_brisk = |condition: &Condition| Condition {
         name: format!("{}_with_brisk", condition.name),
         text: format!("{}, brisk is at work", condition.text),
         ..condition.clone()
     };
-    let conditions = suite.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
-    ProveReport {
-        header: suite.header,
-        phone: suite.phone,
-        conditions,
-        apps,
-        gains,
-        storage: Some(readers_beside_writers()),
-        settings: vec![ChangedSetting {
-            knob: "queue/loop0/mq-deadline/fifo_batch".into(),
-            before: "16".into(),
-            values: vec!["1".into()],
-        }],
-        set_ups: vec!["smartio: default for emmc".into()],
-        config: "[daemon]\n".into(),
-    }
+    let conditions: Vec<Condition> =
+        suite.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
+    let gains: Vec<Value> = apps.iter().map(gain).collect();
+    let report = on_s5(json!({
+        "phone": suite.phone, "conditions": conditions, "gains": gains, "apps": [], "storage": readers_beside_writers(),
+        "settings": [{ "knob": "queue/loop0/mq-deadline/fifo_batch", "before": "16", "values": ["1"] }],
+        "set_ups": ["smartio: default for emmc"], "config": "[daemon]\n",
+    }));
+    ProveReport { apps, ..report }
 }
 
 /// Readers that gain beside writers that lose a little.
-fn readers_beside_writers() -> ProveStorage {
+fn readers_beside_writers() -> Value {
     let both = |without: f64, ratio: f64| {
         let without = summary(without, 3.0, 6);
         let with = |value: f64| value * ratio;
@@ -440,33 +359,25 @@ fn readers_beside_writers() -> ProveStorage {
         let with = Summary { median: with(without.median), low, high, min: low, max: high, ..without };
         BothWays { without, with, ratio: summary(ratio, 2.0, 6) }
     };
-    let jobs = |pattern, read_alone, write_alone, read, write, factor| ProveJobs {
-        pattern,
-        streams: 4,
-        stream_bytes: 8 << 20,
-        read_alone_us: summary(read_alone, 2.0, 6),
-        write_alone_us: summary(write_alone, 2.0, 6),
-        read_us: both(read_alone * read, factor),
-        write_us: both(write_alone * write, 1.06),
-        read_slowdown: both(read, factor),
-        write_slowdown: both(write, 1.06),
-        read_bytes_per_s: both(8e6, 1.0 / factor),
-        write_bytes_per_s: both(6e6, 0.95),
-        bytes_per_s: both(11e6, 1.0),
-        energy_uj: both(740e3, 1.0),
+    let jobs = |pattern: &str, read_alone, write_alone, read, write, factor| {
+        json!({
+            "pattern": pattern, "streams": 4, "stream_bytes": 8 << 20,
+            "read_alone_us": summary(read_alone, 2.0, 6), "write_alone_us": summary(write_alone, 2.0, 6),
+            "read_us": both(read_alone * read, factor), "write_us": both(write_alone * write, 1.06),
+            "read_slowdown": both(read, factor), "write_slowdown": both(write, 1.06),
+            "read_bytes_per_s": both(8e6, 1.0 / factor), "write_bytes_per_s": both(6e6, 0.95),
+            "bytes_per_s": both(11e6, 1.0), "energy_uj": both(740e3, 1.0),
+        })
     };
-    ProveStorage {
-        block_bytes: 4096,
-        meter: ProfileMeter {
-            name: "modelled".into(),
-            what: "modelled, not measured: the emulated device's operations by its preset's energies".into(),
-            uncertainty: "assumed energies, so good for comparing settings only".into(),
+    json!({
+        "block_bytes": 4096,
+        "meter": {
+            "name": "modelled",
+            "what": "modelled, not measured: the emulated device's operations by its preset's energies",
+            "uncertainty": "assumed energies, so good for comparing settings only",
         },
-        jobs: vec![
-            jobs(Pattern::Sequential, 72.0, 190.0, 26.0, 4.2, 0.21),
-            jobs(Pattern::Random, 187.0, 410.0, 18.0, 7.9, 0.43),
-        ],
-    }
+        "jobs": [jobs("sequential", 72.0, 190.0, 26.0, 4.2, 0.21), jobs("random", 187.0, 410.0, 18.0, 7.9, 0.43)],
+    })
 }
 
 pub fn what_if() -> WhatIfReport {
@@ -478,7 +389,7 @@ pub fn what_if() -> WhatIfReport {
         ("sync_off", "fsync and its like do nothing", 0.995, 0.1),
         ("no_journal", "ext4 without journal", 1.0, 0.6),
     ];
-    let apps = APPS[2..6]
+    let apps: Vec<SuiteApp> = APPS[2..6]
         .iter()
         .map(|(name, group, work, read, _)| {
             let sets: Vec<LaunchSet> = conditions
@@ -487,31 +398,20 @@ pub fn what_if() -> WhatIfReport {
                     set(label, Temperature::Cold, &parts(*work, read * of_read, 140.0 * of_write), 6, None)
                 })
                 .collect();
-            SuiteApp {
-                name: (*name).into(),
-                group: (*group).into(),
-                command: vec![(*name).into()],
-                comparisons: sets.iter().skip(1).map(|s| comparison(s, &sets[0])).collect(),
-                sets,
-                failure: None,
-            }
+            let comparisons = sets[1..].iter().map(|other| comparison(other, &sets[0])).collect();
+            app(name, group, sets, comparisons)
         })
         .collect();
-    let sqlite = [("baseline", 1.0), ("databases_in_ram", 31.0), ("sync_off", 14.1), ("no_journal", 1.7)]
-        .map(|(name, factor)| SqliteResult {
-            condition: name.into(),
-            insert_per_s: summary(88.0 * factor, 5.0, 7),
-            update_per_s: summary(81.0 * factor * 1.04, 5.0, 7),
-            delete_per_s: summary(84.0 * factor * 0.98, 5.0, 7),
+    let sqlite = |(name, factor): (&str, f64)| {
+        json!({
+            "condition": name, "insert_per_s": summary(88.0 * factor, 5.0, 7),
+            "update_per_s": summary(81.0 * factor * 1.04, 5.0, 7), "delete_per_s": summary(84.0 * factor * 0.98, 5.0, 7),
         })
-        .into();
-    WhatIfReport {
-        header: header(Some(s5_device())),
-        phone: phone(),
-        conditions: conditions.map(|(name, text, ..)| condition(name, text)).into(),
-        apps,
-        sqlite,
-    }
+    };
+    let factors = [("baseline", 1.0), ("databases_in_ram", 31.0), ("sync_off", 14.1), ("no_journal", 1.7)];
+    let conditions = conditions.map(|(name, text, ..)| condition(name, text));
+    let fields = json!({ "phone": phone(), "conditions": conditions, "apps": [], "sqlite": factors.map(sqlite) });
+    WhatIfReport { apps, ..on_s5(fields) }
 }
 
 /// The four kinds with hostile names, single runs, no splits, all endings, or nothing at all.
@@ -581,12 +481,7 @@ pub fn ugly(head: &brisk_results::Header, hostile: &str) -> (LaunchReport, Laten
     suite.apps[0].sets[0].split = None;
     suite.apps[0].failure = Some(format!("it broke: {hostile}"));
     suite.conditions[1].text = hostile.into();
-    suite.conditions[1].writer = Some(WriterLoad {
-        text: hostile.into(),
-        target_bytes_per_s: 0.0,
-        reached_bytes_per_s: None,
-        syncs_per_s: None,
-    });
+    suite.conditions[1].writer = of(json!({ "text": hostile, "target_bytes_per_s": 0.0 }));
 
     let mut what_if = what_if();
     what_if.header = head.clone();

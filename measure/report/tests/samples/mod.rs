@@ -3,17 +3,30 @@
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
 pub mod apps;
+mod ugly;
+
+use std::sync::LazyLock;
 
 use brisk_core::stats::Summary;
 use brisk_results::{
-    BenchReport, BlockDevice, CacheCheck, CacheVerdict, ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport,
-    Direction, Document, Environment, FootprintDrop, FootprintPoint, FootprintReport, FrontierLoad, FrontierMeasure,
-    FrontierPoint, FrontierReport, Header, JobResult, KernelAim, KernelAimed, KernelDevice, KernelFidelity,
-    KernelFigure, KernelLoad, KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide, KernelVerdict,
-    Latency, Pattern, ProfileCell, ProfileJudged, ProfileMeter, ProfilePick, ProfileReport, ProfileSetting,
-    ProfileWorkload, SCHEMA_VERSION, SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow, SyncResult,
-    Warning,
+    BenchReport, BlockDevice, ConcurrencyReport, Direction, Document, FootprintReport, FrontierReport, Header,
+    JobResult, KernelReport, KernelVerdict, Latency, Pattern, ProfileReport, SchedulersReport, SlowdownReport,
 };
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// What stands in a result file as the struct that it becomes: the samples are schema 1 word for word.
+pub fn of<T: DeserializeOwned>(fields: Value) -> T {
+    serde_json::from_value(fields).expect("schema 1")
+}
+
+/// A report with a head.
+pub fn report<T: DeserializeOwned>(header: &Header, fields: Value) -> T {
+    let mut whole = json!(header);
+    let all = whole.as_object_mut().expect("a head has fields");
+    all.extend(fields.as_object().expect("a report has fields").clone());
+    of(whole)
+}
 
 const LOADS: [(Pattern, Direction); 4] = [
     (Pattern::Sequential, Direction::Read),
@@ -40,42 +53,27 @@ fn seven(value: f64) -> Summary {
 
 /// The emulated phone.
 pub fn s5_device() -> BlockDevice {
-    BlockDevice {
-        name: "loop3".into(),
-        model: None,
-        size_bytes: 4 << 30,
-        rotational: false,
-        scheduler: Some("mq-deadline".into()),
-        schedulers_available: ["none", "mq-deadline", "kyber", "bfq"].map(String::from).into(),
-        queue_depth_requests: Some(8),
-        read_ahead_kib: Some(128),
-        max_request_kib: Some(512),
-        write_cache: Some("write back".into()),
-        logical_block_bytes: 4096,
-        lab_preset: Some("galaxy-s5-emmc".into()),
-    }
+    of(json!({
+        "name": "loop3", "size_bytes": 4u64 << 30, "rotational": false, "scheduler": "mq-deadline",
+        "schedulers_available": ["none", "mq-deadline", "kyber", "bfq"], "queue_depth_requests": 8, "read_ahead_kib": 128,
+        "max_request_kib": 512, "write_cache": "write back", "logical_block_bytes": 4096, "lab_preset": "galaxy-s5-emmc",
+    }))
 }
 
 pub fn header(device: Option<BlockDevice>) -> Header {
-    Header {
-        schema_version: SCHEMA_VERSION,
-        started: "2026-10-05T20:28:59Z".into(),
-        duration_s: 94.2,
-        environment: Environment {
-            brisk_version: "0.1.0".into(),
-            kernel: "6.18.4".into(),
-            architecture: "x86_64".into(),
-            cpus: 2,
-            path: "/var/lib/brisk/lab/mnt".into(),
-            file_system: Some("ext4".into()),
-            mount_options: Some("rw,relatime".into()),
-            device,
+    of(json!({
+        "schema_version": 1, "started": "2026-10-05T20:28:59Z", "duration_s": 94.2, "io_engine": "io_uring", "seed": 42,
+        "written_bytes": 3u64 << 30, "warnings": [],
+        "environment": {
+            "brisk_version": "0.1.0", "kernel": "6.18.4", "architecture": "x86_64", "cpus": 2,
+            "path": "/var/lib/brisk/lab/mnt", "file_system": "ext4", "mount_options": "rw,relatime", "device": device,
         },
-        io_engine: Some("io_uring".into()),
-        seed: 42,
-        written_bytes: 3 << 30,
-        warnings: Vec::new(),
-    }
+    }))
+}
+
+/// A report from the emulated phone.
+pub fn on_s5<T: DeserializeOwned>(fields: Value) -> T {
+    report(&header(Some(s5_device())), fields)
 }
 
 pub fn latency(p50_us: f64, tail: f64, count: u64) -> Latency {
@@ -106,48 +104,34 @@ fn job((pattern, direction): (Pattern, Direction), block_bytes: u64, depth_reque
     let service_us = base_us + per_kib_us * block_bytes as f64 / 1024.0;
     let depth = f64::from(depth_requests);
     let rate = depth.min(units * (1.0 - 0.5 / depth.max(1.0)) + 0.5) / service_us * 1e6;
-    JobResult {
-        pattern,
-        direction,
-        block_bytes,
-        depth_requests,
-        bandwidth_bytes_per_s: seven(rate * block_bytes as f64),
-        requests_per_s: seven(rate),
-        latency: latency(depth / rate * 1e6 * 0.94, if direction == Direction::Write { 28.0 } else { 7.0 }, 61_240),
-        cpu_us_per_request: 4.6,
-        iowait_percent: 41.0,
-        cpu_busy_percent: 12.0,
-    }
+    let tail = if direction == Direction::Write { 28.0 } else { 7.0 };
+    of(json!({
+        "pattern": pattern, "direction": direction, "block_bytes": block_bytes, "depth_requests": depth_requests,
+        "bandwidth_bytes_per_s": seven(rate * block_bytes as f64), "requests_per_s": seven(rate),
+        "latency": latency(depth / rate * 1e6 * 0.94, tail, 61_240),
+        "cpu_us_per_request": 4.6, "iowait_percent": 41.0, "cpu_busy_percent": 12.0,
+    }))
 }
 
 pub fn bench() -> BenchReport {
-    BenchReport {
-        header: header(Some(s5_device())),
-        budget: "normal".into(),
-        work_bytes: 512 << 20,
-        cache: CacheCheck {
-            verdict: CacheVerdict::Direct,
-            asked_bytes: 64 << 20,
-            device_bytes: Some(64 << 20),
-            text: "Direct: the device moved the 64 MiB that were asked for.".into(),
+    let sync = |call, us, tail| json!({ "call": call, "block_bytes": 4096, "latency": latency(us, tail, 400) });
+    let jobs = |depth| LOADS.map(|load| job(load, 4096, depth));
+    on_s5(json!({
+        "budget": "normal", "work_bytes": 512 << 20,
+        "cache": {
+            "verdict": "direct", "asked_bytes": 64 << 20, "device_bytes": 64 << 20,
+            "text": "Direct: the device moved the 64 MiB that were asked for.",
         },
-        jobs: [1, 32].into_iter().flat_map(|depth| LOADS.map(|load| job(load, 4096, depth))).collect(),
-        block_sweep: (12..=20).flat_map(|power| LOADS.map(|load| job(load, 1 << power, 1))).collect(),
-        depth_sweep: (0..=5).flat_map(|power| LOADS.map(|load| job(load, 4096, 1 << power))).collect(),
-        syncs: [("fsync", 3_150.0, 9.0), ("fdatasync", 1_480.0, 14.0)]
-            .map(|(call, us, tail)| SyncResult {
-                call: call.into(),
-                block_bytes: 4096,
-                latency: latency(us, tail, 400),
-            })
-            .into(),
-        verdict: vec![
-            "Reads are quick, durable writes are not: a commit waits 1.5 ms, and one in a hundred ten times as long."
-                .into(),
-            "Random writes reach 2.4 thousand requests a second, and more than two at once gain nothing.".into(),
-            "Large requests matter: random reads are 8 times faster in 1 MiB than in 4 KiB.".into(),
+        "jobs": ([1, 32].map(jobs).concat()),
+        "block_sweep": (12..=20).flat_map(|power| LOADS.map(|load| job(load, 1 << power, 1))).collect::<Vec<_>>(),
+        "depth_sweep": (0..=5).flat_map(|power| jobs(1 << power)).collect::<Vec<_>>(),
+        "syncs": [sync("fsync", 3_150.0, 9.0), sync("fdatasync", 1_480.0, 14.0)],
+        "verdict": [
+            "Reads are quick, durable writes are not: a commit waits 1.5 ms, and one in a hundred ten times as long.",
+            "Random writes reach 2.4 thousand requests a second, and more than two at once gain nothing.",
+            "Large requests matter: random reads are 8 times faster in 1 MiB than in 4 KiB.",
         ],
-    }
+    }))
 }
 
 /// Another device, for comparison.
@@ -174,29 +158,25 @@ pub fn other_bench() -> BenchReport {
 }
 
 pub fn slowdown() -> SlowdownReport {
-    let row = |pattern, streams, alone: [f64; 2], slow: [f64; 2]| SlowdownRow {
-        pattern,
-        streams,
-        read_alone_us: seven(alone[0]),
-        read_beside_us: seven(alone[0] * slow[0]),
-        write_alone_us: seven(alone[1]),
-        write_beside_us: seven(alone[1] * slow[1]),
-        read_slowdown: seven(slow[0]),
-        write_slowdown: seven(slow[1]),
-        read_peers_us: (streams > 1).then(|| seven(alone[0] * 2.9)),
-        write_peers_us: (streams > 1).then(|| seven(alone[1] * 3.1)),
+    let row = |pattern: &str, streams: u32, alone: [f64; 2], slow: [f64; 2]| {
+        json!({
+            "pattern": pattern, "streams": streams,
+            "read_alone_us": seven(alone[0]), "read_beside_us": seven(alone[0] * slow[0]),
+            "write_alone_us": seven(alone[1]), "write_beside_us": seven(alone[1] * slow[1]),
+            "read_slowdown": seven(slow[0]), "write_slowdown": seven(slow[1]),
+            "read_peers_us": (streams > 1).then(|| seven(alone[0] * 2.9)),
+            "write_peers_us": (streams > 1).then(|| seven(alone[1] * 3.1)),
+        })
     };
-    SlowdownReport {
-        header: header(Some(s5_device())),
-        block_bytes: 4096,
-        stream_bytes: 16 << 20,
-        rows: vec![
-            row(Pattern::Sequential, 1, [73.0, 191.0], [5.9, 1.18]),
-            row(Pattern::Random, 1, [188.0, 412.0], [3.3, 1.52]),
-            row(Pattern::Sequential, 4, [73.0, 191.0], [24.6, 4.4]),
-            row(Pattern::Random, 4, [188.0, 412.0], [17.1, 7.2]),
+    on_s5(json!({
+        "block_bytes": 4096, "stream_bytes": 16 << 20,
+        "rows": [
+            row("sequential", 1, [73.0, 191.0], [5.9, 1.18]),
+            row("random", 1, [188.0, 412.0], [3.3, 1.52]),
+            row("sequential", 4, [73.0, 191.0], [24.6, 4.4]),
+            row("random", 4, [188.0, 412.0], [17.1, 7.2]),
         ],
-    }
+    }))
 }
 
 pub fn concurrency() -> ConcurrencyReport {
@@ -211,59 +191,43 @@ pub fn concurrency() -> ConcurrencyReport {
     for ((pattern, direction), speedups) in LOADS.into_iter().zip(speedups) {
         for (i, speedup) in speedups.into_iter().enumerate() {
             let streams = 2u32 << i;
-            points.push(ConcurrencyPoint {
-                pattern,
-                direction,
-                streams,
-                serial_s: seven(0.31 * f64::from(streams)),
-                concurrent_s: seven(0.31 * f64::from(streams) / speedup),
-                speedup: seven(speedup),
-            });
+            points.push(json!({
+                "pattern": pattern, "direction": direction, "streams": streams,
+                "serial_s": seven(0.31 * f64::from(streams)), "concurrent_s": seven(0.31 * f64::from(streams) / speedup),
+                "speedup": seven(speedup),
+            }));
         }
         let best = (0..5).max_by(|a, b| speedups[*a].total_cmp(&speedups[*b])).expect("five");
-        parameters.push(ConcurrencyParameter { pattern, direction, streams: 2 << best, speedup: speedups[best] });
+        let (streams, speedup) = (2u32 << best, speedups[best]);
+        parameters.push(json!({ "pattern": pattern, "direction": direction, "streams": streams, "speedup": speedup }));
     }
-    ConcurrencyReport {
-        header: header(Some(s5_device())),
-        block_bytes: 4096,
-        stream_bytes: 4 << 20,
-        points,
-        parameters,
-    }
+    let fields = json!({ "block_bytes": 4096, "stream_bytes": 4 << 20, "points": points, "parameters": parameters });
+    on_s5(fields)
 }
 
 pub fn schedulers() -> SchedulersReport {
     let mut points = Vec::new();
-    for (queue_depth_requests, depth_requests) in [(4, 8), (64, 128)] {
+    for (queue_depth_requests, depth_requests) in [(4u32, 8u32), (64, 128)] {
         for (scheduler, factor) in [("none", 1.3), ("mq-deadline", 1.16), ("kyber", 0.86), ("bfq", 0.95)] {
             for (pattern, weight) in [(Pattern::Sequential, 1.0), (Pattern::Random, 1.9)] {
-                for read_percent in (10..=100).step_by(10) {
+                for read_percent in (10u32..=100).step_by(10) {
                     let writes = f64::from(100 - read_percent) / 100.0;
                     let time = weight * (0.35 + 1.25 * writes * factor * if depth_requests > 8 { 1.2 } else { 1.0 });
-                    points.push(SchedulerPoint {
-                        scheduler: scheduler.into(),
-                        wanted_depth_requests: Some(queue_depth_requests),
-                        queue_depth_requests,
-                        depth_requests,
-                        pattern,
-                        read_percent,
-                        response_s: seven(time),
-                        read_us: Some(seven(180.0 * (1.0 + 9.0 * writes * factor))),
-                        write_us: (read_percent < 100).then(|| seven(700.0 * factor)),
-                        read_slowdown: Some(1.0 + 9.0 * writes * factor),
-                        write_slowdown: (read_percent < 100).then_some(1.1 + 0.4 * factor),
-                    });
+                    let writes_too = read_percent < 100;
+                    points.push(json!({
+                        "scheduler": scheduler, "wanted_depth_requests": queue_depth_requests,
+                        "queue_depth_requests": queue_depth_requests, "depth_requests": depth_requests,
+                        "pattern": pattern, "read_percent": read_percent, "response_s": seven(time),
+                        "read_us": seven(180.0 * (1.0 + 9.0 * writes * factor)),
+                        "write_us": writes_too.then(|| seven(700.0 * factor)),
+                        "read_slowdown": 1.0 + 9.0 * writes * factor,
+                        "write_slowdown": writes_too.then_some(1.1 + 0.4 * factor),
+                    }));
                 }
             }
         }
     }
-    SchedulersReport {
-        header: header(Some(s5_device())),
-        block_bytes: 4096,
-        mix_bytes: 16 << 20,
-        points,
-        restored: true,
-    }
+    on_s5(json!({ "block_bytes": 4096, "mix_bytes": 16 << 20, "points": points, "restored": true }))
 }
 
 pub fn footprint() -> FootprintReport {
@@ -278,334 +242,222 @@ pub fn footprint() -> FootprintReport {
         33..=1024 => 0.69e6,
         _ => 0.021e6,
     };
-    FootprintReport {
-        header: header(Some(card)),
-        block_bytes: 4096,
-        requests: 2048,
-        precondition_bytes: 1 << 30,
-        points: (3..=12)
-            .map(|power| FootprintPoint {
-                range_bytes: (1 << power) << 20,
-                bandwidth_bytes_per_s: seven(rate(1 << power) * (1.0 - 0.012 * f64::from(power))),
-            })
-            .collect(),
-        drops: vec![
-            FootprintDrop { after_range_bytes: 32 << 20, factor: 3.8 },
-            FootprintDrop { after_range_bytes: 1024 << 20, factor: 32.9 },
-        ],
-    }
+    let point = |power: u64| {
+        let rate = rate(1 << power) * (1.0 - 0.012 * power as f64);
+        json!({ "range_bytes": (1u64 << power) << 20, "bandwidth_bytes_per_s": seven(rate) })
+    };
+    report(
+        &header(Some(card)),
+        json!({
+            "block_bytes": 4096, "requests": 2048, "precondition_bytes": 1 << 30,
+            "points": (3..=12).map(point).collect::<Vec<_>>(),
+            "drops": [
+                { "after_range_bytes": 32 << 20, "factor": 3.8 },
+                { "after_range_bytes": 1024 << 20, "factor": 32.9 },
+            ],
+        }),
+    )
 }
 
 pub fn frontier() -> FrontierReport {
-    let load = |name: &str, readers: u32, writers: &str| FrontierLoad {
-        name: name.into(),
-        readers,
-        read_interval_us: 1_870.0 * f64::from(readers),
-        read_alone_us: 187.0,
-        writers: writers.into(),
+    let load = |name: &str, readers: u32, writers: &str| {
+        json!({
+            "name": name, "readers": readers, "read_interval_us": 1_870.0 * f64::from(readers), "read_alone_us": 187.0,
+            "writers": writers,
+        })
     };
-    // Settings beside the scheduler, priorities, read time and write rate of each load relative to those found, trials.
-    type Row = (&'static str, &'static [(&'static str, &'static str)], bool, [(f64, f64); 2], usize, bool);
-    let rows: [Row; 7] = [
-        ("as found (mq-deadline)", &[], false, [(1.0, 1.0), (1.0, 1.0)], 10, true),
-        ("mq-deadline", &[("scheduler", "mq-deadline")], false, [(1.01, 0.99), (0.98, 1.0)], 1, false),
-        ("none", &[("scheduler", "none")], false, [(1.6, 1.02), (1.3, 1.0)], 1, false),
-        (
-            "bfq, low_latency 0",
-            &[("scheduler", "bfq"), ("bfq/low_latency", "0")],
-            false,
-            [(0.6, 0.9), (0.7, 0.92)],
-            1,
-            false,
-        ),
-        (
-            "kyber, nr_requests 4",
-            &[("scheduler", "kyber"), ("nr_requests", "4")],
-            false,
-            [(0.4, 0.97), (0.5, 0.96)],
-            4,
-            true,
-        ),
-        (
-            "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)",
-            &[("scheduler", "mq-deadline"), ("mq-deadline/async_depth", "1"), ("mq-deadline/prio_aging_expire", "100")],
-            true,
-            [(0.09, 0.97), (0.2, 0.94)],
-            10,
-            true,
-        ),
-        (
-            "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100), nr_requests 4",
-            &[
-                ("scheduler", "mq-deadline"),
-                ("mq-deadline/async_depth", "1"),
-                ("mq-deadline/prio_aging_expire", "100"),
-                ("nr_requests", "4"),
-            ],
-            true,
-            [(0.08, 0.71), (0.18, 0.75)],
-            4,
-            true,
-        ),
-    ];
-    let point = |(label, settings, priorities, loads, trials, on_frontier): Row| FrontierPoint {
-        label: label.into(),
-        scheduler: label.trim_start_matches("as found (").split([',', ')']).next().unwrap_or_default().into(),
-        settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        priorities,
-        loads: loads
-            .iter()
-            .zip([(5_200.0, 9.4e6), (3_100.0, 2.2e6)])
-            .map(|((read, write), (read_us, bytes_per_s))| FrontierMeasure {
-                read_us: summary(read_us * read, 8.0, trials),
-                read_us_p99: summary(read_us * read * 4.0, 15.0, trials),
-                write_bytes_per_s: summary(bytes_per_s * write, 4.0, trials),
-                write_us_max: summary(31_000.0 / write, 20.0, trials),
+    const BEST: &str = "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)";
+    let fastest = format!("{BEST}, nr_requests 4");
+    // Settings beside the scheduler, read time and write rate of each load relative to those found, trials.
+    let point =
+        |label: &str, mut settings: Value, [[read, write], [other_read, other_write]]: [[f64; 2]; 2], trials, on| {
+            let scheduler = label.trim_start_matches("as found (").split([',', ')']).next().unwrap_or_default();
+            if !label.starts_with("as found") {
+                settings["scheduler"] = json!(scheduler);
+            }
+            let measure = |read: f64, write: f64, read_us: f64, bytes_per_s: f64| {
+                json!({
+                    "read_us": summary(read_us * read, 8.0, trials),
+                    "read_us_p99": summary(read_us * read * 4.0, 15.0, trials),
+                    "write_bytes_per_s": summary(bytes_per_s * write, 4.0, trials),
+                    "write_us_max": summary(31_000.0 / write, 20.0, trials),
+                })
+            };
+            json!({
+                "label": label, "scheduler": scheduler, "settings": settings, "priorities": label.contains("real-time"),
+                "loads": [measure(read, write, 5_200.0, 9.4e6), measure(other_read, other_write, 3_100.0, 2.2e6)],
+                "read_ratio": (read * other_read).sqrt(), "write_percent": (write * other_write).sqrt() * 100.0,
+                "on_frontier": on,
             })
-            .collect(),
-        read_ratio: (loads[0].0 * loads[1].0).sqrt(),
-        write_percent: (loads[0].1 * loads[1].1).sqrt() * 100.0,
-        on_frontier,
-    };
-    FrontierReport {
-        header: header(Some(s5_device())),
-        block_bytes: 4096,
-        trial_s: 0.55,
-        write_min_percent: 90.0,
-        loads: vec![
+        };
+    let real_time = json!({ "mq-deadline/async_depth": "1", "mq-deadline/prio_aging_expire": "100" });
+    let mut real_time_4 = real_time.clone();
+    real_time_4["nr_requests"] = json!("4");
+    on_s5(json!({
+        "block_bytes": 4096, "trial_s": 0.55, "write_min_percent": 90.0,
+        "loads": [
             load("1 reader beside an install", 1, "buffered writes of 512 KiB"),
             load("4 readers beside 4 writers", 4, "4 writers at random past the page cache"),
         ],
-        points: rows.into_iter().map(point).collect(),
-        found: rows[0].0.into(),
-        chosen: Some(rows[5].0.into()),
-        refused: vec![("bfq, wbt_lat_usec 0".into(), "cannot write '0' to wbt_lat_usec".into())],
-        restored: true,
-    }
+        "points": [
+            point("as found (mq-deadline)", json!({}), [[1.0, 1.0], [1.0, 1.0]], 10, true),
+            point("mq-deadline", json!({}), [[1.01, 0.99], [0.98, 1.0]], 1, false),
+            point("none", json!({}), [[1.6, 1.02], [1.3, 1.0]], 1, false),
+            point("bfq, low_latency 0", json!({ "bfq/low_latency": "0" }), [[0.6, 0.9], [0.7, 0.92]], 1, false),
+            point("kyber, nr_requests 4", json!({ "nr_requests": "4" }), [[0.4, 0.97], [0.5, 0.96]], 4, true),
+            point(BEST, real_time, [[0.09, 0.97], [0.2, 0.94]], 10, true),
+            point(&fastest, real_time_4, [[0.08, 0.71], [0.18, 0.75]], 4, true),
+        ],
+        "found": "as found (mq-deadline)", "chosen": BEST,
+        "refused": [["bfq, wbt_lat_usec 0", "cannot write '0' to wbt_lat_usec"]], "restored": true,
+    }))
 }
 
 /// A profile of three settings.
 pub fn profile() -> ProfileReport {
-    let setting = |scheduler: &str, queue_depth_requests| ProfileSetting {
-        scheduler: scheduler.into(),
-        queue_depth_requests,
-        read_ahead_kb: None,
-        wbt_lat_usec: None,
-    };
-    let own = setting("mq-deadline", 8);
-    let all = [(own.clone(), 1.0, 1.0), (setting("none", 4), 0.91, 0.99), (setting("bfq", 4), 1.07, 0.8)];
-    let workload = |name: &str, requests_per_s: f64, best: usize| ProfileWorkload {
-        name: name.into(),
-        about: "dissertation table 3.2, by its published rates".into(),
-        best: all[best].0.clone(),
-        cells: all
-            .iter()
-            .map(|(setting, energy_ratio, delay_ratio)| ProfileCell {
-                setting: setting.clone(),
-                requests_per_s,
-                kept_up: requests_per_s < 2_400.0,
-                request_uj_mean: 61.0 * energy_ratio,
-                read_us_mean: Some(260.0 * delay_ratio),
-                write_us_mean: (best > 0).then_some(512.0),
-                energy_ratio: *energy_ratio,
-                delay_ratio: *delay_ratio,
-                energy_ratio_high: None,
-                delay_ratio_high: None,
+    let setting = |scheduler: &str, depth: u32| json!({ "scheduler": scheduler, "queue_depth_requests": depth });
+    let all = [(setting("mq-deadline", 8), 1.0, 1.0), (setting("none", 4), 0.91, 0.99), (setting("bfq", 4), 1.07, 0.8)];
+    let workload = |name: &str, requests_per_s: f64, best: usize| {
+        let cells = all.iter().map(|(setting, energy, delay)| {
+            json!({
+                "setting": setting, "requests_per_s": requests_per_s, "kept_up": requests_per_s < 2_400.0,
+                "request_uj_mean": 61.0 * energy, "read_us_mean": 260.0 * delay,
+                "write_us_mean": (best > 0).then_some(512.0), "energy_ratio": energy, "delay_ratio": delay,
             })
-            .collect(),
+        });
+        json!({
+            "name": name, "about": "dissertation table 3.2, by its published rates", "best": all[best].0,
+            "cells": cells.collect::<Vec<_>>(),
+        })
     };
     let pick = |chooser: &str, index: usize, right: bool| {
-        let (setting, energy_ratio, delay_ratio) = all[index].clone();
-        ProfilePick {
-            chooser: chooser.into(),
-            setting,
-            over_best: energy_ratio / 0.91,
-            energy_ratio,
-            delay_ratio,
-            right,
-            not_told_from_right: right,
-        }
+        let (setting, energy, delay) = &all[index];
+        json!({
+            "chooser": chooser, "setting": setting, "over_best": energy / 0.91, "energy_ratio": energy, "delay_ratio": delay,
+            "right": right, "not_told_from_right": right,
+        })
     };
-    ProfileReport {
-        header: header(Some(s5_device())),
-        device_model: "galaxy-s5-emmc".into(),
-        device_kind: "emmc".into(),
-        meter: ProfileMeter {
-            name: "modelled".into(),
-            what: "modelled, not measured: the emulated device's operations".into(),
-            uncertainty: "good for comparing settings only".into(),
+    on_s5(json!({
+        "device_model": "galaxy-s5-emmc", "device_kind": "emmc",
+        "meter": {
+            "name": "modelled", "what": "modelled, not measured: the emulated device's operations",
+            "uncertainty": "good for comparing settings only",
         },
-        own: own.clone(),
-        cell_s: 1.0,
-        rounds: 2,
-        taken_over_cells: 1,
-        workloads: vec![workload("AnTuTu", 2_503.0, 1), workload("Vellamo", 10.0, 0), workload("mail", 210.0, 1)],
-        judged: vec![ProfileJudged {
-            workload: "mail".into(),
-            best: setting("none", 4),
-            picks: vec![
-                pick("adaptive", 1, true),
-                pick("paper", 2, false),
-                pick("one_for_all", 1, true),
-                pick("own", 0, false),
+        "own": all[0].0, "cell_s": 1.0, "rounds": 2, "taken_over_cells": 1,
+        "workloads": [workload("AnTuTu", 2_503.0, 1), workload("Vellamo", 10.0, 0), workload("mail", 210.0, 1)],
+        "judged": [{
+            "workload": "mail", "best": setting("none", 4),
+            "picks": [
+                pick("adaptive", 1, true), pick("paper", 2, false), pick("one_for_all", 1, true), pick("own", 0, false),
             ],
         }],
-        held_out: false,
-        profile: Some("/var/lib/brisk/profiles/smartstorage/galaxy-s5-emmc.json".into()),
-    }
+        "held_out": false, "profile": "/var/lib/brisk/profiles/smartstorage/galaxy-s5-emmc.json",
+    }))
 }
 
-fn kernel_side(side: &str, jobs: u32, delay_us: f64, bytes_per_s: f64, slowdown: f64) -> KernelSide {
-    KernelSide {
-        side: side.into(),
-        jobs,
-        delay_us_mean: seven(delay_us),
-        delay_us_p50: seven(delay_us * 0.8),
-        delay_us_p99: seven(delay_us * 1.7),
-        delay_us_max: seven(delay_us * 2.4),
-        requests_per_s: seven(bytes_per_s / 4096.0),
-        bytes_per_s: seven(bytes_per_s),
-        job_s: None,
-        slowdown: Some(seven(slowdown)),
-    }
+fn kernel_side(side: &str, jobs: u32, delay_us: f64, bytes_per_s: f64, slowdown: f64) -> Value {
+    json!({
+        "side": side, "jobs": jobs, "delay_us_mean": seven(delay_us), "delay_us_p50": seven(delay_us * 0.8),
+        "delay_us_p99": seven(delay_us * 1.7), "delay_us_max": seven(delay_us * 2.4),
+        "requests_per_s": seven(bytes_per_s / 4096.0), "bytes_per_s": seven(bytes_per_s), "slowdown": seven(slowdown),
+    })
 }
 
 /// The same, held against aims: one reached, one missed in one of two loads, one without figures.
 pub fn kernel_bench() -> KernelReport {
-    let aimed = |load: &str, found: f64, value: Option<f64>, peer: Option<&str>, at_most: f64| KernelAimed {
-        load: load.into(),
-        settings: String::new(),
-        found: value.map(|_| seven(found)),
-        peer: peer.map(str::to_owned),
-        peer_found: peer.map(|_| seven(found * 1.1)),
-        value,
-        value_worst: value.map(|value| value * 1.02),
-        verdict: match value {
+    let aimed = |load: &str, found: f64, value: Option<f64>, peer: Option<&str>, at_most: f64| {
+        let verdict = match value {
             Some(value) if value <= at_most => KernelVerdict::Reached,
             Some(_) => KernelVerdict::Missed,
             None => KernelVerdict::Unknown,
-        },
-        why: value.is_none().then(|| "no setting leaves the others enough".to_owned()),
+        };
+        json!({
+            "load": load, "settings": "", "found": value.map(|_| seven(found)), "peer": peer,
+            "peer_found": peer.map(|_| seven(found * 1.1)), "value": value, "value_worst": value.map(|value| value * 1.02),
+            "verdict": verdict, "why": value.is_none().then_some("no setting leaves the others enough"),
+        })
     };
-    let aim = |words: &str, side: &str, figure: KernelFigure, at_most: f64, loads: Vec<KernelAimed>| KernelAim {
-        words: words.into(),
-        scenario: "one-reader-four-writers".into(),
-        scheduler: "smartio".into(),
-        side: side.into(),
-        figure,
-        at_most,
-        // Times of the sample are milliseconds and more.
-        relative: at_most < 10.0 && figure != KernelFigure::Slowdown,
-        loads,
+    let aim = |words: &str, side: &str, figure: &str, at_most: f64, loads: &[Value]| {
+        json!({
+            "words": words, "scenario": "one-reader-four-writers", "scheduler": "smartio", "side": side, "figure": figure,
+            // Times of the sample are milliseconds and more.
+            "at_most": at_most, "relative": at_most < 10.0 && figure != "slowdown", "loads": loads,
+        })
     };
     let peer = Some("mq-deadline nr_requests=4");
+    let one = "1 reader beside 4 writers";
+    let mixes = [
+        aimed("random, 10 % reads", 9_000.0, Some(0.97), peer, 1.02),
+        aimed("random, 90 % reads", 20_000.0, Some(1.043), peer, 1.02),
+    ];
     let mut report = kernel();
     report.scenarios[0].fidelity.kept = 40;
-    report.aims = vec![
-        aim(
-            "a read at most twice as long as alone",
-            "read",
-            KernelFigure::Slowdown,
-            2.0,
-            vec![aimed("1 reader beside 4 writers", 1.6, Some(1.6), None, 2.0)],
-        ),
-        aim(
-            "mixes at most 2 % behind the fastest",
-            "mixed",
-            KernelFigure::Requests,
-            1.02,
-            vec![
-                aimed("random, 10 % reads", 9_000.0, Some(0.97), peer, 1.02),
-                aimed("random, 90 % reads", 20_000.0, Some(1.043), peer, 1.02),
-            ],
-        ),
-        aim(
-            "no write waits",
-            "write",
-            KernelFigure::DelayMax,
-            1e5,
-            vec![aimed("random, 10 % reads", 0.0, None, None, 1e5)],
-        ),
-        aim(
-            "half the mean of the best tuned peer",
-            "read",
-            KernelFigure::DelayMean,
-            0.5,
-            vec![aimed("1 reader beside 4 writers", 0.0, None, None, 0.5)],
-        ),
-    ];
+    report.aims = of(json!([
+        aim("a read at most twice as long as alone", "read", "slowdown", 2.0, &[aimed(one, 1.6, Some(1.6), None, 2.0)]),
+        aim("mixes at most 2 % behind the fastest", "mixed", "requests", 1.02, &mixes),
+        aim("no write waits", "write", "delay_max", 1e5, &[aimed("random, 10 % reads", 0.0, None, None, 1e5)]),
+        aim("half the mean of the best tuned peer", "read", "delay_mean", 0.5, &[aimed(one, 0.0, None, None, 0.5)]),
+    ]));
     report
 }
 
-/// The kernel lab: readers beside writers, and mixes.
+/// The kernel lab: readers concurrent with writers, and mixes.
 pub fn kernel() -> KernelReport {
-    let settings: &[(&str, &str)] = &[("nr_requests", "4"), ("writes_starved", "16")];
-    let row = |scheduler: &str, settings: &[(&str, &str)], read_us: f64, write: f64| KernelRow {
-        scheduler: scheduler.into(),
-        tuned: !settings.is_empty(),
-        settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        tried: if settings.is_empty() { 0 } else { 31 },
-        loads: vec![
-            KernelMeasure {
-                load: "1 reader beside 4 writers".into(),
-                sides: vec![
-                    kernel_side("read", 1, read_us, 4096e6 / read_us, read_us / 83.0),
-                    kernel_side("write", 4, 25e3, write, 41e6 / write),
-                ],
-            },
-            KernelMeasure {
-                load: "random, 10 % reads".into(),
-                sides: vec![kernel_side("mixed", 4, 700.0, write, 1.0)],
-            },
-            KernelMeasure {
-                load: "random, 90 % reads".into(),
-                sides: vec![kernel_side("mixed", 4, 300.0, 2.0 * write, 1.0)],
-            },
-        ],
-    };
-    let scenario = KernelScenario {
-        name: "one-reader-four-writers".into(),
-        title: "One reader beside four writers".into(),
-        question: "What does a read wait for when writers fill the queue?".into(),
-        device: KernelDevice {
-            preset: "four-dies".into(),
-            changed: std::collections::BTreeMap::new(),
-            size_bytes: 1 << 30,
-            depth_requests: 32,
-            queues: 1,
-            file_system: None,
-        },
-        seeds: (1..=7).collect(),
-        scale: 1.0,
-        write_min_percent: 90.0,
-        loads: ["1 reader beside 4 writers", "random, 10 % reads", "random, 90 % reads"]
-            .map(|name| KernelLoad { name: name.into(), words: "1 x reader (op=randread bytes=4KiB)".into() })
-            .into(),
-        rows: vec![
-            row("mq-deadline", &[], 16_256.0, 40.9e6),
-            row("mq-deadline", settings, 1_293.0, 40.0e6),
-            row("bfq", &[], 8_429.0, 40.6e6),
-            row("smartio", &[], 168.0, 38.5e6),
-        ],
-        refused: vec![("kyber".into(), "the kernel 6.12.1 has no scheduler kyber".into())],
-        fidelity: KernelFidelity {
-            lateness_ns_mean: 640.0,
-            lateness_ns_bound: 2_000.0,
-            repeat_percent: 0.02,
-            repeat_percent_bound: 1.0,
-            repeat_percent_of_jobs: 0.4,
-            boots: 3,
-            cases: 121,
-            kept: 0,
-        },
+    let names = ["1 reader beside 4 writers", "random, 10 % reads", "random, 90 % reads"];
+    let row = |scheduler: &str, tuned: bool, read_us: f64, write: f64| {
+        let both = [
+            kernel_side("read", 1, read_us, 4096e6 / read_us, read_us / 83.0),
+            kernel_side("write", 4, 25e3, write, 41e6 / write),
+        ];
+        json!({
+            "scheduler": scheduler, "tuned": tuned, "tried": if tuned { 31 } else { 0 },
+            "settings": if tuned { json!({ "nr_requests": "4", "writes_starved": "16" }) } else { json!({}) },
+            "loads": [
+                { "load": names[0], "sides": both },
+                { "load": names[1], "sides": [kernel_side("mixed", 4, 700.0, write, 1.0)] },
+                { "load": names[2], "sides": [kernel_side("mixed", 4, 300.0, 2.0 * write, 1.0)] },
+            ],
+        })
     };
     let mut head = header(None);
     (head.environment.kernel, head.environment.cpus, head.io_engine) = ("6.12.1-cloud-amd64".into(), 1, None);
-    KernelReport { header: head, series: "6.12".into(), scenarios: vec![scenario], aims: Vec::new() }
+    report(
+        &head,
+        json!({
+            "series": "6.12",
+            "scenarios": [{
+                "name": "one-reader-four-writers", "title": "One reader beside four writers",
+                "question": "What does a read wait for when writers fill the queue?",
+                "device": { "preset": "four-dies", "size_bytes": 1 << 30, "depth_requests": 32, "queues": 1 },
+                "seeds": [1, 2, 3, 4, 5, 6, 7], "scale": 1.0, "write_min_percent": 90.0,
+                "loads": names.map(|name| json!({ "name": name, "words": "1 x reader (op=randread bytes=4KiB)" })),
+                "rows": [
+                    row("mq-deadline", false, 16_256.0, 40.9e6),
+                    row("mq-deadline", true, 1_293.0, 40.0e6),
+                    row("bfq", false, 8_429.0, 40.6e6),
+                    row("smartio", false, 168.0, 38.5e6),
+                ],
+                "refused": [["kyber", "the kernel 6.12.1 has no scheduler kyber"]],
+                "fidelity": {
+                    "lateness_ns_mean": 640.0, "lateness_ns_bound": 2_000.0, "repeat_percent": 0.02,
+                    "repeat_percent_bound": 1.0, "repeat_percent_of_jobs": 0.4, "boots": 3, "cases": 121,
+                },
+            }],
+        }),
+    )
+}
+
+pub fn ugly() -> Vec<Document> {
+    ugly::ugly()
 }
 
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
+    static ALL: LazyLock<Vec<Document>> = LazyLock::new(one_of_each);
+    ALL.clone()
+}
+
+fn one_of_each() -> Vec<Document> {
     vec![
         Document::Bench(Box::new(bench())),
         Document::Slowdown(Box::new(slowdown())),
@@ -622,117 +474,5 @@ pub fn all() -> Vec<Document> {
         Document::Profile(Box::new(profile())),
         Document::Kernel(Box::new(kernel())),
         Document::Kernel(Box::new(kernel_bench())),
-    ]
-}
-
-/// Everything that can be wrong at once: no device, hostile and long names, one run, warnings, odd numbers.
-pub fn ugly() -> Vec<Document> {
-    let hostile = "<script>alert(1)</script>\u{1b}[2J\u{202e}\"'&amp; --> ]]> </style></svg>";
-    let mut head = header(None);
-    head.environment.path = format!("/mnt/{}/{hostile}", "a-very-long-directory-name".repeat(12));
-    head.environment.file_system = None;
-    head.environment.mount_options = None;
-    head.environment.kernel = "6.6.0-vendor-android15-8-g1234567890ab-ab12345678".into();
-    head.io_engine = Some("calls: io_uring is disabled by kernel.io_uring_disabled=2".into());
-    head.started = "yesterday".into();
-    head.warnings = vec![
-        Warning { code: "few_repeats".into(), text: "1 run of each load; give --full or more time.".into() },
-        Warning {
-            code: "cpu_pressure".into(),
-            text: "Tasks waited for a CPU 38 % of the time; quiet the machine.".into(),
-        },
-        Warning { code: "write_limit".into(), text: "Loads that write were repeated less often.".into() },
-        Warning { code: "not_direct".into(), text: format!("O_DIRECT refused on {hostile}") },
-        Warning { code: hostile.into(), text: "A code that no version knows.".into() },
-    ];
-    let one = |value: f64| summary(value, 0.0, 1);
-    let mut bench = bench();
-    bench.header = head.clone();
-    bench.cache.verdict = CacheVerdict::Memory;
-    bench.cache.text = "tmpfs lives in memory: these numbers are not storage's.".into();
-    for job in bench.jobs.iter_mut().chain(&mut bench.block_sweep).chain(&mut bench.depth_sweep) {
-        job.bandwidth_bytes_per_s = one(job.bandwidth_bytes_per_s.median);
-        job.requests_per_s = one(job.requests_per_s.median);
-    }
-    bench.block_sweep.truncate(1);
-    bench.depth_sweep.clear();
-    bench.syncs[0].call = hostile.into();
-    bench.verdict.clear();
-    let mut slow = slowdown();
-    slow.header = Header {
-        environment: Environment {
-            device: Some(BlockDevice {
-                model: Some(format!("{hostile} {}", "LONG MODEL ".repeat(20))),
-                lab_preset: None,
-                ..s5_device()
-            }),
-            ..head.environment.clone()
-        },
-        ..head.clone()
-    };
-    slow.rows.truncate(1);
-    slow.rows[0].read_slowdown = one(0.93);
-    slow.rows[0].write_slowdown = one(0.0);
-    let mut schedulers = schedulers();
-    schedulers.header = head.clone();
-    schedulers.restored = false;
-    for point in &mut schedulers.points {
-        if point.scheduler == "bfq" {
-            point.scheduler = format!("{hostile}-an-out-of-tree-scheduler");
-        }
-        point.response_s = one(point.response_s.median);
-    }
-    let empty = FootprintReport {
-        header: head.clone(),
-        block_bytes: 0,
-        requests: 0,
-        precondition_bytes: 0,
-        points: Vec::new(),
-        drops: Vec::new(),
-    };
-    let mut frontier = frontier();
-    frontier.header = head.clone();
-    (frontier.restored, frontier.chosen) = (false, None);
-    frontier.points.truncate(2);
-    for point in &mut frontier.points {
-        (point.scheduler, point.read_ratio) = (hostile.into(), f64::INFINITY);
-        point.loads.truncate(1);
-    }
-    let (launch, latency, suite, what_if) = apps::ugly(&head, hostile);
-    let mut odd = profile();
-    odd.header = head.clone();
-    odd.workloads.clear();
-    odd.device_model = hostile.into();
-    odd.judged[0].workload = hostile.into();
-    let mut lab = kernel();
-    lab.header = head.clone();
-    lab.scenarios[0].rows.truncate(1);
-    lab.scenarios[0].rows[0].scheduler = hostile.into();
-    lab.scenarios[0].rows[0].loads[0].sides.clear();
-    lab.scenarios[0].refused[0].1 = hostile.into();
-    lab.scenarios.push(KernelScenario { rows: Vec::new(), loads: Vec::new(), ..lab.scenarios[0].clone() });
-    let mut bench_lab = kernel_bench();
-    bench_lab.header = head.clone();
-    bench_lab.aims[0].words = hostile.into();
-    bench_lab.aims[0].loads[0].why = Some(hostile.into());
-    bench_lab.aims[1].loads.clear();
-    let mut few = concurrency();
-    few.header = head;
-    few.points.truncate(1);
-    few.parameters.clear();
-    vec![
-        Document::Bench(Box::new(bench)),
-        Document::Slowdown(Box::new(slow)),
-        Document::Concurrency(Box::new(few)),
-        Document::Schedulers(Box::new(schedulers)),
-        Document::Footprint(Box::new(empty)),
-        Document::Frontier(Box::new(frontier)),
-        Document::Launch(Box::new(launch)),
-        Document::Latency(Box::new(latency)),
-        Document::Suite(Box::new(suite)),
-        Document::WhatIf(Box::new(what_if)),
-        Document::Profile(Box::new(odd)),
-        Document::Kernel(Box::new(lab)),
-        Document::Kernel(Box::new(bench_lab)),
     ]
 }

@@ -1,175 +1,200 @@
 //! A launch: when the app is on the screen, when the screen is final and the work done, and what the time went to.
 
 mod reads;
-mod stages;
 mod verdict;
 
-use brisk_results::{LaunchReport, LaunchSet};
+use brisk_results::{LaunchReport, LaunchRun, LaunchSet, Stage};
 
-use crate::format;
-use crate::ratio;
-use crate::section::{Chart, Figure, Panel, Section, range};
-use crate::sets;
-use crate::svg::dots::{DotChart, Row};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::stacks::StackGroup;
-use crate::svg::{Marker, Tone};
-use crate::table::{Cell, Kind, Table};
-use crate::{causes, facts};
+use crate::declare::*;
+use crate::format::{self, shorten};
+use crate::{causes, endings, facts, ratio, sets};
 
-/// The section of this document.
-pub(crate) fn section(report: &LaunchReport) -> Section {
-    let figures =
-        [time(report), stages::figure(report), comparisons(report), reads::storage(report), reads::cold(report)];
-    Section {
-        title: format!("Launch of {}", facts::shorten(report.app.trim(), 40)),
-        question: "How long until the app's screen is final, and what does the time go to?".to_owned(),
-        verdict: verdict::verdict(report),
-        figures: figures.into_iter().flatten().collect(),
+/// Runs that a terminal lists one by one.
+const RUNS_IN_TERMINAL: usize = 40;
+
+impl Kind for LaunchReport {
+    fn section(&self) -> Section {
+        let long = self.sets.iter().filter(|set| set.label.chars().count() > sets::LABEL);
+        let labels: Vec<String> = long.map(|set| shorten(&set.label, 120)).collect();
+        let mut facts: Facts =
+            vec![("Command", shorten(&self.command.join(" "), 120)), ("Compared", labels.join("; "))];
+        facts.extend(self.phone.as_ref().map(|of| ("Phone", facts::phone(of))));
+        facts.push(("Screen", facts::screen(&self.screen)));
+        facts.extend(facts::watching(self.sets.iter()));
+        let title = format!("Launch of {}", shorten(self.app.trim(), 40));
+        let question = "How long until the app's screen is final, and what does the time go to?";
+        Section::new(title, question, verdict::verdict(self))
+            .facts(facts)
+            .on(self.phone.as_ref().map(facts::phone_name))
+            .figures([time(self), stages(self), comparisons(self), reads::storage(self), reads::cold(self)])
     }
 }
 
-/// Sets that have anything to show.
-fn reached(report: &LaunchReport) -> impl Iterator<Item = &LaunchSet> {
-    report.sets.iter().filter(|set| sets::end(set).is_some())
+/// Sets with any time, and their names.
+fn reached(report: &LaunchReport) -> impl Iterator<Item = (&LaunchSet, String)> {
+    report.sets.iter().filter(|set| sets::end(set).is_some()).map(|set| (set, sets::name(set, &report.sets)))
 }
 
-/// What the time until settled went to, and of the first set up to each stage.
-fn time(report: &LaunchReport) -> Option<Figure> {
-    let rows: Vec<_> = reached(report)
-        .filter_map(|set| {
-            let (_, at) = sets::end(set)?;
-            Some((set, causes::row(sets::name(set, &report.sets), set.split.as_ref(), at)))
-        })
-        .collect();
-    let splits: Vec<_> = rows.iter().filter_map(|(set, _)| set.split.as_ref()).collect();
-    if splits.is_empty() {
-        return None;
+/// What the time until settled went to, and of the first set with splits by stage up to each stage.
+fn time(report: &LaunchReport) -> Figure {
+    let figure = Figure::new(
+        "What the time went to",
+        "At each instant the first cause that holds for any thread of the app gets the time, so the parts add up to \
+         the whole. Each part is the median over the runs, scaled so that they add up to the median of the whole; \
+         whiskers are its interval. Dotted: the limits of an immediate answer (0.1 s), of the flow of thought (1 s) \
+         and of attention (10 s).",
+    );
+    if reached(report).all(|(set, _)| set.split.is_none()) {
+        return figure;
     }
-    let named: Vec<_> = rows.iter().filter_map(|(set, row)| Some((row.name.clone(), set.split.as_ref()?))).collect();
-    let longest = rows.iter().map(|(_, row)| row.total).filter(|ms| ms.is_finite()).fold(0.0, f64::max);
-    let mut stage_rows = Vec::new();
-    let stage_panel = stages::splits(report).map(|(set, stages)| {
-        stage_rows = stages.iter().map(|stage| (vec![Cell::Text(stage.name.to_owned())], stage.split)).collect();
-        let name = sets::name(set, &report.sets);
-        let rows = stages.into_iter().map(|stage| stage.row).collect();
-        Panel {
-            title: format!("Up to each stage, {name}"),
-            chart: causes::chart(
-                format!("What the time up to each stage went to, {name}"),
-                "time",
-                vec![StackGroup { name: String::new(), rows }],
-            ),
-        }
-    });
-    let caused =
-        causes::present(splits.iter().copied().chain(stage_rows.iter().map(|(_, split)| *split)).collect::<Vec<_>>());
-    let mut letters =
-        Table::new("What the time went to", &[("", Kind::Words), ("", Kind::Bars), ("time", Kind::Numbers)]);
-    for (set, row) in &rows {
-        let (_, at) = sets::end(set)?;
-        letters.rows.push(vec![
-            row.name.clone().into(),
-            causes::letters(set.split.as_ref(), longest),
-            Cell::measure(at, format::ms),
-        ]);
-    }
-    let mut tables = vec![
-        letters.with_note(causes::letters_note(&caused)).terminal_only(),
-        causes::table_by_cause("Time until settled by cause", &named),
-    ];
-    if !stage_rows.is_empty() {
-        tables.push(causes::table("Up to each stage, a middle run", &["stage"], &stage_rows).page_only());
-    }
-    let groups = vec![StackGroup { name: String::new(), rows: rows.into_iter().map(|(_, row)| row).collect() }];
-    let mut panels = vec![Panel {
-        title: "Until settled".to_owned(),
-        chart: causes::chart("What the time until settled went to".to_owned(), "time", groups),
-    }];
-    panels.extend(stage_panel);
-    Some(Figure {
-        title: "What the time went to".to_owned(),
-        caption: "At each instant the first cause that holds for any thread of the app gets the time, so the parts add up to \
-                  the whole. Each part is the median over the runs, scaled so that they add up to the median of the whole; \
-                  whiskers are its interval. Dotted: what still feels immediate (0.1 s), keeps the flow of thought (1 s), \
-                  holds attention (10 s)."
-            .to_owned(),
-        keys: causes::keys(&caused),
-        panels,
-        tables,
-        tables_open: false,
-    })
-}
-
-/// Set-ups against each other.
-fn comparisons(report: &LaunchReport) -> Option<Figure> {
-    let mut table = Table::new(
-        "Set-ups against each other",
-        &[
-            ("what", Kind::Words),
-            ("against", Kind::Words),
-            ("ratio", Kind::Numbers),
-            ("interval", Kind::Numbers),
-            ("less CPU wait", Kind::Numbers),
-            ("in words", Kind::Words),
-        ],
-    )
-    .dispensable(&[5, 4]);
-    let mut rows = Vec::new();
-    for comparison in &report.comparisons {
-        let (who, base) = sets::sides(comparison);
-        let settled = &comparison.settled_ratio;
-        let judgement = match ratio::judge(settled) {
-            ratio::Judgement::Longer => "longer",
-            ratio::Judgement::Shorter => "shorter",
-            ratio::Judgement::NoDifference => "no difference can be seen",
-            ratio::Judgement::OnePair => "one pair proves nothing",
-            ratio::Judgement::Nothing => "cannot be compared",
+    let ends = || reached(report).filter_map(|(set, name)| Some((set, name, sets::end(set)?.1)));
+    let longest = ends().map(|(.., at)| at.median).filter(|ms| ms.is_finite()).fold(0.0, f64::max);
+    let row = |(set, name, at): (&LaunchSet, String, _)| {
+        causes::put(Row::at("launch", name).put("time", MS, at), set.split.as_ref(), longest)
+    };
+    let rows: Vec<Row> = ends().map(row).collect();
+    let by_stage = reached(report).find_map(|(set, name)| {
+        let stages = sets::middle_run(set)?.stages.iter().filter(|time| time.split.is_some());
+        let row = |time: &brisk_results::StageTime| {
+            let row = Row::at("stage", sets::stage_words(time.stage)).put("time", MS, time.at_ms);
+            causes::put(row, time.split.as_ref(), time.at_ms)
         };
-        table.rows.push(vec![
-            who.clone().into(),
-            base.clone().into(),
-            Cell::measure(settled, format::times),
-            format::interval(settled, format::number).into(),
-            comparison.settled_less_cpu_wait_ratio.as_ref().map_or(Cell::Empty, |r| Cell::measure(r, format::times)),
-            judgement.into(),
-        ]);
-        rows.push(Row {
-            name: format!("{who} / {base}"),
-            value: settled.median,
-            range: range(settled),
-            label: format!("{} {}", format::times(settled.median), format::spread(settled)),
-            below: comparison
-                .settled_less_cpu_wait_ratio
-                .as_ref()
-                .map_or_else(String::new, |r| format!("less CPU wait {}", format::times(r.median))),
-            tone: Tone::Plain,
-            marker: Marker::Circle,
-            published: Vec::new(),
-            strokes: Vec::new(),
-            runs: Vec::new(),
-        });
+        let rows: Vec<Row> = stages.map(row).collect();
+        (rows.len() > 1).then_some((name, rows))
+    });
+    let all: Vec<Row> = rows.iter().chain(by_stage.iter().flat_map(|(_, rows)| rows)).cloned().collect();
+    let with_split: Vec<Row> = rows.iter().filter(|row| row.get("split").is_some()).cloned().collect();
+    let columns = format!("launch | {} | whole", causes::columns(&with_split));
+    let figure = figure
+        .causes(&causes::present(&all))
+        .chart("Until settled", stacks("What the time until settled went to", &rows, "", "launch", ["time", "split"]))
+        .table(
+            Table::of("What the time went to", &rows, "launch | split | time")
+                .noted(causes::letters_note(&all))
+                .terminal_only(),
+        )
+        .table(Table::of("Time until settled by cause", &with_split, &columns).turned());
+    match by_stage {
+        Some((name, rows)) => {
+            let title = format!("What the time up to each stage went to, {name}");
+            let columns = format!("stage | whole | {}", causes::columns(&rows));
+            figure
+                .chart(format!("Up to each stage, {name}"), stacks(title, &rows, "", "stage", ["time", "split"]))
+                .table(Table::of("Up to each stage, a middle run", &rows, &columns).page_only())
+        }
+        None => figure,
     }
-    let note = format::interval_note(report.comparisons.iter().map(|c| &c.settled_ratio));
-    (!table.rows.is_empty()).then(|| Figure {
-        title: "Set-ups against each other".to_owned(),
-        caption: "Time until settled over time until settled, pair by pair of interleaved runs. An interval that holds 1 shows \
-                  no difference."
-            .to_owned(),
-        keys: Vec::new(),
-        panels: vec![Panel {
-            title: "Ratio of times".to_owned(),
-            chart: Chart::Dots(DotChart {
-                title: "Time of one set-up over that of another".to_owned(),
-                description: rows.iter().map(|r| format!("{}: {}.", r.name, r.label)).collect::<Vec<_>>().join(" "),
-                x: Axis::new("time over time", Law::Log10, format::tick),
-                levels: vec![(1.0, "the same".to_owned())],
-                holds: Vec::new(),
-                rows,
-            }),
-        }],
-        tables: vec![table.with_note(note)],
-        tables_open: false,
+}
+
+/// When each stage was reached: medians with their intervals, and every run.
+fn stages(report: &LaunchReport) -> Figure {
+    let rows_of = |set: &LaunchSet, name: &str| -> Vec<Row> {
+        let row = |stage: &'static str| Row::at("launch", name).by("stage", stage).look(Look::nth(0));
+        let reached = set.stages.iter().map(|one| {
+            row(sets::stage_words(one.stage))
+                .put("time", MS, one.at_ms)
+                .put("each run", MS, sets::runs_at(set, |run| run.at_ms(one.stage)))
+                .figure("runs", sets::reached(set, one.stage))
+        });
+        let less = set.settled_less_cpu_wait_ms.as_ref().map(|less| {
+            row("settled less CPU wait")
+                .look(Look { tone: Tone::Plain, marker: Marker::Square, ..Look::PLAIN })
+                .put("time", MS, less)
+                .put("each run", MS, sets::runs_at(set, |run| run.settled_less_cpu_wait_ms))
+                .figure("runs", format::tally(less.count as f64))
+        });
+        reached.chain(less).collect()
+    };
+    let named = || report.sets.iter().map(|set| (set, sets::name(set, &report.sets)));
+    let stages: Vec<Row> = named().flat_map(|(set, name)| rows_of(set, &name)).collect();
+    let runs = named().flat_map(|(set, name)| set.runs.iter().enumerate().map(move |(i, run)| run_row(&name, i, run)));
+    let latest = stages.iter().flat_map(|row| row.numbers("each run")).chain(span(&stages, "time"));
+    let latest = latest.filter(|ms| ms.is_finite()).fold(0.0, f64::max);
+    let mut figure = Figure::new(
+        "Stages",
+        "From the launch until each stage: the median of the runs with its interval, and below it each run. Settled \
+         is the last change of the screen that does not repeat by itself; idle is when the app's work is done.",
+    )
+    .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median")
+    .key(Tone::Nth(0), Glyph::Run, "one run")
+    .table(
+        Table::of("Stages", &stages, "launch | stage | time | interval of time | spread of time | runs | bar of time")
+            .dispensable("runs | interval")
+            .noted("Spread is the standard deviation over the mean."),
+    )
+    .table(
+        Table::of(
+            "Every run",
+            &runs.collect::<Vec<_>>(),
+            "launch | run | first window | settled | less CPU wait | idle | read | threads | monitoring | ending",
+        )
+        .dispensable("threads | monitoring | first window | idle | less CPU wait")
+        .first_in_terminal(RUNS_IN_TERMINAL)
+        .noted("Monitoring is brisk's own processor time in percent of one core."),
+    );
+    if report.sets.iter().flat_map(|s| &s.runs).any(|r| r.outlier) {
+        figure = figure.key(Tone::Nth(0), Glyph::Outlier, "outlier, part of all figures");
+    }
+    reached(report).fold(figure, |figure, (set, name)| {
+        let limits = causes::HCI_LIMITS_MS.into_iter().filter(|ms| *ms < latest && *ms > 0.08 * latest);
+        let dots = Dots {
+            name: "stage",
+            value: "time",
+            runs: "each run",
+            levels: limits.map(|ms| (ms, format::ms_tick(ms))).collect(),
+            holds: vec![latest],
+            ..Dots::default()
+        };
+        let x = Axis::new("since the launch", Law::Linear, format::ms_tick);
+        figure
+            .chart(format::sentence(&name), dots.draw(format!("Stages of the launch, {name}"), x, &rows_of(set, &name)))
     })
+}
+
+fn run_row(name: &str, i: usize, run: &LaunchRun) -> Row {
+    let far = if run.outlier { ", outlier" } else { "" };
+    Row::at("launch", name)
+        .by("run", i as u32 + 1)
+        .put("first window", MS, run.at_ms(Stage::FirstWindow))
+        .put("settled", MS, run.at_ms(Stage::Settled))
+        .put("less CPU wait", MS, run.settled_less_cpu_wait_ms)
+        .put("idle", MS, run.at_ms(Stage::Idle))
+        .put("read", BYTES, run.storage.as_ref().map(|s| s.read.bytes))
+        .put("threads", TALLY, run.threads_max.map(u64::from))
+        .put("monitoring", PERCENT, run.watch_cpu_percent)
+        .say("ending", format!("{}{far}", endings::words(&run.ending)))
+}
+
+/// Conditions or temperatures against each other.
+fn comparisons(report: &LaunchReport) -> Figure {
+    let row = |comparison: &brisk_results::LaunchComparison| {
+        let (one, base) = sets::sides(comparison);
+        Row::at("pair", format!("{one} / {base}"))
+            .by("launch", one)
+            .by("against", base)
+            .put("ratio", TIMES, comparison.settled_ratio)
+            .put("less CPU wait", TIMES, comparison.settled_less_cpu_wait_ratio)
+            .say("effect", ratio::judge(&comparison.settled_ratio).words())
+    };
+    let rows: Vec<Row> = report.comparisons.iter().map(row).collect();
+    let dots = Dots {
+        name: "pair",
+        value: "ratio",
+        below: "less CPU wait",
+        levels: level(1.0, "the same"),
+        ..Dots::default()
+    };
+    Figure::new(
+        "Comparison",
+        "Time until settled over time until settled, pair by pair of interleaved runs. An interval that includes 1 \
+         shows no significant difference.",
+    )
+    .chart(
+        "Ratio of times",
+        dots.draw("Time of one over that of the other", Axis::new("time over time", Law::Log10, format::tick), &rows),
+    )
+    .table(
+        Table::of("Comparison", &rows, "launch | against | ratio | interval of ratio | less CPU wait | effect")
+            .dispensable("effect | less CPU wait"),
+    )
 }

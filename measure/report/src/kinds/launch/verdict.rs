@@ -1,21 +1,22 @@
-//! What a launch comes to, in sentences: the time and its parts, then whatever makes one doubt them.
+//! What a launch comes to, in sentences: the time and its parts, then every reason to doubt them.
 
 use brisk_results::{Cause, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
 
 use super::reads;
+use crate::format::shorten;
 use crate::ratio::Judgement;
-use crate::{causes, endings, facts, format, ratio, sets};
+use crate::{causes, endings, format, ratio, sets};
 
 /// Waiting for a processor is worth a sentence from this share of the time on.
 const CPU_WAIT_SHARE: f64 = 0.05;
 /// Of what was in memory, so much may stay for a launch to count as cold.
 const STAYED_SHARE: f64 = 0.05;
-/// What watching may cost before one has to know, in percent of one core.
+/// Cost of monitoring from which on it is reported, in percent of one core.
 const WATCH_PERCENT: f64 = 1.0;
 
 /// The sentences, most important first.
 pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
-    let app = facts::shorten(report.app.trim(), 40);
+    let app = shorten(report.app.trim(), 40);
     let mut said = Vec::new();
     let mut first: Option<&LaunchSet> = None;
     for set in &report.sets {
@@ -35,7 +36,7 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
     if said.is_empty() {
         let runs: usize = report.sets.iter().map(|s| s.runs.len()).sum();
         said.push(if runs == 0 {
-            format!("Nothing was measured: there is no launch of {app} in the document.")
+            format!("Nothing was measured: the document has no launch of {app}.")
         } else {
             format!("No launch of {app} got as far as running its program.")
         });
@@ -44,21 +45,18 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
         report.sets.iter().filter_map(|set| of_temperatures(report, first, set)).collect()
     });
     for comparison in report.comparisons.iter().filter(|c| !told.contains(c)) {
-        let (who, base) = sets::sides(comparison);
-        said.push(format!("{}.", format::sentence(&ratio::sentence(&who, &base, &comparison.settled_ratio))));
+        let (one, base) = sets::sides(comparison);
+        said.push(format!("{}.", format::sentence(&ratio::sentence(&one, &base, &comparison.settled_ratio))));
     }
     said.extend(report.sets.iter().flat_map(|set| doubts(report, set)));
     said.extend(first.and_then(window));
     said.extend(cpu_wait(report));
     said.extend(first.and_then(|set| read(report, set)));
     said.extend(cold(report));
-    let mut methods: Vec<String> =
-        report.sets.iter().filter_map(|s| s.split.as_ref()).filter_map(causes::lost).collect();
+    said.extend(causes::all_lost(report.sets.iter().filter_map(|s| s.split.as_ref()), ""));
     if first.is_some() && report.sets.iter().all(|set| set.split.is_none()) {
-        methods.push("There is no split of the time into its causes.".to_owned());
+        said.push("There is no split of the time into its causes.".to_owned());
     }
-    methods.dedup();
-    said.extend(methods);
     said.extend(watching(report));
     said
 }
@@ -74,13 +72,13 @@ fn words(stage: Stage) -> &'static str {
     }
 }
 
-/// The comparison of a set with the same set-up at another temperature, where there is one.
+/// The comparison of a set with the same label at another temperature, where there is one.
 fn of_temperatures<'a>(report: &'a LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<&'a LaunchComparison> {
     let (word, base) = (sets::temperature(set.temperature), sets::temperature(first.temperature));
     report.comparisons.iter().find(|c| first.label == set.label && c.label == word && c.base == base)
 }
 
-/// How much less, or more, the same set-up takes at another temperature: by pairs of launches where the document has
+/// How much less, or more, the same label takes at another temperature: by pairs of launches where the document has
 /// them, else by the medians.
 fn against(report: &LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<String> {
     let ((stage, base), (same, at)) = (sets::end(first)?, sets::end(set)?);
@@ -97,7 +95,7 @@ fn against(report: &LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<
         None => ((1.0 - at.median / base.median) * 100.0, format::seem_apart(base, at), None),
     };
     if !seen {
-        return Some(format!("which the runs do not tell from {cold}"));
+        return Some(format!("no significant difference to {cold}"));
     }
     let range = range.map_or_else(String::new, |saved| {
         format!(" ({})", format::interval(&saved, |percent| format::share(percent, 100.0)))
@@ -118,10 +116,10 @@ fn doubts(report: &LaunchReport, set: &LaunchSet) -> Vec<String> {
         .collect();
     if !far.is_empty() {
         said.push(format!(
-            "{} of {} launches ({name}) {} far from the others ({}): shown, and part of all figures.",
+            "{} of {} launches ({name}) {} ({}): shown, and part of all figures.",
             far.len(),
             set.runs.len(),
-            if far.len() == 1 { "lies" } else { "lie" },
+            if far.len() == 1 { "is an outlier" } else { "are outliers" },
             format::list(&far)
         ));
     }
@@ -133,7 +131,7 @@ fn window(set: &LaunchSet) -> Option<String> {
     let (window, settled) = (set.stage(Stage::FirstWindow)?, set.stage(Stage::Settled)?);
     (settled.median > window.median * 1.1).then(|| {
         format!(
-            "A window is there after {}, but the screen is final {} later.",
+            "The first window appears after {}, the screen is final {} later.",
             format::ms(window.median),
             format::ms(settled.median - window.median)
         )
@@ -159,7 +157,7 @@ fn cpu_wait(report: &LaunchReport) -> Option<String> {
             })
         })
         .collect();
-    (!parts.is_empty()).then(|| format!("Less the time in which no processor was free: {}.", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("Less the wait for a processor: {}.", parts.join("; ")))
 }
 
 fn read(report: &LaunchReport, set: &LaunchSet) -> Option<String> {
@@ -203,7 +201,7 @@ fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
     if unchecked > 0 {
         return Some((
             "Cold is not verified",
-            format!("of {unchecked} of {} launches nothing says what was in memory", set.runs.len()),
+            format!("for {unchecked} of {} launches it is unknown what was in memory", set.runs.len()),
         ));
     }
     let check = reads::worst(set)?;
@@ -213,7 +211,7 @@ fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
         return Some(("Cold is verified", format!("nothing of the app's {files} stayed in memory")));
     }
     let why = check.stayed.first().map_or_else(String::new, |file| {
-        format!(", most of {} ({})", facts::shorten(&file.path, 60), facts::shorten(&file.reason, 60))
+        format!(", most of {} ({})", shorten(&file.path, 60), shorten(&file.reason, 60))
     });
     let evidence = format!(
         "of {} in memory of the app's {files}, {} stayed there{why}",
@@ -223,11 +221,10 @@ fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
     Some((if stayed <= STAYED_SHARE * before { "Cold is verified" } else { "Not wholly cold" }, evidence))
 }
 
-/// What watching cost, when it is not negligible.
+/// What monitoring cost, when it is not negligible.
 fn watching(report: &LaunchReport) -> Option<String> {
     let all = || report.sets.iter().flat_map(|s| &s.runs).map(|r| r.watch_cpu_percent).filter(|p| p.is_finite());
     let most = all().fold(0.0, f64::max);
-    (most > WATCH_PERCENT).then(|| {
-        format!("Watching took up to {} of one core, which is part of what was measured.", format::percent(most))
-    })
+    (most > WATCH_PERCENT)
+        .then(|| format!("Monitoring took up to {} of one core, which is part of the figures.", format::percent(most)))
 }

@@ -1,5 +1,5 @@
-//! What if: the same launches with parts of the storage taken out of the way (Revisiting Storage, figure 13; user-perceived
-//! latency paper, figures 2 and 3). What such a change saves is the most that any better storage could.
+//! What if: the same launches with parts of the storage bypassed (Revisiting Storage, figure 13; user-perceived latency paper,
+//! figures 2 and 3). What such a change saves is an upper bound for any better storage.
 
 mod sqlite;
 
@@ -7,41 +7,30 @@ use brisk_core::stats::{self, Summary};
 use brisk_results::{SuiteApp, Temperature, WhatIfReport};
 
 use super::apps::{self, TEMPERATURES};
+use crate::declare::*;
 use crate::papers::apps::{GAIN_REMARKS, GAINS, Gain, LAUNCH_REMARK};
 use crate::ratio::Judgement;
-use crate::section::{Chart, Figure, Glyph, Key, Panel, Section};
-use crate::svg::dots::{DotChart, Row, Run};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::{Marker, Tone};
-use crate::table::{Kind, Table};
-use crate::{format, ratio, sets};
+use crate::{facts, format, ratio, sets};
 
-/// The section of this document.
-pub(crate) fn section(report: &WhatIfReport) -> Section {
-    let figures = [
-        gains(report),
-        apps::stacks_by_app(&report.apps, "Where launches spend their time under each condition"),
-        sqlite::figure(report),
-        apps::table(&report.apps, base(report), ("saved", apps::saved_cell)),
-        apps::conditions(&report.conditions),
-        paper(report),
-        apps::failures(&report.apps),
-    ];
-    Section {
-        title: "What if".to_owned(),
-        question: "How much of the time that people wait could other storage ever give back?".to_owned(),
-        verdict: verdict(report),
-        figures: figures.into_iter().flatten().collect(),
+impl Kind for WhatIfReport {
+    fn section(&self) -> Section {
+        let question = "How much of the launch time could better storage save at most?";
+        Section::new("What if", question, verdict(self))
+            .facts(apps::facts(&self.phone, &self.apps))
+            .on(Some(facts::phone_name(&self.phone)))
+            .figures([
+                gains(self),
+                apps::by_cause(&self.apps, "Where launches spend their time under each condition", true),
+                sqlite::figure(self),
+                apps::table(&self.apps, apps::base(&self.conditions), apps::SAVED),
+                apps::conditions(&self.conditions),
+                paper(self),
+                apps::failures(&self.apps),
+            ])
     }
 }
 
-/// The condition that others are compared with.
-fn base(report: &WhatIfReport) -> &str {
-    report.conditions.first().map_or("", |condition| condition.name.as_str())
-}
-
-/// What a condition saves, over all apps that have pairs.
+/// The saving of a condition, over all apps that have pairs.
 struct Effect<'a> {
     condition: &'a str,
     temperature: Temperature,
@@ -54,86 +43,65 @@ impl Effect<'_> {
         stats::median(&self.apps.iter().map(|a| a.1.median).collect::<Vec<_>>()).unwrap_or(0.0)
     }
 
-    fn extreme(&self, largest: bool) -> Option<&(&SuiteApp, Summary, Judgement)> {
-        let by = |a: &&(&SuiteApp, Summary, Judgement), b: &&(&SuiteApp, Summary, Judgement)| {
-            a.1.median.total_cmp(&b.1.median)
-        };
-        if largest { self.apps.iter().max_by(by) } else { self.apps.iter().min_by(by) }
+    fn extreme(&self, largest: bool) -> Option<(f64, String)> {
+        let all = self.apps.iter().map(|(app, saved, _)| (saved.median, apps::name(app)));
+        let by = |a: &(f64, String), b: &(f64, String)| a.0.total_cmp(&b.0);
+        if largest { all.max_by(by) } else { all.min_by(by) }
     }
 
-    /// What the condition could give, in words that claim no more than the intervals do.
+    /// The bound of the saving, in words that claim what the intervals show.
     fn sentence(&self) -> Option<String> {
         let (start, what) = (format::sentence(sets::temperature(self.temperature)), sets::label_words(self.condition));
         let (count, shorter) = (self.apps.len(), self.apps.iter().filter(|a| a.2 == Judgement::Shorter).count());
-        let (least, most) = (self.extreme(false)?, self.extreme(true)?);
-        let over = format::plural(count as u64, "app");
-        if self.apps.iter().all(|a| a.2 == Judgement::OnePair) {
-            let of = if count == 1 { format!("of {}", apps::name(most.0)) } else { format!("at the median of {over}") };
-            let (share, word) = match self.median_percent() {
-                gain if gain >= 0.0 => (gain, "less"),
-                loss => (-loss, "more"),
-            };
-            return Some(format!(
-                "{start}, {what} took {} {word} time {of}, from one pair of runs each, which cannot tell a gain from noise.",
-                format::share(share, 100.0)
-            ));
-        }
-        if shorter == 0 {
+        let ((least, least_app), (most, most_app)) = (self.extreme(false)?, self.extreme(true)?);
+        let (over, median) = (format::plural(count as u64, "app"), self.median_percent());
+        let share = |percent| format::share(percent, 100.0);
+        Some(if self.apps.iter().all(|a| a.2 == Judgement::OnePair) {
+            let of = if count == 1 { format!("of {most_app}") } else { format!("at the median of {over}") };
+            let word = if median >= 0.0 { "less" } else { "more" };
+            format!(
+                "{start}, {what} took {} {word} time {of}, from one pair of runs each: no interval.",
+                share(median.abs())
+            )
+        } else if shorter == 0 {
             let bound = self.apps.iter().map(|a| a.1.high).filter(|v| v.is_finite()).fold(0.0, f64::max);
-            return Some(format!(
-                "{start}, {what}: no gain can be seen in any of {over}; if there is one, it is below {} of the time.",
-                format::share(bound, 100.0)
-            ));
-        }
-        if count == 1 {
-            return Some(format!(
-                "{start}, {what} could give at most {} of the time of {} ({}).",
-                format::share(most.1.median, 100.0),
-                apps::name(most.0),
-                interval(&most.1)
-            ));
-        }
-        Some(format!(
-            "{start}, {what} could give at most {} of the time at the median of {over}, from {} ({}) to {} ({}); {shorter} of \
-             {count} show a gain.",
-            format::share(self.median_percent(), 100.0),
-            format::share(least.1.median, 100.0),
-            apps::name(least.0),
-            format::share(most.1.median, 100.0),
-            apps::name(most.0)
-        ))
+            format!(
+                "{start}, {what}: no significant gain in any of {over}; a gain is below {} of the time.",
+                share(bound)
+            )
+        } else if count == 1 {
+            let interval = format::interval(&self.apps[0].1, SHARE.show);
+            format!("{start}, {what} could save at most {} of the time of {most_app} ({interval}).", share(most))
+        } else {
+            format!(
+                "{start}, {what} could save at most {} of the time at the median of {over}, from {} ({least_app}) to \
+                 {} ({most_app}); {shorter} of {count} show a gain.",
+                share(median),
+                share(least),
+                share(most)
+            )
+        })
     }
-}
-
-fn interval(saved: &Summary) -> String {
-    format::interval(saved, |percent| format::share(percent, 100.0))
 }
 
 /// Effects with any app, in the order of the conditions, cold before warm.
 fn effects(report: &WhatIfReport) -> Vec<Effect<'_>> {
-    let mut found = Vec::new();
-    for temperature in TEMPERATURES {
-        for condition in report.conditions.iter().skip(1).map(|c| c.name.as_str()) {
-            let apps: Vec<_> = report
-                .apps
-                .iter()
-                .filter_map(|app| {
-                    let settled = &apps::comparison(app, condition, temperature)?.settled_ratio;
-                    let judgement = ratio::judge(settled);
-                    (judgement != Judgement::Nothing).then(|| (app, ratio::saved_percent(settled), judgement))
-                })
-                .collect();
-            if !apps.is_empty() {
-                found.push(Effect { condition, temperature, apps });
-            }
-        }
-    }
-    found
+    let conditions = || report.conditions.iter().skip(1).map(|c| c.name.as_str());
+    let pairs = TEMPERATURES.into_iter().flat_map(|t| conditions().map(move |condition| (condition, t)));
+    let effect = |(condition, temperature)| {
+        let of = |app| {
+            let settled = &apps::comparison(app, condition, temperature)?.settled_ratio;
+            let judgement = ratio::judge(settled);
+            (judgement != Judgement::Nothing).then(|| (app, ratio::saved_percent(settled), judgement))
+        };
+        Effect { condition, temperature, apps: report.apps.iter().filter_map(of).collect() }
+    };
+    pairs.map(effect).filter(|effect| !effect.apps.is_empty()).collect()
 }
 
 fn verdict(report: &WhatIfReport) -> Vec<String> {
     let mut effects = effects(report);
-    // The largest gain is the answer; it is stable, so equals stay in the order of the conditions.
+    // The largest gain is the answer; the sort is stable, so equals stay in the order of the conditions.
     effects.sort_by(|a, b| b.median_percent().total_cmp(&a.median_percent()));
     let mut said: Vec<String> = effects.iter().filter_map(Effect::sentence).collect();
     if said.is_empty() {
@@ -144,145 +112,97 @@ fn verdict(report: &WhatIfReport) -> Vec<String> {
     said
 }
 
-/// What each condition saves: one line, its dots are the apps.
-fn gains(report: &WhatIfReport) -> Option<Figure> {
+/// The saving of each condition: one line, its dots are the apps.
+fn gains(report: &WhatIfReport) -> Figure {
     let effects = effects(report);
-    let all: Vec<f64> = effects.iter().flat_map(|e| e.apps.iter().map(|a| a.1.median)).collect();
-    let mut table = Table::new(
-        "Time that each condition could give at most",
-        &[
-            ("app", Kind::Words),
-            ("start", Kind::Words),
-            ("condition", Kind::Words),
-            ("saved", Kind::Numbers),
-            ("interval", Kind::Numbers),
-            ("in words", Kind::Words),
-        ],
-    )
-    .dispensable(&[4]);
-    let mut panels = Vec::new();
-    for temperature in TEMPERATURES {
-        let start = sets::temperature(temperature);
-        let rows: Vec<Row> = effects
-            .iter()
-            .filter(|e| e.temperature == temperature)
-            .map(|effect| {
-                let median = effect.median_percent();
-                Row {
-                    name: sets::label_words(effect.condition),
-                    value: median,
-                    range: None,
-                    label: format::share(median, 100.0),
-                    below: match effect.extreme(true) {
-                        Some(most) if effect.apps.len() > 1 => {
-                            format!("most {}, {}", format::share(most.1.median, 100.0), apps::name(most.0))
-                        }
-                        _ => String::new(),
-                    },
-                    tone: Tone::Nth(0),
-                    marker: Marker::Circle,
-                    published: Vec::new(),
-                    strokes: Vec::new(),
-                    runs: effect.apps.iter().map(|a| Run { value: a.1.median, outlier: false }).collect(),
+    let row = |effect: &Effect<'_>| {
+        let condition = sets::label_words(effect.condition);
+        Row::at("start", sets::temperature(effect.temperature)).by("condition", condition).look(Look::nth(0))
+    };
+    let all = effects.iter().flat_map(|effect| effect.apps.iter().map(move |app| (effect, app)));
+    let all: Vec<Row> = all
+        .map(|(effect, (app, saved, judgement))| {
+            let bound = match judgement {
+                Judgement::Shorter => format!("at most {}", format::share(saved.high, 100.0)),
+                Judgement::NoDifference => {
+                    format!("not significant, below {}", format::share(saved.high.max(0.0), 100.0))
                 }
-            })
-            .collect();
-        for effect in effects.iter().filter(|e| e.temperature == temperature) {
-            for (app, saved, judgement) in &effect.apps {
-                table.rows.push(vec![
-                    apps::name(app).into(),
-                    start.into(),
-                    sets::label_words(effect.condition).into(),
-                    format::share(saved.median, 100.0).into(),
-                    interval(saved).into(),
-                    match judgement {
-                        Judgement::Shorter => format!("at most {}", format::share(saved.high, 100.0)),
-                        Judgement::Longer => "it takes longer".to_owned(),
-                        Judgement::NoDifference => {
-                            format!("none seen, below {}", format::share(saved.high.max(0.0), 100.0))
-                        }
-                        Judgement::OnePair | Judgement::Nothing => "one pair proves nothing".to_owned(),
-                    }
-                    .into(),
-                ]);
-            }
-        }
-        if !rows.is_empty() {
-            panels.push(Panel {
-                title: format!("{} launches", format::sentence(start)),
-                chart: Chart::Dots(DotChart {
-                    title: format!("Share of the time that each condition saves, {start}"),
-                    description: rows
-                        .iter()
-                        .map(|r| format!("{}: {}; {}.", format::sentence(&r.name), r.label, r.below))
-                        .collect::<Vec<_>>()
-                        .join(" "),
-                    x: Axis::new("time saved, %", Law::Linear, format::tick),
-                    levels: vec![(0.0, "nothing".to_owned())],
-                    holds: all.clone(),
-                    rows,
-                }),
-            });
-        }
-    }
-    let note = format::interval_note(effects.iter().flat_map(|e| &e.apps).map(|a| &a.1));
-    (!panels.is_empty()).then(|| Figure {
-        title: "What each condition could give at most".to_owned(),
-        caption:
-            "Share of the time until settled that goes away, against the unchanged phone, pair by pair of interleaved \
-                  launches. The mark is the median of the apps."
-                .to_owned(),
-        keys: [(Glyph::Point(Marker::Circle), "median of the apps"), (Glyph::Run, "one app")]
-            .map(|(glyph, words)| Key { tone: Tone::Nth(0), glyph, words: words.to_owned() })
-            .into(),
-        panels,
-        tables: vec![table.with_note(note)],
-        tables_open: false,
+                other => other.words().to_owned(),
+            };
+            row(effect)
+                .by("app", apps::name(app))
+                .figure("saved", format::share(saved.median, 100.0))
+                .figure("interval", format::interval(saved, SHARE.show))
+                .say("bound", bound)
+        })
+        .collect();
+    let medians = effects.iter().map(|effect| {
+        let most = effect.extreme(true).filter(|_| effect.apps.len() > 1);
+        row(effect)
+            .put("median", SHARE, effect.median_percent())
+            .put("apps", SHARE, runs(effect.apps.iter().map(|a| a.1.median)))
+            .say("most", most.map(|(most, app)| format!("most {}, {app}", format::share(most, 100.0))))
+    });
+    let medians: Vec<Row> = medians.collect();
+    let table = Table::of(
+        "Upper bound of the time that each condition saves",
+        &all,
+        "app | start | condition | saved | interval | bound",
+    );
+    let figure = Figure::new(
+        "Upper bound of each condition's saving",
+        "Share of the time until settled that is saved against the unchanged phone, pair by pair of interleaved \
+         launches. The mark is the median of the apps.",
+    )
+    .key(Tone::Nth(0), Glyph::Point(Marker::Circle), "median of the apps")
+    .key(Tone::Nth(0), Glyph::Run, "one app")
+    .table(table.dispensable("interval"));
+    TEMPERATURES.into_iter().map(sets::temperature).fold(figure, |figure, start| {
+        let dots = Dots {
+            name: "condition",
+            value: "median",
+            below: "most",
+            runs: "apps",
+            levels: level(0.0, "nothing"),
+            holds: medians.iter().flat_map(|row| row.numbers("apps")).collect(),
+            ..Dots::default()
+        };
+        let x = Axis::new("time saved, %", Law::Linear, format::tick);
+        let title = format!("Share of the time that each condition saves, {start}");
+        figure.chart(
+            format!("{} launches", format::sentence(start)),
+            dots.draw(title, x, &only(&medians, "start", start)),
+        )
     })
 }
 
-/// What the papers say of such changes.
-fn paper(report: &WhatIfReport) -> Option<Figure> {
-    let mut table = Table::new(
-        "Published gains",
-        &[
-            ("change", Kind::Words),
-            ("here", Kind::Words),
-            ("phone", Kind::Words),
-            ("app", Kind::Words),
-            ("printed", Kind::Numbers),
-            ("time saved", Kind::Numbers),
-        ],
-    )
-    .page_only();
+/// Published gains of such changes.
+fn paper(report: &WhatIfReport) -> Figure {
     let known = |condition: Option<&str>| condition.is_none_or(|c| report.conditions.iter().any(|ours| ours.name == c));
-    for gain in GAINS.iter().filter(|g| known(g.condition)) {
+    let gains: Vec<_> = GAINS.iter().filter(|g| known(g.condition)).collect();
+    let row = |gain: &&crate::papers::apps::AppGain| {
         let printed = match gain.gain {
             Gain::Percent(percent) => format!("{percent} %"),
             Gain::Factor(factor) => format!("{factor} times as fast"),
         };
-        table.rows.push(vec![
-            gain.change.into(),
-            gain.condition.map_or_else(|| "-".to_owned(), sets::label_words).into(),
-            gain.device.into(),
-            gain.app.into(),
-            printed.into(),
-            format::percent(gain.gain.saved_percent()).into(),
-        ]);
+        Row::at("change", gain.change)
+            .by("here", gain.condition.map_or_else(|| "-".to_owned(), sets::label_words))
+            .by("phone", gain.device)
+            .by("app", gain.app)
+            .say("printed", printed)
+            .put("time saved", PERCENT, gain.gain.saved_percent())
+    };
+    let figure = Figure::new(
+        "Published gains",
+        "Gains in the response time of other tasks on other phones: for the order of magnitude.",
+    );
+    if report.conditions.len() < 2 || report.apps.is_empty() {
+        return figure;
     }
-    if report.conditions.len() < 2 || report.apps.is_empty() || table.rows.is_empty() {
-        return None;
-    }
-    let mut sources: Vec<&str> = GAINS.iter().filter(|g| known(g.condition)).map(|g| g.source).collect();
+    let mut sources: Vec<&str> = gains.iter().map(|g| g.source).collect();
     sources.dedup();
-    let note = format!("Published in {}. {} {}", sources.join(", and in "), GAIN_REMARKS.join(" "), LAUNCH_REMARK);
-    Some(Figure {
-        title: "What was published".to_owned(),
-        caption: "Gains in the time that people wait, of other tasks on other phones: for the order of magnitude."
-            .to_owned(),
-        keys: Vec::new(),
-        panels: Vec::new(),
-        tables: vec![table.with_note(Some(note))],
-        tables_open: true,
-    })
+    let rows: Vec<Row> = gains.iter().map(row).collect();
+    let note = format!("Published in {}. {} {LAUNCH_REMARK}", sources.join(", and in "), GAIN_REMARKS.join(" "));
+    let table = Table::of("Published gains", &rows, "change | here | phone | app | printed | time saved");
+    figure.table(table.page_only().noted(note)).open()
 }

@@ -1,15 +1,11 @@
-//! What SQLite gains from each change (user-perceived latency paper, figure 2): the contrast to what people gain.
+//! Gain of SQLite from each change (user-perceived latency paper, figure 2), in contrast to that of launches.
 
 use brisk_core::stats::Summary;
 use brisk_results::{SqliteResult, WhatIfReport};
 
+use crate::declare::*;
+use crate::kinds::apps;
 use crate::papers::apps as published;
-use crate::section::{Chart, Figure, Key, Panel, range};
-use crate::svg::dots::{DotChart, Row};
-use crate::svg::frame::Axis;
-use crate::svg::scale::Law;
-use crate::svg::{Marker, Tone};
-use crate::table::{Cell, Kind, Table};
 use crate::{format, sets};
 
 /// A sentence for each condition but the first.
@@ -23,7 +19,7 @@ struct Speedup<'a> {
     factors: [Summary; 3],
 }
 
-const OPERATIONS: [&str; 3] = ["insert", "update", "delete"];
+const OPERATIONS: [&str; 3] = ["inserts", "updates", "deletes"];
 
 fn operations(result: &SqliteResult) -> [&Summary; 3] {
     [&result.insert_per_s, &result.update_per_s, &result.delete_per_s]
@@ -45,7 +41,7 @@ fn over(a: &Summary, b: &Summary) -> Summary {
 
 fn speedups(report: &WhatIfReport) -> Vec<Speedup<'_>> {
     let Some(first) =
-        report.sqlite.iter().find(|s| s.condition == super::base(report)).or_else(|| report.sqlite.first())
+        report.sqlite.iter().find(|s| s.condition == apps::base(&report.conditions)).or_else(|| report.sqlite.first())
     else {
         return Vec::new();
     };
@@ -79,109 +75,53 @@ fn sentence(speedup: &Speedup<'_>) -> Option<String> {
     ))
 }
 
-/// Throughput of SQLite, and its ratios beside those of the paper.
-pub(super) fn figure(report: &WhatIfReport) -> Option<Figure> {
-    if report.sqlite.is_empty() {
-        return None;
-    }
+/// Throughput of SQLite, and its ratios with those of the paper.
+pub(super) fn figure(report: &WhatIfReport) -> Figure {
     let speedups = speedups(report);
-    let mut table = Table::new(
-        "SQLite transactions per second",
-        &[
-            ("condition", Kind::Words),
-            ("inserts/s", Kind::Numbers),
-            ("times", Kind::Numbers),
-            ("updates/s", Kind::Numbers),
-            ("times", Kind::Numbers),
-            ("deletes/s", Kind::Numbers),
-            ("times", Kind::Numbers),
-        ],
-    );
+    let mut rows = Vec::new();
     for result in &report.sqlite {
         let speedup = speedups.iter().find(|s| s.condition == result.condition);
-        let mut row = vec![Cell::Text(sets::label_words(&result.condition))];
-        for (i, rate) in operations(result).into_iter().enumerate() {
-            row.push(Cell::measure(rate, format::count));
-            row.push(speedup.map_or(Cell::Empty, |s| format::times(s.factors[i].median).into()));
-        }
-        table.rows.push(row);
-        for paper in published::sqlite_under(&result.condition) {
-            table.rows.push(vec![
-                format!("· published, {}", paper.device).into(),
-                Cell::Empty,
-                format::printed(paper.insert).into(),
-                Cell::Empty,
-                format::printed(paper.update).into(),
-                Cell::Empty,
-                format::printed(paper.delete).into(),
-            ]);
+        for (i, (operation, rate)) in OPERATIONS.into_iter().zip(operations(result)).enumerate() {
+            let papers = published::sqlite_under(&result.condition).filter(|_| speedup.is_some());
+            rows.push(
+                Row::at("condition", sets::label_words(&result.condition))
+                    .by("operation", operation)
+                    .look(Look::nth(0))
+                    .put("transactions/s", COUNT, rate)
+                    .put("over unchanged", TIMES, speedup.map(|s| s.factors[i]))
+                    .put("paper", PRINTED, runs(papers.map(|p| [p.insert, p.update, p.delete][i]))),
+            );
         }
     }
     let mut sources: Vec<&str> =
         report.sqlite.iter().flat_map(|r| published::sqlite_under(&r.condition)).map(|p| p.source).collect();
     sources.dedup();
-    let note = format::interval_note(report.sqlite.iter().flat_map(operations))
-        .map(|note| sources.iter().fold(note, |note, source| format!("{note} Published in {source}.")));
-    let holds: Vec<f64> = speedups.iter().flat_map(|s| s.factors.iter().map(|f| f.median)).collect();
-    let panels = OPERATIONS
-        .into_iter()
-        .enumerate()
-        .map(|(i, operation)| Panel {
-            title: format!("{}s", format::sentence(operation)),
-            chart: Chart::Dots(DotChart {
-                title: format!("SQLite {operation}s over those of the unchanged phone"),
-                description: speedups
-                    .iter()
-                    .map(|s| {
-                        format!(
-                            "{}: {}.",
-                            format::sentence(&sets::label_words(s.condition)),
-                            format::times(s.factors[i].median)
-                        )
-                    })
-                    .collect::<Vec<_>>()
-                    .join(" "),
-                x: Axis::new("transactions over unchanged", Law::Log10, format::tick),
-                levels: vec![(1.0, "unchanged".to_owned())],
-                holds: holds.clone(),
-                rows: speedups.iter().map(|s| row(s, i)).collect(),
-            }),
-        })
-        .collect();
-    Some(Figure {
-        title: "SQLite".to_owned(),
-        caption:
-            "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that both \
-                  intervals allow."
-                .to_owned(),
-        keys: if sources.is_empty() {
-            Vec::new()
-        } else {
-            vec![Key::published("published for the Galaxy S4 and the Nexus 5X")]
-        },
-        panels,
-        tables: vec![table.with_note(note)],
-        tables_open: true,
+    let source = sources.first().map(|source| format!("Published in {source}, for the Galaxy S4 and the Nexus 5X."));
+    let columns = "condition | operation | transactions/s | over unchanged | interval of over unchanged | paper";
+    let holds: Vec<f64> = rows.iter().filter_map(|row| row.number("over unchanged")).collect();
+    Figure::new(
+        "SQLite",
+        "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that both \
+         intervals allow.",
+    )
+    .published(source.is_some().then(|| "published for the Galaxy S4 and the Nexus 5X".to_owned()))
+    .table(
+        Table::of("SQLite transactions per second", &rows, columns)
+            .dispensable("interval")
+            .noted(source.unwrap_or_default()),
+    )
+    .open()
+    .charts(&rows, "operation", |operation, rows| {
+        let dots = Dots {
+            name: "condition",
+            value: "over unchanged",
+            below: "paper",
+            published: "paper",
+            levels: level(1.0, "unchanged"),
+            holds: holds.clone(),
+            ..Dots::default()
+        };
+        let x = Axis::new("transactions over unchanged", Law::Log10, format::tick);
+        dots.draw(format!("SQLite {operation} over those of the unchanged phone"), x, rows)
     })
-}
-
-fn row(speedup: &Speedup<'_>, operation: usize) -> Row {
-    let factor = &speedup.factors[operation];
-    let papers: Vec<f64> =
-        published::sqlite_under(speedup.condition).map(|p| [p.insert, p.update, p.delete][operation]).collect();
-    Row {
-        name: sets::label_words(speedup.condition),
-        value: factor.median,
-        range: range(factor),
-        label: format::times(factor.median),
-        below: match papers.as_slice() {
-            [] => String::new(),
-            some => format!("paper {}", some.iter().map(|f| format::printed(*f)).collect::<Vec<_>>().join(", ")),
-        },
-        tone: Tone::Nth(0),
-        marker: Marker::Circle,
-        published: papers,
-        strokes: Vec::new(),
-        runs: Vec::new(),
-    }
 }

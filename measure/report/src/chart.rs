@@ -1,0 +1,250 @@
+//! Charts from rows: a declaration names dimensions and measures, the values, intervals, labels and descriptions follow.
+
+use crate::causes;
+use crate::format;
+use crate::rows::{Row, Value, places};
+use crate::section::Chart;
+use crate::svg::bars::{Bar, BarChart, Fill, Group};
+use crate::svg::dots::{self, DotChart, Run};
+use crate::svg::frame::Axis;
+use crate::svg::lines::{Event, LineChart, Names, Point, Series};
+use crate::svg::scale::Law;
+use crate::svg::stacks::{StackChart, StackGroup, StackRow};
+
+/// Values that matter on an axis, with a word.
+pub(crate) type Levels = Vec<(f64, String)>;
+
+/// A level at one value.
+pub(crate) fn level(at: f64, words: impl Into<String>) -> Levels {
+    vec![(at, words.into())]
+}
+
+/// Dots on horizontal lines, one for each row.
+#[derive(Debug, Default)]
+pub(crate) struct Dots<'a> {
+    /// Dimension or measure that names a line.
+    pub(crate) name: &'a str,
+    /// Measure.
+    pub(crate) value: &'a str,
+    /// Measure that stands beside the line instead of the value, where it differs.
+    pub(crate) label: &'a str,
+    /// Measure that stands below the value.
+    pub(crate) below: &'a str,
+    /// Measure of published figures.
+    pub(crate) published: &'a str,
+    /// Measures drawn as strokes.
+    pub(crate) strokes: &'a [&'a str],
+    /// Measure of the runs.
+    pub(crate) runs: &'a str,
+    /// Values that matter.
+    pub(crate) levels: Levels,
+    /// Values that the axis has to hold besides.
+    pub(crate) holds: Vec<f64>,
+}
+
+impl Dots<'_> {
+    /// The chart.
+    pub(crate) fn draw(self, title: impl Into<String>, x: Axis, rows: &[Row]) -> Chart {
+        let rows: Vec<dots::Row> = rows
+            .iter()
+            .filter_map(|row| {
+                Some(dots::Row {
+                    name: row.text(self.name),
+                    value: row.number(self.value)?,
+                    range: row.range(self.value),
+                    label: row.label(if row.get(self.label).is_some() { self.label } else { self.value }),
+                    below: match row.text(self.below) {
+                        text if text.is_empty()
+                            || row.number(self.below).is_none() && row.numbers(self.below).is_empty() =>
+                        {
+                            text
+                        }
+                        text => format!("{} {text}", self.below),
+                    },
+                    tone: row.look.tone,
+                    marker: row.look.marker,
+                    published: row.numbers(self.published),
+                    strokes: self.strokes.iter().flat_map(|stroke| row.numbers(stroke)).collect(),
+                    runs: match row.get(self.runs) {
+                        Some((_, Value::Runs(runs))) => runs.clone(),
+                        _ => Vec::new(),
+                    },
+                })
+            })
+            .collect();
+        let words = rows.iter().map(|r| format!("{}: {} {}", format::sentence(&r.name), r.label, r.below));
+        Chart::Dots(DotChart {
+            title: title.into(),
+            description: words.map(|words| format!("{}.", words.trim_end())).collect::<Vec<_>>().join(" "),
+            x,
+            levels: self.levels,
+            holds: self.holds,
+            rows,
+        })
+    }
+}
+
+/// Lines over an axis, one for each place of a dimension.
+#[derive(Debug, Default)]
+pub(crate) struct Lines<'a> {
+    /// Dimension or measure along the abscissa.
+    pub(crate) x: &'a str,
+    /// Measure.
+    pub(crate) y: &'a str,
+    /// Dimension that tells lines apart.
+    pub(crate) series: &'a str,
+    /// Dimension whose text names a line at its end; none is named without it.
+    pub(crate) named: &'a str,
+    /// Measure in words that marks a point.
+    pub(crate) mark: &'a str,
+    /// Whether names stand before the lines, and not behind them.
+    pub(crate) names_first: bool,
+    /// Values of the ordinate that matter.
+    pub(crate) levels: Levels,
+    /// Something at a value of the abscissa.
+    pub(crate) events: Levels,
+}
+
+impl Lines<'_> {
+    /// The chart.
+    pub(crate) fn draw(self, title: impl Into<String>, [x, y]: [Axis; 2], rows: &[Row]) -> Chart {
+        let mut series: Vec<(String, Series)> = Vec::new();
+        for row in rows {
+            let (Some(at), Some(value)) = (row.number(self.x), row.number(self.y)) else { continue };
+            let key = format!("{}{:?}", row.text(self.series), row.look);
+            let line = match series.iter().position(|(known, _)| *known == key) {
+                Some(i) => &mut series[i].1,
+                None => {
+                    let name = if row.look.published { String::new() } else { row.text(self.named) };
+                    let (tone, marker) = (row.look.tone, row.look.marker);
+                    let points = Vec::new();
+                    let (dashed, published) = (row.look.dashed, row.look.published);
+                    series.push((key, Series { name, tone, marker, dashed, published, points }));
+                    &mut series.last_mut().expect("one was pushed just now").1
+                }
+            };
+            let subject = if row.look.published {
+                format!("published: {}", row.text(self.series))
+            } else {
+                row.text(self.series)
+            };
+            let mark = Some(row.text(self.mark)).filter(|mark| !mark.is_empty());
+            let place =
+                if row.get(self.x).is_none() { row.text(self.x) } else { format!("{} {}", self.x, row.text(self.x)) };
+            // A measure such as `MB/s` is its own unit.
+            let unit = if self.y.contains('/') { format!(" {}", self.y) } else { String::new() };
+            let words = format!("{subject} at {place}: {}{unit}", row.text(self.y));
+            line.points.push(Point { x: at, y: value, range: row.range(self.y), words, mark });
+        }
+        let mut series: Vec<Series> = series.into_iter().map(|(_, series)| series).collect();
+        for line in &mut series {
+            line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        let ends = series.iter().filter_map(|line| Some([line.points.first()?, line.points.last()?]));
+        let words = ends.map(|[first, last]| {
+            if first == last { format!("{}.", first.words) } else { format!("{}; {}.", first.words, last.words) }
+        });
+        Chart::Lines(LineChart {
+            title: title.into(),
+            description: words.map(|words| format::sentence(words.trim())).collect::<Vec<_>>().join(" "),
+            x,
+            y,
+            series,
+            levels: self.levels,
+            events: self.events.into_iter().map(|(x, words)| Event { x, words }).collect(),
+            names: if self.names_first { Names::First } else { Names::Last },
+        })
+    }
+}
+
+/// Upright bars, one for each measure in a group for each row, with a label above.
+pub(crate) fn bars(
+    title: impl Into<String>,
+    y: Axis,
+    rows: &[Row],
+    group: [&str; 2],
+    measures: &[(&str, Fill)],
+    label: impl Fn(&Row, f64) -> String,
+) -> Chart {
+    let groups: Vec<Group> = rows
+        .iter()
+        .map(|row| Group {
+            name: group.map(|name| row.text(name)),
+            bars: measures
+                .iter()
+                .filter_map(|(measure, fill)| {
+                    let value = row.number(measure)?;
+                    Some(Bar {
+                        value,
+                        range: row.range(measure),
+                        // Between its neighbours a number has no room; the table and the pointer have it.
+                        label: if *fill == Fill::Half { String::new() } else { label(row, value) },
+                        words: format!(
+                            "{} {measure}: {}",
+                            group.map(|name| row.text(name)).join(" "),
+                            row.text(measure)
+                        ),
+                        tone: row.look.tone,
+                        fill: *fill,
+                    })
+                })
+                .collect(),
+        })
+        .collect();
+    let words = groups.iter().flat_map(|g| &g.bars).map(|bar| format!("{}.", format::sentence(&bar.words)));
+    Chart::Bars(BarChart { title: title.into(), description: words.collect::<Vec<_>>().join(" "), y, groups })
+}
+
+/// Horizontal bars of the parts of a time: a group for each place along a dimension, a bar for each row, with the limits
+/// of patience that lie on the axis. `time` is the whole, `split` has its parts.
+pub(crate) fn stacks(
+    title: impl Into<String>,
+    rows: &[Row],
+    group: &str,
+    name: &str,
+    [time, split]: [&str; 2],
+) -> Chart {
+    let mut groups: Vec<StackGroup> =
+        places(rows, group).into_iter().map(|name| StackGroup { name, rows: Vec::new() }).collect();
+    if groups.is_empty() {
+        groups.push(StackGroup { name: String::new(), rows: Vec::new() });
+    }
+    for row in rows {
+        let Some(total) = row.number(time) else { continue };
+        let of = groups.iter().position(|one| one.name == row.text(group)).unwrap_or(0);
+        groups[of].rows.push(StackRow {
+            name: row.text(name),
+            parts: if let Some((_, Value::Split(split, _))) = row.get(split) {
+                causes::parts(split)
+            } else {
+                Vec::new()
+            },
+            total,
+            range: row.range(time),
+            label: row.label(time),
+        });
+    }
+    groups.retain(|group| !group.rows.is_empty());
+    let words = groups.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row))).map(|(group, row)| {
+        let name = if group.name.is_empty() { row.name.clone() } else { format!("{}, {}", group.name, row.name) };
+        let parts: Vec<&str> = row.parts.iter().filter(|p| p.value > 0.0).map(|p| p.words.as_str()).collect();
+        format!("{}: {}; {}.", format::sentence(&name), row.label, parts.join(", "))
+    });
+    Chart::Stacks(StackChart {
+        title: title.into(),
+        description: words.collect::<Vec<_>>().join(" "),
+        x: Axis::new(time, Law::Linear, format::ms_tick),
+        limits: causes::HCI_LIMITS_MS.map(|ms| (ms, format::ms_tick(ms))).into(),
+        groups,
+    })
+}
+
+/// Runs without outliers.
+pub(crate) fn runs(values: impl Iterator<Item = f64>) -> Vec<Run> {
+    values.map(|value| Run { value, outlier: false }).collect()
+}
+
+/// The ends and the middles of a measure over rows: what charts side by side have to hold to share an axis.
+pub(crate) fn span(rows: &[Row], measure: &str) -> Vec<f64> {
+    rows.iter().filter_map(|row| row.summary(measure)).flat_map(|s| [s.median, s.low, s.high]).collect()
+}

@@ -1,0 +1,181 @@
+//! Tables declared over rows: a column for each name.
+
+use crate::causes;
+use crate::format::{self, interval_note};
+use crate::rows::{NUMBER, Row, Unit, Value, places};
+use crate::table::{Cell, Kind, Table, sparkline};
+
+impl Table {
+    /// A table with a line for each row and a column for each name between `|`: a dimension, a measure, or `interval of`,
+    /// `spread of`, `bar of` one. What the intervals are is noted below it.
+    pub(crate) fn of(title: impl Into<String>, rows: &[Row], columns: &str) -> Self {
+        let names: Vec<&str> = columns.split('|').map(str::trim).collect();
+        let columns = names.iter().map(|name| match name.split_once(" of ") {
+            Some(("interval" | "spread", _)) => (name.split(' ').next().unwrap_or_default().to_owned(), Kind::Numbers),
+            Some(("bar", _)) => (String::new(), Kind::Bars),
+            _ => match kind(rows, name) {
+                Kind::Bars => (String::new(), Kind::Bars),
+                kind => ((*name).to_owned(), kind),
+            },
+        });
+        let mut table = Self::new(title, columns.collect());
+        table.rows = rows.iter().map(|row| names.iter().map(|name| cell(row, name)).collect()).collect();
+        let shown = rows.iter().flat_map(|row| names.iter().filter_map(|name| row.summary(name)));
+        table.note = interval_note(shown);
+        table
+    }
+
+    /// A table with a line for each place along the dimensions `down` (between `|`) and a column for each place along
+    /// `across`: one measure.
+    pub(crate) fn across(title: impl Into<String>, rows: &[Row], down: &str, across: &str, measure: &str) -> Self {
+        let (down, heads): (Vec<&str>, _) = (down.split('|').map(str::trim).collect(), places(rows, across));
+        let line = |row: &Row| -> Vec<String> { down.iter().map(|name| row.text(name)).collect() };
+        let mut lines: Vec<Vec<String>> = Vec::new();
+        for row in rows.iter().map(line) {
+            if !lines.contains(&row) {
+                lines.push(row);
+            }
+        }
+        let columns = down.iter().map(|name| ((*name).to_owned(), kind(rows, name)));
+        let measured = heads.iter().map(|head| (head.clone(), kind(rows, measure)));
+        let mut table = Self::new(title, columns.chain(measured).collect());
+        for places in lines {
+            let at = |head: &String| rows.iter().find(|row| row.text(across) == *head && line(row) == places);
+            let cells = heads.iter().map(|head| at(head).map_or(Cell::Empty, |row| cell(row, measure)));
+            table.rows.push(places.iter().cloned().map(Cell::Text).chain(cells).collect());
+        }
+        table.note = interval_note(rows.iter().filter_map(|row| row.summary(measure)));
+        table
+    }
+
+    /// The same with the shape of each column below it.
+    pub(crate) fn with_shapes(mut self, rows: &[Row], across: &str, measure: &str) -> Self {
+        if self.rows.len() > 2 {
+            let shape = |head: &str| {
+                let of = rows.iter().filter(|row| row.text(across) == head);
+                Cell::Shape(sparkline(&of.filter_map(|row| row.number(measure)).collect::<Vec<_>>()))
+            };
+            let shapes = self.columns.iter().skip(1).map(|(head, _)| shape(head));
+            self.rows.push(std::iter::once(Cell::Shape(String::new())).chain(shapes).collect());
+        }
+        self
+    }
+
+    /// The same with lines and columns changed over.
+    pub(crate) fn turned(mut self) -> Self {
+        let Some((first, others)) = self.columns.split_first() else { return self };
+        let head = |row: &Vec<Cell>| match row.first() {
+            Some(Cell::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let mut columns = vec![(first.0.clone(), Kind::Words)];
+        columns.extend(self.rows.iter().map(|row| (head(row), Kind::Numbers)));
+        let line = |(i, (name, _)): (usize, &(String, Kind))| {
+            let cells = self.rows.iter().map(|row| row.get(i + 1).cloned().unwrap_or(Cell::Empty));
+            std::iter::once(Cell::Text(name.clone())).chain(cells).collect()
+        };
+        self.rows = others.iter().enumerate().map(line).collect();
+        self.columns = columns;
+        self
+    }
+}
+
+impl Cell {
+    /// A value as it reads, with its spread.
+    fn of(unit: Unit, value: &Value) -> Self {
+        let show = unit.show;
+        match value {
+            Value::Summary(summary) if summary.max == 0.0 => Self::Measure(show(summary.median), String::new()),
+            Value::Summary(summary) => Self::Measure(show(summary.median), format::spread(summary)),
+            Value::Number(number) => Self::Text(show(*number)),
+            Value::Words(words) => Self::Text(words.clone()),
+            Value::Shown(value, addition) if addition.is_empty() => Self::Text(value.clone()),
+            Value::Shown(value, addition) => Self::Measure(value.clone(), addition.clone()),
+            Value::Runs(runs) => Self::Text(runs.iter().map(|run| show(run.value)).collect::<Vec<_>>().join(", ")),
+            Value::Split(split, full) => Self::Stack(causes::letters(split), *full),
+        }
+    }
+}
+
+/// Whether a column of this name holds words or numbers.
+fn kind(rows: &[Row], name: &str) -> Kind {
+    let is_words = |row: &Row| match (row.get(name), row.place(name)) {
+        (Some((_, value)), _) => matches!(value, Value::Words(_)),
+        (None, Some(place)) => place.number.is_none(),
+        (None, None) => false,
+    };
+    if rows.iter().any(|row| matches!(row.get(name), Some((_, Value::Split(..))))) {
+        Kind::Bars
+    } else if rows.iter().any(is_words) {
+        Kind::Words
+    } else {
+        Kind::Numbers
+    }
+}
+
+/// What stands in a column of this name.
+fn cell(row: &Row, name: &str) -> Cell {
+    if let Some(place) = row.place(name) {
+        return Cell::Text(place.text.clone());
+    }
+    if let Some((unit, value)) = row.get(name) {
+        return Cell::of(unit, value);
+    }
+    let Some((what, of)) = name.split_once(" of ") else { return Cell::Empty };
+    match (what, row.get(of)) {
+        ("interval", Some((unit, Value::Summary(summary)))) => {
+            // The value beside it has the unit of a ratio.
+            let show = if (unit.show)(1.0).ends_with('x') { NUMBER.show } else { unit.show };
+            Cell::Text(format::interval(summary, show))
+        }
+        ("spread", Some((_, Value::Summary(summary)))) => Cell::Text(format::variation(summary)),
+        ("bar", Some(_)) => row.number(of).map_or(Cell::Empty, Cell::Bar),
+        _ => Cell::Empty,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{MS, TIMES};
+    use brisk_core::stats::Summary;
+
+    fn rows() -> Vec<Row> {
+        let row = |app: &str, start: &str, ms: f64| {
+            let time = Summary::of(&[ms, ms, ms * 1.1]).expect("finite");
+            Row::at("app", app).by("start", start).put("time", MS, time).put("ratio", TIMES, ms / 100.0)
+        };
+        vec![row("a", "cold", 200.0), row("a", "warm", 100.0), row("b", "cold", 400.0)]
+    }
+
+    fn heads(table: &Table) -> Vec<&str> {
+        table.columns.iter().map(|(head, _)| head.as_str()).collect()
+    }
+
+    #[test]
+    fn a_declaration_names_dimensions_measures_and_what_follows_from_them() {
+        let table = Table::of("T", &rows(), "app | time | interval of time | ratio | bar of ratio | unheard of");
+        assert_eq!(heads(&table), ["app", "time", "interval", "ratio", "", "unheard of"]);
+        let cells = &table.rows[0];
+        assert_eq!(cells[..2], ["a".into(), Cell::Measure("200 ms".into(), "±5 %".into())]);
+        assert_eq!(cells[2..], ["200 to 220 ms".into(), "2.00x".into(), Cell::Bar(2.0), Cell::Empty]);
+        assert!(table.note.is_some_and(|note| note.contains("Medians of 3 runs")));
+    }
+
+    #[test]
+    fn one_measure_goes_across_a_dimension_and_lacks_where_it_was_not_measured() {
+        let table = Table::across("T", &rows(), "app", "start", "ratio");
+        assert_eq!(heads(&table), ["app", "cold", "warm"]);
+        assert_eq!(
+            table.rows,
+            [["a".into(), "2.00x".into(), "1.00x".into()], ["b".into(), "4.00x".into(), Cell::Empty]]
+        );
+    }
+
+    #[test]
+    fn a_turned_table_has_its_lines_as_columns() {
+        let table = Table::across("T", &rows(), "app", "start", "ratio").turned();
+        assert_eq!(heads(&table), ["app", "a", "b"]);
+        assert_eq!(table.rows[1], ["warm".into(), "1.00x".into(), Cell::Empty]);
+    }
+}

@@ -1,0 +1,13 @@
+//! The words that a kind is declared with: rows and units, tables, charts and their axes, figures and sections.
+
+pub(crate) use crate::chart::{Dots, Lines, bars, level, runs, span, stacks};
+pub(crate) use crate::rows::{
+    BANDWIDTH, BYTES, COUNT, Look, MB_PER_S, MS, NUMBER, PERCENT, PRINTED, Place, Row, S, SHARE, TALLY, TIMES, US,
+    Unit, Value, only, places, schedulers, size,
+};
+pub(crate) use crate::section::{Facts, Figure, Glyph, Kind, Section, published};
+pub(crate) use crate::svg::bars::Fill;
+pub(crate) use crate::svg::frame::Axis;
+pub(crate) use crate::svg::scale::{Law, law_for};
+pub(crate) use crate::svg::{Marker, Tone};
+pub(crate) use crate::table::Table;
