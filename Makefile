@@ -15,8 +15,9 @@ setup: ## install what is missing to build and test (root, Debian), or say what 
 	@scripts/setup
 
 build: setup ## build the release binaries
-	cargo build --release --locked --bins
-	@echo "built $(BRISK), $(BRISK)d and $(BRISK)-lab"
+	cargo build --release --locked --bin brisk --bin brisk-lab
+	ln -sf brisk $(BRISK)d
+	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
 
 run: ## from nothing to a report: doctor, this disk, an emulated phone's flash (below 10 minutes)
 	@scripts/run

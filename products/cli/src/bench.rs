@@ -20,7 +20,7 @@ Examples:
   brisk bench /mnt/card --json card.json --html card.html
   brisk bench /dev/loop3 --destroy-data
 
-The work file has no name, so nothing stays behind, not even after a kill. Exit codes: 0 measured, 2 not possible, 130 \
+The work file has no name, so nothing is left even after a kill. Exit codes: 0 measured, 2 not possible, 130 \
 stopped by Ctrl-C.";
 
 /// Arguments of `brisk bench`.
@@ -29,20 +29,20 @@ stopped by Ctrl-C.";
 pub(crate) struct Args {
     /// Directory on the storage to measure, or a block device [default: where your data lives]
     path: Option<PathBuf>,
-    /// Be done within a minute; medians within 10 %. The first round of all loads always completes
+    /// Finish within a minute; medians within 10 %. The first round of all loads always completes
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Take up to ten minutes, and every block size
     #[arg(long)]
     full: bool,
-    /// Be done after so many seconds; the first round of all loads always completes
+    /// Finish after so many seconds; the first round of all loads always completes
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     budget: Option<u64>,
     /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or the free space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
-    /// Write no more than about so much, since flash wears; preparing the file and the first round of all loads always
-    /// happen [default: 4G quick, 12G, 32G full]
+    /// Limit of what is written, about, since flash wears; preparing the file and the first round of all loads always
+    /// complete [default: 4G quick, 12G, 32G full]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_written: Option<u64>,
     /// Base size of a request

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say whether a configuration can be used, and where it cannot
+    /// Check whether a configuration can be used, and show its errors
     Check {
         /// The file
         #[arg(default_value = PATH)]

@@ -53,11 +53,11 @@ enum Command {
     Status(status::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
-    /// Tell why settings have their values, now or at a moment of the past
+    /// Explain why settings have their values, now or at a past moment
     Explain(explain::Args),
-    /// Feed a recorded session to the engines again, and show what differs
+    /// Feed a recorded session to the engines again, and show the differences
     Replay(replay::Args),
-    /// Put every setting back to what it was before brisk
+    /// Restore every setting to its value before brisk
     Reset(reset::Args),
     /// Check the daemon's configuration, show it, reload it
     Config(config::Args),

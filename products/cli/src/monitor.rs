@@ -66,7 +66,7 @@ pub(crate) struct Args {
     watch: Watch,
 }
 
-/// What to watch, and where it goes.
+/// What to sample, and the outputs.
 #[derive(Debug, clap::Args)]
 struct Watch {
     /// Time from one sample to the next, such as 1s, 500ms or 2m; at least 10ms
@@ -78,7 +78,7 @@ struct Watch {
     /// Record the samples in FILE, appended to its content
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Let the record and its older part, FILE.1, take no more than this; the latest half at least is kept
+    /// Limit of the record and its older part, FILE.1, together; at least the latest half is kept
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "output")]
     max_size: Option<u64>,
     /// Watch this disk or partition only, such as mmcblk0 or /dev/sda2; more than one may be given

@@ -8,9 +8,9 @@ use brisk_daemon::control::ClientError;
 use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
-A daemon that runs puts everything back and changes nothing until 'brisk config reload'. Without one, what a daemon that was \
-killed has left is put back. What somebody else changed meanwhile is theirs and stays. Exit codes: 0 everything is as before, \
-1 something is left, and said, 2 not possible.";
+A running daemon restores every setting and changes nothing until 'brisk config reload'. Without one, the settings that a killed \
+daemon left are restored. A setting that was changed externally meanwhile stays. Exit codes: 0 everything is as before, 1 some \
+settings are left and named, 2 not possible.";
 
 /// Arguments of `brisk reset`.
 #[derive(Debug, clap::Args)]

@@ -40,11 +40,11 @@ pub(crate) struct Args {
 enum Study {
     /// How much reads and writes slow each other down
     Slowdown(SlowdownArgs),
-    /// How many streams at once serve best, for each kind of load
+    /// How many concurrent streams give the best throughput, for each kind of load
     Concurrency(ConcurrencyArgs),
     /// Throughput and latency of each I/O scheduler of this kernel under mixed load (root; settings are restored)
     Schedulers(SchedulersArgs),
-    /// How random writes fare as the range of their addresses grows (writes about 25G; 0.5G quick, 55G paper)
+    /// Throughput of random writes as the range of their addresses grows (writes about 25G; 0.5G quick, 55G paper)
     Footprint(FootprintArgs),
     /// Which settings give the lowest read latency under mixed load, found by search (root; settings are restored; about three minutes)
     Frontier(frontier::Args),

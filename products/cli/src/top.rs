@@ -18,7 +18,7 @@ use screen::{Key, Screen};
 
 const AFTER_HELP: &str = "\
 q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a terminal \
-it prints one picture and ends. Exit codes: 0 ended, 2 not possible.";
+it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
 /// Arguments of `brisk top`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ it prints one picture and ends. Exit codes: 0 ended, 2 not possible.";
 pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
-    /// Seconds from one picture to the next
+    /// Seconds from one refresh to the next
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
     interval: u64,
 }

@@ -10,6 +10,7 @@ pub mod lab;
 pub mod output;
 pub mod profile;
 pub mod session;
+pub mod signals;
 
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -53,6 +54,22 @@ pub fn exit_code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
         eprintln!("brisk: {error:#}");
         ExitCode::from(2)
     })
+}
+
+/// Does something with all of `names` even when it fails for one, and prints the sentences that it gives, or the error. Gives
+/// the exit code.
+pub fn for_each<E: Into<anyhow::Error>>(names: &[String], act: impl Fn(&str) -> Result<Vec<String>, E>) -> ExitCode {
+    let mut exit = ExitCode::SUCCESS;
+    for name in names {
+        match act(name) {
+            Ok(sentences) => sentences.iter().for_each(|sentence| eprintln!("{sentence}")),
+            Err(error) => {
+                eprintln!("brisk: {:#}", error.into());
+                exit = ExitCode::from(2);
+            }
+        }
+    }
+    exit
 }
 
 /// Reads a size such as `4k` or `512MiB`, in bytes.

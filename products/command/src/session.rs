@@ -3,25 +3,23 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use anyhow::Context;
+use brisk_act::Paths;
 use brisk_bench::{Control, Error, Sense};
 use brisk_lab_client::{Client, Status};
 use brisk_results::{Document, Header, Warning};
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::output::Outputs;
+use crate::signals::Signals;
 
 /// Steps of the progress bar.
 const STEPS: u64 = 1_000;
 
 /// One measurement from start to end.
 pub struct Session {
-    stop: Arc<AtomicBool>,
-    signal: Arc<AtomicUsize>,
+    signals: Signals,
     bar: ProgressBar,
     run_dir: PathBuf,
 }
@@ -36,19 +34,8 @@ impl Session {
             .filter(|dir| !dir.is_empty())
             .unwrap_or_else(|| OsString::from("/run/brisk"))
             .into();
-        let session = Self { stop: Arc::default(), signal: Arc::default(), bar: bar(), run_dir };
-        session.restore_leftovers();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let watch = || {
-                let number = usize::try_from(signal).unwrap_or_default();
-                // The second signal ends at once; the work file has no name, and settings are in the journal.
-                signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&session.stop))?;
-                signal_hook::flag::register_usize(signal, Arc::clone(&session.signal), number)?;
-                signal_hook::flag::register(signal, Arc::clone(&session.stop))
-            };
-            watch().context("cannot watch for signals")?;
-        }
-        Ok(session)
+        restore_leftovers(&Paths::with_run_dir(&run_dir));
+        Ok(Self { signals: Signals::watch()?, bar: bar(), run_dir })
     }
 
     /// Where the lab keeps its state.
@@ -59,19 +46,8 @@ impl Session {
 
     /// The journal and the roots of the kernel's trees.
     #[must_use]
-    pub fn paths(&self) -> brisk_act::Paths {
-        brisk_act::Paths::with_run_dir(&self.run_dir)
-    }
-
-    fn restore_leftovers(&self) {
-        match brisk_act::restore_leftovers(&self.paths()) {
-            Ok(reports) => {
-                for (device, knob) in reports.iter().flat_map(|(_, report)| &report.restored) {
-                    eprintln!("repaired: {knob} of {device}, which a killed run had left changed");
-                }
-            }
-            Err(error) => eprintln!("brisk: warning: {:#}", anyhow::Error::from(error)),
-        }
+    pub fn paths(&self) -> Paths {
+        Paths::with_run_dir(&self.run_dir)
     }
 
     /// The machine.
@@ -83,7 +59,7 @@ impl Session {
     /// Set when a signal asked for the end.
     #[must_use]
     pub fn stop_flag(&self) -> &AtomicBool {
-        &self.stop
+        self.signals.stop_flag()
     }
 
     /// Moves the bar: `done` is 0 to 1.
@@ -114,8 +90,7 @@ impl Session {
     /// Prints that it was stopped, and gives the exit code for that.
     #[must_use]
     pub fn was_stopped(&self) -> ExitCode {
-        eprintln!("brisk: stopped; nothing is left behind");
-        self.stopped()
+        self.signals.was_stopped()
     }
 
     /// Runs `measure` under this session's flag and bar.
@@ -127,7 +102,7 @@ impl Session {
         measure: impl FnOnce(&Sense, &Control<'_>) -> brisk_bench::Result<T>,
     ) -> brisk_bench::Result<T> {
         let progress = |done: f64, doing: &str| self.show(done, doing);
-        let outcome = measure(&self.sense(), &Control { stop: &self.stop, progress: &progress });
+        let outcome = measure(&self.sense(), &Control { stop: self.stop_flag(), progress: &progress });
         self.clear();
         outcome
     }
@@ -142,15 +117,10 @@ impl Session {
             Err(Error::Stopped) => Ok(self.was_stopped()),
             Err(error @ Error::LeftBehind { .. }) if is_stop(&error) => {
                 eprintln!("brisk: stopped; {error}");
-                Ok(self.stopped())
+                Ok(self.signals.exit_code())
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// The exit code after the signal that stopped it.
-    fn stopped(&self) -> ExitCode {
-        ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())
     }
 
     /// Adds preset and fidelity of an emulated device, which only its server knows.
@@ -169,6 +139,17 @@ pub fn lab_late(status: &Status) -> Option<Warning> {
     let fidelity = &status.fidelity;
     (!fidelity.reliable)
         .then(|| Warning { code: "lab_late".to_owned(), text: format!("{}.", fidelity.reasons.join("; ")) })
+}
+
+fn restore_leftovers(paths: &Paths) {
+    match brisk_act::restore_leftovers(paths) {
+        Ok(reports) => {
+            for (device, knob) in reports.iter().flat_map(|(_, report)| &report.restored) {
+                eprintln!("repaired: {knob} of {device}, which a killed run had left changed");
+            }
+        }
+        Err(error) => eprintln!("brisk: warning: {:#}", anyhow::Error::from(error)),
+    }
 }
 
 fn is_stop(error: &Error) -> bool {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use brisk_command::lab::devices::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
-use brisk_command::{print, print_json};
+use brisk_command::{for_each, print, print_json};
 use brisk_core::units::format_bytes;
 use brisk_flash::Preset;
 use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
@@ -150,15 +150,5 @@ fn remove(lab: &Lab, down: &Down) -> anyhow::Result<ExitCode> {
         }
         devices = lab.list().into_iter().map(|listed| listed.id.to_string()).collect();
     }
-    let mut exit = ExitCode::SUCCESS;
-    for device in &devices {
-        match lab.down(device, down.force) {
-            Ok(sentences) => sentences.iter().for_each(|sentence| eprintln!("{sentence}")),
-            Err(error) => {
-                eprintln!("brisk: {:#}", anyhow::Error::from(error));
-                exit = ExitCode::from(2);
-            }
-        }
-    }
-    Ok(exit)
+    Ok(for_each(&devices, |device| lab.down(device, down.force)))
 }

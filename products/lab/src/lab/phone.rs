@@ -4,16 +4,15 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use brisk_command::lab::phone::{Args, Command, Down, Up};
-use brisk_command::{print, print_json};
+use brisk_command::signals::Signals;
+use brisk_command::{for_each, print, print_json};
 use brisk_phone::{Catalogue, Error, Images, Inside, NewPhone, Phones, Variant, become_app, serve_writer};
 use indicatif::ProgressBar;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::phone_view as view;
 
@@ -30,10 +29,10 @@ pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
             if *json { print_json(&catalogue.apps)? } else { print(&view::apps(catalogue))? }
         }
         Command::Build { apps, json } => {
-            let work = Work::begin()?;
-            let built = work.follow(|stop, progress| images.build(apps, stop, progress));
+            let signals = Signals::watch()?;
+            let built = follow(&signals, |stop, progress| images.build(apps, stop, progress));
             let image = match built {
-                Err(Error::Stopped) => return Ok(work.stopped()),
+                Err(Error::Stopped) => return Ok(signals.was_stopped()),
                 built => built?,
             };
             if *json { print_json(&image)? } else { print(&view::built(&image))? }
@@ -53,7 +52,7 @@ pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
         }
         Command::Variant { id, variant: variant_name } => {
             let mut phone = phones.find(id.as_deref())?;
-            Work::begin()?.follow(|_, progress| phone.set_variant(variant(variant_name), progress))?;
+            follow(&Signals::watch()?, |_, progress| phone.set_variant(variant(variant_name), progress))?;
         }
         Command::Down(down) => return take_down(&phones, down),
         Command::Repair => phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}")),
@@ -87,8 +86,8 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
     };
     // A wrong preset is an error now and not after minutes of building.
     phones.check_flash(&new)?;
-    let work = Work::begin()?;
-    let made = work.follow(|stop, progress| {
+    let signals = Signals::watch()?;
+    let made = follow(&signals, |stop, progress| {
         if up.image.is_none() {
             let image = images.get(&up.apps, stop, progress)?;
             (new.image, new.apps) = (image.path, image.about.apps);
@@ -96,7 +95,7 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
         phones.up(&new, stop, progress)
     });
     let (phone, repaired) = match made {
-        Err(Error::Stopped) => return Ok(work.stopped()),
+        Err(Error::Stopped) => return Ok(signals.was_stopped()),
         made => made?,
     };
     for sentence in &repaired {
@@ -120,17 +119,7 @@ fn take_down(phones: &Phones, down: &Down) -> anyhow::Result<ExitCode> {
         phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}"));
         ids = phones.list()?.into_iter().map(|listed| listed.id.to_string()).collect();
     }
-    let mut exit = ExitCode::SUCCESS;
-    for id in &ids {
-        match phones.down(id, down.force) {
-            Ok(sentences) => sentences.iter().for_each(|sentence| eprintln!("{sentence}")),
-            Err(error) => {
-                eprintln!("brisk: {:#}", anyhow::Error::from(error));
-                exit = ExitCode::from(2);
-            }
-        }
-    }
-    Ok(exit)
+    Ok(for_each(&ids, |id| phones.down(id, down.force)))
 }
 
 /// The images in `cache_dir`, or in the default directory.
@@ -154,43 +143,14 @@ pub(crate) fn variant(name: &str) -> Variant {
     known.expect("the command line takes the names of all variants, and no other")
 }
 
-/// A long operation: it shows its progress, and Ctrl-C stops it in order.
-struct Work {
-    stop: Arc<AtomicBool>,
-    signal: Arc<AtomicUsize>,
-}
-
-impl Work {
-    /// Registers the signals.
-    fn begin() -> anyhow::Result<Self> {
-        let work = Self { stop: Arc::default(), signal: Arc::default() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let watch = || {
-                let number = usize::try_from(signal).unwrap_or_default();
-                // The second signal ends at once; the next command removes what is left then.
-                signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&work.stop))?;
-                signal_hook::flag::register_usize(signal, Arc::clone(&work.signal), number)?;
-                signal_hook::flag::register(signal, Arc::clone(&work.stop))
-            };
-            watch().context("cannot watch for signals")?;
-        }
-        Ok(work)
-    }
-
-    fn follow<T>(&self, work: impl FnOnce(&AtomicBool, &mut dyn FnMut(&str)) -> T) -> T {
-        let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let spinner = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        spinner.enable_steady_tick(Duration::from_millis(100));
-        let done = work(&self.stop, &mut |what: &str| spinner.set_message(what.to_owned()));
-        spinner.finish_and_clear();
-        done
-    }
-
-    /// Prints that it was stopped, and gives the exit code for the signal.
-    fn stopped(&self) -> ExitCode {
-        eprintln!("brisk: stopped; nothing is left behind");
-        ExitCode::from(128 + u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default())
-    }
+/// Runs a long operation, which shows what it does.
+fn follow<T>(signals: &Signals, work: impl FnOnce(&AtomicBool, &mut dyn FnMut(&str)) -> T) -> T {
+    let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let spinner = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let done = work(signals.stop_flag(), &mut |what: &str| spinner.set_message(what.to_owned()));
+    spinner.finish_and_clear();
+    done
 }
 
 #[cfg(test)]
