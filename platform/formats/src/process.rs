@@ -158,21 +158,7 @@ fn device_number(word: &[u8]) -> Option<DeviceNumber> {
 /// In `maps` the kernel escapes newlines and nothing else (fs/proc/task_mmu.c, `seq_path` with "\n"): all other
 /// backslashes are part of the name.
 fn unescape_newlines(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((&first, after)) = rest.split_first() {
-        match rest.strip_prefix(br"\012") {
-            Some(tail) => {
-                out.push(b'\n');
-                rest = tail;
-            }
-            None => {
-                out.push(first);
-                rest = after;
-            }
-        }
-    }
-    out
+    fields::unescape(path, |escape| (escape == "012").then_some(b'\n'))
 }
 
 /// Cuts the bytes of /proc/PID/cmdline into arguments. Empty for kernel threads and processes that have ended; one

@@ -15,6 +15,7 @@ mod blocks;
 mod front;
 mod groups;
 mod inotify;
+mod netlink;
 mod passed;
 mod pressure;
 mod queues;

@@ -12,19 +12,18 @@
 //! `a_crowd_of_sessions_is_let_through_at_a_bounded_rate`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use brisk_core::token_bucket::TokenBucket;
 use brisk_formats::KernelVersion;
 use brisk_formats::proc_connector::{
-    CN_PROC, EVENT_AT, EXEC, EXIT, MESSAGE_BYTES, ProcessMessage, SID, listen_request, parse_process_message,
+    CN_PROC, EVENT_AT, EXEC, EXIT, ProcessMessage, SID, listen_request, parse_process_message,
 };
-use rustix::io::Errno;
-use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, send, socket_with};
+use rustix::net::netlink::CONNECTOR;
 
+use super::netlink::Netlink;
 use super::passed;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::machine::Sense;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -72,7 +71,7 @@ pub enum SessionChange {
 #[derive(Debug)]
 pub struct SessionWatch {
     sense: Sense,
-    socket: OwnedFd,
+    netlink: Netlink,
     births: Births,
     living: BTreeSet<u32>,
     /// Sessions whose leader has ended.
@@ -115,26 +114,21 @@ impl Births {
     }
 }
 
-fn failed(errno: Errno) -> Error {
-    Error::Read { path: "netlink:connector/proc".into(), source: errno.into() }
-}
-
 impl SessionWatch {
     /// Begins to listen.
     ///
     /// # Errors
     /// When the kernel has no process connector, or this process may not listen (it takes CAP_NET_ADMIN).
     pub fn new(sense: &Sense) -> Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).map_err(failed)?;
-        // Without it the same is heard, at the price of a wake-up each.
-        let _ = passed::attach(&socket, &passed::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
-        bind(&socket, &SocketAddrNetlink::new(0, CN_PROC)).map_err(failed)?;
+        let netlink = Netlink::open("netlink:connector/proc", CONNECTOR, CN_PROC, |socket| {
+            // Without it the same is heard, at the price of a wake-up each.
+            let _ = passed::attach(socket, &passed::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
+        })?;
         let filters = KernelVersion::of(&sense.kernel_release()?).is_some_and(|version| version >= FILTERS);
-        send(&socket, &listen_request(filters, std::process::id()), SendFlags::empty()).map_err(failed)?;
+        netlink.send(&listen_request(filters, std::process::id()))?;
         let births = Births::default();
         let (living, orphans) = (BTreeSet::new(), BTreeSet::new());
-        let mut watch = Self { sense: sense.clone(), socket, births, living, orphans, looked_ns: None };
+        let mut watch = Self { sense: sense.clone(), netlink, births, living, orphans, looked_ns: None };
         watch.living = watch.listed()?.into_keys().collect();
         Ok(watch)
     }
@@ -164,25 +158,12 @@ impl SessionWatch {
     /// When the socket cannot be read.
     pub fn take(&mut self, now_ns: u64) -> Result<Vec<SessionChange>> {
         let mut changes = Vec::new();
-        let mut buffer = [0u8; MESSAGE_BYTES];
-        for _ in 0..MESSAGES_MAX {
-            let message = match recvfrom(&self.socket, &mut buffer[..], RecvFlags::empty()) {
-                Ok((length, _, from)) => {
-                    let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
-                    let of_kernel = from.is_some_and(|from| from.pid() == 0);
-                    if of_kernel { parse_process_message(&buffer[..length.min(MESSAGE_BYTES)]) } else { None }
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => None,
-                Err(Errno::NOBUFS) => {
+        for message in self.netlink.take(MESSAGES_MAX, parse_process_message)? {
+            match message {
+                None => {
                     self.living = self.listed()?.into_keys().collect();
                     changes.push(SessionChange::Unknown);
-                    None
                 }
-                Err(errno) => return Err(failed(errno)),
-            };
-            match message {
-                None => {}
                 Some(ProcessMessage::Sid(session)) => self.births.made(session, now_ns),
                 Some(ProcessMessage::Exec(pid)) => {
                     let session_of = |pid| session_of(&self.sense, pid);
@@ -239,7 +220,7 @@ fn session_of(sense: &Sense, pid: u32) -> Option<u32> {
 
 impl AsFd for SessionWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.netlink.as_fd()
     }
 }
 
