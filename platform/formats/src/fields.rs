@@ -112,7 +112,7 @@ pub(crate) fn unescape_octal(word: &[u8]) -> Vec<u8> {
     unescape(word, |digits| Some(digits).filter(is_octal).and_then(|digits| u8::from_str_radix(digits, 8).ok()))
 }
 
-/// Takes a path and the kernel's mark of a deleted one apart. A file of that very name cannot be told from it.
+/// Splits a path from the kernel's mark of a deleted file. A file whose name really ends so counts as deleted.
 pub(crate) fn split_deleted(path: &[u8]) -> (&[u8], bool) {
     match path.strip_suffix(b" (deleted)") {
         Some(path) => (path, true),

@@ -28,7 +28,7 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// Time in the kernel for it.
     pub system_ticks: u64,
-    /// How much it gives way to others for a processor: 19 the most, -20 the least.
+    /// Its nice value: 19 is the lowest priority for a processor, -20 the highest.
     pub nice: i8,
     /// When it started, after boot. With the pid it names a process for ever.
     pub start_ticks: u64,
@@ -53,7 +53,7 @@ pub struct MappedFile {
     pub inode: u64,
     /// Its path as seen from the process's root. A name that really ends in ` (deleted)` counts as deleted.
     pub path: PathBuf,
-    /// Whether the path is gone: the file lives on until its last user lets go.
+    /// Whether the path is gone: the file lives on until its last user closes it.
     pub deleted: bool,
     /// How much of it is mapped, over all mappings.
     pub mapped_bytes: u64,

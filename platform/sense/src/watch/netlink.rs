@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Messages are shorter (UEVENT_BUFFER_SIZE, and its head).
 const MESSAGE_BYTES: usize = 4096;
 
-/// A socket that hears one group of messages.
+/// A socket that receives one group of messages.
 #[derive(Debug)]
 pub(super) struct Netlink {
     socket: OwnedFd,
@@ -22,7 +22,7 @@ pub(super) struct Netlink {
 }
 
 impl Netlink {
-    /// A socket of `protocol` to which `prepare` is done before it hears the messages of `group`.
+    /// A socket of `protocol` to which `prepare` is done before it receives the messages of `group`.
     pub(super) fn open(
         name: &'static str,
         protocol: Protocol,
@@ -43,25 +43,25 @@ impl Netlink {
     }
 
     /// What `parse` makes of the messages that are there, `most` at once, in their order; `None` where the kernel had to drop
-    /// some. Messages of others than the kernel are not heard.
+    /// some. Messages of other senders than the kernel are ignored.
     pub(super) fn take<T>(&self, most: usize, parse: fn(&[u8]) -> Option<T>) -> Result<Vec<Option<T>>> {
-        let mut heard = Vec::new();
+        let mut messages = Vec::new();
         let mut buffer = [0u8; MESSAGE_BYTES];
         for _ in 0..most {
             match recvfrom(&self.socket, &mut buffer[..], RecvFlags::empty()) {
                 Ok((length, _, from)) => {
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
                     if from.is_some_and(|from| from.pid() == 0) {
-                        heard.extend(parse(&buffer[..length.min(MESSAGE_BYTES)]).map(Some));
+                        messages.extend(parse(&buffer[..length.min(MESSAGE_BYTES)]).map(Some));
                     }
                 }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                Err(Errno::NOBUFS) => heard.push(None),
+                Err(Errno::NOBUFS) => messages.push(None),
                 Err(errno) => return Err(failed(self.name, errno)),
             }
         }
-        Ok(heard)
+        Ok(messages)
     }
 }
 

@@ -1,15 +1,15 @@
 //! Sessions that begin a program: what stands for apps where no control groups do (kernel: drivers/connector/cn_proc.c).
 //!
-//! Whoever launches an app for a person gives it a session of its own (setsid(2)) and lets a program run in it: desktops,
-//! terminals, and service managers do. So a *session* is an app; it is launched when the first program begins in a session
+//! An app that a person launches gets a session of its own (setsid(2)) in which a program runs, from desktops, terminals and
+//! service managers alike. So a *session* is an app; it is launched when the first program begins in a session
 //! that is new, and it is gone when no process of it is left. A process that merely forks or runs other programs in the
 //! session it is in, as a compiler or a script does by the thousand, is no app and costs two words of a message.
 //!
 //! The kernel sends a message for each process that begins, runs a program, makes a session, or ends. From 6.6 on it is
-//! asked to send only the last three kinds; before, the others are passed over unread.
+//! asked to send only the last three kinds; before, the others are dropped by a socket filter.
 //!
-//! Properties, each with a test: `the_first_program_of_a_new_session_begins_it`; `programs_of_old_sessions_are_nobody_s_launch`;
-//! `a_crowd_of_sessions_is_let_through_at_a_bounded_rate`.
+//! Properties, each with a test: `the_first_program_of_a_new_session_begins_it`; `programs_of_old_sessions_are_no_launch`;
+//! `many_sessions_at_once_are_rate_limited`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,7 +22,7 @@ use brisk_formats::proc_connector::{
 use rustix::net::netlink::CONNECTOR;
 
 use super::netlink::Netlink;
-use super::passed;
+use super::socket_filter;
 use crate::error::Result;
 use crate::machine::Sense;
 
@@ -37,10 +37,10 @@ const MESSAGES_MAX: usize = 4096;
 const PENDING_NS: u64 = 2_000_000_000;
 /// Sessions that wait at most: the oldest are given up.
 const PENDING_MAX: usize = 64;
-/// A crowd of sessions is no person's doing: so many are let through at once, and so many a second.
+/// No person begins many sessions at once: the rate limit, as a burst and a second.
 const BURST: u64 = 8;
 const PER_S: u64 = 4;
-/// How often it is looked at most whether a session whose leader has ended has other processes.
+/// Least time between two checks whether a session whose leader has ended has other processes.
 const LOOK_NS: u64 = SECOND_NS;
 /// Users from here on are people, or apps on Android; below are services.
 const PERSON_UID_MIN: u32 = 1000;
@@ -84,12 +84,12 @@ pub struct SessionWatch {
 struct Births {
     /// Sessions without a program, with the time of their making, oldest first.
     pending: VecDeque<(u32, u64)>,
-    let_through: TokenBucket,
+    rate_limit: TokenBucket,
 }
 
 impl Default for Births {
     fn default() -> Self {
-        Self { pending: VecDeque::new(), let_through: TokenBucket::new(BURST, SECOND_NS / PER_S) }
+        Self { pending: VecDeque::new(), rate_limit: TokenBucket::new(BURST, SECOND_NS / PER_S) }
     }
 }
 
@@ -110,7 +110,7 @@ impl Births {
         let is_pending = |session: u32| self.pending.iter().any(|(pending, _)| *pending == session);
         let session = if is_pending(pid) { pid } else { session_of(pid).filter(|session| is_pending(*session))? };
         self.pending.retain(|(pending, _)| *pending != session);
-        self.let_through.take(now_ns).then_some(session)
+        self.rate_limit.take(now_ns).then_some(session)
     }
 }
 
@@ -121,8 +121,8 @@ impl SessionWatch {
     /// When the kernel has no process connector, or this process may not listen (it takes CAP_NET_ADMIN).
     pub fn new(sense: &Sense) -> Result<Self> {
         let netlink = Netlink::open("netlink:connector/proc", CONNECTOR, CN_PROC, |socket| {
-            // Without it the same is heard, at the price of a wake-up each.
-            let _ = passed::attach(socket, &passed::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
+            // Without the filter each message costs a wake-up, no more.
+            let _ = socket_filter::attach(socket, &socket_filter::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
         })?;
         let filters = KernelVersion::of(&sense.kernel_release()?).is_some_and(|version| version >= FILTERS);
         netlink.send(&listen_request(filters, std::process::id()))?;
@@ -182,8 +182,8 @@ impl SessionWatch {
         Ok(changes)
     }
 
-    /// Sessions whose leader has ended, and of which nothing else is left. Looked at once a second at most, and when
-    /// something happens: all processes have to be asked.
+    /// Sessions whose leader has ended, and of which nothing else is left. Checked once a second at most, and when
+    /// something happens: all processes have to be read.
     fn gone(&mut self, now_ns: u64) -> Vec<u32> {
         let due = self.looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_NS);
         if self.orphans.is_empty() || !due {
@@ -240,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_old_sessions_are_nobody_s_launch() {
+    fn programs_of_old_sessions_are_no_launch() {
         let mut births = Births::default();
-        assert_eq!(births.ran(5, 0, |_| panic!("nobody is asked while no session is new")), None);
+        assert_eq!(births.ran(5, 0, |_| panic!("not read while no session is new")), None);
         births.made(100, 0);
         assert_eq!(births.ran(5, 1, |_| Some(1)), None);
         assert_eq!(births.ran(5, 2, |_| None), None);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_sessions_is_let_through_at_a_bounded_rate() {
+    fn many_sessions_at_once_are_rate_limited() {
         let mut births = Births::default();
         let mut begun = 0;
         // A thousand a second for ten seconds.
