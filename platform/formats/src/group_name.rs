@@ -1,4 +1,4 @@
-//! What the name of a control group says of what runs in it, as systemd (https://systemd.io/DESKTOP_ENVIRONMENTS,
+//! What the name of a control group says of what runs in it, as systemd (<https://systemd.io/DESKTOP_ENVIRONMENTS>,
 //! systemd.special(7)), OpenRC and Android (system/core/libprocessgroup/processgroup.cpp) give names.
 
 use std::path::Path;
