@@ -36,7 +36,7 @@ pub use table::{
 /// One moment of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When, by the clock that nobody can set (CLOCK_MONOTONIC: since boot, without suspend).
+    /// When, by the clock that cannot be set (CLOCK_MONOTONIC: since boot, without suspend).
     pub at_ns: u64,
     /// When, by the wall clock: since 1970 in UTC.
     pub wall_unix_ms: u64,

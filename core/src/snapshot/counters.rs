@@ -168,7 +168,7 @@ macro_rules! rates {
 
             fn rates(&self, then: &Self, span: &Span) -> Option<$Rates> {
                 Some($Rates {
-                    $(name: named!($name_doc self),)?
+                    $(name: { let _: &str = $name_doc; self.name.clone() },)?
                     $($($rate: rule!($rule $field span self then),)*)*
                     $($($($later_rate: span.known_per_s(&self.$later, &then.$later)?,)?)*)?
                 })
@@ -181,12 +181,6 @@ macro_rules! rates {
                 $($($(self.$later_rate.each_value(_prefix, stringify!($later_rate), put);)?)*)?
             }
         }
-    };
-}
-
-macro_rules! named {
-    ($doc:literal $totals:ident) => {
-        $totals.name.clone()
     };
 }
 
@@ -216,4 +210,4 @@ macro_rules! exported {
     };
 }
 
-pub(super) use {counters, exported, levels, named, rates, rule, totals};
+pub(super) use {counters, exported, levels, rates, rule, totals};

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::counters::{Counted, Put, Valued, VisitLater, counters, exported, levels, named, rates, rule, totals};
+use super::counters::{Counted, Put, Valued, VisitLater, counters, exported, levels, rates, rule, totals};
 use super::rates::{Rated, Span};
 
 /// The kernel counts processor time in steps of 10 ms (USER_HZ is 100 on every Linux).

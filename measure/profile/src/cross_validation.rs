@@ -148,27 +148,11 @@ fn one_for_all(config: &Config, model: &Model) -> Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_core::snapshot::{DiskRates, IoRates};
     use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin};
-    use brisk_smartstorage::pattern::{Pattern, Window};
+    use brisk_smartstorage::pattern::Pattern;
 
-    /// Rates of 4 KiB reads and writes that take `latency_ms` each.
-    fn pattern(reads_per_s: f64, writes_per_s: f64, latency_ms: f64) -> Pattern {
-        let io = |requests_per_s: f64| IoRates {
-            requests_per_s,
-            bytes_per_s: requests_per_s * 4096.0,
-            size_bytes_mean: (requests_per_s > 0.0).then_some(4096.0),
-            latency_ms_mean: (requests_per_s > 0.0).then_some(latency_ms),
-        };
-        let depth = (reads_per_s + writes_per_s) * latency_ms / 1e3;
-        let rates = DiskRates {
-            read: io(reads_per_s),
-            write: io(writes_per_s),
-            busy_percent: (depth * 100.0).min(100.0),
-            depth_requests_mean: Some(depth),
-            ..DiskRates::default()
-        };
-        Window::of(&rates, 1.0).pattern()
+    fn pattern(reads_per_s: f64, writes_per_s: f64) -> Pattern {
+        Pattern { reads_per_s, writes_per_s, busy_share: 0.2, depth_requests_mean: 0.2, ..Pattern::default() }
     }
 
     /// A device of three settings. A workload of reads is cheapest under `none`, one of writes under `bfq`.
@@ -177,7 +161,7 @@ mod tests {
         let workload = |name: &str, reads: f64, writes: f64, costs: [(f64, f64); 3]| {
             let cell = |(setting, (uj, us)): (&Setting, (f64, f64))| Cell {
                 setting: setting.clone(),
-                pattern: pattern(reads, writes, us / 1e3),
+                pattern: pattern(reads, writes),
                 request_uj_mean: uj,
                 read_us_mean: Some(us),
                 write_us_mean: Some(us),
@@ -208,7 +192,7 @@ mod tests {
         workload.name = format!("like {of}");
         for cell in &mut workload.cells {
             let (reads, writes) = (cell.pattern.reads_per_s * factor, cell.pattern.writes_per_s * factor);
-            cell.pattern = pattern(reads, writes, 0.2);
+            cell.pattern = pattern(reads, writes);
         }
         workload
     }

@@ -34,7 +34,7 @@ pub struct ProcessCgroup {
     pub deleted: bool,
 }
 
-/// Reads the text of cpu.stat. Lines that it does not know are passed over.
+/// Reads the text of cpu.stat. Unknown lines are skipped.
 ///
 /// # Errors
 /// When `usage_usec`, `user_usec` or `system_usec` is missing or not a number.
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_sorted_and_strangers_left_out() {
+    fn processes_are_sorted_and_those_of_other_namespaces_left_out() {
         assert_eq!(parse_cgroup_processes(b"30\n0\n7\n30\n"), Ok(vec![7, 30]));
         assert_eq!(parse_cgroup_processes(b""), Ok(vec![]));
         assert!(parse_cgroup_processes(b"7 init\nx\n").is_err());

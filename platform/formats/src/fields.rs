@@ -92,29 +92,27 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.trim_ascii()).into_owned()
 }
 
-/// Undoes the octal escapes (`\040` for a space) with which the kernel keeps names in one word: fs/seq_file.c,
-/// `mangle_path`. A backslash that begins no escape stays.
-pub(crate) fn unescape_octal(word: &[u8]) -> Vec<u8> {
+/// Undoes escapes: `read` gives the byte that the three characters behind a backslash stand for. A backslash that begins no
+/// escape stays.
+pub(crate) fn unescape(word: &[u8], read: impl Fn(&str) -> Option<u8>) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..3).filter(|digits| first == b'\\' && digits.iter().all(|d| (b'0'..=b'7').contains(d)));
-        let value = digits.map(|digits| digits.iter().fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0')));
-        match value.and_then(|value| u8::try_from(value).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                out.push(first);
-                rest = after;
-            }
-        }
+        let escape = after.get(..3).filter(|_| first == b'\\').and_then(|escape| std::str::from_utf8(escape).ok());
+        let (byte, behind) = escape.and_then(&read).map_or((first, after), |byte| (byte, &after[3..]));
+        out.push(byte);
+        rest = behind;
     }
     out
 }
 
-/// Takes a path and the kernel's mark of a deleted one apart. A file of that very name cannot be told from it.
+/// Undoes the octal escapes (`\040` for a space) with which the kernel keeps names in one word: fs/seq_file.c, `mangle_path`.
+pub(crate) fn unescape_octal(word: &[u8]) -> Vec<u8> {
+    let is_octal = |digits: &&str| digits.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    unescape(word, |digits| Some(digits).filter(is_octal).and_then(|digits| u8::from_str_radix(digits, 8).ok()))
+}
+
+/// Splits a path from the kernel's mark of a deleted file. A file whose name really ends so counts as deleted.
 pub(crate) fn split_deleted(path: &[u8]) -> (&[u8], bool) {
     match path.strip_suffix(b" (deleted)") {
         Some(path) => (path, true),

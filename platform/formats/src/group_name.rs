@@ -1,7 +1,9 @@
-//! What the name of a control group says of what runs in it, as systemd (https://systemd.io/DESKTOP_ENVIRONMENTS,
+//! What the name of a control group says of what runs in it, as systemd (<https://systemd.io/DESKTOP_ENVIRONMENTS>,
 //! systemd.special(7)), OpenRC and Android (system/core/libprocessgroup/processgroup.cpp) give names.
 
 use std::path::Path;
+
+use crate::fields::unescape;
 
 /// The first user that Android gives to an app (AID_APP_START).
 const ANDROID_APP_UID_MIN: u32 = 10_000;
@@ -72,24 +74,11 @@ pub fn app_id(name: &str) -> String {
 
 /// Undoes `\xHH`.
 fn unescaped(name: &str) -> String {
-    let mut out = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.strip_prefix(b"x").and_then(|hex| hex.get(..2)).filter(|_| first == b'\\');
-        let byte =
-            digits.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                out.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let hex = |escape: &str| {
+        let digits = escape.strip_prefix('x').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        u8::from_str_radix(digits, 16).ok()
+    };
+    String::from_utf8_lossy(&unescape(name.as_bytes(), hex)).into_owned()
 }
 
 #[cfg(test)]

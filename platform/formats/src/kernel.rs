@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The two numbers of a kernel release that say what it can do. Vendors' kernels may have taken over more.
+/// The two numbers of a kernel release that say what it can do. Vendors' kernels may have back-ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KernelVersion {
     /// 6 of `6.12.48-arm64`.

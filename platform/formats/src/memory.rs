@@ -1,5 +1,5 @@
 //! What the memory is used for, /proc/meminfo, and what memory management has done since boot, /proc/vmstat
-//! (Documentation/filesystems/proc.rst). Which lines are taken, the table of counters says; all others are passed over.
+//! (Documentation/filesystems/proc.rst). The table of counters says which lines are taken; all others are skipped.
 
 use brisk_core::snapshot::{Counted, MemoryLevels, PagingTotals};
 

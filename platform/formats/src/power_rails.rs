@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn each_channel_is_a_rail() {
         let rails = parse_power_rails("iio:device1", TEXT.as_bytes()).expect("rails");
-        let told: Vec<_> = rails.iter().map(|rail| (rail.channel, rail.name.as_str(), rail.energy_uj)).collect();
-        assert_eq!(told, [(0, "S10M_VDD_TPU", 3679), (1, "VSYS_PWR_MODEM", 48), (2, "OLD", 7)]);
+        let found: Vec<_> = rails.iter().map(|rail| (rail.channel, rail.name.as_str(), rail.energy_uj)).collect();
+        assert_eq!(found, [(0, "S10M_VDD_TPU", 3679), (1, "VSYS_PWR_MODEM", 48), (2, "OLD", 7)]);
         assert!(rails.iter().all(|rail| rail.monitor == "iio:device1"));
         for bad in ["CH0(T=1)[X] 5", "CHx[X], 5", "CH0[X], many", "CH0"] {
             assert!(parse_power_rails("m", bad.as_bytes()).is_err(), "{bad}");

@@ -14,8 +14,6 @@ pub const EXIT: u32 = 0x8000_0000;
 const CONNECTOR_AT: usize = 16;
 /// Where the event begins.
 pub const EVENT_AT: usize = CONNECTOR_AT + 20;
-/// No message is longer.
-pub const MESSAGE_BYTES: usize = 256;
 
 /// A message of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +53,7 @@ pub fn listen_request(filters: bool, own_pid: u32) -> Vec<u8> {
     let data_bytes = data.len() as u16;
     let all_bytes = (EVENT_AT + data.len()) as u32;
     const NLMSG_DONE: u16 = 3;
-    let mut bytes = Vec::with_capacity(MESSAGE_BYTES);
+    let mut bytes = Vec::with_capacity(64);
     bytes.extend(all_bytes.to_ne_bytes());
     bytes.extend(NLMSG_DONE.to_ne_bytes());
     bytes.extend(0u16.to_ne_bytes());

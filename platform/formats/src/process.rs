@@ -28,7 +28,7 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// Time in the kernel for it.
     pub system_ticks: u64,
-    /// How much it gives way to others for a processor: 19 the most, -20 the least.
+    /// Its nice value: 19 is the lowest priority for a processor, -20 the highest.
     pub nice: i8,
     /// When it started, after boot. With the pid it names a process for ever.
     pub start_ticks: u64,
@@ -53,7 +53,7 @@ pub struct MappedFile {
     pub inode: u64,
     /// Its path as seen from the process's root. A name that really ends in ` (deleted)` counts as deleted.
     pub path: PathBuf,
-    /// Whether the path is gone: the file lives on until its last user lets go.
+    /// Whether the path is gone: the file lives on until its last user closes it.
     pub deleted: bool,
     /// How much of it is mapped, over all mappings.
     pub mapped_bytes: u64,
@@ -158,21 +158,7 @@ fn device_number(word: &[u8]) -> Option<DeviceNumber> {
 /// In `maps` the kernel escapes newlines and nothing else (fs/proc/task_mmu.c, `seq_path` with "\n"): all other
 /// backslashes are part of the name.
 fn unescape_newlines(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((&first, after)) = rest.split_first() {
-        match rest.strip_prefix(br"\012") {
-            Some(tail) => {
-                out.push(b'\n');
-                rest = tail;
-            }
-            None => {
-                out.push(first);
-                rest = after;
-            }
-        }
-    }
-    out
+    fields::unescape(path, |escape| (escape == "012").then_some(b'\n'))
 }
 
 /// Cuts the bytes of /proc/PID/cmdline into arguments. Empty for kernel threads and processes that have ended; one

@@ -65,7 +65,7 @@ pub(crate) fn complete(snapshot: &mut Snapshot, number: u16, before: Option<(u16
     }
 }
 
-/// Takes away what a lost frame may have changed: it is unknown until it is told again.
+/// Takes away what a lost frame may have changed: it is unknown until the next such frame.
 pub(crate) fn forget(snapshot: &mut Snapshot) {
     snapshot.each_later(0, &mut |_, value| *value = None);
 }

@@ -202,7 +202,7 @@ impl<R: BufRead> Reader<R> {
         self.lost.damaged_bytes += bytes as u64;
     }
 
-    /// The bytes up to the next zero byte, without it; `None` at the end. Longer ones than a frame may be are passed over
+    /// The bytes up to the next zero byte, without it; `None` at the end. Longer ones than a frame may be are skipped
     /// as damage, as is what stands behind the last zero byte.
     fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
         let mut chunk = Vec::new();

@@ -238,7 +238,7 @@ fn open(path: &Path) -> Result<(File, u64, u64)> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: path.to_owned() }),
-        // A file system without locks: nobody can be found out, and nobody is.
+        // A file system without locks: another writer cannot be detected.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }

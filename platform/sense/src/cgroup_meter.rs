@@ -1,4 +1,4 @@
-//! Processor time and waits for storage of one control group, for those who ask many times a second: the files stay open.
+//! Processor time and waits for storage of one control group, to be read many times a second: the files stay open.
 
 use std::path::Path;
 

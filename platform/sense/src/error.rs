@@ -15,19 +15,19 @@ pub enum Error {
     /// There is no such file: no /proc or /sys here, a kernel without the feature, or no such device.
     #[error("{} does not exist: {}", .path.display(), missing_remedy(.path))]
     Missing {
-        /// What was looked for.
+        /// Its path.
         path: PathBuf,
     },
     /// The file is there, and the kernel refuses to show it.
     #[error("no permission to read {}: run brisk as root", .path.display())]
     Denied {
-        /// What was looked for.
+        /// Its path.
         path: PathBuf,
     },
     /// Any other failure of reading.
     #[error("cannot read {}", .path.display())]
     Read {
-        /// What was looked for.
+        /// Its path.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,

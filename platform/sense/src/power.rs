@@ -28,13 +28,13 @@ pub struct PowerSupply {
 }
 
 impl PowerSupply {
-    /// Whether its power can be followed: either told, or told as current and voltage.
+    /// Whether its power is reported, directly or as current and voltage.
     #[must_use]
     pub fn measures_power(&self) -> bool {
         self.power_now_uw.is_some() || (self.current_now_ua.is_some() && self.voltage_now_uv.is_some())
     }
 
-    /// Power at this moment without its sign; `None` when it is not told.
+    /// Power at this moment without its sign; `None` when it is not reported.
     #[must_use]
     pub fn power_uw(&self) -> Option<u64> {
         if let Some(power) = self.power_now_uw {

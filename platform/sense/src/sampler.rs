@@ -2,7 +2,7 @@
 //!
 //! Files that every sample needs stay open and are read from their start again, a few devices are asked one by one, since the
 //! file of all has each partition and each idle loop device, and of the many counters only those are taken that a snapshot
-//! has. Groups of apps are looked for once in
+//! has. Groups of apps are searched for once in
 //! [`SEARCH_NS`], as walking through all control groups costs more than everything else; an app that has just started
 //! shows up by then, one that ended is gone at once.
 
@@ -21,7 +21,7 @@ use crate::error::{Absent as _, Error, Result};
 use crate::kept::Kept;
 use crate::machine::Sense;
 
-/// How often groups of apps are looked for.
+/// How often groups of apps are searched for.
 const SEARCH_NS: u64 = 10_000_000_000;
 
 /// Groups of apps lie less deep than this below the mount point.
@@ -30,7 +30,7 @@ const DEPTH: usize = 10;
 /// So many devices are asked one by one; of more the file of all is read.
 const ASKED_ONE_BY_ONE: usize = 16;
 
-/// What a sampler looks at.
+/// What a sampler samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleChoice {
     /// Kernel names of disks or partitions; none: every whole disk that has ever completed a request.
@@ -57,7 +57,7 @@ pub struct Sampler {
     /// Whether an interface only leads back.
     loopback: BTreeMap<String, bool>,
     groups: Vec<Group>,
-    /// When groups are looked for again; `None` when somebody else knows them.
+    /// When groups are searched for again; `None` when the caller gives them.
     search_at_ns: Option<u64>,
     with_resident: bool,
 }
@@ -103,8 +103,8 @@ impl Sampler {
         })
     }
 
-    /// Looks at exactly these disks and groups of apps from now on, each given by its directory and name: for callers who
-    /// hear of groups that come and go. Without them nothing is searched for, and what processes have in memory is not
+    /// Samples exactly these disks and groups of apps from now on, each given by its directory and name: for callers that
+    /// watch groups. Without them nothing is searched for, and what processes have in memory is not
     /// summed up, which costs more than all else.
     pub fn look_at(&mut self, devices: Vec<String>, groups: impl Iterator<Item = (PathBuf, String)>) {
         self.choice.devices = devices;
@@ -275,7 +275,7 @@ impl Sampler {
     }
 
     /// Calls `visit` for each directory below `dir`, and goes on below it when that says so. What went meanwhile or may
-    /// not be seen is passed over.
+    /// not be seen is skipped.
     fn walk(&self, dir: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &str) -> bool) {
         let Ok(entries) = std::fs::read_dir(self.sense.path(dir)) else { return };
         for entry in entries.flatten() {

@@ -1,13 +1,13 @@
 //! What the kernel tells by itself: sources of events that poll(2) waits on.
 //!
-//! Each source has a descriptor (`AsFd`) and says which of poll's flags mean something. None is ever read without having
-//! been announced, so whoever waits on them sleeps until something happened.
+//! Each source has a descriptor (`AsFd`) and says which of poll's flags mean something. None is read without an
+//! announced event, so a process that waits on them sleeps until one comes.
 //!
 //! - [`GroupWatch`]: control groups that come to life and go (inotify).
 //! - [`BlockWatch`]: block devices that come, go and change (netlink, kobject uevents).
 //! - [`SessionWatch`]: sessions of processes in which a program begins (netlink, process connector).
 //! - [`FrontWatch`]: another app is in front (inotify).
-//! - [`QueueWatch`]: somebody wrote a setting of a block queue (inotify).
+//! - [`QueueWatch`]: a setting of a block queue was written (inotify).
 //! - [`TableWatch`]: something was mounted or swap was switched on (poll on /proc).
 //! - [`PressureWatch`]: tasks stood still for longer than allowed (PSI trigger).
 
@@ -15,10 +15,11 @@ mod blocks;
 mod front;
 mod groups;
 mod inotify;
-mod passed;
+mod netlink;
 mod pressure;
 mod queues;
 mod sessions;
+mod socket_filter;
 mod tables;
 
 pub use blocks::BlockWatch;

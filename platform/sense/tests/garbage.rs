@@ -1,11 +1,13 @@
 //! Every reader over a machine one of whose files holds garbage: it answers or names the file, and never panics.
 
+mod readers;
+
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use brisk_sense::{DeviceNumber, Error, Resource, SampleChoice, Sampler, Sense};
+use brisk_sense::{DeviceNumber, Error, Sense};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -29,52 +31,16 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
 
 /// Calls every reader; returns the errors.
 fn read_all(sense: &Sense) -> Vec<Error> {
-    let mut errors = Vec::new();
-    errors.extend(sense.disk_stats().err());
-    errors.extend(sense.cpu_stat().err());
-    errors.extend(sense.cpus_online().err());
-    errors.extend(sense.mounts().err());
-    errors.extend(sense.mount_of(Path::new("/data/x")).err());
-    errors.extend(sense.block_devices().err());
-    errors.extend(sense.mem_info().err());
-    errors.extend(sense.swaps().err());
-    errors.extend(sense.cgroups().err());
-    errors.extend(sense.kernel_release().err());
-    errors.extend(sense.process_status().err());
-    errors.extend(sense.limits().err());
-    errors.extend(sense.lru_gen().err());
-    errors.extend(sense.zrams().err());
-    errors.extend(sense.powercap_zones().err());
-    match sense.power_supplies() {
-        Ok(supplies) => drop(supplies.iter().map(|supply| supply.power_uw()).collect::<Vec<_>>()),
-        Err(error) => errors.push(error),
+    let parts = readers::Parts {
+        devices: ["mmcblk0", "mmcblk0boot0", "dm-0", "zram0", "loop7"].map(str::to_owned).into(),
+        numbers: [(179, 0), (179, 3), (253, 0), (254, 0)].map(|(major, minor)| DeviceNumber { major, minor }).into(),
+        processes: vec![4711],
+        group: Some("/sys/fs/cgroup/uid_10100".into()),
+    };
+    for supply in sense.power_supplies().into_iter().flatten() {
+        let _ = supply.power_uw();
     }
-    for resource in [Resource::Cpu, Resource::Io, Resource::Memory] {
-        errors.extend(sense.pressure(resource).err());
-    }
-    for name in ["mmcblk0", "mmcblk0boot0", "dm-0", "zram0", "loop7"] {
-        errors.extend(sense.block_device(name).err());
-        errors.extend(sense.block_queue(name).err());
-        errors.extend(sense.loop_backing(name).err());
-    }
-    for (major, minor) in [(179, 0), (179, 3), (253, 0), (254, 0)] {
-        errors.extend(sense.block_device_of(DeviceNumber { major, minor }).err());
-    }
-    let group = Path::new("/sys/fs/cgroup/uid_10100");
-    errors.extend(sense.cgroup_cpu(group).err());
-    errors.extend(sense.cgroup_pressure(group, Resource::Io).err());
-    errors.extend(sense.cgroup_memory_bytes(group).err());
-    errors.extend(sense.cgroup_processes(group).err());
-    errors.extend(sense.process_ids().err());
-    errors.extend(sense.process_stat(4711).err());
-    errors.extend(sense.mapped_files(4711).err());
-    errors.extend(sense.process_cgroups(4711).err());
-    errors.extend(sense.command_line(4711).err());
-    errors.extend(sense.net_devices().err());
-    errors.extend(sense.is_loopback("rmnet_data0").err());
-    let choice = SampleChoice { groups: vec![group.to_owned()], ..SampleChoice::default() };
-    errors.extend(Sampler::new(sense.clone(), choice).and_then(|mut sampler| sampler.snapshot()).err());
-    errors
+    readers::read_all(sense, &parts).into_iter().map(|(_, error)| error).collect()
 }
 
 #[test]

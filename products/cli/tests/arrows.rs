@@ -89,43 +89,10 @@ const RULES: &[Rule] = &[
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
     Rule {
-<<<<<<< HEAD
-        folder: "products/command",
-        brisk: &[
-            "brisk-core",
-            "brisk-act",
-            "brisk-bench",
-            "brisk-lab-client",
-            "brisk-profile",
-            "brisk-report",
-            "brisk-results",
-            "brisk-smartstorage",
-        ],
-        others: None,
-    },
-    Rule {
-        folder: "products/daemon",
+        folder: "products/*",
         brisk: &[
             "brisk-core",
             "brisk-formats",
-            "brisk-sense",
-            "brisk-probes",
-            "brisk-act",
-            "brisk-record",
-            "brisk-smartstorage",
-            "brisk-smartio",
-            "brisk-iram",
-            "brisk-mars",
-        ],
-        others: None,
-    },
-    Rule {
-        folder: "products/cli",
-=======
-        folder: "products/*",
->>>>>>> packages
-        brisk: &[
-            "brisk-core",
             "brisk-sense",
             "brisk-probes",
             "brisk-act",

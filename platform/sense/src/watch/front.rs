@@ -1,8 +1,7 @@
 //! Which processes are in front, where something says so: the `top-app` group of cpusets, into which Android moves the app
 //! that has the focus (system/core/libprocessgroup/profiles/task_profiles.json: `ProcessCapacityMax`).
 //!
-//! The list is one small file; who writes it is heard (inotify). Systems without it say nothing of who is in front, and
-//! then nobody here guesses.
+//! The list is one small file, watched by inotify. On systems without it the app in front is unknown.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -20,7 +19,7 @@ pub struct FrontWatch {
 }
 
 impl FrontWatch {
-    /// Watches; `None` where nothing says who is in front.
+    /// Watches; `None` where nothing says which app is in front.
     ///
     /// # Errors
     /// When the kernel gives no inotify.
@@ -32,7 +31,7 @@ impl FrontWatch {
         Ok(watch.map(|_| Self { inotify }))
     }
 
-    /// Lets go of what was announced.
+    /// Reads and drops the announced events.
     ///
     /// # Errors
     /// When inotify cannot be read.

@@ -1,11 +1,11 @@
 //! Control groups of the second version that come to life and go.
 //!
-//! An *app's group* is one that a desktop named as such (`app-*.scope`, `app-*.service`), with all below it; where nobody
-//! names groups so, every group without groups below it stands for what runs in it. It lives while a process is in it
+//! An *app's group* is one that a desktop named as such (`app-*.scope`, `app-*.service`), with all below it; where no
+//! groups have such names, every group without groups below it stands for what runs in it. It lives while a process is in it
 //! (`populated` of cgroup.events, Documentation/admin-guide/cgroup-v2.rst).
 //!
 //! Properties: a group is reported once when it comes to life and once when it goes; what came before its directory was
-//! watched is found by listing it; when the kernel dropped events, everything is looked at again.
+//! watched is found by listing it; when the kernel dropped events, all groups are listed again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,7 +19,7 @@ use super::inotify::{Inotify, Notice};
 use crate::error::{Error, Result};
 use crate::machine::Sense;
 
-/// Directories that are watched at most: on a machine with more groups than that, apps are not told apart by them.
+/// Directories that are watched at most: on a machine with more groups than that, apps are not distinguished by them.
 const DIRS_MAX: usize = 4096;
 
 /// Groups lie less deep than this below the mount point.
@@ -146,7 +146,7 @@ impl GroupWatch {
         }
         self.nodes.insert(dir.to_owned(), Node { populated: false, watches: [Some(inside), events] });
         self.look_at(dir);
-        // Listed after the watch was there: what is made from now on is told.
+        // Listed after the watch was set: what is made from now on gives an event.
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.add(&dir.join(entry.file_name()));

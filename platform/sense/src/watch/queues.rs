@@ -1,5 +1,5 @@
-//! Somebody wrote a setting of a block queue. The kernel tells of writes through sysfs, whoever made them; what it changes by
-//! itself, and what stands there now, it does not tell.
+//! A setting of a block queue was written. The kernel reports writes through sysfs by any process; what it changes by itself, and
+//! the new value, it does not report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,30 +1,29 @@
 //! Sessions that begin a program: what stands for apps where no control groups do (kernel: drivers/connector/cn_proc.c).
 //!
-//! Whoever launches an app for a person gives it a session of its own (setsid(2)) and lets a program run in it: desktops,
-//! terminals, and service managers do. So a *session* is an app; it is launched when the first program begins in a session
+//! An app that a person launches gets a session of its own (setsid(2)) in which a program runs, from desktops, terminals and
+//! service managers alike. So a *session* is an app; it is launched when the first program begins in a session
 //! that is new, and it is gone when no process of it is left. A process that merely forks or runs other programs in the
 //! session it is in, as a compiler or a script does by the thousand, is no app and costs two words of a message.
 //!
 //! The kernel sends a message for each process that begins, runs a program, makes a session, or ends. From 6.6 on it is
-//! asked to send only the last three kinds; before, the others are passed over unread.
+//! asked to send only the last three kinds; before, the others are dropped by a socket filter.
 //!
-//! Properties, each with a test: `the_first_program_of_a_new_session_begins_it`; `programs_of_old_sessions_are_nobody_s_launch`;
-//! `a_crowd_of_sessions_is_let_through_at_a_bounded_rate`.
+//! Properties, each with a test: `the_first_program_of_a_new_session_begins_it`; `programs_of_old_sessions_are_no_launch`;
+//! `many_sessions_at_once_are_rate_limited`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use brisk_core::token_bucket::TokenBucket;
 use brisk_formats::KernelVersion;
 use brisk_formats::proc_connector::{
-    CN_PROC, EVENT_AT, EXEC, EXIT, MESSAGE_BYTES, ProcessMessage, SID, listen_request, parse_process_message,
+    CN_PROC, EVENT_AT, EXEC, EXIT, ProcessMessage, SID, listen_request, parse_process_message,
 };
-use rustix::io::Errno;
-use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, send, socket_with};
+use rustix::net::netlink::CONNECTOR;
 
-use super::passed;
-use crate::error::{Error, Result};
+use super::netlink::Netlink;
+use super::socket_filter;
+use crate::error::Result;
 use crate::machine::Sense;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -38,10 +37,10 @@ const MESSAGES_MAX: usize = 4096;
 const PENDING_NS: u64 = 2_000_000_000;
 /// Sessions that wait at most: the oldest are given up.
 const PENDING_MAX: usize = 64;
-/// A crowd of sessions is no person's doing: so many are let through at once, and so many a second.
+/// No person begins many sessions at once: the rate limit, as a burst and a second.
 const BURST: u64 = 8;
 const PER_S: u64 = 4;
-/// How often it is looked at most whether a session whose leader has ended has other processes.
+/// Least time between two checks whether a session whose leader has ended has other processes.
 const LOOK_NS: u64 = SECOND_NS;
 /// Users from here on are people, or apps on Android; below are services.
 const PERSON_UID_MIN: u32 = 1000;
@@ -72,7 +71,7 @@ pub enum SessionChange {
 #[derive(Debug)]
 pub struct SessionWatch {
     sense: Sense,
-    socket: OwnedFd,
+    netlink: Netlink,
     births: Births,
     living: BTreeSet<u32>,
     /// Sessions whose leader has ended.
@@ -85,12 +84,12 @@ pub struct SessionWatch {
 struct Births {
     /// Sessions without a program, with the time of their making, oldest first.
     pending: VecDeque<(u32, u64)>,
-    let_through: TokenBucket,
+    rate_limit: TokenBucket,
 }
 
 impl Default for Births {
     fn default() -> Self {
-        Self { pending: VecDeque::new(), let_through: TokenBucket::new(BURST, SECOND_NS / PER_S) }
+        Self { pending: VecDeque::new(), rate_limit: TokenBucket::new(BURST, SECOND_NS / PER_S) }
     }
 }
 
@@ -111,12 +110,8 @@ impl Births {
         let is_pending = |session: u32| self.pending.iter().any(|(pending, _)| *pending == session);
         let session = if is_pending(pid) { pid } else { session_of(pid).filter(|session| is_pending(*session))? };
         self.pending.retain(|(pending, _)| *pending != session);
-        self.let_through.take(now_ns).then_some(session)
+        self.rate_limit.take(now_ns).then_some(session)
     }
-}
-
-fn failed(errno: Errno) -> Error {
-    Error::Read { path: "netlink:connector/proc".into(), source: errno.into() }
 }
 
 impl SessionWatch {
@@ -125,16 +120,15 @@ impl SessionWatch {
     /// # Errors
     /// When the kernel has no process connector, or this process may not listen (it takes CAP_NET_ADMIN).
     pub fn new(sense: &Sense) -> Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).map_err(failed)?;
-        // Without it the same is heard, at the price of a wake-up each.
-        let _ = passed::attach(&socket, &passed::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
-        bind(&socket, &SocketAddrNetlink::new(0, CN_PROC)).map_err(failed)?;
+        let netlink = Netlink::open("netlink:connector/proc", CONNECTOR, CN_PROC, |socket| {
+            // Without the filter each message costs a wake-up, no more.
+            let _ = socket_filter::attach(socket, &socket_filter::program(EVENT_AT as u32, [SID, EXEC, EXIT]));
+        })?;
         let filters = KernelVersion::of(&sense.kernel_release()?).is_some_and(|version| version >= FILTERS);
-        send(&socket, &listen_request(filters, std::process::id()), SendFlags::empty()).map_err(failed)?;
+        netlink.send(&listen_request(filters, std::process::id()))?;
         let births = Births::default();
         let (living, orphans) = (BTreeSet::new(), BTreeSet::new());
-        let mut watch = Self { sense: sense.clone(), socket, births, living, orphans, looked_ns: None };
+        let mut watch = Self { sense: sense.clone(), netlink, births, living, orphans, looked_ns: None };
         watch.living = watch.listed()?.into_keys().collect();
         Ok(watch)
     }
@@ -164,25 +158,12 @@ impl SessionWatch {
     /// When the socket cannot be read.
     pub fn take(&mut self, now_ns: u64) -> Result<Vec<SessionChange>> {
         let mut changes = Vec::new();
-        let mut buffer = [0u8; MESSAGE_BYTES];
-        for _ in 0..MESSAGES_MAX {
-            let message = match recvfrom(&self.socket, &mut buffer[..], RecvFlags::empty()) {
-                Ok((length, _, from)) => {
-                    let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
-                    let of_kernel = from.is_some_and(|from| from.pid() == 0);
-                    if of_kernel { parse_process_message(&buffer[..length.min(MESSAGE_BYTES)]) } else { None }
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => None,
-                Err(Errno::NOBUFS) => {
+        for message in self.netlink.take(MESSAGES_MAX, parse_process_message)? {
+            match message {
+                None => {
                     self.living = self.listed()?.into_keys().collect();
                     changes.push(SessionChange::Unknown);
-                    None
                 }
-                Err(errno) => return Err(failed(errno)),
-            };
-            match message {
-                None => {}
                 Some(ProcessMessage::Sid(session)) => self.births.made(session, now_ns),
                 Some(ProcessMessage::Exec(pid)) => {
                     let session_of = |pid| session_of(&self.sense, pid);
@@ -201,8 +182,8 @@ impl SessionWatch {
         Ok(changes)
     }
 
-    /// Sessions whose leader has ended, and of which nothing else is left. Looked at once a second at most, and when
-    /// something happens: all processes have to be asked.
+    /// Sessions whose leader has ended, and of which nothing else is left. Checked once a second at most, and when
+    /// something happens: all processes have to be read.
     fn gone(&mut self, now_ns: u64) -> Vec<u32> {
         let due = self.looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_NS);
         if self.orphans.is_empty() || !due {
@@ -239,7 +220,7 @@ fn session_of(sense: &Sense, pid: u32) -> Option<u32> {
 
 impl AsFd for SessionWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.netlink.as_fd()
     }
 }
 
@@ -259,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_old_sessions_are_nobody_s_launch() {
+    fn programs_of_old_sessions_are_no_launch() {
         let mut births = Births::default();
-        assert_eq!(births.ran(5, 0, |_| panic!("nobody is asked while no session is new")), None);
+        assert_eq!(births.ran(5, 0, |_| panic!("not read while no session is new")), None);
         births.made(100, 0);
         assert_eq!(births.ran(5, 1, |_| Some(1)), None);
         assert_eq!(births.ran(5, 2, |_| None), None);
@@ -270,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_sessions_is_let_through_at_a_bounded_rate() {
+    fn many_sessions_at_once_are_rate_limited() {
         let mut births = Births::default();
         let mut begun = 0;
         // A thousand a second for ten seconds.

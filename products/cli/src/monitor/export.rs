@@ -150,7 +150,7 @@ impl Write for Target {
     }
 }
 
-/// A reader that closed the pipe is no error.
+/// Whether the reader closed the pipe, which is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe))
 }

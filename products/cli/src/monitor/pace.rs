@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beats_that_nobody_waited_for_are_counted() {
+    fn missed_beats_are_counted() {
         let mut pace = Pace::begin(Duration::from_millis(10)).expect("a timer");
         let Wake::Sample { .. } = pace.wait().expect("a beat") else { panic!("no signal was sent") };
         let start = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! One session: sample, show, record, until the time is up or a signal ends it.
+//! One session: sample, show, record, until time is up or a signal comes.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
@@ -114,7 +114,7 @@ impl Screen {
         Self { json: watch.json, quiet: watch.quiet, block_lines: terminal.then_some(0), lines: 0 }
     }
 
-    /// Shows a sample; false when the reader is gone.
+    /// Shows a sample; false when standard output is closed.
     fn sample(
         &mut self,
         now: &brisk_core::snapshot::Snapshot,
@@ -149,7 +149,7 @@ impl Screen {
     }
 }
 
-/// Prints at once; false when the reader is gone, which is no error.
+/// Prints at once; false when standard output is closed, which is no error.
 pub(super) fn print(text: &str) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

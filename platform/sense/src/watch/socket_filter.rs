@@ -1,5 +1,5 @@
 //! Which messages of the process connector are passed on to a socket: a program for the kernel's socket filter
-//! (Documentation/networking/filter.rst), so that the others wake nobody. A compiler ends threads by the hundred a second, and
+//! (Documentation/networking/filter.rst), so that the others cause no wake-up. A compiler ends threads by the hundred a second, and
 //! kernels before 6.6 send forks, names and users too, whatever they are asked for.
 
 use std::io;
