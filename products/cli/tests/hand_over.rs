@@ -5,13 +5,29 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A copy of `brisk` in a directory of its own, without `brisk-lab` beside it.
-fn alone() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a directory");
-    fs::copy(env!("CARGO_BIN_EXE_brisk"), dir.path().join("brisk")).expect("copied");
+/// A directory with `brisk`, without `brisk-lab` beside it. One test has one at a time: a file that one thread writes cannot be
+/// run while a process that another thread starts still holds it open (ETXTBSY).
+struct Alone {
+    dir: tempfile::TempDir,
+    _one_at_a_time: MutexGuard<'static, ()>,
+}
+
+impl Alone {
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+fn alone() -> Alone {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = Path::new(env!("CARGO_BIN_EXE_brisk"));
+    let dir = tempfile::tempdir_in(program.parent().expect("a folder")).expect("a directory");
+    fs::hard_link(program, dir.path().join("brisk")).expect("linked");
     fs::create_dir(dir.path().join("elsewhere")).expect("made");
-    dir
+    Alone { dir, _one_at_a_time }
 }
 
 /// `brisk` of that directory, with its folder `elsewhere` alone in PATH.
