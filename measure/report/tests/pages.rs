@@ -267,3 +267,33 @@ fn a_page_of_many_documents_says_the_machine_once() {
     assert_eq!(page.matches("<dt>Screen</dt>").count(), 3);
     assert_eq!(page.matches("<dt>Phone</dt>").count(), 3);
 }
+
+#[test]
+fn every_declared_column_is_filled_by_a_sample() {
+    let page = brisk_report::html(&samples::all());
+    let xml = parsed(&page);
+    let heads: Vec<&str> = elements(&xml, "th").filter_map(|th| th.text()).collect();
+    let mut files: Vec<std::path::PathBuf> = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/src/kinds").into()];
+    let mut lacking = Vec::new();
+    let mut declared = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(std::fs::read_dir(path).expect("sources").map(|entry| entry.expect("sources").path()));
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).expect("a source");
+        for declaration in source.split('"').filter(|text| text.contains(" | ") && !text.contains([';', '>'])) {
+            // What a declaration inserts, and bars, which pages do not have, are no heads.
+            let declaration = declaration.replace("\\\n", "");
+            let names = declaration.split('|').map(str::trim).filter(|name| !name.contains('{') && !name.is_empty());
+            for name in names.filter(|name| !name.starts_with("bar of") && *name != "split") {
+                let head = ["interval of ", "spread of "].iter().find(|front| name.starts_with(**front));
+                let head = head.map_or(name, |front| front.trim_end_matches(" of "));
+                declared += 1;
+                lacking.extend((!heads.contains(&head)).then(|| format!("{head} in {}", path.display())));
+            }
+        }
+    }
+    assert!(declared > 150, "{declared} names were found in the sources");
+    assert!(lacking.is_empty(), "no sample has {lacking:#?}");
+}

@@ -79,7 +79,7 @@ fn overall(report: &ProveReport, word: &str, loaded: bool) -> Option<String> {
         format::plural(count, "app"),
         format::sentence(&told(ratio::Judgement::Shorter, "improved")),
         told(ratio::Judgement::Longer, "regressed"),
-        if sure { ", by the 95 % interval" } else { ", in few runs" },
+        if sure { " (95 % interval excludes 1)" } else { " (few runs)" },
     ))
 }
 

@@ -360,6 +360,7 @@ fn kernel_side(side: &str, jobs: u32, delay_us: f64, bytes_per_s: f64, slowdown:
         "side": side, "jobs": jobs, "delay_us_mean": seven(delay_us), "delay_us_p50": seven(delay_us * 0.8),
         "delay_us_p99": seven(delay_us * 1.7), "delay_us_max": seven(delay_us * 2.4),
         "requests_per_s": seven(bytes_per_s / 4096.0), "bytes_per_s": seven(bytes_per_s), "slowdown": seven(slowdown),
+        "job_s": (side == "mixed").then(|| seven(2.5)),
     })
 }
 
