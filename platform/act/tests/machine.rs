@@ -408,7 +408,7 @@ fn child_under_a_read_only_sysfs() {
 
 #[test]
 fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
-    requires!(Root, Loop, Mount, Program("unshare"));
+    requires!(Root, Loop, Mount, RootMount, Program("unshare"));
     let script = "mount --bind /sys /sys && mount -o remount,bind,ro /sys && exec \"$@\"";
     let disk = Loop::new();
     let before = disk.all();
