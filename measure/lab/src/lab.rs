@@ -20,7 +20,7 @@ use crate::store::PAGE_BYTES;
 use crate::teardown::Machine;
 use crate::{calibrate, loopdev, preset, teardown, ublk};
 
-/// Smallest device: file systems and the model's blocks need some room.
+/// Smallest device: file systems and the model's blocks need some space.
 pub const SIZE_BYTES_MIN: u64 = 16 << 20;
 /// Memory that stays free.
 const RESERVE_BYTES: u64 = 256 << 20;
