@@ -38,7 +38,7 @@ pub(crate) struct Dots<'a> {
     pub(crate) runs: &'a str,
     /// Values that matter.
     pub(crate) levels: Levels,
-    /// Values that the axis has to hold besides.
+    /// Further values that the axis has to hold.
     pub(crate) holds: Vec<f64>,
 }
 

@@ -1,8 +1,7 @@
-//! What was changed, by whom, and what stood there before: on disk before the change, so that a crash loses nothing.
+//! Changed settings with their owner and original value: on disk before the change, so that a crash loses nothing.
 //!
-//! For each setting the journal keeps the first value that it found and the last that this owner caused. Undo
-//! (`undo.rs`) puts the first one back if the last one still stands; otherwise someone else has changed the setting, and
-//! it is theirs.
+//! For each setting the journal keeps the original value and the last value that this owner caused. Undo (`undo.rs`) restores
+//! the original if the last one is still in force; otherwise the setting was changed externally, and is left alone.
 //!
 //! `journal/file.rs` has the format of the file.
 
