@@ -17,7 +17,7 @@
 //! 3. `app_ends`: whatever else takes from an app that is to be ended is dropped.
 //!
 //! Properties: `each_knob_has_one_value_whatever_the_order`; `every_outcome_was_requested_or_fixed`;
-//! `no_app_is_favoured_and_taken_from_at_once`; `nothing_is_taken_from_a_protected_app`; `actions_do_not_depend_on_the_order`.
+//! `no_app_is_favoured_and_restricted_at_once`; `a_protected_app_is_never_restricted`; `actions_do_not_depend_on_the_order`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +143,7 @@ pub struct Resolution {
 pub struct Person<'a> {
     /// Values that the configuration fixes.
     pub fixed: &'a BTreeMap<Knob, String>,
-    /// Groups of apps from which nothing may be taken.
+    /// Groups of protected apps: no action may cost them anything.
     pub protected: &'a BTreeSet<String>,
 }
 

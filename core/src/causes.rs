@@ -1,7 +1,7 @@
 //! An error and what led to it, in one line.
 //!
-//! Errors here tell either in their text or in their source what caused them, never in both; who shows an error in a place of
-//! its own, as a reason or in a log, needs both.
+//! An error of these crates has its cause either in its text or in its source, never in both. A reason or a log line shows the
+//! error alone, so it needs both.
 
 use std::error::Error;
 
@@ -23,16 +23,16 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{text}")]
-    struct Told {
+    struct Failure {
         text: &'static str,
-        source: Option<Box<Told>>,
+        source: Option<Box<Failure>>,
     }
 
     #[test]
     fn causes_follow_what_they_caused() {
-        let inner = Told { text: "c", source: None };
+        let inner = Failure { text: "c", source: None };
         assert_eq!(in_one_line(&inner), "c");
-        let outer = Told { text: "a", source: Some(Box::new(Told { text: "b", source: Some(Box::new(inner)) })) };
+        let outer = Failure { text: "a", source: Some(Box::new(Failure { text: "b", source: Some(Box::new(inner)) })) };
         assert_eq!(in_one_line(&outer), "a: b: c");
     }
 }

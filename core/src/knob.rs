@@ -30,7 +30,7 @@ pub enum Knob {
         /// Which.
         setting: GroupSetting,
     },
-    /// I/O priority of the processes of a control group that nobody else gave one: class and level as ionice(1) takes
+    /// I/O priority of the processes of a control group that have none of their own: class and level as ionice(1) takes
     /// them, such as `realtime 4`, `best-effort 0` or `idle`.
     IoPriority {
         /// Name of the group.

@@ -1,7 +1,7 @@
 //! The few statistics that brisk reports.
 //!
 //! Storage times have heavy tails and the machines are noisy, so the centre is the median and its interval comes from
-//! order statistics (binomial, no assumption about the distribution). Ratios are taken pair by pair over interleaved
+//! order statistics (binomial, no assumption about the distribution). Ratios are computed pair by pair over interleaved
 //! runs and then summarised the same way, so that drift of the machine cancels.
 //!
 //! Properties: the interval holds the median; scaling all values scales the summary; order does not matter.

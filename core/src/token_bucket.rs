@@ -72,11 +72,11 @@ mod tests {
         fn no_more_than_the_rate_in_the_long_run(steps_ns in prop::collection::vec(0..SECOND_NS, 1..200)) {
             let mut bucket = TokenBucket::new(5, SECOND_NS / 10);
             let mut now_ns = SECOND_NS;
-            let mut taken = 0;
+            let mut granted = 0;
             for step_ns in steps_ns {
                 now_ns += step_ns;
-                taken += u64::from(bucket.take(now_ns));
-                prop_assert!(taken <= 5 + (now_ns - SECOND_NS) * 10 / SECOND_NS);
+                granted += u64::from(bucket.take(now_ns));
+                prop_assert!(granted <= 5 + (now_ns - SECOND_NS) * 10 / SECOND_NS);
             }
         }
     }

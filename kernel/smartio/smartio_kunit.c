@@ -9,7 +9,7 @@
 #include "smartio_policy.h"
 
 /* A write concurrent with a read in flight, with free slots and share. */
-static struct smartio_view smartio_view_beside_a_read(void)
+static struct smartio_view smartio_view_mixed(void)
 {
 	return (struct smartio_view) {
 		.now_ns = 1000000000,
@@ -22,9 +22,9 @@ static struct smartio_view smartio_view_beside_a_read(void)
 	};
 }
 
-static void a_write_within_its_share_goes_beside_a_read(struct kunit *test)
+static void a_write_within_its_share_is_dispatched_under_reads(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_beside_a_read();
+	struct smartio_view view = smartio_view_mixed();
 
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
 	view.writes_in_flight = 2;
@@ -33,7 +33,7 @@ static void a_write_within_its_share_goes_beside_a_read(struct kunit *test)
 
 static void a_write_beyond_its_share_waits(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_beside_a_read();
+	struct smartio_view view = smartio_view_mixed();
 
 	view.debt_ns = 50000;
 	view.spent = true;
@@ -45,7 +45,7 @@ static void a_write_beyond_its_share_waits(struct kunit *test)
 
 static void a_write_is_held_for_the_next_read(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_beside_a_read();
+	struct smartio_view view = smartio_view_mixed();
 
 	view.reads_in_flight = 0;
 	view.hold_until_ns = view.now_ns + 30000;
@@ -57,7 +57,7 @@ static void a_write_is_held_for_the_next_read(struct kunit *test)
 
 static void a_write_is_kept_out_of_the_way_of_a_commit(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_beside_a_read();
+	struct smartio_view view = smartio_view_mixed();
 
 	view.reads_in_flight = 0;
 	view.age_ns = view.slice_ns;
@@ -74,9 +74,9 @@ static void a_write_is_kept_out_of_the_way_of_a_commit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_cap_awaited(2, 6, 400000), 3);
 }
 
-static void what_somebody_waits_for_is_not_held(struct kunit *test)
+static void synchronous_writes_are_not_throttled(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_beside_a_read();
+	struct smartio_view view = smartio_view_mixed();
 
 	view.spent = true;
 	view.debt_ns = 1000000;
@@ -89,9 +89,9 @@ static void what_somebody_waits_for_is_not_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
 }
 
-static void trims_go_one_at_a_time_beside_reads(struct kunit *test)
+static void trims_go_one_at_a_time_under_reads(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_beside_a_read();
+	struct smartio_view view = smartio_view_mixed();
 
 	view.kind = SMARTIO_TRIM;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
@@ -172,12 +172,12 @@ static void reads_are_awaited_as_long_as_they_come(struct kunit *test)
 }
 
 static struct kunit_case smartio_cases[] = {
-	KUNIT_CASE(a_write_within_its_share_goes_beside_a_read),
+	KUNIT_CASE(a_write_within_its_share_is_dispatched_under_reads),
 	KUNIT_CASE(a_write_beyond_its_share_waits),
 	KUNIT_CASE(a_write_is_held_for_the_next_read),
 	KUNIT_CASE(a_write_is_kept_out_of_the_way_of_a_commit),
-	KUNIT_CASE(what_somebody_waits_for_is_not_held),
-	KUNIT_CASE(trims_go_one_at_a_time_beside_reads),
+	KUNIT_CASE(synchronous_writes_are_not_throttled),
+	KUNIT_CASE(trims_go_one_at_a_time_under_reads),
 	KUNIT_CASE(the_share_grows_from_half_of_the_slice_on),
 	KUNIT_CASE(a_debt_is_settled_at_the_pace_of_the_share),
 	KUNIT_CASE(caps_follow_the_parallelism),

@@ -128,7 +128,7 @@ static inline u64 div64_u64(u64 a, u64 b)
 
 enum smartio_kind {
 	SMARTIO_READ = 0,
-	SMARTIO_URGENT = 1,	/* a write that somebody waits for: fsync, log, swap */
+	SMARTIO_URGENT = 1,	/* a synchronous write: fsync, log, swap */
 	SMARTIO_OWN = 2,	/* a write of a thread that reads as well */
 	SMARTIO_BULK = 3,	/* any other write */
 	SMARTIO_TRIM = 4,	/* discard, erase, write of zeroes */

@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn no_app_is_favoured_and_taken_from_at_once(claims in edges()) {
+    fn no_app_is_favoured_and_restricted_at_once(claims in edges()) {
         let actions = resolved(&[], &["b"], &claims).actions;
         for (a, b) in actions.iter().flat_map(|a| actions.iter().map(move |b| (a, b))) {
             prop_assert!(a.what.group() != b.what.group() || a.what.favours_the_app() == b.what.favours_the_app());
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_taken_from_a_protected_app(claims in edges()) {
+    fn a_protected_app_is_never_restricted(claims in edges()) {
         let found = resolved(&[], &["a", "b"], &claims);
         prop_assert!(found.actions.iter().all(|one| one.what.favours_the_app() || one.what.group() == "c"));
     }

@@ -44,7 +44,7 @@ counters! {
         irq_us: u64, TICK_US;
         /// Deferred work of interrupts.
         softirq_us: u64, TICK_US;
-        /// Taken by other guests of the host.
+        /// Used by other guests of the host (steal time).
         steal_us: u64, TICK_US => steal_percent: f64 = [share_of_cpu steal_us];
     }
 }
@@ -192,7 +192,7 @@ counters! {
         in_flight_requests: u64, 1 => in_flight_requests: u64 = level;
         /// Time in which at least one request was in flight; wraps at 2^32.
         busy_ms: u64, 1 =>
-            /// Share of the time. A device that serves several requests at once has room at 100.
+            /// Share of the time. A device that serves several requests at once has spare capacity at 100.
             busy_percent: f64 = share_ms;
         /// Sum over time of the requests that were waiting or in flight; wraps at 2^32.
         queue_ms: u64, 1

@@ -117,7 +117,7 @@ pub fn shipped(kind: &str) -> Profile {
     Profile { is_default: true, waiting: QueueSettings::mq_deadline(&tunables), ..Profile::default() }
 }
 
-/// The profile that was measured on the model and firmware of a device, or else on its model when firmware was not told apart.
+/// The profile that was measured on the model and firmware of a device, or else on its model, for profiles without firmware.
 pub(crate) fn measured<'a>(profiles: &'a BTreeMap<String, Profile>, device: &Device) -> Option<&'a Profile> {
     let of = |model: &str| profiles.get(model).filter(|_| !model.is_empty());
     of(&device.model).or_else(|| device.model_of_any_firmware().and_then(of))

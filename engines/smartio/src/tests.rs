@@ -11,7 +11,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// A machine with one device and some apps, whose totals grow as told.
+/// A machine with one device and some apps, whose totals grow as each test says.
 #[derive(Clone)]
 struct Machine {
     now: Snapshot,
@@ -409,7 +409,7 @@ proptest! {
                     None => drop(values.insert(knob, (value, now_ns))),
                 }
             }
-            let look_ns = decision.state.next_look_ns().expect("it always wants to look again");
+            let look_ns = decision.state.next_look_ns().expect("it always has a next sample");
             prop_assert!(look_ns > now_ns);
             state = decision.state;
         }

@@ -2,19 +2,19 @@
 //!
 //! For each device the engine adds up what it sees for as long as the pattern stays the same; a change of pattern is a
 //! change point in the rates or sizes, or an app that is launched. A pattern that was seen twice in a row is matched with
-//! the model, and the setting of least cost is requested for, unless
-//! - nothing in the model is near (`unknown_pattern`): then the device gets the setting that was worse than its own for nothing
-//!   in the model ([`Model::safe`]), or else its own setting back;
+//! the model, and the setting of least cost is requested, unless
+//! - no workload of the model is near (`unknown_pattern`): then the device gets the setting that was worse than its own for no
+//!   workload of the model ([`Model::safe`]), or else its own setting back;
 //! - it would save too little over what is in force;
 //! - the setting in force has not stayed for its dwell time, which doubles with each switch of the last minute;
-//! - it was tried with such a pattern before, and made things worse.
+//! - it was tried with such a pattern before, and latency or busy time regressed.
 //!
-//! After a switch the answers to requests are compared with those before, for patterns that are alike. Energy cannot be
-//! seen in counters; what stands for it is the time that the device is busy for each request. A switch that made reads
-//! slower (or the device busier) is taken back, and remembered for an hour.
+//! After a switch the response times are compared with those before, for patterns that are alike. The counters do not show
+//! energy; the time that the device is busy for each request stands for it. A switch that made reads slower (or the device
+//! busier) is rolled back, and remembered for an hour.
 //!
-//! From a device at rest the first look at a new pattern comes after at most a second, the decision half a second
-//! later; from another pattern, after a second in all.
+//! From a device at rest the first sample of a new pattern comes after at most a second, the decision half a second
+//! later; from another pattern, the decision comes after a second in all.
 
 use brisk_core::decision::{Decision, Objective, Observed, Request};
 use brisk_core::device::Device;
@@ -30,13 +30,13 @@ use crate::pattern::{Answer, Pattern, Window};
 use crate::setting::Setting;
 use crate::state::State;
 
-/// An interval shorter than this says nothing: the kernel counts busy time in ticks of a few ms.
+/// A shorter interval is dropped: the kernel counts busy time in ticks of a few ms.
 const INTERVAL_S_MIN: f64 = 0.05;
 /// How long a setting is tried before it is judged ...
 const TRIAL_S: f64 = 1.5;
 /// ... and with how many requests.
 const TRIAL_REQUESTS: f64 = 32.0;
-/// A trial that could not be judged within this time is given up.
+/// A trial that could not be judged within this time is dropped.
 const TRIAL_NS_MAX: u64 = 60_000_000_000;
 /// Settings that are remembered as bad, at most: the oldest goes first.
 const REMEMBERED_MAX: usize = 32;
@@ -47,7 +47,7 @@ const REMEMBERED_MAX: usize = 32;
 pub struct DeviceState {
     /// What was seen since pattern or setting last changed.
     window: Window,
-    /// The setting requested for, and why; absent: the device's own.
+    /// The requested setting, and the reason; absent: the device's own.
     chosen: Option<(Setting, Reason)>,
     /// When settings were switched, as far as the dwell time asks.
     switched_ns: Vec<u64>,
@@ -57,10 +57,12 @@ pub struct DeviceState {
     remembered: Vec<Remembered>,
     /// An app is being launched.
     urgent: bool,
-    /// Somebody else sets the device's queue: it is left alone until the configuration is read again.
-    taken: bool,
-    /// The last note, so that it is told once.
-    told: String,
+    /// The device's queue was changed externally: it is left alone until the configuration is read again.
+    #[serde(rename = "taken")]
+    changed_externally: bool,
+    /// Rule of the last note: no note is repeated.
+    #[serde(rename = "told")]
+    last_note: String,
 }
 
 /// A switch that is to be judged.
@@ -72,7 +74,7 @@ struct Trial {
     began_ns: u64,
 }
 
-/// A setting that did no good.
+/// A setting that regressed or was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Remembered {
     setting: Setting,
@@ -81,8 +83,8 @@ struct Remembered {
     until_ns: u64,
 }
 
-/// What there is to know about one device at one look.
-struct Look<'a> {
+/// One device at the time of one sample.
+struct Sample<'a> {
     config: &'a Config,
     model: &'a Model,
     device: &'a Device,
@@ -97,17 +99,17 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     let (mut next, mut requests, mut notes) = (State::default(), Vec::new(), Vec::new());
     for device in observed.devices {
         let mut kept = state.devices.get(&device.name).cloned().unwrap_or_default();
-        kept.hear(config, device, observed.events, now_ns);
+        kept.apply_events(config, device, observed.events, now_ns);
         match Model::for_device(&config.models, device) {
-            None => kept.tell(&mut notes, Reason::rule("no_profile").word("device", &device.name)),
-            Some(_) if kept.taken => {
-                kept.tell(&mut notes, Reason::rule("left_to_others").word("device", &device.name));
+            None => kept.note(&mut notes, Reason::rule("no_profile").word("device", &device.name)),
+            Some(_) if kept.changed_externally => {
+                kept.note(&mut notes, Reason::rule("left_to_others").word("device", &device.name));
             }
             Some(model) => {
-                let look = Look { config, model, device, now_ns };
+                let sample = Sample { config, model, device, now_ns };
                 let rates = interval.as_ref().and_then(|interval| rates_of(interval, &device.name));
-                kept.look(&look, rates, urgent, &mut notes);
-                requests.extend(kept.requests(&look, &mut notes));
+                kept.update(&sample, rates, urgent, &mut notes);
+                requests.extend(kept.requests(&sample, &mut notes));
                 let at_ns = now_ns + kept.pause_ns(config);
                 next.next_look_ns = Some(next.next_look_ns.map_or(at_ns, |earlier| earlier.min(at_ns)));
             }
@@ -124,14 +126,18 @@ fn rates_of<'a>(interval: &'a Interval, device: &str) -> Option<(&'a DiskRates, 
 }
 
 impl DeviceState {
-    /// Takes note of what happened to the device.
-    fn hear(&mut self, config: &Config, device: &Device, events: &[Event], now_ns: u64) {
+    /// Applies the events that concern the device.
+    fn apply_events(&mut self, config: &Config, device: &Device, events: &[Event], now_ns: u64) {
         let is_ours = |knob: &Knob| knob.device() == Some(device.name.as_str());
         for event in events {
             match &event.kind {
-                EventKind::Configured => self.taken = false,
+                EventKind::Configured => self.changed_externally = false,
                 EventKind::ChangedExternally { knob, .. } if is_ours(knob) => {
-                    *self = Self { taken: true, told: std::mem::take(&mut self.told), ..Self::default() };
+                    *self = Self {
+                        changed_externally: true,
+                        last_note: std::mem::take(&mut self.last_note),
+                        ..Self::default()
+                    };
                 }
                 EventKind::Refused { knob, .. } if is_ours(knob) => {
                     if let Some((setting, _)) = self.chosen.take() {
@@ -146,9 +152,9 @@ impl DeviceState {
         }
     }
 
-    /// Looks once.
-    fn look(&mut self, look: &Look<'_>, rates: Option<(&DiskRates, f64)>, urgent: bool, notes: &mut Vec<Reason>) {
-        let Look { config, model, now_ns, .. } = *look;
+    /// Processes one sample.
+    fn update(&mut self, sample: &Sample<'_>, rates: Option<(&DiskRates, f64)>, urgent: bool, notes: &mut Vec<Reason>) {
+        let Sample { config, model, now_ns, .. } = *sample;
         self.urgent = urgent;
         self.remembered.retain(|one| one.until_ns > now_ns);
         self.switched_ns.retain(|at| now_ns.saturating_sub(*at) < config.dwell_max_ms * 1_000_000);
@@ -167,59 +173,59 @@ impl DeviceState {
             self.window.add(&fresh);
         }
         let pattern = self.window.pattern();
-        if self.judge(look, &pattern, notes) || !self.is_settled() || now_ns < self.free_ns(config) {
+        if self.judge(sample, &pattern, notes) || !self.is_settled() || now_ns < self.free_ns(config) {
             return;
         }
         let delay_share = if urgent { 1.0 } else { config.delay_share };
         let in_force = self.chosen.as_ref().map_or(&model.own, |(setting, _)| setting).clone();
         let Some(mut advice) = model.advise(config, &in_force, &pattern, delay_share) else { return };
         if advice.costs.is_empty() {
-            self.tell(notes, told(Reason::rule("unknown_pattern"), look, &pattern, &advice));
+            self.note(notes, with_match(Reason::rule("unknown_pattern"), sample, &pattern, &advice));
             if self.chosen.is_some() {
                 self.switch(None, now_ns);
             }
             return;
         }
-        let offered = |setting: &Setting| look.device.has_scheduler(&setting.scheduler);
+        let offered = |setting: &Setting| sample.device.has_scheduler(&setting.scheduler);
         advice.costs.retain(|(setting, _)| offered(setting) && !self.is_remembered(setting, &pattern));
         let Some(better) = advice.better_than(&in_force, config.gain_share_min).cloned() else { return };
         let trial = Trial { from: self.chosen.clone(), pattern, answer: self.window.answer(), began_ns: now_ns };
         let cost = advice.costs.first().map_or(1.0, |(_, cost)| *cost);
         let rule = if advice.is_known { "nearest_pattern" } else { "safe_for_all_known" };
-        let reason = told(Reason::rule(rule), look, &pattern, &advice)
+        let reason = with_match(Reason::rule(rule), sample, &pattern, &advice)
             .number("expected_cost", cost)
             .word("counts", if urgent { "delay" } else { "as configured" });
         self.switch((better != model.own).then_some((better, reason)), now_ns);
         self.trial = Some(trial);
     }
 
-    /// Compares the setting on trial with the one before, once there is enough to compare. Gives whether it was taken back.
-    fn judge(&mut self, look: &Look<'_>, pattern: &Pattern, notes: &mut Vec<Reason>) -> bool {
+    /// Compares the setting on trial with the one before, once there is enough to compare. Gives whether it was rolled back.
+    fn judge(&mut self, sample: &Sample<'_>, pattern: &Pattern, notes: &mut Vec<Reason>) -> bool {
         if self.window.seconds < TRIAL_S || self.window.requests() < TRIAL_REQUESTS {
             return false;
         }
         let Some(trial) = self.trial.take() else { return false };
         let answer = self.window.answer();
-        let and_work = !self.urgent && look.config.delay_share < 1.0;
+        let and_work = !self.urgent && sample.config.delay_share < 1.0;
         if !pattern.alike(&trial.pattern)
-            || !answer.is_worse_than(&trial.answer, pattern, look.config.worse_share, and_work)
+            || !answer.is_worse_than(&trial.answer, pattern, sample.config.worse_share, and_work)
         {
             return false;
         }
-        let bad = self.chosen.as_ref().map_or(&look.model.own, |(setting, _)| setting).clone();
+        let bad = self.chosen.as_ref().map_or(&sample.model.own, |(setting, _)| setting).clone();
         let ms = |answer: &Answer| answer.read_ms_mean.or(answer.write_ms_mean).unwrap_or(0.0);
-        self.tell(
+        self.note(
             notes,
             Reason::rule("made_things_worse")
-                .word("device", &look.device.name)
+                .word("device", &sample.device.name)
                 .word("setting", bad.to_string())
                 .number("before_ms", ms(&trial.answer))
                 .number("after_ms", ms(&answer))
                 .number("busy_before_ms", trial.answer.busy_ms_per_request)
                 .number("busy_after_ms", answer.busy_ms_per_request),
         );
-        self.remember(look.config, bad, Some(*pattern), look.now_ns);
-        self.switch(trial.from, look.now_ns);
+        self.remember(sample.config, bad, Some(*pattern), sample.now_ns);
+        self.switch(trial.from, sample.now_ns);
         true
     }
 
@@ -254,7 +260,7 @@ impl DeviceState {
         last_ns + (config.dwell_ms << doublings).min(config.dwell_max_ms) * 1_000_000
     }
 
-    /// How long until the next look.
+    /// Time until the next sample.
     fn pause_ns(&self, config: &Config) -> u64 {
         let look_ms = config.look_ms.max(2);
         let pause_ms = match self.window.intervals {
@@ -265,34 +271,34 @@ impl DeviceState {
         pause_ms * 1_000_000
     }
 
-    fn requests(&mut self, look: &Look<'_>, notes: &mut Vec<Reason>) -> Vec<Request> {
+    fn requests(&mut self, sample: &Sample<'_>, notes: &mut Vec<Reason>) -> Vec<Request> {
         let Some((setting, reason)) = &self.chosen else { return Vec::new() };
         let objective = if self.urgent { Objective::Delay } else { Objective::Energy };
-        if let Some(requests) = setting.requests(look.device, objective, reason) {
+        if let Some(requests) = setting.requests(sample.device, objective, reason) {
             return requests;
         }
         let gone = Reason::rule("scheduler_not_offered")
-            .word("device", &look.device.name)
+            .word("device", &sample.device.name)
             .word("setting", setting.to_string());
         self.chosen = None;
         self.trial = None;
-        self.tell(notes, gone);
+        self.note(notes, gone);
         Vec::new()
     }
 
-    /// Notes something, unless it was the last that was noted.
-    fn tell(&mut self, notes: &mut Vec<Reason>, note: Reason) {
-        if self.told != note.rule {
-            self.told = note.rule.clone().into_owned();
+    /// Adds a note, unless the last one had the same rule.
+    fn note(&mut self, notes: &mut Vec<Reason>, note: Reason) {
+        if self.last_note != note.rule {
+            self.last_note = note.rule.clone().into_owned();
             notes.push(note);
         }
     }
 }
 
-/// A reason with what the model was asked and what it found nearest.
-fn told(reason: Reason, look: &Look<'_>, pattern: &Pattern, advice: &Advice) -> Reason {
+/// Adds the pattern and the nearest workload of the model to a reason.
+fn with_match(reason: Reason, sample: &Sample<'_>, pattern: &Pattern, advice: &Advice) -> Reason {
     reason
-        .word("device", &look.device.name)
+        .word("device", &sample.device.name)
         .number("reads_per_s", pattern.reads_per_s)
         .number("writes_per_s", pattern.writes_per_s)
         .word("nearest", &advice.nearest)

@@ -23,9 +23,9 @@ pub struct Config {
     pub mode: Mode,
     /// What counts when nothing is launched: 0 is energy alone, 1 delay alone. While an app is launched, delay alone does.
     pub delay_share: f64,
-    /// `paper`: how often the pattern is looked at.
+    /// `paper`: how often the pattern is sampled.
     pub period_s: u64,
-    /// `adaptive`: how often a device at work is looked at; one at rest half as often, one whose pattern has just changed
+    /// `adaptive`: how often a device at work is sampled; one at rest half as often, one whose pattern has just changed
     /// twice as often.
     pub look_ms: u64,
     /// `adaptive`: how long a setting stays at least.
@@ -36,15 +36,15 @@ pub struct Config {
     pub gain_share_min: f64,
     /// `adaptive`: by how much reads may be slower than under the device's own setting, as a share, to save energy.
     pub slower_share_max: f64,
-    /// `adaptive`: a switch that made reads slower by more than this share is taken back.
+    /// `adaptive`: a switch that made reads slower by more than this share is rolled back.
     pub worse_share: f64,
-    /// `adaptive`: for how long a setting that was taken back is not tried again with the same pattern.
+    /// `adaptive`: for how long a setting that was rolled back is not tried again with the same pattern.
     pub remember_s: u64,
     /// `adaptive`: below this many requests a second a device is at rest, and its setting stays.
     pub rest_requests_per_s: f64,
     /// `adaptive`: how many nearest workloads of the model decide.
     pub neighbours: usize,
-    /// `adaptive`: what was measured, one model for each device. Whoever loads profiles fills it; no part of the file.
+    /// `adaptive`: one measured model for each device. The loader of profiles fills it; it is no part of the file.
     #[serde(skip)]
     pub models: Vec<Model>,
 }
@@ -82,7 +82,7 @@ pub struct ConfigError {
 }
 
 impl Config {
-    /// Looks for values out of range.
+    /// Validates that no value is out of range.
     ///
     /// # Errors
     /// The first one that there is.

@@ -1,19 +1,18 @@
-//! SmartStorage: which scheduler and queue depth cost least for what the storage is asked to do now (dissertation,
-//! chapter 3).
+//! SmartStorage: the scheduler and queue depth of least cost for the present workload (dissertation, chapter 3).
 //!
-//! What apps ask of the storage shows in the counters of the kernel; which setting serves it best was measured before.
-//! So the engine matches the pattern of now with the patterns of a table, and requests the setting of the best match.
+//! The counters of the kernel show the requests of apps; the best setting for each of some workloads was measured before.
+//! The engine matches the present pattern with the patterns of a table, and requests the setting of the best match.
 //!
 //! - [`paper`] does what the dissertation does: once a minute, by one number, the rate proportion, with its table of eight
 //!   benchmarks.
-//! - [`adaptive`] matches within two seconds, over all that the counters tell, with a [`Model`] that `brisk profile`
-//!   measured on the device; it knows when it does not know, and takes back what made things worse.
+//! - [`adaptive`] matches within two seconds, over all counters, with a [`Model`] that `brisk profile`
+//!   measured on the device; it recognises unknown patterns, and rolls back a switch that regressed.
 //!
 //! Terms: a *pattern* is what a device is asked for in a second ([`pattern::Pattern`]); a *setting* is a scheduler and a
 //! queue depth, and perhaps read-ahead and throttling ([`Setting`]); the *cost* of a setting is its energy or delay over that of the device's own setting.
 //!
-//! Properties, each with a test: `nearest_proportion_gives_18_of_the_20_published_rows`; `a_pattern_like_none_gets_no_wish`;
-//! `it_never_flaps`; `what_made_things_worse_is_taken_back_and_remembered`; `same_inputs_give_the_same_decision`.
+//! Properties, each with a test: `nearest_proportion_gives_18_of_the_20_published_rows`; `an_unknown_pattern_gets_no_request_where_no_setting_is_safe`;
+//! `it_never_flaps`; `a_regressing_switch_is_rolled_back_and_remembered`; `same_inputs_give_the_same_decision`.
 
 pub mod adaptive;
 mod config;
@@ -31,7 +30,7 @@ pub use model::Model;
 pub use setting::Setting;
 pub use state::State;
 
-/// What to request for, given what was seen.
+/// The settings to request, given the observations.
 #[must_use]
 pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
     match config.mode {

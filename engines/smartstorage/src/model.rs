@@ -85,7 +85,7 @@ pub struct Cell {
     /// From when the write was due to its end.
     pub write_us_mean: Option<f64>,
     /// What each round came to over the device's own setting in the same round, a moment before or after: whatever else the
-    /// machine did then is in both. By number of the round; empty where rounds are not told apart.
+    /// machine did then is in both. By number of the round; empty where rounds are not numbered.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounds: BTreeMap<u32, Ratio>,
     /// Upper ends of the intervals of their medians; absent with fewer than three rounds.
@@ -138,7 +138,7 @@ impl Advice {
 }
 
 impl Cell {
-    /// How long somebody waits: a read, where there are reads, since writes wait in the page cache.
+    /// Foreground latency: that of reads, where there are reads, since writes wait in the page cache.
     #[must_use]
     pub fn delay_us(&self) -> Option<f64> {
         self.read_us_mean.or(self.write_us_mean)
@@ -150,7 +150,7 @@ impl Cell {
         Some(Ratio { energy: median(|ratio| ratio.energy)?, delay: median(|ratio| ratio.delay)? })
     }
 
-    /// What is believed of a ratio: a saving that cannot be told from none is none.
+    /// A ratio as the engine counts it: 1 where its interval does not exclude 1.
     fn believed(&self, (energy, delay): (f64, f64)) -> (f64, f64) {
         let believe = |ratio: f64, high: f64| if high >= 1.0 { ratio.max(1.0) } else { ratio };
         match self.high {
@@ -207,7 +207,7 @@ impl Model {
             .or_else(|| models.iter().find(|model| model.origin == Origin::Shipped && model.kind == device.kind))
     }
 
-    /// Looks whether it can be used.
+    /// Validates the model.
     ///
     /// # Errors
     /// When it is of another version, has no workload, lacks the own setting of one, or holds a number that is none.
@@ -289,7 +289,7 @@ impl Model {
     /// What to do with `pattern`, seen under `in_force`, when delay counts for `delay_share` of the cost.
     ///
     /// The cost of a setting is the geometric mean of its energy and delay over those of the device's own setting, weighted
-    /// by `delay_share` (a saving that cannot be told from none counts as none), and over the nearest workloads, weighted by
+    /// by `delay_share` (a ratio whose interval does not exclude 1 counts as 1), and over the nearest workloads, weighted by
     /// the inverse square of their distance. Where energy counts at all, a setting that is slower than the device's own by
     /// more than the configuration allows is left out.
     #[must_use]
@@ -414,7 +414,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_pattern_like_none_has_the_costs_of_what_is_safe_or_none() {
+    fn an_unknown_pattern_has_the_costs_of_the_safe_setting_or_none() {
         let pattern = Pattern { read_bytes_mean: 1e6, ..Window::of(&rates(30_000.0, 0.0, 3.0), 1.0).pattern() };
         let mut model = model();
         let advised = |model: &Model| model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
@@ -463,7 +463,7 @@ pub(crate) mod tests {
         let origin = |name: &str| Model::for_device(&models, &device(name)).map(|model| model.origin);
         assert_eq!(origin("TEST"), Some(Origin::Measured));
         assert_eq!(origin("ANOTHER"), Some(Origin::Shipped));
-        // Kept before firmware was told apart.
+        // Written before profiles named the firmware.
         assert_eq!(origin("TEST, firmware 0x7"), Some(Origin::Measured));
         assert_eq!(Model::for_device(&models, &Device::default()), None);
     }

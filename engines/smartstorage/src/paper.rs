@@ -10,7 +10,7 @@
 //!   (9), both BFQ/128. The rule is not bent for them. Of what the same table calls optimal, the rule gives row 7, which the
 //!   paper missed, and misses row 5: 19 of 20, as the paper says of itself.
 //! - Without writes RP is infinite: the largest of the table is nearest. Without any request there is no RP: what is in
-//!   force stays, as a change of scheduler for nobody is work for nothing.
+//!   force stays, since nothing would gain by a change of scheduler.
 //! - CFQ left the kernel in 5.0: bfq, its descendant, stands in. Deadline is mq-deadline, and Noop is none.
 
 use brisk_core::decision::{Decision, Objective, Observed};

@@ -10,7 +10,7 @@
 use brisk_core::snapshot::DiskRates;
 use serde::{Deserialize, Serialize};
 
-/// Rates are told apart from here on, in requests a second.
+/// Lower rates count as alike, in requests a second.
 const RATE_FLOOR: f64 = 5.0;
 /// Share of the requests from which on a direction has a size worth comparing.
 const DIRECTION_SHARE_MIN: f64 = 0.05;
@@ -181,8 +181,8 @@ impl Window {
     pub fn add(&mut self, other: &Self) {
         self.merged_known = other.merged_known && (self.merged_known || self.intervals == 0);
         self.intervals = self.intervals.saturating_add(other.intervals);
-        let theirs = other.clone().sums().map(|sum| *sum);
-        for (sum, more) in self.sums().into_iter().zip(theirs) {
+        let more_sums = other.clone().sums().map(|sum| *sum);
+        for (sum, more) in self.sums().into_iter().zip(more_sums) {
             *sum += more;
         }
         if self.seconds > WINDOW_S_MAX {

@@ -1,12 +1,11 @@
-//! A scheduler with a queue depth, and what it takes to put it in force.
+//! A scheduler with a queue depth, and the requests that put it in force.
 //!
-//! A setting may say more: read-ahead, the target of write-back throttling, and how the kernel treats the device's cache. These
-//! concern what goes through the page cache, and are searched for after scheduler and depth.
+//! A setting may have more: read-ahead, the target of write-back throttling, and how the kernel treats the device's cache. These
+//! concern requests through the page cache, and are searched for after scheduler and depth.
 //!
-//! *The cache.* `write through` makes the kernel send no flushes at all. On a device that has a volatile cache, what apps were
-//! told is durable would be lost with the power, whatever that saves; so a setting cannot say it, and only the safe
-//! way exists: `write back` where the device was found with `write through`, which costs flushes and protects what somebody
-//! was mistaken about. (The dissertation rebuilt the kernel for its write cache; its batteries were soldered in.)
+//! *The cache.* `write through` makes the kernel send no flushes at all. On a device that has a volatile cache, a
+//! power cut would lose data after a completed fsync. So a setting can only go the safe way: `write back` where the device was
+//! found with `write through`, which costs flushes and protects the data if that mode was set by mistake. (The dissertation rebuilt the kernel for its write cache; its batteries were soldered in.)
 
 use std::fmt;
 
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_tags_are_wished_for_than_the_driver_has() {
+    fn no_more_tags_are_requested_than_the_driver_has() {
         let none = Setting::new("none", 64);
         for originals in [&[("driver_tags", "64")][..], &[("scheduler", "none"), ("nr_requests", "64")]] {
             assert_eq!(requested(&none, &device(originals)).map(|requests| requests.len()), Some(1));
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_more_is_wished_for_where_the_device_has_it() {
+    fn further_settings_are_requested_where_the_device_has_them() {
         let full =
             Setting { read_ahead_kb: Some(512), wbt_lat_usec: Some(0), write_back: true, ..Setting::new("bfq", 4) };
         assert_eq!(full.to_string(), "bfq/4 ra512 wbt0 write-back");
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheduler_that_the_kernel_lacks_gives_no_wish() {
+    fn a_scheduler_that_the_kernel_lacks_gives_no_request() {
         assert_eq!(requested(&Setting::new("kyber", 4), &device(&[])), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Models that come with brisk, one for a kind of device, for those that nobody has profiled yet.
+//! Models that come with brisk, one for each kind of device, for devices without a profile of their own.
 //!
 //! They are to be measured with `brisk profile --virtual` on emulated devices of [`SHIPPED`]'s presets: the energy in them is
 //! modelled, and a real device of the kind may differ. So they say [`crate::model::Origin::Shipped`], and one profile of the

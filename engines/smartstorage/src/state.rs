@@ -1,4 +1,4 @@
-//! What the engine keeps from one look to the next.
+//! What the engine keeps from one sample to the next.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct State {
 }
 
 impl State {
-    /// When the engine wants to look again at the latest, CLOCK_MONOTONIC.
+    /// When the next sample is due at the latest, CLOCK_MONOTONIC.
     #[must_use]
     pub fn next_look_ns(&self) -> Option<u64> {
         self.next_look_ns

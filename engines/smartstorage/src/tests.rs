@@ -13,7 +13,7 @@ use crate::model::tests::model;
 
 const MS: u64 = 1_000_000;
 
-/// A device at work, and the engine that looks at it when it wants to.
+/// A device at work, and the engine that samples it when it is due.
 struct World {
     config: Config,
     state: State,
@@ -68,8 +68,8 @@ impl World {
         Self::new(Config { models: vec![model()], ..Config::default() })
     }
 
-    /// Looks now, with what happened since.
-    fn look(&mut self, events: &[EventKind]) -> Vec<Request> {
+    /// Samples now, with the events since the last sample.
+    fn sample(&mut self, events: &[EventKind]) -> Vec<Request> {
         let now = Snapshot { at_ns: self.now_ns, disks: vec![self.disk.clone()], ..Snapshot::default() };
         let events: Vec<Event> = events.iter().map(|kind| Event { at_ns: self.now_ns, kind: kind.clone() }).collect();
         let app = App {
@@ -100,7 +100,7 @@ impl World {
         decision.requests
     }
 
-    /// Works for so long, with a look whenever the engine wants one. Gives what is requested at the end.
+    /// Works for so long, with a sample whenever one is due. Gives what is requested at the end.
     fn work(&mut self, work: Work, ms: u64) -> Vec<String> {
         let until_ns = self.now_ns + ms * MS;
         while self.now_ns < until_ns {
@@ -118,7 +118,7 @@ impl World {
             self.disk.queue_ms += queue_ms as u64;
             self.disk.busy_ms += queue_ms.min(seconds * 1e3) as u64;
             self.now_ns = at_ns;
-            self.look(&[]);
+            self.sample(&[]);
         }
         self.changes.last().map(|(_, words)| words.clone()).unwrap_or_default()
     }
@@ -130,7 +130,7 @@ const BFQ: [&str; 2] = ["queue/mmcblk0/scheduler=bfq", "queue/mmcblk0/nr_request
 #[test]
 fn the_paper_s_minute_sets_the_nearest_benchmark_s_setting() {
     let mut world = World::new(Config { mode: Mode::Paper, ..Config::default() });
-    world.look(&[]);
+    world.sample(&[]);
     assert_eq!(world.work(READS, 59_000), Vec::<String>::new());
     // 900 to 12 is 75: AndroBench.
     assert_eq!(world.work(READS, 1_100), NONE);
@@ -145,7 +145,7 @@ fn the_paper_s_minute_sets_the_nearest_benchmark_s_setting() {
 fn a_scheduler_that_is_not_there_is_noted() {
     let mut world = World::new(Config { mode: Mode::Paper, ..Config::default() });
     world.device.schedulers.retain(|name| name != "bfq");
-    world.look(&[]);
+    world.sample(&[]);
     assert_eq!(world.work(WRITES, 61_000), Vec::<String>::new());
     assert!(world.notes[0].starts_with("scheduler not offered"), "{:?}", world.notes);
 }
@@ -153,11 +153,11 @@ fn a_scheduler_that_is_not_there_is_noted() {
 #[test]
 fn a_change_of_pattern_is_answered_within_two_seconds() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     // From rest, at any offset to the looks.
     for offset_ms in [0, 130, 400, 777, 999] {
         let mut world = World::adaptive();
-        world.look(&[]);
+        world.sample(&[]);
         world.work(NOTHING, 5_000 + offset_ms);
         let began_ns = world.now_ns;
         assert_eq!(world.work(READS, 3_000), NONE);
@@ -178,18 +178,18 @@ fn without_a_safe_setting() -> Model {
 }
 
 #[test]
-fn a_pattern_like_none_gets_what_was_worse_for_nothing() {
+fn an_unknown_pattern_gets_the_safe_setting() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     assert_eq!(world.work(STRANGE, 10_000), BFQ);
-    let requests = world.look(&[]);
+    let requests = world.sample(&[]);
     assert!(requests.iter().all(|request| request.reason.rule == "safe_for_all_known"), "{requests:?}");
 }
 
 #[test]
-fn a_pattern_like_none_gets_no_wish_where_nothing_is_safe() {
+fn an_unknown_pattern_gets_no_request_where_no_setting_is_safe() {
     let mut world = World::new(Config { models: vec![without_a_safe_setting()], ..Config::default() });
-    world.look(&[]);
+    world.sample(&[]);
     assert_eq!(world.work(STRANGE, 10_000), Vec::<String>::new());
     assert!(world.notes[0].starts_with("unknown pattern"), "{:?}", world.notes);
     assert_eq!(world.work(READS, 10_000), NONE);
@@ -199,15 +199,15 @@ fn a_pattern_like_none_gets_no_wish_where_nothing_is_safe() {
 #[test]
 fn rest_changes_nothing() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     assert_eq!(world.work(READS, 5_000), NONE);
     assert_eq!(world.work(NOTHING, 600_000), NONE);
 }
 
 #[test]
-fn what_made_things_worse_is_taken_back_and_remembered() {
+fn a_regressing_switch_is_rolled_back_and_remembered() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 2_000);
     assert_eq!(world.changes.last().map(|c| c.1.len()), Some(1), "{:?}", world.changes);
     // Under the new setting the same reads take twice as long.
@@ -223,7 +223,7 @@ fn what_made_things_worse_is_taken_back_and_remembered() {
 #[test]
 fn a_pattern_that_changes_during_a_trial_is_no_verdict() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 2_000);
     world.work(Work { latency_ms: 5.0, ..WRITES }, 3_000);
     assert!(!world.notes.iter().any(|note| note.starts_with("made things worse")), "{:?}", world.notes);
@@ -232,47 +232,47 @@ fn a_pattern_that_changes_during_a_trial_is_no_verdict() {
 #[test]
 fn a_launch_asks_for_delay() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 10_000);
     world.launching = true;
-    world.look(&[EventKind::LaunchBegan { group: "app-x.scope".to_owned() }]);
+    world.sample(&[EventKind::LaunchBegan { group: "app-x.scope".to_owned() }]);
     // Of the three settings bfq has the shortest reads.
     assert_eq!(world.work(READS, 5_000), BFQ);
-    assert!(world.look(&[]).iter().all(|request| request.objective == Objective::Delay));
+    assert!(world.sample(&[]).iter().all(|request| request.objective == Objective::Delay));
     world.launching = false;
     world.work(READS, 60_000);
-    assert!(world.look(&[]).iter().all(|request| request.objective == Objective::Energy));
+    assert!(world.sample(&[]).iter().all(|request| request.objective == Objective::Energy));
     assert_eq!(world.changes.last().map(|c| c.1.clone()).unwrap_or_default(), NONE);
 }
 
 #[test]
 fn a_device_that_others_set_is_left_alone_until_the_configuration_is_read_again() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 5_000);
     let knob = "queue/mmcblk0/scheduler".parse().expect("a knob");
-    world.look(&[EventKind::ChangedExternally { knob, found: "kyber".to_owned() }]);
+    world.sample(&[EventKind::ChangedExternally { knob, found: "kyber".to_owned() }]);
     assert_eq!(world.work(READS, 60_000), Vec::<String>::new());
     assert!(world.notes.iter().any(|note| note.starts_with("left to others")));
-    world.look(&[EventKind::Configured]);
+    world.sample(&[EventKind::Configured]);
     assert_eq!(world.work(READS, 5_000), NONE);
 }
 
 #[test]
-fn a_refused_setting_is_not_wished_for_again() {
+fn a_refused_setting_is_not_requested_again() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 5_000);
     let knob = "queue/mmcblk0/scheduler".parse().expect("a knob");
-    world.look(&[EventKind::Refused { knob, why: "Device or resource busy".to_owned() }]);
+    world.sample(&[EventKind::Refused { knob, why: "Device or resource busy".to_owned() }]);
     // The next best is bfq.
     assert_eq!(world.work(READS, 60_000), BFQ);
 }
 
 #[test]
-fn without_a_profile_nothing_is_wished_and_it_is_said_once() {
+fn without_a_profile_nothing_is_requested_and_one_note_says_so() {
     let mut world = World::new(Config::default());
-    world.look(&[]);
+    world.sample(&[]);
     assert_eq!(world.work(READS, 5_000), Vec::<String>::new());
     assert_eq!(world.notes, ["no profile (device mmcblk0)"]);
 }
@@ -280,9 +280,9 @@ fn without_a_profile_nothing_is_wished_and_it_is_said_once() {
 #[test]
 fn a_suspend_voids_what_was_seen() {
     let mut world = World::new(Config { mode: Mode::Paper, ..Config::default() });
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 59_000);
-    world.look(&[EventKind::Resumed { gap_ms: 1_000_000 }]);
+    world.sample(&[EventKind::Resumed { gap_ms: 1_000_000 }]);
     assert_eq!(world.work(READS, 59_000), Vec::<String>::new());
     assert_eq!(world.work(READS, 2_000), NONE);
 }
@@ -290,7 +290,7 @@ fn a_suspend_voids_what_was_seen() {
 #[test]
 fn state_survives_json() {
     let mut world = World::adaptive();
-    world.look(&[]);
+    world.sample(&[]);
     world.work(READS, 2_000);
     let value = serde_json::to_value(&world.state).expect("JSON");
     assert_eq!(serde_json::from_value::<State>(value).expect("the same"), world.state);
@@ -314,12 +314,12 @@ fn works() -> impl Strategy<Value = Vec<(Work, u64)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// With a dwell of 3 s that doubles, switches come at least 3, 6, 12, 24 s apart, and each may be taken back once: no
+    /// With a dwell of 3 s that doubles, switches come at least 3, 6, 12, 24 s apart, and each may be rolled back once: no
     /// minute sees more than ten changes, whatever the storage does.
     #[test]
     fn it_never_flaps(works in works()) {
         let mut world = World::adaptive();
-        world.look(&[]);
+        world.sample(&[]);
         for (work, ms) in works {
             world.work(work, ms);
         }
@@ -334,10 +334,10 @@ proptest! {
     }
 
     #[test]
-    fn only_what_the_device_offers_is_wished_for(works in works()) {
+    fn only_what_the_device_offers_is_requested(works in works()) {
         let mut world = World::adaptive();
         world.device.schedulers.retain(|name| name != "none");
-        world.look(&[]);
+        world.sample(&[]);
         for (work, ms) in works {
             let requested = world.work(work, ms);
             prop_assert!(requested.iter().all(|request| !request.ends_with("scheduler=none")), "{:?}", requested);

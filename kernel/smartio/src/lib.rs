@@ -77,7 +77,7 @@ pub struct View {
     pub behind: bool,
     /// Device time beyond the share.
     pub debt_ns: u64,
-    /// Part of the device's time for writes beside reads.
+    /// Part of the device's time for writes under mixed load.
     pub share_percent: u32,
     /// Reads that wait.
     pub reads_waiting: u32,
@@ -110,9 +110,9 @@ mod raw {
         pub(crate) fn host_scaled(table: *const u32, size: u32) -> u32;
         /// Writes worked on at once, in 1/256: work of so much service time was done in the time elapsed.
         pub safe fn host_parallel(work_ns: u64, elapsed_ns: u64) -> u32;
-        /// Parallelism with a new sample taken with up to `cap` writes in flight, beside reads or not.
+        /// Parallelism with a new sample taken with up to `cap` writes in flight, with or without reads.
         pub safe fn host_learn_parallel(old: u32, sample: u32, cap: u32, reads: bool) -> u32;
-        /// Writes in flight beside reads, 1 to `depth`.
+        /// Writes in flight under mixed load, 1 to `depth`.
         pub safe fn host_cap(parallel: u32, depth: u32) -> u32;
         /// Writes in flight without reads, 1 to `depth`.
         pub safe fn host_cap_alone(parallel: u32, depth: u32) -> u32;
@@ -137,13 +137,13 @@ mod raw {
         pub safe fn host_trim_cost(trim_ns: u32, read_ns: u32) -> u64;
         /// Share in percent of a write that has waited so long.
         pub safe fn host_share(share_percent: u32, age_ns: u64, slice_ns: u64) -> u32;
-        /// Time in nanoseconds from one write that was due to the next, beside reads.
+        /// Time in nanoseconds from one write that was due to the next, under mixed load.
         pub safe fn host_due(cost_ns: u64, share_percent: u32, slice_ns: u64) -> u64;
         /// What is left in nanoseconds of a debt after some time.
         pub safe fn host_debt(debt_ns: u64, elapsed_ns: u64, share_percent: u32) -> u64;
         /// Whether the share is used up; `burst_ns` is 0 for a device without a cache.
         pub safe fn host_spent(spent: bool, debt_ns: u64, share_percent: u32, cost_ns: u64, burst_ns: u64) -> bool;
-        /// Device time of a burst of writes beside reads, with a pace that is known or not (0).
+        /// Device time of a burst of writes under mixed load, with a pace that is known or not (0).
         pub safe fn host_burst_ns(cached: bool, pace_ns: u32) -> u64;
         /// When the next write is to follow one that began then.
         pub safe fn host_turn_ns(began_ns: u64, pace_ns: u32, service_ns: u32) -> u64;
@@ -153,7 +153,7 @@ mod raw {
         pub safe fn host_learn_hits(hits: u32, pause_ns: u64, hold_max_ns: u64) -> u32;
         /// How long the next read is awaited.
         pub safe fn host_hold_ns(pause_ns: u32, hits: u32, hold_max_ns: u64) -> u64;
-        /// Writes in flight that nobody waits for while one that somebody waits for is likely to come.
+        /// Background writes in flight while a synchronous write is likely to come.
         pub safe fn host_cap_awaited(cap: u32, cap_alone: u32, service_ns: u32) -> u32;
         /// Longest usual pause in nanoseconds between the steps of a commit, with one more.
         pub safe fn host_learn_step(old: u32, pause_ns: u64) -> u32;

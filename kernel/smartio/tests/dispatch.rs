@@ -8,9 +8,9 @@ use simulation::{
     Device, MS, Outcome, SERIAL, Seen, Thread, US, class_and_level, mean_ns, numbered, percentile_ns, run,
 };
 
-/// A reader beside writers, each with a pause after a request and a begin: the part of its time that it has in the end, and
+/// A reader concurrent with writers, each with a pause after a request and a begin: the part of its time that it has in the end, and
 /// what is due by then: each writer may have one write in a slice, and all of them half of the device.
-fn beside_a_cache(device: Device, pauses_ns: [u64; 2], begins_ns: [u64; 2], writers: usize) -> (f64, f64) {
+fn mixed_load_over_a_cache(device: Device, pauses_ns: [u64; 2], begins_ns: [u64; 2], writers: usize) -> (f64, f64) {
     let thread =
         |op, at: usize| Thread { think_ns: pauses_ns[at], begins_ns: begins_ns[at], ..Thread::of(op, u32::MAX) };
     let threads = numbered([thread(Op::Read, 0)].into_iter().chain(vec![thread(Op::Write, 1); writers]));
@@ -92,7 +92,7 @@ proptest! {
         let full_ns = (threads.len() as u64 + u64::from(device.depth)) * service_ns;
         for (thread, seen) in threads.iter().zip(&outcome.threads) {
             let slices = if thread.priority.0 == Class::Idle { 10 } else { 1 };
-            // Beside commits half a slice more, and all that is due and in the device.
+            // Under commits half a slice more, and all that is due and in the device.
             let bound = slices * tunables.slice_ns + tunables.slice_ns / 2 + 2 * full_ns;
             prop_assert!(seen.longest_wait_ns <= bound, "{} of {} us: {thread:?}", seen.longest_wait_ns / US, bound / US);
         }
@@ -108,7 +108,7 @@ proptest! {
         writers in 1..5_usize,
     ) {
         let device = Device { read_ns, write_ns, write_cache: true, places: (full_ns / write_ns).clamp(1, 64), ..SERIAL };
-        let (part, due) = beside_a_cache(device, pauses_ns, begins_ns, writers);
+        let (part, due) = mixed_load_over_a_cache(device, pauses_ns, begins_ns, writers);
         prop_assert!(part >= 0.5 * (1.0 - due), "reads have {part:.2} of the time, and {due:.2} is due");
     }
 
@@ -196,7 +196,7 @@ fn a_due_write_concurrent_with_reads_does_not_wait_for_writes_of_a_higher_class(
 }
 
 #[test]
-fn one_pause_of_the_device_is_not_taken_for_what_writes_cost() {
+fn one_pause_of_the_device_does_not_raise_the_cost_of_writes() {
     for write_cache in [false, true] {
         for pause_ms in [300, 900, 2_000] {
             let device = Device {
@@ -231,8 +231,9 @@ fn a_cache_that_is_full_when_the_first_read_comes_gets_empty_once() {
         (8 * MS, 590 * US, 16, [12, 65], [0, 0], 12),
     ] {
         let device = Device { depth: 4, read_ns, write_ns, write_cache: true, places, ..SERIAL };
-        let (part, due) = beside_a_cache(device, pauses_us.map(|us| us * US), begins_ms.map(|ms| ms * MS), writers);
-        assert!(part >= 0.7 * (1.0 - due), "reads have {part:.2} of the time beside {writers}, and {due:.2} is due");
+        let (part, due) =
+            mixed_load_over_a_cache(device, pauses_us.map(|us| us * US), begins_ms.map(|ms| ms * MS), writers);
+        assert!(part >= 0.7 * (1.0 - due), "reads have {part:.2} of the time under {writers}, and {due:.2} is due");
     }
 }
 
@@ -242,10 +243,10 @@ fn reads_and_more_writes_than_the_device_does_in_a_slice_have_half_of_it_each() 
     for (write_ms, places, writers) in cases {
         let write_ns = write_ms * MS;
         let device = Device { depth: 64, read_ns: 300 * US, write_ns, write_cache: true, places, ..SERIAL };
-        let (part, _) = beside_a_cache(device, [30 * US, 20 * US], [0, 0], writers);
+        let (part, _) = mixed_load_over_a_cache(device, [30 * US, 20 * US], [0, 0], writers);
         assert!(
             (0.35..=0.6).contains(&part),
-            "reads have {part:.2} of the time beside {writers} of {write_ms} ms, cache of {places}"
+            "reads have {part:.2} of the time under {writers} of {write_ms} ms, cache of {places}"
         );
     }
 }
@@ -370,7 +371,7 @@ fn other_threads_have_one_write_of_nine_under_a_thread_that_reads_and_writes() {
             let outcome = run(Tunables::default(), device, &threads, 2_000 * MS);
             let done = |of: &[Seen]| of.iter().map(|seen| seen.done).sum::<u32>();
             let (others, own) = (done(&outcome.threads[..4]), done(&outcome.threads[4..12]));
-            assert!(own / 12 < others && others < own, "{others} beside {own}, think {think_ns}, {device:?}");
+            assert!(own / 12 < others && others < own, "{others} and {own}, think {think_ns}, {device:?}");
         }
     }
 }
@@ -433,7 +434,7 @@ fn under_endless_commits_the_parallelism_of_a_device_is_not_overestimated() {
 }
 
 #[test]
-fn a_writer_is_not_taken_for_a_reader_whose_place_it_shares() {
+fn a_writer_that_shares_a_readers_place_stays_a_writer() {
     let reads = |writer: u32| {
         let reader = Thread { pid: 1000, ..Thread::of(Op::Read, u32::MAX) };
         let writers = (0..4).map(|_| Thread { pid: writer, ..Thread::of(Op::Write, u32::MAX) });

@@ -129,7 +129,7 @@ proptest! {
         let learned = learn_parallel(old, sample, cap, reads);
         prop_assert!((1..=PARALLEL_MAX).contains(&learned));
         if reads {
-            prop_assert!(learned >= old, "a sample beside reads has lowered it");
+            prop_assert!(learned >= old, "a sample under mixed load has lowered it");
         }
         let least = if old == 0 { PARALLEL_ONE } else { old.min(PARALLEL_ONE) };
         prop_assert!(learned >= least, "less than one write at a time");
@@ -148,9 +148,9 @@ proptest! {
 
     #[test]
     fn limits_are_between_one_write_and_the_depth(parallel in 0..=PARALLEL_MAX, depth in 1..1024_u32) {
-        let (beside, alone) = (cap(parallel, depth), cap_alone(parallel, depth));
-        prop_assert!(beside >= 1 && beside <= depth);
-        prop_assert!(alone >= beside && alone <= depth);
+        let (mixed, alone) = (cap(parallel, depth), cap_alone(parallel, depth));
+        prop_assert!(mixed >= 1 && mixed <= depth);
+        prop_assert!(alone >= mixed && alone <= depth);
     }
 
     #[test]
@@ -266,12 +266,12 @@ proptest! {
     fn a_pace_more_than_doubles_only_after_two_samples(
         old in 1..1_000_000_u32, sample in 0..10_000_000_u64, before in 0..10_000_000_u64,
     ) {
-        let (told, twice) = (confirmed_ns(old, sample, before), 2 * u64::from(old));
-        prop_assert!(told <= sample);
+        let (confirmed, twice) = (confirmed_ns(old, sample, before), 2 * u64::from(old));
+        prop_assert!(confirmed <= sample);
         if sample <= twice {
-            prop_assert_eq!(told, sample);
+            prop_assert_eq!(confirmed, sample);
         } else {
-            prop_assert_eq!(told, if before > twice { sample.min(before) } else { 0 });
+            prop_assert_eq!(confirmed, if before > twice { sample.min(before) } else { 0 });
         }
         prop_assert_eq!(confirmed_ns(0, sample, before), sample, "the first time it is all that is known");
     }

@@ -57,7 +57,7 @@ fn a_request_made_urgent_by_a_merge_is_polled_for() {
             assert_eq!(scheduler.dispatch(3), None);
         }
         // Either way the next completion wakes it.
-        assert!(scheduler.complete(4, 0), "{bytes} {awaited}: nobody looks for it");
+        assert!(scheduler.complete(4, 0), "{bytes} {awaited}: it has no waiting process");
         assert_eq!(scheduler.dispatch(4), Some(1));
     }
 }

@@ -1,7 +1,7 @@
 //! Synchronous streams, one thread each: the loads of the dissertation's studies (4.2.3 to 4.2.5). A stream waits for each
 //! request before it issues the next.
 //!
-//! To measure one stream while others run, every stream continues beyond its quota, unmeasured, until all have met theirs:
+//! To measure one stream while others run, every stream continues beyond its quota, unmeasured, until all have met their quotas:
 //! each measured request then ran concurrently with all other streams.
 
 use std::os::fd::BorrowedFd;
@@ -60,7 +60,7 @@ pub struct StreamTime {
 pub enum AfterQuota {
     /// It ends.
     End,
-    /// It continues, unmeasured, until all streams have met theirs.
+    /// It continues, unmeasured, until all streams have met their quotas.
     GoOn,
 }
 

@@ -378,7 +378,7 @@ fn without_a_cache_a_write_completes_when_it_is_durable() {
     let one_write = |preset: &Preset, fua: bool| {
         let mut device = Device::new(preset, MIB).expect("valid");
         let request = Request { fua, ..request(Kind::Write, 0, 1) };
-        device.submit(0, request).expect("room");
+        device.submit(0, request).expect("a free queue slot");
         let mut done = Vec::new();
         while done.is_empty() {
             let next = device.next_event_ns().expect("busy");

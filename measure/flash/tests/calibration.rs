@@ -76,7 +76,7 @@ fn figure_15_has_its_shape() {
 #[test]
 fn the_calibration_document_is_fresh() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("CALIBRATION.md");
-    let written = std::fs::read_to_string(&file).expect("CALIBRATION.md stands beside the crate");
+    let written = std::fs::read_to_string(&file).expect("CALIBRATION.md stands in the crate's folder");
     let fresh = markdown().expect("the presets are valid");
     assert!(written == fresh, "CALIBRATION.md is stale: run the example `calibration` and write its output there");
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Overhead {
     /// Median time of a 4 KiB random read whose model time is zero.
     pub read_at_zero_us_p50: f64,
-    /// Median overhead of a timed read: what is taken off each request.
+    /// Median overhead of a timed read: it is subtracted from each request.
     pub overhead_us_p50: f64,
     /// From the 25th to the 75th percentile of all rounds.
     pub overhead_us_spread: f64,

@@ -20,7 +20,7 @@ use crate::store::PAGE_BYTES;
 use crate::teardown::Machine;
 use crate::{calibrate, loopdev, preset, teardown, ublk};
 
-/// Smallest device: file systems and the model's blocks need some room.
+/// Smallest device: file systems and the model's blocks need some space.
 pub const SIZE_BYTES_MIN: u64 = 16 << 20;
 /// Memory that stays free.
 const RESERVE_BYTES: u64 = 256 << 20;
@@ -400,14 +400,14 @@ fn kernel_device_number(dev: u64) -> u64 {
 /// Starts the server with lock, socket and log as its standard descriptors.
 fn start_server(new: &NewDevice, dir: &StateDir, lock: File) -> Result<(Child, Connection)> {
     let started = (|| {
-        let (ours, theirs) = UnixStream::pair()?;
+        let (ours, servers) = UnixStream::pair()?;
         let log = File::options().create(true).append(true).open(dir.log())?;
         let (program, arguments) = new.server.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
         let child = Command::new(program)
             .args(arguments)
             .arg(dir.path())
             .stdin(Stdio::from(lock))
-            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(OwnedFd::from(servers)))
             .stderr(Stdio::from(log))
             .spawn()?;
         Ok((child, ours))

@@ -34,7 +34,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Removes all resources of a device; with `force` even when it is in use. Returns messages on obstacles.
 pub(crate) fn take_down(machine: Machine<'_>, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
-    let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("look after the device"))? else { return Ok(words) };
+    let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("lock the device"))? else { return Ok(words) };
     let (dead, mut client) = match server(dir)? {
         Server::Dead(lock) => (Some(lock), None),
         Server::Answers(client) => (None, Some(client)),
@@ -158,7 +158,7 @@ enum Server {
 fn server(dir: &StateDir) -> Result<Server> {
     let mut found = Err(Error::NoSuchDevice(dir.id.to_string()));
     wait_until(|| {
-        found = match dir.lock_if_free().map_err(failed("look after the lab server")) {
+        found = match dir.lock_if_free().map_err(failed("lock the lab server")) {
             Ok(Some(lock)) => Ok(Server::Dead(lock)),
             Ok(None) => answering_server(dir).map(Server::Answers),
             Err(error) => Err(error),

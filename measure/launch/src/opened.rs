@@ -63,8 +63,8 @@ impl Opened {
                 Err(nix::errno::Errno::EAGAIN) => return Ok(found),
                 Err(errno) => return Err(Error::system("reading fanotify's events", errno)),
             };
-            let theirs = |pid: u32| pid != own && is_of_app(pid);
-            for event in events.iter().filter(|event| u32::try_from(event.pid()).is_ok_and(theirs)) {
+            let is_of_launch = |pid: u32| pid != own && is_of_app(pid);
+            for event in events.iter().filter(|event| u32::try_from(event.pid()).is_ok_and(is_of_launch)) {
                 let Some(fd) = event.fd() else { continue };
                 let is_file = rustix::fs::fstat(fd.as_fd())
                     .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());

@@ -1,4 +1,4 @@
-//! Real launches of an app that does what it is told, on a virtual screen.
+//! Real launches of an app with scripted behaviour, on a virtual screen.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
@@ -72,7 +72,7 @@ fn nothing_is_left() {
     let left: Vec<_> = std::fs::read_dir(root)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        // Other tests of this program run beside this one, with apps of other names.
+        // Other tests of this program run at the same time, with apps of other names.
         .filter(|name| name.contains(&own) && name.contains("left"))
         .collect();
     assert_eq!(left, Vec::<String>::new());

@@ -71,7 +71,7 @@ impl Phones {
     /// Takes down unusable phones: incomplete, without their owner, without their flash.
     ///
     /// # Errors
-    /// When one cannot be taken down.
+    /// When one cannot be stopped.
     pub fn repair(&self) -> Result<Vec<String>> {
         let mut words = Vec::new();
         for dir in StateDir::all(&self.run_dir)? {

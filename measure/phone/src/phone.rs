@@ -28,7 +28,7 @@ use crate::{bus, extents, inside, mounts, teardown};
 /// The file system grows in groups of this size; a smaller rest of a device stays unused.
 const GROUP_BYTES: u64 = 128 << 20;
 
-/// A running phone. Unless kept, it is taken down when dropped.
+/// A running phone. Unless kept, it is stopped when dropped.
 #[derive(Debug)]
 pub struct Phone {
     pub(crate) phones: Phones,
@@ -38,7 +38,7 @@ pub struct Phone {
 }
 
 impl Phone {
-    /// A phone of which only the directory exists; it is taken down when dropped before it runs.
+    /// A phone of which only the directory exists; it is stopped when dropped before it runs.
     pub(crate) fn unfinished(phones: Phones, dir: StateDir, record: Record, owner: Option<File>) -> Self {
         Self { phones, dir, record, owner }
     }

@@ -156,7 +156,7 @@ impl Phones {
 
     pub(crate) fn condition(&self, dir: &StateDir, record: Option<&Record>) -> Result<Condition> {
         let broken = |why: &str| Ok(Condition::Broken(why.to_owned()));
-        let owned = dir.lock_if_free().map_err(failed("look after the phone"))?.is_none();
+        let owned = dir.lock_if_free().map_err(failed("lock the phone"))?.is_none();
         let Some(record) = record.filter(|record| record.ready) else {
             return if owned { Ok(Condition::Making) } else { broken("the process that made it was killed") };
         };

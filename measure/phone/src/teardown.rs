@@ -15,7 +15,7 @@ use crate::{mounts, processes};
 /// Removes a phone; with `force` even when processes outside use its files. Returns messages on obstacles.
 pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
-    let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("look after the phone"))? else { return Ok(words) };
+    let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("lock the phone"))? else { return Ok(words) };
     let record = dir.load();
     let group = record.as_ref().and_then(|record| record.group.as_deref()).map(Group::at);
     let mut known: BTreeSet<u32> = group.as_ref().map_or_else(BTreeSet::new, Group::processes);

@@ -43,7 +43,7 @@ impl Phone {
             return Ok(());
         }
         let dir = self.dir.clone();
-        let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("look after the phone"))? else {
+        let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("lock the phone"))? else {
             return Err(Error::NoSuchPhone(dir.id.to_string()));
         };
         self.end_apps()?;

@@ -10,7 +10,7 @@ use brisk_smartstorage::{Config, Model, Setting, paper};
 
 /// A choice that costs this share more than the best counts as good as the best.
 const TIE_SHARE: f64 = 0.02;
-/// After so many changes of setting a choice that does not come to rest is taken as it is.
+/// After so many changes of setting a choice that does not settle counts as it is.
 const STEPS_MAX: usize = 4;
 
 /// Lets every way to choose choose for every workload of `held_out`, which was measured on the same device as `model` and with
@@ -61,7 +61,7 @@ fn judge_one(config: &Config, model: &Model, one_for_all: &Setting, workload: &W
         let (cost, energy_ratio, delay_ratio) = cost(&setting)?;
         let over_best = cost / least;
         let right = over_best <= 1.0 + TIE_SHARE && soon_enough(delay_ratio);
-        // Rounds may differ by so much that a choice cannot be told from a right one. The best setting was found among noisy
+        // Rounds may differ by so much that a choice cannot be distinguished from a right one. The best setting was found among noisy
         // ones, so the lower end of its interval is kind to the choice.
         let over_best_low = low_over(config, workload, &setting, best).unwrap_or(over_best);
         let delay_low = workload.cell(&setting).and_then(|cell| low(cell.rounds.values().map(|ratio| ratio.delay)));
@@ -100,7 +100,7 @@ fn low(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     bootstrapped(&ratios.collect::<Vec<_>>()).map(|found| found.low)
 }
 
-/// What the engine comes to when it starts from the device's own setting and looks again after each switch.
+/// What the engine comes to when it starts from the device's own setting and samples again after each switch.
 fn adaptive(config: &Config, model: &Model, workload: &Workload) -> Setting {
     let mut setting = model.own.clone();
     for _ in 0..STEPS_MAX {

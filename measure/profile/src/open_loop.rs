@@ -106,8 +106,8 @@ impl Recorded {
 
     /// Where a request goes, wrapped into the region.
     fn offset_bytes(&self, arrival: &Arrival) -> u64 {
-        let room = (self.region.len_bytes - arrival.size_bytes.min(self.region.len_bytes)) / 4096;
-        self.region.start_bytes + arrival.offset_bytes / 4096 % (room + 1) * 4096
+        let span_pages = (self.region.len_bytes - arrival.size_bytes.min(self.region.len_bytes)) / 4096;
+        self.region.start_bytes + arrival.offset_bytes / 4096 % (span_pages + 1) * 4096
     }
 }
 

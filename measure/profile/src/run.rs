@@ -93,7 +93,7 @@ pub struct Measured {
     /// Half the distance between the rounds of a cell over their middle, in the middle of all cells: of energy, and of delay.
     /// Nothing where there is one round.
     pub spread_share: (f64, f64),
-    /// Cells taken over from a run that was stopped.
+    /// Cells of an earlier run that was stopped.
     pub taken_over: usize,
     /// Head of the document.
     pub header: Header,

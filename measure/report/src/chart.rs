@@ -26,7 +26,7 @@ pub(crate) struct Dots<'a> {
     pub(crate) name: &'a str,
     /// Measure.
     pub(crate) value: &'a str,
-    /// Measure that stands beside the line instead of the value, where it differs.
+    /// Measure that is printed at the line instead of the value, where it differs.
     pub(crate) label: &'a str,
     /// Measure that stands below the value.
     pub(crate) below: &'a str,
@@ -38,7 +38,7 @@ pub(crate) struct Dots<'a> {
     pub(crate) runs: &'a str,
     /// Values that matter.
     pub(crate) levels: Levels,
-    /// Values that the axis has to hold besides.
+    /// Further values that the axis has to hold.
     pub(crate) holds: Vec<f64>,
 }
 

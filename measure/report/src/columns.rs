@@ -124,7 +124,7 @@ fn cell(row: &Row, name: &str) -> Cell {
     let Some((what, of)) = name.split_once(" of ") else { return Cell::Empty };
     match (what, row.get(of)) {
         ("interval", Some((unit, Value::Summary(summary)))) => {
-            // The value beside it has the unit of a ratio.
+            // The value next to it has the unit of a ratio.
             let show = if (unit.show)(1.0).ends_with('x') { NUMBER.show } else { unit.show };
             Cell::Text(format::interval(summary, show))
         }

@@ -324,17 +324,17 @@ pub(crate) const DEFAULT_WIDTH: usize = 100;
 /// `text` in lines of at most `columns`, the first behind `lead`, the others indented as far.
 pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
     let indent = lead.chars().count();
-    let room = columns.saturating_sub(indent).max(12);
+    let width = columns.saturating_sub(indent).max(12);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
         let mut word: Vec<char> = word.chars().collect();
-        if !line.is_empty() && line.chars().count() + 1 + word.len() > room {
+        if !line.is_empty() && line.chars().count() + 1 + word.len() > width {
             lines.push(std::mem::take(&mut line));
         }
         // A word wider than the terminal, such as a path: broken where the line ends.
-        while word.len() > room {
-            let rest = word.split_off(room);
+        while word.len() > width {
+            let rest = word.split_off(width);
             lines.push(word.into_iter().collect());
             word = rest;
         }

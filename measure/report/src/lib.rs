@@ -19,7 +19,7 @@
 //!   and `page` put a `Section` (verdict, warnings, figures, facts) together.
 //! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
 //!   line there, its file here and the line that declares this module.
-//! - What several kinds share stands beside them: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
+//! - Code that several kinds share: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
 //!   words (`ratio`), published figures ([`papers`]).
 //!
 //! Properties, each with a test of the same name:

@@ -1,6 +1,6 @@
 //! What the papers published about devices of which brisk has a preset: data only, with the place of every figure.
 //!
-//! A reader sees these numbers beside ours, so that he can judge both. Where a paper disagrees with itself the
+//! Reports print these numbers next to ours, so that the reader can judge both. Where a paper disagrees with itself the
 //! disagreement is a [`Published::remarks`] entry, and a test holds it in place.
 //!
 //! Figures that exist only as drawings are not read off with a ruler: what the text and the tables do not say is not here.
@@ -21,7 +21,7 @@ pub struct AloneTime {
     pub mean_us: f64,
 }
 
-/// Response time beside the other kind over response time alone.
+/// Response time concurrent with the other kind over response time alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowdownRatio {
     /// Order of addresses of both sides.
@@ -188,8 +188,8 @@ const fn slow(pattern: Pattern, direction: Direction, streams: u32, stock: f64, 
 }
 
 /// From two bandwidths in KB/s: for a stream that waits for each request, times go as the inverse of bandwidths.
-const fn slow_from_kb(pattern: Pattern, direction: Direction, alone_kb: f64, beside_kb: f64) -> SlowdownRatio {
-    SlowdownRatio { pattern, direction, streams: 1, block_bytes: KIB64, stock: alone_kb / beside_kb, smartio: None }
+const fn slow_from_kb(pattern: Pattern, direction: Direction, alone_kb: f64, mixed_kb: f64) -> SlowdownRatio {
+    SlowdownRatio { pattern, direction, streams: 1, block_bytes: KIB64, stock: alone_kb / mixed_kb, smartio: None }
 }
 
 const fn best(pattern: Pattern, direction: Direction, streams: u32, speedup: f64) -> BestConcurrency {
@@ -371,8 +371,8 @@ mod tests {
         for_preset("galaxy-s5-emmc").expect("the phone of the dissertation")
     }
 
-    /// Times beside the other kind, as the text prints them; the write's are not printed.
-    const BESIDE_US: [(Pattern, f64); 2] = [(Sequential, 445.0), (Random, 595.0)];
+    /// Times concurrent with the other kind, as the text prints them; the write's are not printed.
+    const MIXED_US: [(Pattern, f64); 2] = [(Sequential, 445.0), (Random, 595.0)];
 
     #[test]
     fn every_preset_stands_once() {
@@ -385,10 +385,10 @@ mod tests {
 
     #[test]
     fn printed_slowdowns_follow_from_printed_times_within_rounding() {
-        for (pattern, beside_us) in BESIDE_US {
+        for (pattern, mixed_us) in MIXED_US {
             let alone = s5().alone(pattern, Read).expect("printed").mean_us;
             let printed = s5().slowdown(pattern, Read, 1, KIB4).expect("printed").stock;
-            assert!(relative_error(beside_us / alone, printed).abs() < 0.006, "{pattern:?}");
+            assert!(relative_error(mixed_us / alone, printed).abs() < 0.006, "{pattern:?}");
         }
     }
 
@@ -398,8 +398,8 @@ mod tests {
         // before they were printed, and the ratio was not taken from the rounded ones.
         let alone = s5().alone(Sequential, Read).expect("printed").mean_us;
         let printed = s5().slowdown(Sequential, Read, 1, KIB4).expect("printed").stock;
-        assert_eq!(format!("{:.2}", BESIDE_US[0].1 / alone), "6.18");
-        assert!((BESIDE_US[0].1 - 0.5) / (alone + 0.5) < printed && printed < (BESIDE_US[0].1 + 0.5) / (alone - 0.5));
+        assert_eq!(format!("{:.2}", MIXED_US[0].1 / alone), "6.18");
+        assert!((MIXED_US[0].1 - 0.5) / (alone + 0.5) < printed && printed < (MIXED_US[0].1 + 0.5) / (alone - 0.5));
         assert!(s5().remarks.iter().any(|(_, r)| r.contains("6.15") && r.contains("6.18")));
     }
 

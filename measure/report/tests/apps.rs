@@ -279,7 +279,7 @@ fn apps_on_a_phone_are_headed_by_the_phone_and_not_by_the_block_device_below() {
 }
 
 #[test]
-fn what_if_gives_a_bound_and_stands_beside_the_papers() {
+fn what_if_gives_a_bound_and_is_printed_with_the_papers_figures() {
     let report = apps::what_if();
     let document = Document::WhatIf(Box::new(report.clone()));
     let text = said(&document);

@@ -111,7 +111,7 @@ fn all_numbers_stand_in_tables_too() {
 }
 
 #[test]
-fn published_figures_stand_beside_those_of_a_preset_only() {
+fn published_figures_are_printed_with_those_of_a_preset_only() {
     let with = brisk_report::html(&[Document::Slowdown(Box::new(samples::slowdown()))]);
     assert!(with.contains("28.03x") && with.contains("6.15x") && with.contains("point published"));
     let mut other = samples::slowdown();

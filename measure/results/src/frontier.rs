@@ -1,5 +1,5 @@
-//! `brisk study frontier`: what each setting of a block queue makes of reads that somebody waits for, and of the writes
-//! beside them.
+//! `brisk study frontier`: latency of foreground reads and throughput of concurrent writes under each setting
+//! of a block queue.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Header;
 
-/// One load of the study: readers that somebody waits for, beside writers.
+/// One load of the study: foreground readers concurrent with writers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrontierLoad {
     /// A few words.
     pub name: String,
     /// Threads that read, one request at a time.
     pub readers: u32,
-    /// Distance between the appointments of a reader: reads that are served in time take the same share of the device
+    /// Interval between the due times of a reader's requests: reads that are served in time take the same share of the device
     /// under every setting.
     pub read_interval_us: f64,
     /// Median time of a read without any writer, under the settings found.
     pub read_alone_us: f64,
-    /// What is written beside.
+    /// The concurrent writes.
     pub writers: String,
 }
 

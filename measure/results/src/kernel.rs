@@ -1,4 +1,4 @@
-//! `brisk kernel`: what I/O schedulers make of reads beside writes, on an emulated flash device in a virtual machine.
+//! `brisk kernel`: I/O schedulers under mixed load, on an emulated flash device in a virtual machine.
 
 use std::collections::BTreeMap;
 
@@ -44,9 +44,9 @@ pub struct KernelSide {
     pub requests_per_s: Summary,
     /// Bytes moved.
     pub bytes_per_s: Summary,
-    /// Time of a job of fixed length; absent for jobs that run until they are told to stop.
+    /// Time of a job of fixed length; absent for jobs that run until they are stopped.
     pub job_s: Option<Summary>,
-    /// Beside the other side over alone, seed by seed: time of a job of fixed length, else mean response time. Absent where
+    /// Concurrent with the other side over alone, seed by seed: time of a job of fixed length, else mean response time. Absent where
     /// alone was not measured.
     pub slowdown: Option<Summary>,
 }
@@ -153,7 +153,7 @@ pub enum KernelFigure {
     DelayMax,
     /// Requests a second.
     Requests,
-    /// Beside the others over alone.
+    /// Concurrent with the others over alone.
     Slowdown,
 }
 
@@ -183,7 +183,7 @@ pub enum KernelVerdict {
     Unknown,
 }
 
-/// One load's figure beside an aim.
+/// One load's figure and its aim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelAimed {
     /// The load.

@@ -26,7 +26,7 @@ pub enum Cause {
     SwapIn,
     /// A thread waited for a write to finish (fsync, journal, throttled writer).
     StorageWrite,
-    /// Where reads, swap and writes cannot be told apart.
+    /// Where reads, swap and writes cannot be distinguished.
     Storage,
     /// A thread waited for an answer or a connection from the network.
     Network,
@@ -190,7 +190,7 @@ pub struct StorageUse {
 /// The two agree where the app alone used the device; with other load the device was busy for longer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DeviceTime {
-    /// Time in which the device had at least one request of anybody, by its own count.
+    /// Time in which the device had at least one request of any process, by its own count.
     pub busy_ms: f64,
     /// Time in which at least one of the app's requests was at the device, until watching ended.
     pub in_flight_ms: f64,
@@ -261,10 +261,10 @@ impl LaunchRun {
     }
 }
 
-/// The launches of one set-up.
+/// The launches under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchSet {
-    /// The set-up, such as `idle`, `writers`, or the command of `--vs`.
+    /// The condition, such as `idle`, `writers`, or the command of `--vs`.
     pub label: String,
     /// Cold or warm.
     pub temperature: Temperature,
@@ -306,7 +306,7 @@ pub struct LaunchComparison {
     pub temperature: Temperature,
     /// Settled over settled.
     pub settled_ratio: Summary,
-    /// The same after the wait for a processor was taken off both.
+    /// The same after the wait for a processor was subtracted from both.
     pub settled_less_cpu_wait_ratio: Option<Summary>,
 }
 
@@ -336,7 +336,7 @@ pub struct LaunchReport {
     pub phone: Option<PhoneFacts>,
     /// The screen that was watched.
     pub screen: ScreenFacts,
-    /// One for each set-up and temperature.
+    /// One for each condition and temperature.
     pub sets: Vec<LaunchSet>,
     /// With `--vs`, or cold against warm.
     pub comparisons: Vec<LaunchComparison>,

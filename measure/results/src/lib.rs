@@ -1,9 +1,9 @@
 //! What a measurement found: the structs whose serde form is the public JSON.
 //!
 //! Names end in their unit (`_ms`, `_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change that
-//! would break a reader raises [`SCHEMA_VERSION`]. Whoever measures fills these; whoever shows reads nothing else.
+//! would break a reader raises [`SCHEMA_VERSION`]. Measurements fill these; reports read nothing else.
 //!
-//! - [`frontier`]: what settings make of reads beside writes.
+//! - [`frontier`]: settings under mixed load.
 //! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.

@@ -85,7 +85,7 @@ pub struct ProfilePick {
     pub delay_ratio: f64,
     /// Whether it is within 2 % of the best energy and not too slow.
     pub right: bool,
-    /// Whether it is right, or rounds differ by so much that it cannot be told from what is.
+    /// Whether it is right, or whether the rounds differ by too much to exclude that.
     #[serde(default)]
     pub not_told_from_right: bool,
 }

@@ -1,4 +1,4 @@
-//! Apps with and without brisk, beside a load and without one.
+//! Apps with and without brisk, under a load and without one.
 
 use brisk_core::stats::Summary;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Gain {
     pub app: String,
     /// Cold or warm.
     pub temperature: Temperature,
-    /// Beside the load: settled time with brisk over that without, pair by pair of interleaved launches.
+    /// Under the load: settled time with brisk over that without, pair by pair of interleaved launches.
     pub loaded_ratio: Option<Summary>,
     /// The same without load.
     pub idle_ratio: Option<Summary>,
@@ -75,11 +75,11 @@ pub struct ProveJobs {
     pub read_alone_us: Summary,
     /// Mean response time of a write of one writer alone, without brisk.
     pub write_alone_us: Summary,
-    /// Mean response time of a read beside the others.
+    /// Mean response time of a read concurrent with the other streams.
     pub read_us: BothWays,
-    /// Mean response time of a write beside the others.
+    /// Mean response time of a write concurrent with the other streams.
     pub write_us: BothWays,
-    /// Mean response time of a read beside the others over that alone without brisk, repetition by repetition.
+    /// Mean response time of a read concurrent with the other streams over that alone without brisk, repetition by repetition.
     pub read_slowdown: BothWays,
     /// The same of a write.
     pub write_slowdown: BothWays,
@@ -118,7 +118,7 @@ pub struct ProveReport {
     pub apps: Vec<SuiteApp>,
     /// What brisk did for each.
     pub gains: Vec<Gain>,
-    /// Readers beside writers; absent where that was not asked for.
+    /// Readers concurrent with writers; absent where that was not asked for.
     #[serde(default)]
     pub storage: Option<ProveStorage>,
     /// What brisk set.

@@ -153,15 +153,15 @@ pub struct SlowdownRow {
     pub streams: u32,
     /// Mean response time of a read of one stream that has the device to itself, per repetition.
     pub read_alone_us: Summary,
-    /// The same beside as many writers.
+    /// The same concurrent with as many writers.
     pub read_beside_us: Summary,
     /// Mean response time of a write of one stream that has the device to itself.
     pub write_alone_us: Summary,
-    /// The same beside as many readers.
+    /// The same concurrent with as many readers.
     pub write_beside_us: Summary,
-    /// Beside over alone, pair by pair.
+    /// Concurrent over alone, pair by pair.
     pub read_slowdown: Summary,
-    /// Beside over alone, pair by pair.
+    /// Concurrent over alone, pair by pair.
     pub write_slowdown: Summary,
     /// Mean response time of a read when all reading streams run and no writer; absent with one stream.
     #[serde(default)]
@@ -202,7 +202,7 @@ pub struct ConcurrencyPoint {
     pub speedup: Summary,
 }
 
-/// The fewest streams that gain as much as any: what SmartIO is told.
+/// The fewest streams that gain as much as any number: a parameter of SmartIO.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConcurrencyParameter {
     /// Order of addresses.

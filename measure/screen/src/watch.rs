@@ -117,7 +117,7 @@ pub struct Watcher<'a> {
     hashes: Vec<Option<u64>>,
     pending: Pending,
     budget: Budget,
-    heard_until_ns: u64,
+    read_until_ns: u64,
     own_cpu_ns: u64,
     looks: u64,
     scratch: Vec<u8>,
@@ -148,12 +148,12 @@ impl<'a> Watcher<'a> {
             hashes: vec![None; grid.tiles() as usize],
             pending: Pending::new(grid.tiles()),
             budget: Budget::new(monotonic_ns()),
-            heard_until_ns: 0,
+            read_until_ns: 0,
             own_cpu_ns: 0,
             looks: 0,
             scratch: Vec::new(),
         };
-        watcher.heard_until_ns = monotonic_ns();
+        watcher.read_until_ns = monotonic_ns();
         let picture = watcher.picture(Rect { x: 0, y: 0, width: grid.size.0, height: grid.size.1 })?;
         for tile in 0..grid.tiles() {
             watcher.hashes[tile as usize] = tiles::hash(&picture, grid.rect(tile), &mut watcher.scratch);
@@ -197,7 +197,7 @@ impl<'a> Watcher<'a> {
     /// drawing stopped.
     #[must_use]
     pub fn sure_until_ns(&self) -> u64 {
-        self.pending.span_ns.map_or(self.heard_until_ns, |(first_ns, _)| first_ns.saturating_sub(1))
+        self.pending.span_ns.map_or(self.read_until_ns, |(first_ns, _)| first_ns.saturating_sub(1))
     }
 
     /// Number of tiles of the screen.
@@ -253,7 +253,7 @@ impl<'a> Watcher<'a> {
         let now_ns = monotonic_ns();
         let outcome = self.screen.changes(Duration::from_nanos(until_ns.saturating_sub(now_ns)));
         // Events that arrived during the call are not yet included.
-        self.heard_until_ns = now_ns;
+        self.read_until_ns = now_ns;
         outcome.map(|changes| self.take(changes, seen))?;
         let used_ns = thread_cpu_ns() - begin_ns;
         self.own_cpu_ns += used_ns;

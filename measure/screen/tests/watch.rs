@@ -36,7 +36,7 @@ fn next_visible(watcher: &mut Watcher<'_>) -> Visible {
     }
 }
 
-/// Whatever was seen until all damage up to now was looked at.
+/// Everything that was seen until all damage up to now was processed.
 fn all_visible(watcher: &mut Watcher<'_>) -> Vec<Visible> {
     let begin = Instant::now();
     let until_ns = monotonic_ns();
@@ -69,7 +69,7 @@ fn damage_that_changed_no_pixel_is_no_visible_change() {
     painter.sync();
     let before = watcher.looks();
     assert_eq!(all_visible(&mut watcher), []);
-    assert!(watcher.looks() > before, "it did not look at all");
+    assert!(watcher.looks() > before, "it took no sample");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_change_is_dated_by_its_damage_not_by_its_comparison() {
     let mut watcher = Watcher::new(&mut screen).unwrap();
     painter.fill(window, rect(0, 0, 8, 8), 0xff_ffff);
     let visible = next_visible(&mut watcher);
-    // Drawing of one frame is looked at together, so the look comes 16 ms after the damage.
+    // Drawing of one frame is sampled together, so the sample comes 16 ms after the damage.
     assert!(monotonic_ns() - visible.at_ns >= 16_000_000);
 }
 
@@ -200,7 +200,7 @@ fn what_the_server_refuses_to_show_is_said_to_be_unverified() {
     assert_eq!((visible.tiles.len(), visible.tiles[0].hash), (1, None));
     painter.conn.ungrab_server().unwrap();
     painter.fill(window, rect(0, 0, 8, 8), 0x11_1111);
-    // It comes with the pixels once they are shown, though the last drawing was not told from the one before.
+    // It comes with the pixels once they are shown, though the last drawing did not differ from the one before.
     assert!(next_visible(&mut watcher).verified());
 }
 

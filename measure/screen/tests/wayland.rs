@@ -114,8 +114,8 @@ fn keys_arrive_with_their_modifiers() {
         let before_ns = monotonic_ns();
         let at_ns = screen.send(&Input::Key(key.into())).unwrap();
         assert!((before_ns..=monotonic_ns()).contains(&at_ns));
-        let heard: Vec<_> = seen.iter().map(|_| app.next_input()).collect();
-        assert_eq!(heard, seen, "{key}");
+        let received: Vec<_> = seen.iter().map(|_| app.next_input()).collect();
+        assert_eq!(received, seen, "{key}");
     }
     let error = screen.send(&Input::Key("Retrun".into())).unwrap_err().to_string();
     assert!(error.contains("'Retrun' is not the name of a key"), "{error}");

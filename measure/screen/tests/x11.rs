@@ -54,7 +54,7 @@ fn the_same_drawing_again_is_reported_again() {
         painter.fill(window, rect(0, 0, 8, 8), 0xff_0000);
         let changes = changes_until(&mut screen, |changes| !damage(changes).is_empty());
         assert_eq!(damage(&changes), [rect(0, 0, 8, 8)]);
-        // A drawing that comes before the server knows that the last one was heard of makes no report of its own.
+        // A drawing that comes before the last one is acknowledged makes no report of its own.
         screen.picture(rect(0, 0, 1, 1)).unwrap();
     }
 }
@@ -381,7 +381,7 @@ fn on_a_phone_a_window_fills_the_screen_and_the_newest_has_the_keys() {
     let Some((_server, mut screen, mut painter)) = set_up_as_phone() else { return };
     assert_eq!(screen.windows().unwrap(), []);
     let app = |name: &[u8]| {
-        // Larger than the screen and partly beside it.
+        // Larger than the screen and partly outside of it.
         let window = painter.unmapped(rect(300, 200, 900, 700), false);
         painter.class(window, b"app\0App\0");
         painter.title(window, name);

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_is_taken_at_its_best_and_at_equal_throughput() {
+    fn a_peer_counts_with_its_best_run_at_equal_throughput() {
         let aim = aim("figure = \"delay_mean\"\nagainst = \"peers\"\nat_most = 0.5\nothers_percent = 80\nequal = true");
         let rows = vec![
             row("bfq", &[], 900.0, 100e6),

@@ -147,16 +147,16 @@ fn measure(load: &Load, outcomes: &[&Outcome]) -> Result<KernelMeasure, String> 
     };
     let mut sides = Vec::new();
     for side in load.sides() {
-        let (beside, alone) = (runs(side, None), runs(side, Some(side)));
+        let (mixed, alone) = (runs(side, None), runs(side, Some(side)));
         let over = |of: fn(&SideFigures) -> f64| {
-            let values: Vec<f64> = beside.iter().map(of).collect();
+            let values: Vec<f64> = mixed.iter().map(of).collect();
             Summary::of(&values).ok_or_else(|| format!("'{}' has no figures of its {side} side", load.name))
         };
         let costs = |of: &[SideFigures]| of.iter().map(SideFigures::cost).collect::<Vec<f64>>();
-        let jobs_s: Vec<f64> = beside.iter().filter_map(|figures| figures.job_s).collect();
+        let jobs_s: Vec<f64> = mixed.iter().filter_map(|figures| figures.job_s).collect();
         sides.push(KernelSide {
             side: side.to_string(),
-            jobs: beside.first().map_or(0, |figures| figures.jobs),
+            jobs: mixed.first().map_or(0, |figures| figures.jobs),
             delay_us_mean: over(|figures| figures.delay_ns_mean / 1e3)?,
             delay_us_p50: over(|figures| figures.delay_ns_p50 / 1e3)?,
             delay_us_p99: over(|figures| figures.delay_ns_p99 / 1e3)?,
@@ -164,7 +164,7 @@ fn measure(load: &Load, outcomes: &[&Outcome]) -> Result<KernelMeasure, String> 
             requests_per_s: over(|figures| figures.requests_per_s)?,
             bytes_per_s: over(|figures| figures.bytes_per_s)?,
             job_s: Summary::of(&jobs_s),
-            slowdown: (alone.len() == beside.len()).then(|| paired_ratio(&costs(&beside), &costs(&alone))).flatten(),
+            slowdown: (alone.len() == mixed.len()).then(|| paired_ratio(&costs(&mixed), &costs(&alone))).flatten(),
         });
     }
     Ok(KernelMeasure { load: load.name.clone(), sides })
@@ -312,8 +312,8 @@ probe = "op=write stop_bytes=1MiB"
     #[test]
     fn the_search_gets_latency_and_throughput() {
         let scenario = Scenario::parse("t", TEXT, Path::new("/nowhere")).expect("valid");
-        let heard = tried(&setup(), &outcomes(&scenario, &setup()));
-        assert!((heard.delay.expect("readers wait") - 7e5).abs() < 1.0);
-        assert!((heard.throughput.expect("a writer") - 256.0 * 4096.0 / 4.0).abs() < 1.0);
+        let figures = tried(&setup(), &outcomes(&scenario, &setup()));
+        assert!((figures.delay.expect("readers wait") - 7e5).abs() < 1.0);
+        assert!((figures.throughput.expect("a writer") - 256.0 * 4096.0 / 4.0).abs() < 1.0);
     }
 }

@@ -17,7 +17,7 @@ pub struct Wanted {
     pub modules: Vec<String>,
     /// Optional modules.
     pub modules_if_there: Vec<String>,
-    /// Programs of this machine besides busybox and the probe.
+    /// Programs of this machine in addition to busybox and the probe.
     pub programs: Vec<(&'static str, &'static str)>,
     /// Paths of programs for /bin.
     pub own: Vec<PathBuf>,

@@ -290,7 +290,7 @@ impl Lab {
         cpus: u32,
         estimate_s: f64,
         watch: Watch<'_>,
-        hear: impl FnMut(&str),
+        on_line: impl FnMut(&str),
     ) -> Result<(String, PathBuf)> {
         let logs = self.consoles();
         std::fs::create_dir_all(&logs).map_err(Error::io("make", &logs))?;
@@ -312,7 +312,7 @@ impl Lab {
         let limit = self.time_limit.unwrap_or_else(|| Duration::from_secs_f64(PATIENCE.1 + PATIENCE.0 * estimate_s));
         let plan = logs.join(format!("{name}.plan"));
         std::fs::write(&plan, script).map_err(Error::io("write", &plan))?;
-        let console = qemu::boot(machine, &log, limit, watch, hear)?;
+        let console = qemu::boot(machine, &log, limit, watch, on_line)?;
         Ok((console, log))
     }
 

@@ -62,7 +62,7 @@ pub fn boot(
     log: &Path,
     limit: Duration,
     watch: Watch<'_>,
-    mut hear: impl FnMut(&str),
+    mut on_line: impl FnMut(&str),
 ) -> Result<String> {
     let mut command = Command::new("qemu-system-x86_64");
     command
@@ -84,7 +84,7 @@ pub fn boot(
             if written.is_ok() {
                 written = writeln!(file, "{line}");
             }
-            hear(&line);
+            on_line(&line);
             console.push_str(&line);
             console.push('\n');
         }

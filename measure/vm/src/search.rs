@@ -24,13 +24,13 @@ pub struct Tried {
 pub fn next(space: &[(String, Vec<String>)], from: &Settings, tried: &[Tried], budget: usize) -> Vec<Settings> {
     let left = budget.saturating_sub(tried.len());
     let all = neighbours(space, from, tried);
-    let room = if tried.len() <= 1 { left } else { left.div_ceil(2).max(ROUND_MIN).min(left) };
+    let count = if tried.len() <= 1 { left } else { left.div_ceil(2).max(ROUND_MIN).min(left) };
     if all.is_empty() {
         return others(space, tried, left);
     }
     let mut ranked: Vec<(f64, Settings)> = all.into_iter().map(|one| (promise(&one, from, tried), one)).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    ranked.into_iter().take(room).map(|(_, settings)| settings).collect()
+    ranked.into_iter().take(count).map(|(_, settings)| settings).collect()
 }
 
 /// Least latency (or greatest throughput, inverted) that the one change of `candidate` had before.

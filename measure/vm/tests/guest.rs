@@ -62,7 +62,7 @@ fn schedulers_serve_a_load_in_the_guest_and_a_lacking_one_is_named() {
     }
     assert!(measured.fidelity.lateness_ns_mean > 0.0 && measured.fidelity.cases > 1);
 
-    // What a scheduler does not know is told, and is no figure.
+    // A setting that the scheduler lacks is reported, and gives no figure.
     options.settings = [("no_such_tunable".to_owned(), "1".to_owned())].into();
     options.schedulers = vec!["mq-deadline".to_owned()];
     let refused = compare(&mut lab, &scenario, &options, &mut Found::new(), watch).expect("a boot");

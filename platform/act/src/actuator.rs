@@ -1,13 +1,13 @@
-//! Makes the machine what it is wished to be, and gives back what nobody wishes any more.
+//! Writes the wanted settings, and restores settings that are released.
 //!
-//! The caller names all that it wants, each time ([`Actuator::apply`]); what it named before and does not name now gets the
-//! value from before brisk. What somebody else changed in the meantime is *taken over*: it is theirs, and left alone until
+//! The caller names all wanted settings in each call ([`Actuator::apply`]); a setting that it named before and does not name
+//! now is released and gets the value from before brisk. A setting that was *changed externally* meanwhile is left alone until
 //! [`Actuator::forgive`]. A dry run reads and compares, and writes neither settings nor a journal.
 //!
 //! Properties: `undo_after_apply_is_identity`, `what_stands_already_is_not_written`,
-//! `what_somebody_else_changed_is_left_until_forgiven`, `a_dry_run_changes_nothing`,
-//! `a_change_of_scheduler_leaves_what_was_wished_and_what_was_there`,
-//! `who_hears_of_changes_has_nothing_looked_at_twice`.
+//! `an_external_change_is_left_until_forgiven`, `a_dry_run_changes_nothing`,
+//! `a_change_of_scheduler_keeps_wanted_and_original_values`,
+//! `with_announced_changes_nothing_is_read_twice`.
 
 mod group_settings;
 mod priorities;
@@ -45,7 +45,7 @@ const GROUPS_FRESH_NS: u64 = 1_000_000_000;
 /// A queue that is busy for longer refuses the write.
 const BUSY_NS_MAX: u64 = 1_000_000_000;
 
-/// What stands in a knob because it was wanted.
+/// The value of a knob that is wanted.
 #[derive(Debug, Clone)]
 struct Held {
     wanted: String,
@@ -60,7 +60,7 @@ struct Taken {
     told: bool,
 }
 
-/// What a scheduler came with.
+/// Values that a scheduler starts with.
 #[derive(Debug, Clone)]
 struct Fresh {
     nr_requests: Option<String>,
@@ -69,7 +69,7 @@ struct Fresh {
 /// Tells a device from another one of the same name: [`BlockQueue::instance`] and what a loop device carries.
 type Identity = (Option<u64>, Option<String>);
 
-/// Writes knobs, and knows what stood there before.
+/// Writes knobs, and keeps their original values.
 #[derive(Debug)]
 pub struct Actuator {
     paths: Paths,
@@ -81,9 +81,9 @@ pub struct Actuator {
     identities: BTreeMap<String, Identity>,
     /// Where groups were found the last time.
     groups: BTreeMap<String, Vec<PathBuf>>,
-    /// Knobs of groups that need no look, with what was wanted and what to say of it again.
+    /// Knobs of groups that need no read, with the wanted value and the outcome to repeat.
     settled_groups: BTreeMap<Knob, (String, Outcome)>,
-    /// Devices that need no look, with what was wanted and what to say of it again.
+    /// Devices that need no read, with the wanted values and the outcomes to repeat.
     settled: BTreeMap<String, Settled>,
     /// When all devices were read by [`Self::apply_changed`], by the caller's clock.
     queues_read_ns: u64,
@@ -128,7 +128,7 @@ impl Actuator {
         })
     }
 
-    /// Whether this one only says what it would do.
+    /// Whether nothing is written.
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.journal.is_none()
@@ -142,7 +142,7 @@ impl Actuator {
         self.apply_targets(targets)
     }
 
-    /// Has [`Self::apply_changed`] read every device and group again: something may have been changed externally.
+    /// Makes [`Self::apply_changed`] read every device and group again: a setting may have been changed externally.
     pub fn look_again(&mut self) {
         self.settled.clear();
         self.settled_groups.clear();
@@ -187,7 +187,7 @@ impl Actuator {
         let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
         let mut priorities: BTreeMap<String, String> = BTreeMap::new();
         let mut group_settings: BTreeMap<(String, GroupSetting), String> = BTreeMap::new();
-        // What was changed before and is not named now has to be looked at as well.
+        // What was changed before and is not named now has to be read as well.
         for device in self.devices() {
             queues.entry(device).or_default();
         }
@@ -232,13 +232,13 @@ impl Actuator {
         outcomes.into_iter().map(|(knob, outcome)| Applied { knob, outcome }).collect()
     }
 
-    /// What is to be said of a knob of a group that needs no look.
+    /// The outcome to repeat for a knob of a group that needs no read.
     fn settled_group(&self, knob: &Knob, value: &str) -> Option<Outcome> {
         self.settled_groups.get(knob).filter(|(wanted, _)| wanted == value).map(|(_, outcome)| outcome.clone())
     }
 
-    /// All that goes by the name of a group. Where control groups of that name are is remembered while they are there; the
-    /// processes of a session come and go without a word.
+    /// All that goes by the name of a group. Where control groups of that name are is remembered while they are there; changes among
+    /// the processes of a session are not announced.
     fn dirs_of(&mut self, group: &str) -> Result<Vec<PathBuf>, Error> {
         let is_session = groups::session(group).is_some();
         match self.groups.get(group) {
@@ -275,8 +275,8 @@ impl Actuator {
         applied
     }
 
-    /// Looks at everything that was written, and gives what somebody else has changed since the last look. That is theirs
-    /// from then on. The size of driver tags shows nowhere, and threads with another I/O priority are passed over as such.
+    /// Reads every setting that was written, and gives those that were changed externally since the last check; they are left
+    /// alone from then on. The size of driver tags shows nowhere, and threads with another I/O priority are passed over as such.
     pub fn check(&mut self) -> Vec<ChangedExternally> {
         self.look_again();
         for device in self.devices() {
@@ -285,8 +285,8 @@ impl Actuator {
                 self.notice(&device, &queue);
             }
         }
-        let untold = self.taken.iter_mut().filter(|(_, taken)| !taken.told);
-        untold
+        let unreported = self.taken.iter_mut().filter(|(_, taken)| !taken.told);
+        unreported
             .map(|(knob, taken)| {
                 taken.told = true;
                 ChangedExternally { knob: knob.clone(), ours: taken.ours.clone(), found: taken.found.clone() }
@@ -294,9 +294,8 @@ impl Actuator {
             .collect()
     }
 
-    /// Puts back what was changed of a device that has nothing to read or write any more, at once: a loop device without file
-    /// waits for the next one, and whoever brings that is to find the queue as it was. Gives whether that was needed; a device
-    /// that is at work is not touched.
+    /// Restores the settings of a device that has lost its medium, at once: a loop device without file gets its next file with
+    /// the original settings in force. Gives whether that was needed; a device that is at work is not touched.
     ///
     /// # Errors
     /// When the journal cannot be written. What could not be put back is tried again with the rest.
@@ -314,7 +313,7 @@ impl Actuator {
         restored.map(|()| true)
     }
 
-    /// Forgets who took over what: it may be written again, and what the others made of it is what is put back later.
+    /// Allows settings that were changed externally to be written again; the external values become the original ones.
     pub fn forgive(&mut self) {
         self.look_again();
         for (knob, taken) in std::mem::take(&mut self.taken) {
@@ -340,13 +339,13 @@ impl Actuator {
         once::next_ns(&self.endings)
     }
 
-    /// Goes on with actions that take time, and gives those that came to their end: an app that was asked to end is `Gone`
-    /// when it did so by itself, `Done` when what was left of it was killed.
+    /// Continues actions that take time, and gives those that ended: an app that was asked to end is `Gone` when it exited by
+    /// itself, `Done` when its remaining processes were killed.
     pub fn advance(&mut self, now_ns: u64) -> Vec<Performed> {
         once::advance(&self.paths, &mut self.endings, now_ns)
     }
 
-    /// Puts everything back. May be called again, and be followed by [`Self::apply`].
+    /// Restores all settings. May be called again, and be followed by [`Self::apply`].
     ///
     /// # Errors
     /// When something could not be put back. The rest is, and the journal keeps what is not.

@@ -56,7 +56,7 @@ pub enum Error {
         /// Names that exist.
         has: String,
     },
-    /// Nobody knows how many requests the driver accepts, so the number could not be put back.
+    /// The number of requests that the driver accepts is unknown, so it could not be restored.
     #[error(
         "this kernel does not tell how many requests the driver accepts ({dir}/*/nr_tags is missing); use nr_requests"
     )]
@@ -167,7 +167,7 @@ pub enum Error {
         /// The control group.
         group: String,
     },
-    /// The kernel cannot be told to leave anonymous memory.
+    /// The kernel has no way to leave anonymous memory out.
     #[error(
         "memory.reclaim of this kernel takes no swappiness (Linux 6.11 does), so the page cache cannot be freed alone"
     )]

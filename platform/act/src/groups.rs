@@ -1,9 +1,9 @@
 //! I/O priorities of the threads of a control group (kernel: Documentation/admin-guide/cgroup-v2.rst).
 //!
 //! Where no control groups stand for apps, sessions do: the group `session-N` is all processes of the session N
-//! (setsid(2)), and its directories are theirs in /proc.
+//! (setsid(2)), and its directories are those of the processes in /proc.
 //!
-//! Only threads that nobody gave a priority get one, and only those that have it from us lose it again; what such a thread
+//! Only threads without a priority get one, and only threads that have it from brisk lose it again; what such a thread
 //! makes has inherited it. Groups and threads come and go while one looks: what is gone is passed over.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::ioprio::{self, IoPriority};
 use crate::journal::PriorityEntry;
 use crate::{Error, Paths};
 
-/// What a thread shows that nobody gave a priority.
+/// The value that a thread without a priority shows.
 pub(crate) const NONE: &str = "none";
 
 /// What is read of a process's `stat`: its name has 15 bytes or, that of a kernel thread, 63, and a number at most 10 digits.
@@ -110,7 +110,7 @@ pub(crate) fn dirs_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
-/// Threads that have `value` already, and which somebody else therefore gave it.
+/// Threads that have `value` already, from another program.
 pub(crate) fn holders(groups: &[PathBuf], value: IoPriority) -> Vec<u32> {
     threads(groups).into_iter().filter(|thread| matches!(ioprio::get(*thread), Ok(Some(now)) if now == value)).collect()
 }

@@ -13,14 +13,14 @@ const CLASS_SHIFT: u32 = 13;
 const LEVEL_MASK: u32 = 0b111;
 const WHO_PROCESS: libc::c_int = 1;
 
-/// Class and level that somebody chose for a thread.
+/// Class and level that were chosen for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IoPriority {
     /// Before all others.
     Realtime(u8),
     /// Shares what is left; 0 has the most.
     BestEffort(u8),
-    /// When nobody else wants the device.
+    /// Served when the device has no other requests.
     Idle,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn get(thread: u32) -> io::Result<Option<IoPriority>> {
 /// Gives a thread a priority, or takes it away.
 ///
 /// # Errors
-/// When there is no such thread (`ESRCH`), it is somebody else's or `realtime` needs more rights (`EPERM`).
+/// When there is no such thread (`ESRCH`), it belongs to another user or `realtime` needs more rights (`EPERM`).
 pub(crate) fn set(thread: u32, priority: Option<IoPriority>) -> io::Result<()> {
     let bits = priority.map_or(0, IoPriority::to_bits);
     // SAFETY: ioprio_set(2) takes three numbers and touches no memory of ours.
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_what_it_was_given_until_it_is_taken_away() {
+    fn a_thread_keeps_its_priority_until_it_is_cleared() {
         std::thread::spawn(|| {
             let me = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
             assert_eq!(get(me).expect("this thread"), None);

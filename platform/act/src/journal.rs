@@ -1,8 +1,7 @@
-//! What was changed, by whom, and what stood there before: on disk before the change, so that a crash loses nothing.
+//! Changed settings with their owner and original value: on disk before the change, so that a crash loses nothing.
 //!
-//! For each setting the journal keeps the first value that it found and the last that this owner caused. Undo
-//! (`undo.rs`) puts the first one back if the last one still stands; otherwise someone else has changed the setting, and
-//! it is theirs.
+//! For each setting the journal keeps the original value and the last value that this owner caused. Undo (`undo.rs`) restores
+//! the original if the last one is still in force; otherwise the setting was changed externally, and is left alone.
 //!
 //! `journal/file.rs` has the format of the file.
 
@@ -60,14 +59,14 @@ pub(crate) struct Entry {
     pub(crate) ours: Option<String>,
 }
 
-/// What threads of a group got, to whom nobody else had given an I/O priority.
+/// The I/O priority that threads of a group without one got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PriorityEntry {
     /// Name of the group.
     pub(crate) group: String,
     /// All that its threads may have from us: two while a change is under way.
     pub(crate) values: Vec<String>,
-    /// Threads that had such a value before, from somebody else.
+    /// Threads that had such a value before, from another program.
     pub(crate) not_ours: Vec<u32>,
 }
 
@@ -160,8 +159,8 @@ impl Journal {
         }
     }
 
-    /// Forgets the size of the driver tags: whoever gave a loop device another file has chosen one for it, which no file
-    /// tells.
+    /// Drops the entry of the driver tags: the new file of a loop device came with a number of its own, which sysfs does not
+    /// show.
     pub(crate) fn forget_driver_tags(&mut self, queue: &BlockQueue) {
         self.record.entries.retain(|e| !e.is_of(queue) || e.setting != QueueSetting::DriverTags);
     }
@@ -284,10 +283,10 @@ impl Journal {
         self.save()
     }
 
-    /// What somebody else made of a setting is what is to be put back from now on.
-    pub(crate) fn adopt(&mut self, queue: &BlockQueue, setting: &QueueSetting, theirs: &str) {
+    /// Makes an external value the original one, to be restored later.
+    pub(crate) fn adopt(&mut self, queue: &BlockQueue, setting: &QueueSetting, external: &str) {
         for entry in self.record.entries.iter_mut().filter(|e| e.is_of(queue) && e.setting == *setting) {
-            (entry.original, entry.ours) = (theirs.to_owned(), Some(theirs.to_owned()));
+            (entry.original, entry.ours) = (external.to_owned(), Some(external.to_owned()));
         }
     }
 
@@ -350,7 +349,7 @@ impl Journal {
     /// Puts it on disk, unless that is what is there.
     pub(crate) fn save(&mut self) -> Result<(), Error> {
         if self.saved.as_ref() != Some(&self.record) {
-            // Until the write has succeeded nobody knows what is there.
+            // Until the write has succeeded the value in force is unknown.
             self.saved = None;
             let saved = save(&self.file, &self.record);
             saved.map_err(|source| Error::Journal { path: self.file.clone(), source })?;
@@ -363,7 +362,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if !self.record.is_empty() {
-            // Whoever wants the report calls `restore`. What fails stays in the file.
+            // `restore` gives a report; here there is none. Entries that fail stay in the file.
             let _ = self.restore();
         }
     }

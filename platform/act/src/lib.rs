@@ -1,11 +1,10 @@
 //! The only writer of the machine's settings: plan, apply, read back, journal.
 //!
-//! Whoever wants to know what brisk can do to a machine reads this crate. Each change goes the same way: the value that
-//! stands is put into a [`Journal`] on disk, then the new one is written, then what the kernel made of it is read back.
-//! The journal puts everything back on request, when it is dropped, and, after a crash, from the next process that calls
-//! [`restore_leftovers`].
+//! All that brisk can change on a machine stands in this crate. Each change has the same steps: the present value is written
+//! to a [`Journal`] on disk, then the new value is written, then the value in force is read back. The journal restores all
+//! settings on request and when it is dropped; after a crash, the next process that calls [`restore_leftovers`] does so.
 //!
-//! Two ways in: [`Actuator`] is told what is wanted and finds out the rest; [`BlockQueue`] changes one setting at a time.
+//! Two ways in: [`Actuator`] gets all wanted settings and finds the changes; [`BlockQueue`] changes one setting at a time.
 //!
 //! Actions that happen once ([`Actuator::perform`], `once.rs`) act on the control group of an app, of either version, and, where
 //! a session has no need of one, on its processes. None of them sleeps; reclaim and paging are done by the kernel before they return.
@@ -13,9 +12,9 @@
 //! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
 //! - EndApp: SIGTERM by pidfd; [`Actuator::advance`] kills what is left at the deadline ([`Actuator::next_ns`]).
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
-//! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are passed over.
+//! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
 //!
-//! What they leave behind (frozen groups, protections, limits) is journaled like a knob, and undone on exit, by the next process
+//! Their effects (frozen groups, protections, limits) is journaled like a knob, and undone on exit, by the next process
 //! after a crash, and by `brisk reset`. Processes are held by descriptors: a later one of the same number is never touched.
 //!
 //! Terms: a *knob* is one setting (`brisk_core::knob`); an *owner* is the process that changed it; *driver tags* are the requests

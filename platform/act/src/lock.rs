@@ -56,7 +56,7 @@ mod tests {
     fn the_second_is_told_who_is_the_first() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let run_dir = dir.path().join("run");
-        let first = Lock::acquire(&run_dir).expect("nobody else is there");
+        let first = Lock::acquire(&run_dir).expect("no other process has it");
         let refused = Lock::acquire(&run_dir).expect_err("one at a time");
         assert!(matches!(refused, Error::Locked { pid: Some(pid), .. } if pid == std::process::id()));
         assert!(refused.to_string().contains(&format!("as process {}", std::process::id())), "{refused}");

@@ -1,6 +1,6 @@
 //! Actions that happen once ([`Once`]): a file for each mechanism.
 //!
-//! The outcome of an action is `Done` when the kernel was told, `Unchanged` when there was nothing to do, `Left` when the state
+//! The outcome of an action is `Done` when the kernel accepted it, `Unchanged` when there was nothing to do, `Left` when the state
 //! was changed externally, `Gone` when the group has no processes or is no more, `Refused` with the reason otherwise, and
 //! `Planned` in a dry run, which only looks the group up. Only ending an app takes time: `Done` then means that its processes
 //! were asked, and [`advance`] gives a second outcome.

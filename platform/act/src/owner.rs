@@ -1,4 +1,4 @@
-//! Who changed a setting: a process, told from later ones with the same number.
+//! The process that changed a setting, distinct from later ones with the same number.
 
 use std::fs;
 use std::path::Path;

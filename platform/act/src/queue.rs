@@ -152,7 +152,7 @@ impl BlockQueue {
         disturbed
     }
 
-    /// Requests that the driver accepts when nobody shrank its tags.
+    /// Requests that the driver accepts with its full number of tags.
     ///
     /// # Errors
     /// When the kernel does not tell: before Linux 4.9, and for devices that queue no requests.

@@ -135,7 +135,7 @@ proptest! {
         match how {
             0 => drop(actuator),
             1 => prop_assert_eq!(actuator.restore().expect("restore").left, vec![]),
-            // Nobody wants anything any more.
+            // All settings are released.
             _ => {
                 let applied = actuator.apply(&[]);
                 let all_put_back = applied.iter().all(|a| matches!(a.outcome, Outcome::Restored { .. }));
@@ -204,7 +204,7 @@ fn targets_are_complete_and_what_is_left_out_is_put_back() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_left_until_forgiven() {
+fn an_external_change_is_left_until_forgiven() {
     let machine = Machine::new();
     let mut actuator = machine.actuator();
     let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/nr_requests", "64")]);
@@ -212,14 +212,14 @@ fn what_somebody_else_changed_is_left_until_forgiven() {
     assert_eq!(actuator.check(), []);
     machine.write("sda", "queue/read_ahead_kb", "64\n");
     let knob = wanted[0].knob.clone();
-    let taken = ChangedExternally { knob: knob.clone(), ours: "512".to_owned(), found: "64".to_owned() };
-    assert_eq!(actuator.check(), [taken]);
+    let changed = ChangedExternally { knob: knob.clone(), ours: "512".to_owned(), found: "64".to_owned() };
+    assert_eq!(actuator.check(), [changed]);
     assert_eq!(actuator.check(), [], "it is said once");
     let found = outcomes(actuator.apply(&wanted));
     assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
     assert_eq!(found["queue/sda/nr_requests"], Outcome::Unchanged);
     actuator.apply(&[]);
-    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "it is theirs, also when nobody wants it");
+    assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "an external value stays, also when released");
     assert_eq!(machine.read("sda", "queue/nr_requests"), "256");
 
     actuator.forgive();
@@ -231,7 +231,7 @@ fn what_somebody_else_changed_is_left_until_forgiven() {
 }
 
 #[test]
-fn a_change_by_somebody_else_is_seen_without_a_look() {
+fn an_external_change_is_found_without_a_check() {
     let machine = Machine::new();
     let mut actuator = machine.actuator();
     let wanted = targets(&[("queue/sda/scheduler", "kyber")]);
@@ -346,7 +346,7 @@ fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
 }
 
 #[test]
-fn who_hears_of_changes_has_nothing_looked_at_twice() {
+fn with_announced_changes_nothing_is_read_twice() {
     let machine = Machine::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
@@ -354,12 +354,12 @@ fn who_hears_of_changes_has_nothing_looked_at_twice() {
     let first = outcomes(actuator.apply_changed(&wanted, 0));
     assert_eq!(first["queue/sda/read_ahead_kb"], written("128", "512"));
     assert!(matches!(first["queue/sdb/driver_tags"], Outcome::Refused { .. }));
-    // Nobody says that this was written, so nobody looks.
+    // This change is not announced, so it is not read.
     machine.write("sda", "queue/read_ahead_kb", "64\n");
     let again = outcomes(actuator.apply_changed(&wanted, 0));
     assert_eq!(again["queue/sda/read_ahead_kb"], Outcome::Unchanged);
     assert_eq!(again["queue/sdb/driver_tags"], first["queue/sdb/driver_tags"]);
-    // What is wanted otherwise is looked at, and so is everything after word of a change.
+    // A device with other targets is read, and so is every device after an announced change.
     actuator.look_again();
     let found = outcomes(actuator.apply_changed(&wanted, 0));
     assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
@@ -497,7 +497,7 @@ fn a_loop_device_that_gets_another_file_keeps_its_first_settings_as_those_to_com
     let wanted = targets(&[("queue/sda/scheduler", "kyber"), ("queue/sda/read_ahead_kb", "512")]);
     actuator.apply(&wanted);
     machine.write("sda", "loop/backing_file", "/second\n");
-    // Whoever brought it chose one of them anew.
+    // The new file came with one of the settings changed.
     machine.write("sda", "queue/read_ahead_kb", "64\n");
     let applied = outcomes(actuator.apply(&[]));
     assert_eq!(machine.read("sda", "queue/scheduler"), "mq-deadline", "{applied:?}");

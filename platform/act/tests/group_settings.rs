@@ -82,7 +82,7 @@ const CLASS: &str = "io.prio.class/app-a-1.scope";
 const WEIGHT: &str = "io.weight/b.service";
 
 #[test]
-fn what_nobody_wishes_any_more_is_as_before() {
+fn released_settings_have_their_original_values() {
     let machine = Machine::new();
     let before = machine.all();
     let mut actuator = machine.actuator(false);
@@ -122,18 +122,18 @@ fn a_dry_run_says_what_it_would_write() {
 }
 
 #[test]
-fn what_somebody_else_writes_is_theirs() {
+fn an_external_change_is_left_alone() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
     let wanted = targets(&[(CLASS, "promote-to-rt")]);
     actuator.apply(&wanted);
-    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("somebody");
+    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
     let left = Outcome::Left { from: "idle".to_owned() };
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), left);
-    let told = actuator.check();
-    assert_eq!((told.len(), told[0].knob.to_string(), told[0].found.as_str()), (1, CLASS.to_owned(), "idle"));
+    let changed = actuator.check();
+    assert_eq!((changed.len(), changed[0].knob.to_string(), changed[0].found.as_str()), (1, CLASS.to_owned(), "idle"));
     assert_eq!(actuator.check(), []);
-    // Until the person says that it is brisk's again: then theirs is what is to be put back.
+    // Until it is forgiven: then the external value is the one to restore.
     actuator.forgive();
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), written("idle", "promote-to-rt"));
     actuator.restore().expect("all of it");
@@ -148,7 +148,7 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
     for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
         assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), is);
     }
-    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("somebody");
+    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
     assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), Outcome::Unchanged);
     // Another value is a reason to look, and that it is not wanted any more.
     assert_eq!(

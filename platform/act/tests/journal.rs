@@ -193,36 +193,36 @@ proptest! {
                 let is_of_tags = index % 5 == 1 && found[index - 1] == "none" && are_tags(now);
                 prop_assert!([&before[index], &changed[index]].contains(&now) || is_of_tags, "{index}: {now}");
             }
-            // One that lost nothing is undone and gone; any other is told.
-            let told = damaged_journals(&paths);
-            if told.is_empty() {
+            // A whole journal is undone and removed; a damaged one is reported.
+            let damaged = damaged_journals(&paths);
+            if damaged.is_empty() {
                 prop_assert_eq!(values(&paths), before);
             } else {
                 prop_assert_ne!(&bytes, &whole);
-                prop_assert_eq!(fs::read(&told[0].file).expect("kept"), bytes);
+                prop_assert_eq!(fs::read(&damaged[0].file).expect("kept"), bytes);
                 // Nothing more comes of it.
                 let left = values(&paths);
                 restore_leftovers(&paths).expect("nothing to undo");
                 prop_assert_eq!(values(&paths), left);
-                prop_assert_eq!(damaged_journals(&paths), told);
+                prop_assert_eq!(damaged_journals(&paths), damaged);
             }
         }
     }
 
     #[test]
     fn a_knob_that_someone_else_changed_is_left(
-        steps in steps(), knob in 1usize..5, theirs in 5_000_000u64..6_000_000
+        steps in steps(), knob in 1usize..5, external in 5_000_000u64..6_000_000
     ) {
         let (_dir, paths) = fixture();
         let before = values(&paths);
         let mut journal = Journal::open("test", &paths).expect("journal");
         apply(&paths, &mut journal, &steps);
         let file = ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec"][knob];
-        write(&paths, "vda", file, &format!("{theirs}\n"));
+        write(&paths, "vda", file, &format!("{external}\n"));
         let touched = fs::read_to_string(journal.file()).unwrap_or_default();
         let report = journal.restore().expect("restore");
         let mut wanted = before;
-        wanted[5 + knob] = theirs.to_string();
+        wanted[5 + knob] = external.to_string();
         prop_assert_eq!(values(&paths), wanted);
         for left in &report.left {
             prop_assert_eq!((left.device.as_str(), left.knob.as_str()), ("vda", file));
@@ -277,20 +277,20 @@ fn a_loop_device_with_another_file_is_someone_elses() {
     let mut journal = Journal::open("test", &paths).expect("journal");
     let mut queue = BlockQueue::new(&paths.sysfs, "loop3");
     queue.set_scheduler(&mut journal, "kyber").expect("scheduler");
-    fs::write(loop_dir.join("backing_file"), "/theirs\n").expect("fixture");
+    fs::write(loop_dir.join("backing_file"), "/other\n").expect("fixture");
     let file = journal.file().to_owned();
     let kept = fs::read_to_string(&file).expect("journal on disk");
     let report = journal.restore().expect("restore");
     assert_eq!(report.restored, []);
     assert_eq!(queue.scheduler().expect("scheduler"), "kyber");
-    // Once it carries nothing, it is nobody's but ours.
+    // Without a file the device is free for this journal.
     fs::remove_file(loop_dir.join("backing_file")).expect("fixture");
     assert_eq!(journal.restore().expect("restore").restored.len(), report.left.len());
     assert_eq!(queue.scheduler().expect("scheduler"), "mq-deadline");
-    fs::write(loop_dir.join("backing_file"), "/theirs\n").expect("fixture");
+    fs::write(loop_dir.join("backing_file"), "/other\n").expect("fixture");
     write(&paths, "loop3", "scheduler", "kyber\n");
 
-    // Unless somebody knows better.
+    // Unless `vouch_for` says that the settings are ours.
     fs::write(&file, kept).expect("journal");
     let mut journal = Journal::of_process("test", std::process::id(), &paths).expect("journal");
     journal.vouch_for(&queue);

@@ -25,7 +25,7 @@ const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
 const CHILD_OF: &str = "BRISK_ACT_TEST_OF";
 const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
 
-/// A loop device of our own, which nobody else is given.
+/// A loop device of this test's own.
 struct Loop {
     number: u32,
     dir: tempfile::TempDir,
@@ -126,7 +126,7 @@ fn all_done(applied: &[Applied]) -> bool {
 }
 
 #[test]
-fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
+fn a_change_of_scheduler_keeps_wanted_and_original_values() {
     requires!(Root, Loop);
     let disk = Loop::new();
     // What its owner had made of it before.
@@ -157,7 +157,7 @@ fn a_change_of_scheduler_leaves_what_was_wished_and_what_was_there() {
         assert_eq!(disk.get(name), value, "{name} under kyber");
     }
 
-    // The wish for 32 requests is gone: kyber's own number, not mq-deadline's.
+    // The request for 32 is released: kyber's own number, not mq-deadline's.
     let found = outcomes(actuator.apply(&disk.targets(&wanted[..1])));
     assert_eq!(found["nr_requests"], Outcome::Restored { to: "256".to_owned() });
     assert_eq!(found["scheduler"], Outcome::Unchanged);
@@ -226,7 +226,7 @@ proptest! {
     fn undo_after_apply_is_identity(
         start in prop::sample::select(vec!["none", "mq-deadline", "kyber", "bfq"]),
         sequence in prop::collection::vec(settings(), 1..5),
-        by_wish in any::<bool>(),
+        by_request in any::<bool>(),
     ) {
         if available(&[Capability::Root, Capability::Loop]).is_none() {
             return Ok(());
@@ -244,7 +244,7 @@ proptest! {
             let calm = again.iter().all(|a| matches!(a.outcome, Outcome::Unchanged | Outcome::Refused { .. }));
             prop_assert!(calm, "{:?} then {:?}", applied, again);
         }
-        if by_wish {
+        if by_request {
             actuator.apply(&[]);
         } else {
             prop_assert_eq!(actuator.restore().expect("restore").left, vec![]);

@@ -5,7 +5,7 @@ use brisk_core::snapshot::{CpuTotals, TICK_US};
 use crate::ParseError;
 use crate::fields::{self, Words, lines};
 
-/// Reads the text of /proc/stat: the time of all processors together, also of those that were taken offline since, and how many
+/// Reads the text of /proc/stat: the time of all processors together, also of those that went offline since, and how many
 /// are online. Time in guests is part of `user` and `nice` and not listed again.
 ///
 /// # Errors

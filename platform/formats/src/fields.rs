@@ -16,12 +16,12 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Words<'_>> {
         .map(|(index, line)| Words { line: index + 1, rest: line })
 }
 
-/// The words of one line, taken from left to right.
+/// The words of one line, read from left to right.
 #[derive(Debug, Clone)]
 pub(crate) struct Words<'a> {
     /// Number of the line from 1.
     pub(crate) line: usize,
-    /// What was not taken yet.
+    /// The unread rest.
     pub(crate) rest: &'a [u8],
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn words_are_taken_from_left_to_right() {
+    fn words_are_read_from_left_to_right() {
         let mut words = lines(b"\n  a\t12  \n").next().expect("one line");
         assert_eq!(words.line, 2);
         assert_eq!(words.word("name"), Ok(&b"a"[..]));

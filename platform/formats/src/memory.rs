@@ -1,5 +1,5 @@
 //! What the memory is used for, /proc/meminfo, and what memory management has done since boot, /proc/vmstat
-//! (Documentation/filesystems/proc.rst). The table of counters says which lines are taken; all others are skipped.
+//! (Documentation/filesystems/proc.rst). The table of counters says which lines are read; all others are skipped.
 
 use brisk_core::snapshot::{Counted, MemoryLevels, PagingTotals};
 
@@ -29,7 +29,7 @@ pub fn parse_mem_info(bytes: &[u8]) -> Result<MemoryLevels, ParseError> {
 /// Reads the text of /proc/vmstat. Counters that it lacks are zero events, or unknown where kernels differ.
 ///
 /// # Errors
-/// When a line is empty, or a counter that is taken has no value or one that is not a number.
+/// When a line is empty, or a known counter has no value or one that is not a number.
 pub fn parse_paging(bytes: &[u8]) -> Result<PagingTotals, ParseError> {
     let mut paging = PagingTotals::default();
     for mut words in lines(bytes) {
@@ -46,7 +46,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_lines_are_taken_and_others_passed_over() {
+    fn known_lines_are_read_and_others_skipped() {
         let text = b"MemTotal:        1024 kB\nMemFree:          512 kB\nMemAvailable:   7 kB\nActive(anon):  3 kB\n\
             Inactive(anon):  2 kB\nHugePages_Total:       0\nSwapFree: 2 kB\n";
         let levels = parse_mem_info(text).expect("a text");

@@ -145,13 +145,13 @@ impl Programs {
         Ok(())
     }
 
-    /// The buffer of records; can be taken once.
+    /// The buffer of records; can be moved out once.
     pub(crate) fn ring(&mut self) -> Result<RingBuf<MapData>, Error> {
         let map = self.bpf.take_map("ring").expect("the object was built with its buffer");
         RingBuf::try_from(map).map_err(|error| Error::SetUp(error.into()))
     }
 
-    /// The count of records that did not fit into the buffer; can be taken once.
+    /// The count of records that did not fit into the buffer; can be moved out once.
     pub(crate) fn lost(&mut self) -> Result<Array<MapData, u64>, Error> {
         let map = self.bpf.take_map("lost").expect("the object was built with its counter");
         Array::try_from(map).map_err(|error| Error::SetUp(error.into()))

@@ -208,17 +208,17 @@ impl<R: BufRead> Reader<R> {
         let mut chunk = Vec::new();
         let mut too_long_bytes = 0;
         loop {
-            let room = match self.input.fill_buf() {
-                Ok(room) => room,
+            let buffer = match self.input.fill_buf() {
+                Ok(buffer) => buffer,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(Error::Read { path: self.path.clone(), source }),
             };
-            if room.is_empty() {
+            if buffer.is_empty() {
                 self.lost.cut_off_bytes += (chunk.len() + too_long_bytes) as u64;
                 return Ok(None);
             }
-            let end = room.iter().position(|&byte| byte == 0);
-            let part = &room[..end.unwrap_or(room.len())];
+            let end = buffer.iter().position(|&byte| byte == 0);
+            let part = &buffer[..end.unwrap_or(buffer.len())];
             if chunk.len() + part.len() > FRAME_BYTES_MAX {
                 too_long_bytes += chunk.len() + part.len();
                 chunk.clear();

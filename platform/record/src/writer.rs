@@ -213,7 +213,7 @@ impl Writer {
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all_at(bytes, self.length_bytes) {
-            // What was written in part is taken back, so that nothing half stands at the end. If that fails too, the
+            // A partial write is truncated, so that no incomplete frame stands at the end. If that fails too, the
             // next session drops it.
             let _ = self.file.set_len(self.length_bytes);
             return Err(self.failed(source));

@@ -1,4 +1,4 @@
-//! What the daemon records besides samples: events, what is there, and what was decided.
+//! What the daemon records in addition to samples: events, what is there, and what was decided.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Files of every version of the format stay readable: each was written by the brisk of its time, with what it then read
-//! back beside it. Never write these anew; a change that fails here needs a new kind of frame, or a new version.
+//! back next to it. Never write these anew; a change that fails here needs a new kind of frame, or a new version.
 
 use std::fs;
 use std::path::{Path, PathBuf};

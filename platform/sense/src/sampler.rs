@@ -1,7 +1,7 @@
 //! Snapshots of this machine, one after the other, at little cost.
 //!
 //! Files that every sample needs stay open and are read from their start again, a few devices are asked one by one, since the
-//! file of all has each partition and each idle loop device, and of the many counters only those are taken that a snapshot
+//! file of all has each partition and each idle loop device, and of the many counters only those are read that a snapshot
 //! has. Groups of apps are searched for once in
 //! [`SEARCH_NS`], as walking through all control groups costs more than everything else; an app that has just started
 //! shows up by then, one that ended is gone at once.

@@ -54,7 +54,7 @@ impl Drop for Made {
 }
 
 /// Whether poll says `flags` within the patience.
-fn told(fd: impl AsFd, flags: PollFlags) -> bool {
+fn is_ready(fd: impl AsFd, flags: PollFlags) -> bool {
     let span = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
     let mut fds = [PollFd::new(&fd, flags)];
     poll(&mut fds, Some(&span)).expect("poll") > 0
@@ -63,7 +63,7 @@ fn told(fd: impl AsFd, flags: PollFlags) -> bool {
 /// Takes changes until one of `group` satisfies `wanted`; others belong to other users of this machine.
 fn until(watch: &mut GroupWatch, dir: &PathBuf, wanted: fn(&GroupChange) -> bool) -> GroupChange {
     loop {
-        assert!(told(&*watch, PollFlags::IN), "nothing was told of {}", dir.display());
+        assert!(is_ready(&*watch, PollFlags::IN), "no event of {}", dir.display());
         for change in watch.take().expect("readable") {
             let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
             if group.dir == *dir {
@@ -120,7 +120,7 @@ fn a_write_to_a_queue_names_its_device() {
     assert!(watch.take().expect("readable").is_empty(), "nothing was written");
     let before = fs::read_to_string(&file).expect("readable");
     fs::write(&file, &before).expect("written");
-    assert!(told(&watch, PollFlags::IN));
+    assert!(is_ready(&watch, PollFlags::IN));
     assert_eq!(watch.take().expect("readable").into_iter().collect::<Vec<_>>(), [name.as_str()]);
     watch.watch(&sense, [].into_iter()).expect("none");
     fs::write(&file, &before).expect("written");
@@ -147,9 +147,9 @@ fn a_mount_is_told() {
     let dir = tempfile::tempdir().expect("a directory");
     let mounted = Command::new("mount").args(["-t", "tmpfs", "brisk-test"]).arg(dir.path()).status().expect("mount");
     assert!(mounted.success());
-    let heard = told(&watch, PollFlags::PRI);
+    let ready = is_ready(&watch, PollFlags::PRI);
     assert!(Command::new("umount").arg(dir.path()).status().expect("umount").success());
-    assert!(heard);
+    assert!(ready);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_program_in_a_session_of_its_own_is_told_when_it_begins_and_when_it_ends() {
     let mut child = Command::new("setsid").args(["sleep", "600"]).spawn().expect("setsid runs");
     let id = child.id();
     let mut until = |wanted: &dyn Fn(&SessionChange) -> bool| loop {
-        assert!(told(&watch, PollFlags::IN), "nothing was told of session {id}");
+        assert!(is_ready(&watch, PollFlags::IN), "no event of session {id}");
         if let Some(change) = watch.take(now_ns()).expect("readable").into_iter().find(wanted) {
             return change;
         }
@@ -198,7 +198,7 @@ fn another_app_in_front_is_told_where_something_says_so() {
     let mut watch = FrontWatch::new(&sense).expect("inotify").expect("there");
     assert_eq!(sense.front_processes().expect("readable"), Some(vec![400]));
     fs::write(dir.join("cgroup.procs"), "401\n500\n").expect("written");
-    assert!(told(&watch, PollFlags::IN));
+    assert!(is_ready(&watch, PollFlags::IN));
     watch.take().expect("readable");
     assert_eq!(sense.front_processes().expect("readable"), Some(vec![401, 500]));
 }

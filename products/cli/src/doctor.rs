@@ -22,7 +22,7 @@ use finding::{Part, State};
 /// Arguments of `brisk doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check these parts only; the exit code is theirs
+    /// Check these parts only; they alone decide the exit code
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     part: Vec<Part>,
     /// Print one JSON document for programs

@@ -22,7 +22,7 @@ pub(crate) fn hand_over() -> anyhow::Result<ExitCode> {
         let word = arguments.first().map(|word| word.to_string_lossy()).unwrap_or_default();
         let what = if word == "profile" { "brisk profile --virtual".to_owned() } else { format!("brisk {word}") };
         bail!(
-            "'{what}' needs the program {PROGRAM}, which is neither beside this program nor in PATH: install the package \
+            "'{what}' needs the program {PROGRAM}, which is neither in the directory of this program nor in PATH: install the package \
              {PROGRAM}, or in a source tree run: make build"
         );
     };
@@ -37,11 +37,11 @@ pub(crate) fn program() -> Option<PathBuf> {
     places(own.as_deref(), &path).find(|place| place.is_file())
 }
 
-/// Where the program may be, the first place first: beside this program, then in the directories of PATH.
+/// Where the program may be, the first place first: the directory of this program, then in the directories of PATH.
 fn places(own: Option<&Path>, path: &std::ffi::OsStr) -> impl Iterator<Item = PathBuf> {
-    let beside = own.and_then(|own| Some(own.parent()?.join(PROGRAM)));
+    let in_own_dir = own.and_then(|own| Some(own.parent()?.join(PROGRAM)));
     let in_path: Vec<PathBuf> = std::env::split_paths(path).map(|dir| dir.join(PROGRAM)).collect();
-    beside.into_iter().chain(in_path)
+    in_own_dir.into_iter().chain(in_path)
 }
 
 #[cfg(test)]
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_beside_this_one_is_found_before_those_in_path() {
+    fn a_program_in_the_same_directory_comes_before_those_in_path() {
         let found: Vec<PathBuf> = places(Some(Path::new("/opt/brisk")), "/usr/bin:/bin".as_ref()).collect();
         let expected = ["/opt/brisk-lab", "/usr/bin/brisk-lab", "/bin/brisk-lab"].map(PathBuf::from);
         assert_eq!(found, expected);

@@ -162,7 +162,7 @@ fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {
     Ok(Todo { device: device.name.clone(), model: device.model.clone(), known, missing, place, failed: Vec::new() })
 }
 
-/// The directory on `device` with the most room: a mount point where files can be made.
+/// The directory on `device` with the most free space: a mount point where files can be made.
 fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Option<PathBuf>> {
     let mut best: Option<(u64, PathBuf)> = None;
     for mount in sense.mounts()? {
@@ -171,8 +171,8 @@ fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Option<PathBuf>> {
         if !is_on_it {
             continue;
         }
-        let Ok(room) = rustix::fs::statvfs(&mount.mount_point) else { continue };
-        let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
+        let Ok(space) = rustix::fs::statvfs(&mount.mount_point) else { continue };
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
         if best.as_ref().is_none_or(|(most, _)| free_bytes > *most) {
             best = Some((free_bytes, mount.mount_point));
         }

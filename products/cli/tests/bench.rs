@@ -272,7 +272,7 @@ impl Loop {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("image");
         let image = std::fs::File::create(&file).expect("made");
-        image.set_len(size_mib << 20).expect("room");
+        image.set_len(size_mib << 20).expect("free space");
         let output = Command::new("losetup").args(options).args(["--find", "--show"]).arg(&file).output();
         let output = output.expect("losetup runs");
         assert!(output.status.success(), "{}", stderr(&output));
@@ -358,11 +358,11 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
             .env("BRISK_RUN_DIR", run_dir)
             .output()
             .expect("brisk runs");
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        (output.status.code(), told[0].clone())
+        let reply: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), reply[0].clone())
     };
-    let (code, told) = tune(&["--check"]);
-    assert_eq!((code, &told["missing"]), (Some(1), &serde_json::json!(["concurrency", "frontier"])));
+    let (code, reply) = tune(&["--check"]);
+    assert_eq!((code, &reply["missing"]), (Some(1), &serde_json::json!(["concurrency", "frontier"])));
     let output = brisk(&["study", "concurrency", node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])
         .args(["--streams", "2", "--save", "--profiles"])
         .arg(profiles.path())
@@ -370,12 +370,12 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
         .output()
         .expect("brisk runs");
     assert!(output.status.success(), "{}", stderr(&output));
-    let (code, told) = tune(&["--check"]);
-    assert_eq!((code, &told["known"]), (Some(1), &serde_json::json!(["concurrency"])));
-    assert_eq!(told["missing"], serde_json::json!(["frontier"]));
+    let (code, reply) = tune(&["--check"]);
+    assert_eq!((code, &reply["known"]), (Some(1), &serde_json::json!(["concurrency"])));
+    assert_eq!(reply["missing"], serde_json::json!(["frontier"]));
     // Nothing is mounted there, so nothing is measured and nothing destroyed.
-    let (code, told) = tune(&[]);
-    assert_eq!((code, &told["failed"]), (Some(1), &serde_json::json!(["frontier"])));
+    let (code, reply) = tune(&[]);
+    assert_eq!((code, &reply["failed"]), (Some(1), &serde_json::json!(["frontier"])));
     // A file that cannot be used is no knowledge, and is not overwritten.
     let file = profiles.path().join(format!("smartio/{name}.toml"));
     std::fs::write(&file, "concurrency = 7").expect("written");

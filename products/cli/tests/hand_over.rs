@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A directory with `brisk`, without `brisk-lab` beside it. One test has one at a time: a file that one thread writes cannot be
+/// A directory with `brisk`, without `brisk-lab`. One test has one at a time: a file that one thread writes cannot be
 /// run while a process that another thread starts still holds it open (ETXTBSY).
 struct Alone {
     dir: tempfile::TempDir,
@@ -91,13 +91,16 @@ fn help_and_wrong_arguments_need_no_brisk_lab() {
 #[test]
 fn a_brisk_lab_that_cannot_be_run_is_named() {
     let dir = alone();
-    let beside = dir.path().join("brisk-lab");
-    fs::write(&beside, "#!/bin/sh\n").expect("written");
-    fs::set_permissions(&beside, Permissions::from_mode(0o644)).expect("not executable");
+    let sibling = dir.path().join("brisk-lab");
+    fs::write(&sibling, "#!/bin/sh\n").expect("written");
+    fs::set_permissions(&sibling, Permissions::from_mode(0o644)).expect("not executable");
     let output = run(dir.path(), &["lab", "list"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains(&format!("cannot run {}", beside.display())) && said.contains("Permission denied"), "{said}");
+    assert!(
+        said.contains(&format!("cannot run {}", sibling.display())) && said.contains("Permission denied"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn ctrl_c_ends_with_a_summary_and_a_whole_record() {
 }
 
 #[test]
-fn a_signal_is_heard_in_the_middle_of_a_long_interval() {
+fn a_signal_ends_a_long_interval() {
     let (_dir, path, record) = place();
     let (mut child, mut output) = running(&["--interval", "1h", "--output", &record, "--quiet"], 0);
     // The signals are watched before the first sample is in the record.
@@ -329,7 +329,7 @@ fn a_full_disk_is_named_and_what_was_written_stays() {
     requires!(Mount);
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(dir.path()).output();
     assert!(mounted.expect("mount runs").status.success());
-    fs::write(dir.path().join("ballast"), vec![1; 60 << 10]).expect("room");
+    fs::write(dir.path().join("ballast"), vec![1; 60 << 10]).expect("free space");
     let record = dir.path().join("day.brisk");
     let name = record.to_str().expect("UTF-8");
     let output = run(&["--interval", "10ms", "--duration", "5m", "--quiet", "--output", name]);

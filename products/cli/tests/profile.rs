@@ -230,9 +230,9 @@ fn the_engine_follows_a_device_at_work() {
     let mut all_reached = true;
     for (streams, wanted) in [(&reads, "none"), (&writes, "bfq")] {
         let reached = follow(streams, wanted);
-        eprintln!("{wanted} was wished for after {reached:?}");
+        eprintln!("{wanted} was requested after {reached:?}");
         all_reached &= reached.is_some();
     }
-    assert!(all_reached, "not all was wished for: {notes:?}; {state:?}");
+    assert!(all_reached, "not all was requested: {notes:?}; {state:?}");
     eprintln!("a look with its snapshot cost {:?}", cost / looks.max(1));
 }

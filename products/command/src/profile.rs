@@ -20,7 +20,7 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk profile                                   # the device that holds your data, below 15 minutes
   brisk profile --device loop3 --destroy-data     # a device of the lab, or one that is not in use
-  brisk profile --workloads mine.fio              # with workloads of your own besides
+  brisk profile --workloads mine.fio              # with further workloads of your own
   brisk profile --held-out                        # how well the profile chooses for workloads that are not in it
   brisk profile --virtual galaxy-s5-emmc          # an emulated device in the kernel lab's virtual machine
 

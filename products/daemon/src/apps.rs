@@ -155,8 +155,8 @@ impl Apps {
         self.next_sample_ns
     }
 
-    /// Looks at launches that are due; `waited_us` says what the group in a directory has waited for storage so far. Gives
-    /// those that ended.
+    /// Samples launches that are due; `waited_us` gives the time that the group in a directory has waited for storage so far.
+    /// Gives the launches that ended.
     pub fn sample_launches(&mut self, at_ns: u64, waited_us: impl Fn(&Path) -> Option<u64>) -> Vec<Event> {
         if self.next_sample_ns.is_none_or(|due_ns| at_ns < due_ns) {
             return Vec::new();
@@ -176,8 +176,8 @@ impl Apps {
         ended
     }
 
-    /// Looks at how nice apps are and what their groups offer, where that was not done for a minute; `nice_min` says how nice
-    /// the least nice process of the group in a directory is, and `offers` which settings are there.
+    /// Samples the nice values of apps and the settings that their groups offer, where the last sample is older than a minute;
+    /// `nice_min` gives the least nice value of the processes of the group in a directory, and `offers` the settings there.
     pub fn refresh(
         &mut self,
         at_ns: u64,

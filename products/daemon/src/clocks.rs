@@ -39,8 +39,8 @@ impl Reading {
         self.wall_ns / 1_000_000
     }
 
-    /// How long the machine was away, or by how much its clock was set, since `before`, if that makes void what was measured
-    /// across; `due_ns` is when this reading was meant to be, if anybody meant it to be.
+    /// Time that the machine was suspended, or by which its clock was set, since `before`, if that makes the measurements in
+    /// between void; `due_ns` is when this reading was due, if it had a due time.
     #[must_use]
     pub fn gap_ms(&self, before: &Self, due_ns: Option<u64>) -> Option<u64> {
         let ahead = |a: u64, b: u64| i128::from(a) - i128::from(b);

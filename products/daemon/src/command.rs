@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Decide, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Decide twice, a second apart, put everything back and end
+    /// Decide twice, a second apart, restore all settings and end
     #[arg(long)]
     once: bool,
     /// Log each decision and event, not the exceptions only

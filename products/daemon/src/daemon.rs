@@ -176,7 +176,7 @@ impl Daemon {
         let restored = self.actuator.restore();
         self.recorder.close(self.moment.now);
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
-        // Nobody misses a setting of a device that is gone.
+        // The settings of a removed device need no restore.
         for left in report.left.iter().filter(|left| left.found.is_some()) {
             let found = left.found.as_deref().unwrap_or_default();
             eprintln!("briskd: {} of {} stays {found}: {}", left.knob, left.device, left.reason);

@@ -1,9 +1,9 @@
 //! The block devices that brisk manages, as engines see them.
 //!
-//! Left to itself brisk takes the flash devices (what the kernel does not call rotating) under mounted file systems and
+//! Without a list brisk manages the flash devices (those that the kernel does not call rotating) under mounted file systems and
 //! swap, through device mapper and RAID down to the disks; a device of the lab counts as flash there. It never touches
 //! any other unless the configuration lists it: a lab device on which nothing is mounted, or on which an emulated phone
-//! lives, is there to be measured, and whoever measures wants it as it is.
+//! runs, is there to be measured with its own settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ pub fn with_originals(before: &[Device], now: Vec<Device>, held: &BTreeMap<Strin
                     }
                 }
                 if changed_scheduler {
-                    // Those of brisk's scheduler stand at its defaults, not at anybody's choice.
+                    // The tunables of brisk's scheduler have its defaults; they are not the original values.
                     device.originals.retain(|(name, _)| known.originals.iter().any(|(before, _)| before == name));
                 }
             }

@@ -117,7 +117,7 @@ impl Engines {
     }
 }
 
-/// Groups of apps from which nothing may be taken: the configuration gives them the class `system`.
+/// Groups of protected apps: the configuration gives them the class `system`.
 fn protected(apps: &[App]) -> BTreeSet<String> {
     let is_protected =
         |app: &&App| app.tolerance == Tolerance::System && matches!(app.reason.rule.as_ref(), "chosen" | "protected");

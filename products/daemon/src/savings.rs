@@ -10,8 +10,8 @@
 //!   both rates, since a mix with more cheap reads in it is another mix.
 //! - An *interval* counts if nothing was switched on the device since it began. Intervals are weighed by their requests.
 //! - *Uncertainty*: the 95 % interval of the difference of two means (Welch), added up over patterns by squares. Intervals that
-//!   follow each other are taken for independent, which they are not quite.
-//! - *Energy is modelled*: busy time saved, times [`AWAKE_MW`]; what the device itself takes for equal work counts as equal.
+//!   follow each other count as independent, which is an approximation.
+//! - *Energy is modelled*: busy time saved, times [`AWAKE_MW`]; the device's own energy for equal work counts as equal.
 //!
 //! This is what was observed and no experiment: whatever else was different while brisk's settings stood is in the figures.
 //! `brisk prove` is the experiment. Where a pattern was not seen often enough both with and without, nothing is

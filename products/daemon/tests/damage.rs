@@ -1,5 +1,5 @@
-//! Profiles that are damaged, or say what no device can: whatever stands in them, the daemon decides on, and what cannot be
-//! used is said. (Damaged configurations, records and journals are tried beside what reads them.)
+//! Damaged profiles, and profiles with impossible values: the daemon continues to decide, and reports a profile that it cannot
+//! use. (Damaged configurations, records and journals are tested in the crates that read them.)
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 const MODEL: &str = "SEM16G 07";
 
-/// What stands in place of a number that somebody wrote down wrongly.
+/// Invalid or extreme values in place of a number.
 const NUMBERS: [&str; 9] = ["0", "-1", "1e308", "1e-308", "18446744073709551616", "null", "\"\"", "nan", ""];
 
 /// A second of work each, with an app that is launched, on a device of which these files tell.
@@ -126,7 +126,7 @@ fn damaged(text: &str, places: &[(prop::sample::Index, u8)], end: prop::sample::
 fn profiles_that_are_whole_are_used_without_complaint() {
     let found = replayed(files(storage_profile(), io_profile()));
     assert_eq!((found.rounds, found.complaints.len()), (19, 0), "{:?}", found.complaints);
-    assert!(found.differing_rounds > 0, "the engines wish nothing");
+    assert!(found.differing_rounds > 0, "the engines request nothing");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The daemon as it runs, on a loop device that is nobody's: what goes wrong, and what is left then. As root; skipped with the
-//! reason elsewhere.
+//! Faults of the running daemon on an unused loop device, and the settings that it leaves. Needs root; skipped with the reason
+//! elsewhere.
 
 mod decisions;
 mod harness;
@@ -64,7 +64,7 @@ fn a_device_that_goes_down_while_managed_gets_its_settings_back() {
     let node = format!("/dev/{}", device.name);
     assert!(Command::new("losetup").args(["--detach", &node]).status().expect("losetup runs").success());
     daemon.line(&format!("{} is not managed any more", device.name));
-    // The device is still there, and free for somebody else.
+    // The device is still there, and free for other uses.
     assert_eq!((device.get("scheduler"), device.get("read_ahead_kb")), before);
     assert!(daemon.end(Signal::TERM).0.success());
 }
@@ -113,7 +113,7 @@ fn a_bad_configuration_leaves_the_one_before() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_theirs_until_the_configuration_is_read_again() {
+fn an_external_change_is_left_until_the_configuration_is_read_again() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
@@ -191,7 +191,7 @@ fn a_full_disk_stops_the_record_and_nothing_else() {
 }
 
 #[test]
-fn clients_that_stall_or_flood_hold_up_nobody() {
+fn clients_that_stall_or_flood_do_not_delay_other_clients() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
@@ -228,7 +228,7 @@ fn a_launch_is_seen_from_its_group() {
     let dir = v2.mount_point.join(format!("app-daemon\\x2dtest-{}.scope", std::process::id()));
     let Some(mut app) = App::new(&dir) else { return };
     let mut client = daemon.client();
-    let mut told: Vec<String> = Vec::new();
+    let mut received: Vec<String> = Vec::new();
     let name = dir.file_name().expect("a name").to_string_lossy().into_owned();
     let mut moved = false;
     client
@@ -239,16 +239,16 @@ fn a_launch_is_seen_from_its_group() {
                 moved = true;
             }
             if happening.kind == "event" && happening.text.contains(&name) {
-                told.push(happening.text.clone());
+                received.push(happening.text.clone());
             }
-            if happening.text.starts_with("launch of") && told.len() == 2 {
+            if happening.text.starts_with("launch of") && received.len() == 2 {
                 app.end();
             }
-            told.len() < 3
+            received.len() < 3
         })
-        .expect("told");
+        .expect("events");
     let expected = [format!("{name} is being launched"), format!("launch of {name} ended"), format!("{name} ended")];
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
     assert_eq!(daemon.status().counts.launches, 1);
 }
 
@@ -311,7 +311,7 @@ fn a_device_that_goes_is_let_go() {
 }
 
 #[test]
-fn who_passes_through_another_value_has_taken_nothing_over() {
+fn a_change_that_ends_at_the_same_value_is_no_external_change() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);

@@ -109,7 +109,7 @@ impl Display {
         }
     }
 
-    /// Variables by which apps find it. A virtual screen is X11, so what leads to another is taken away.
+    /// Variables by which apps find it. A virtual screen is X11, so variables of other displays are removed.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut environment = self.environment.clone();
         if self._server.is_some() {

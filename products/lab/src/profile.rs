@@ -154,10 +154,10 @@ fn measure(session: &Session, args: &Args, source: &Source, program: &Program) -
 
 fn in_guest(options: &Options) -> anyhow::Result<ExitCode> {
     let session = Session::begin()?;
-    let told = std::cell::Cell::new(f64::NEG_INFINITY);
+    let shown = std::cell::Cell::new(f64::NEG_INFINITY);
     let progress = |done: f64, doing: &str| {
-        if done - told.get() >= STEP || done < told.get() {
-            told.set(done);
+        if done - shown.get() >= STEP || done < shown.get() {
+            shown.set(done);
             println!("{}", progress_line(done, doing));
         }
     };

@@ -131,17 +131,17 @@ fn daemon(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
         }
         return Ok(path.to_owned());
     }
-    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("briskd")));
+    let in_own_dir = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("briskd")));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).map(|dir| dir.join("briskd"));
-    let mut places = beside.into_iter().chain(in_path);
+    let mut places = in_own_dir.into_iter().chain(in_path);
     places.find(|place| place.is_file()).context(
-        "briskd is neither beside this program nor in PATH: prove measures it (build it: cargo build --release \
+        "briskd is neither in the directory of this program nor in PATH: prove measures it (build it: cargo build --release \
          --workspace; or name it with --briskd)",
     )
 }
 
-/// The person's configuration with this phone as the only device, and its record where it can be looked at.
+/// The person's configuration with this phone as the only device, and a record that can be read later.
 fn configure(chosen: &str, phone: &Phone, record: &Path) -> anyhow::Result<String> {
     let mut table: toml::Table = chosen.parse().context("the configuration is not TOML")?;
     let device = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -153,7 +153,7 @@ fn a_device_whose_maker_dies_does_not_stay() {
 }
 
 #[test]
-fn a_device_whose_mount_was_taken_away_still_goes() {
+fn a_device_whose_mount_was_removed_can_be_removed() {
     let Some(lab) = Guard::new() else { return };
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M"]);
     let queue = Path::new("/sys/block").join(device.trim_start_matches("/dev/")).join("queue");
@@ -259,15 +259,15 @@ fn a_loop_device_of_someone_else_is_not_touched() {
     let Some(lab) = Guard::new() else { return };
     let image = lab.dir().join("image");
     File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("image");
-    let theirs = lab_guard::ForeignLoop::attach(&image);
-    let before = theirs.settings();
+    let foreign = lab_guard::ForeignLoop::attach(&image);
+    let before = foreign.settings();
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M"]);
-    assert_ne!(device, theirs.device);
-    assert!(lab.refused(&["down", &theirs.device]).contains("not a lab device"));
+    assert_ne!(device, foreign.device);
+    assert!(lab.refused(&["down", &foreign.device]).contains("not a lab device"));
     let pid = lab.json(&["ctl", &device])["server_pid"].as_u64().expect("pid").to_string();
     run("kill", &["-9", &pid]);
     lab.brisk(&["down", "--all", "--force"]);
-    assert_eq!(theirs.settings(), before);
+    assert_eq!(foreign.settings(), before);
     lab.nothing_is_left();
 }
 

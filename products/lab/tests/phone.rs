@@ -418,7 +418,7 @@ fn the_writer_keeps_to_its_rate_and_stops_when_told() {
 /// An app that does nothing but read, one request after the other: its waits for storage are the device's time.
 ///
 /// The median of seven launches decides. A busy machine answers late, and a virtual one may hide events (CONTRIBUTING.md): of 40
-/// launches beside other load none was off by a factor of 1.25, so that with 95 % confidence fewer than 7 % are. Four of seven are
+/// launches under other load none was off by a factor of 1.25, so that with 95 % confidence fewer than 7 % are. Four of seven are
 /// then off with a probability below 35 * 0.07^4 = 0.08 %.
 #[test]
 fn waits_for_storage_are_what_the_device_counted() {

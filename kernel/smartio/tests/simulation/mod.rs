@@ -103,10 +103,10 @@ impl Cells {
             return self.busy_until_ns;
         }
         self.waiting += 1;
-        let taken_ns = now + 20 * US;
+        let accepted_ns = now + 20 * US;
         match self.waiting.checked_sub(device.places + 1) {
-            Some(more) => taken_ns.max(self.busy_until_ns + more * device.write_ns),
-            None => taken_ns,
+            Some(more) => accepted_ns.max(self.busy_until_ns + more * device.write_ns),
+            None => accepted_ns,
         }
     }
 }

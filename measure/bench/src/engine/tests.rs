@@ -24,8 +24,8 @@ fn engines() -> Vec<Engine> {
 
 fn file_of_zeros() -> File {
     let file = tempfile::tempfile().expect("a file");
-    file.set_len(FILE_BYTES).expect("room");
-    file.write_all_at(&vec![0; FILE_BYTES as usize], 0).expect("room");
+    file.set_len(FILE_BYTES).expect("free space");
+    file.write_all_at(&vec![0; FILE_BYTES as usize], 0).expect("free space");
     file
 }
 

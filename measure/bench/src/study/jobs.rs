@@ -244,7 +244,7 @@ impl Samples {
             Ok(BothWays { without: summary(without)?, with: summary(with)?, ratio })
         };
         let over = |values: [Vec<f64>; 2], alone: &[f64]| {
-            values.map(|values| values.iter().zip(alone).map(|(beside, alone)| beside / alone).collect())
+            values.map(|values| values.iter().zip(alone).map(|(mixed, alone)| mixed / alone).collect())
         };
         Ok(ProveJobs {
             pattern: plan.pattern,

@@ -37,8 +37,8 @@ struct Repeats {
     write_alone: Vec<f64>,
     read_peers: Vec<f64>,
     write_peers: Vec<f64>,
-    read_beside: Vec<f64>,
-    write_beside: Vec<f64>,
+    read_mixed: Vec<f64>,
+    write_mixed: Vec<f64>,
 }
 
 /// Runs the study.
@@ -116,9 +116,9 @@ impl Row<'_> {
                 2 => repeats.read_peers.push(self.side(Read, streams)?),
                 3 => repeats.write_peers.push(self.side(Write, streams)?),
                 _ => {
-                    let (read_us, write_us) = self.beside(streams)?;
-                    repeats.read_beside.push(read_us);
-                    repeats.write_beside.push(write_us);
+                    let (read_us, write_us) = self.mixed(streams)?;
+                    repeats.read_mixed.push(read_us);
+                    repeats.write_mixed.push(write_us);
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Row<'_> {
     }
 
     /// Mean response times of concurrent readers and writers.
-    fn beside(&self, streams: u32) -> Result<(f64, f64)> {
+    fn mixed(&self, streams: u32) -> Result<(f64, f64)> {
         let both: Vec<Stream> = [Direction::Read, Direction::Write]
             .into_iter()
             .flat_map(|direction| (0..streams).map(move |number| self.template.interleaved(direction, number)))
@@ -146,18 +146,18 @@ impl Row<'_> {
 
 impl Repeats {
     fn row(&self, pattern: Pattern, streams: u32) -> Result<SlowdownRow> {
-        let slowdown = |beside: &[f64], alone: &[f64]| {
-            paired_ratio(beside, alone).ok_or_else(|| Error::BadLoad("the requests took no time".to_owned()))
+        let slowdown = |mixed: &[f64], alone: &[f64]| {
+            paired_ratio(mixed, alone).ok_or_else(|| Error::BadLoad("the requests took no time".to_owned()))
         };
         Ok(SlowdownRow {
             pattern,
             streams,
             read_alone_us: summary(&self.read_alone)?,
-            read_beside_us: summary(&self.read_beside)?,
+            read_beside_us: summary(&self.read_mixed)?,
             write_alone_us: summary(&self.write_alone)?,
-            write_beside_us: summary(&self.write_beside)?,
-            read_slowdown: slowdown(&self.read_beside, &self.read_alone)?,
-            write_slowdown: slowdown(&self.write_beside, &self.write_alone)?,
+            write_beside_us: summary(&self.write_mixed)?,
+            read_slowdown: slowdown(&self.read_mixed, &self.read_alone)?,
+            write_slowdown: slowdown(&self.write_mixed, &self.write_alone)?,
             read_peers_us: brisk_core::stats::Summary::of(&self.read_peers),
             write_peers_us: brisk_core::stats::Summary::of(&self.write_peers),
         })

@@ -146,8 +146,8 @@ fn galaxy_s5() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
             Ok(simulate(&mut device("galaxy-s5-emmc", 1024 * MIB)?, &[l], 1)[0].mean_ms())
         };
         let (read_alone, write_alone) = (alone(reader)?, alone(writer)?);
-        let beside = simulate(&mut device("galaxy-s5-emmc", 1024 * MIB)?, &[reader, writer], 1);
-        let ours = [read_alone, write_alone, beside[0].mean_ms() / read_alone, beside[1].mean_ms() / write_alone];
+        let mixed = simulate(&mut device("galaxy-s5-emmc", 1024 * MIB)?, &[reader, writer], 1);
+        let ours = [read_alone, write_alone, mixed[0].mean_ms() / read_alone, mixed[1].mean_ms() / write_alone];
         let rows = [
             ("read alone", "ms", Half::Fit, read, 0.0005, ours[0]),
             ("write alone", "ms", Half::Fit, write, 0.005, ours[1]),
@@ -205,11 +205,11 @@ fn galaxy_s5_many() -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
         }
         let loads: Vec<Load> =
             (0..8).map(|i| stream(if i % 2 == 0 { Kind::Read } else { Kind::Write }, order, i)).collect();
-        let beside = run(&loads)?;
+        let mixed = run(&loads)?;
         for (index, what, published) in [(0, "read", read_slowdown), (1, "write", write_slowdown)] {
             let alone = run(&loads[index..=index])?[0].mean_ms();
             let what = format!("4 + 4 {name}: {what} over alone");
-            push("dissertation 4.5.2 (CFQ)", what, published, beside[index].mean_ms() / alone);
+            push("dissertation 4.5.2 (CFQ)", what, published, mixed[index].mean_ms() / alone);
         }
     }
     Ok(figures)

@@ -28,7 +28,7 @@ fn a_power_cut_loses_a_subset_that_the_seed_chooses() {
     let cut = |seed| {
         let mut device = device("nexus4-emmc", 1);
         for page in 0..4 {
-            device.submit(0, request(Kind::Write, 8 * page, 8)).expect("room");
+            device.submit(0, request(Kind::Write, 8 * page, 8)).expect("a free queue slot");
         }
         device.advance(2_200_000, &mut Vec::new());
         device.power_cut(2_200_000, seed)
@@ -64,7 +64,7 @@ fn only_a_hanging_request_is_aborted_and_the_fault_stays() {
     let mut done = Vec::new();
     device.submit(0, read(1, 16)).expect("accepted");
     device.submit(0, read(2, 3)).expect("accepted");
-    assert!(!device.abort(1), "the controller has not looked at it yet");
+    assert!(!device.abort(1), "the controller has not fetched it yet");
     device.advance(1_000_000, &mut done);
     assert!(!device.abort(2), "it has finished");
     assert!(device.abort(1));
@@ -72,7 +72,7 @@ fn only_a_hanging_request_is_aborted_and_the_fault_stays() {
     device.advance(1_000_000, &mut done);
     let status: Vec<_> = done.iter().map(|c| (c.tag, c.status)).collect();
     assert_eq!(status, [(2, Status::Ok), (1, Status::TimedOut)]);
-    device.submit(1_000_000, read(3, 16)).expect("there is room again");
+    device.submit(1_000_000, read(3, 16)).expect("a queue slot is free again");
     device.advance(10_000_000, &mut done);
     assert_eq!(device.in_flight(), 1, "the range still hangs");
 }

@@ -37,7 +37,7 @@ fn run_dry(device: &mut Emulated, mut now_ns: u64) -> Vec<(u64, Reply)> {
 fn a_read_takes_what_the_model_says() {
     let mut alone = Device::new(&preset(&[]), SIZE).expect("a device");
     let request = Request { tag: 1, kind: Kind::Read, offset_bytes: 1 << 20, len_bytes: 4096, fua: false };
-    alone.submit(5_000, request).expect("taken");
+    alone.submit(5_000, request).expect("accepted");
     let mut done = Vec::new();
     while let Some(at_ns) = alone.next_event_ns() {
         alone.advance(at_ns, &mut done);
@@ -164,7 +164,7 @@ fn a_power_cut_loses_the_pages_that_the_model_names() {
             lab.write(now_ns, page, page * 4096, &[1; 4096]);
             let request =
                 Request { tag: page, kind: Kind::Write, offset_bytes: page * 4096, len_bytes: 4096, fua: false };
-            twin.submit(now_ns, request).expect("taken");
+            twin.submit(now_ns, request).expect("accepted");
             let given = run_dry_until_replied(&mut lab, now_ns);
             twin.advance(given, &mut Vec::new());
             now_ns = given;

@@ -108,7 +108,7 @@ impl Build<'_> {
         self.enter_with(steps, "packages", words, root, &script)
     }
 
-    /// Writes documents into the user's home, and runs the apps' commands that create theirs.
+    /// Writes documents into the user's home, and runs the apps' commands that create their own.
     fn documents(&self, steps: &mut Steps<'_>, root: &Path) -> Result<()> {
         let dir = mounts::inside(root, mounts::HOME).join("Documents");
         for document in documents::all() {

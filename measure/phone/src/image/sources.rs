@@ -121,9 +121,9 @@ pub(super) fn write(dir: &Path, mirrors: &Mirrors) -> io::Result<()> {
 
 /// Copies credentials for mirrors.
 fn copy_credentials(dir: &Path) -> io::Result<()> {
-    let theirs = Path::new("/etc/apt/auth.conf");
-    if theirs.is_file() {
-        fs::copy(theirs, dir.join("auth.conf"))?;
+    let host_auth = Path::new("/etc/apt/auth.conf");
+    if host_auth.is_file() {
+        fs::copy(host_auth, dir.join("auth.conf"))?;
     }
     let into = dir.join("auth.conf.d");
     fs::create_dir_all(&into)?;

@@ -8,7 +8,7 @@ fn stream(action: Action, requests_per_s: f64) -> Stream {
 
 fn file() -> std::fs::File {
     let file = tempfile::tempfile().expect("a file");
-    file.set_len(8 << 20).expect("room");
+    file.set_len(8 << 20).expect("free space");
     file
 }
 

@@ -154,7 +154,7 @@ pub(super) fn conditions(conditions: &[Condition]) -> Figure {
 
 /// Throughput of each writer against its target.
 pub(super) fn writers(conditions: &[Condition]) -> Vec<String> {
-    let told = |condition: &Condition| {
+    let line = |condition: &Condition| {
         let writer = condition.writer.as_ref()?;
         let name = format::sentence(&sets::label_words(&condition.name));
         let Some(reached) = &writer.reached_bytes_per_s else {
@@ -170,7 +170,7 @@ pub(super) fn writers(conditions: &[Condition]) -> Vec<String> {
             format::bandwidth(writer.target_bytes_per_s)
         ))
     };
-    conditions.iter().filter_map(told).collect()
+    conditions.iter().filter_map(line).collect()
 }
 
 /// Apps that could not be measured, and launches that did not settle.

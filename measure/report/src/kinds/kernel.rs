@@ -22,7 +22,7 @@ impl Kind for KernelReport {
         };
         let judged = !self.aims.is_empty();
         let mut verdict = aims::verdict(&self.aims);
-        verdict.extend(self.scenarios.iter().filter(|_| !judged).flat_map(told));
+        verdict.extend(self.scenarios.iter().filter(|_| !judged).flat_map(scenario_lines));
         for scenario in &self.scenarios {
             let said = |(name, why): &(String, String)| {
                 format!("{name} has no figures in {}: {}.", scenario.name, why.trim_end_matches('.'))
@@ -80,7 +80,7 @@ fn plural_side(side: &str) -> &str {
 }
 
 /// The best scheduler of each load.
-fn told(scenario: &KernelScenario) -> Vec<String> {
+fn scenario_lines(scenario: &KernelScenario) -> Vec<String> {
     if scenario.loads.len() > LOADS_IN_WORDS {
         return Vec::new();
     }

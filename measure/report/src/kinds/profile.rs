@@ -62,7 +62,7 @@ fn verdict(report: &ProfileReport) -> Vec<String> {
 
 /// How often each way of choosing was right.
 fn shares(report: &ProfileReport) -> Option<String> {
-    let told: Vec<String> = CHOOSERS
+    let lines: Vec<String> = CHOOSERS
         .iter()
         .filter_map(|(chooser, words, _)| {
             let picks = || report.judged.iter().flat_map(|one| &one.picks).filter(|pick| pick.chooser == *chooser);
@@ -76,9 +76,9 @@ fn shares(report: &ProfileReport) -> Option<String> {
         })
         .collect();
     let what = if report.held_out { "held out" } else { "left out of the profile in turn" };
-    (!told.is_empty()).then(|| {
-        let told = format::list(&told);
-        format!("Of workloads {what}, these come within 2 % of the least energy without being slower: {told}.")
+    (!lines.is_empty()).then(|| {
+        let lines = format::list(&lines);
+        format!("Of workloads {what}, these come within 2 % of the least energy without being slower: {lines}.")
     })
 }
 

@@ -49,7 +49,7 @@ fn ratio_of(gain: &Gain, loaded: bool) -> Option<&Summary> {
     if loaded { gain.loaded_ratio.as_ref() } else { gain.idle_ratio.as_ref() }
 }
 
-/// All apps together, and the apps that are slower: told as plainly as those that are faster.
+/// All apps together, and the apps that are slower: stated as plainly as those that are faster.
 fn overall(report: &ProveReport, word: &str, loaded: bool) -> Option<String> {
     let found: Vec<(&Gain, _)> = report.gains.iter().filter_map(|gain| Some((gain, ratio_of(gain, loaded)?))).collect();
     let (mean, count) = ratio::geometric_mean(found.iter().map(|(_, r)| r.median))?;
@@ -66,7 +66,7 @@ fn overall(report: &ProveReport, word: &str, loaded: bool) -> Option<String> {
     };
     // With few pairs an interval promises little.
     let sure = found.iter().all(|(_, r)| format::sure(r));
-    let told = |judgement: ratio::Judgement, word: &str| {
+    let sentence_of = |judgement: ratio::Judgement, word: &str| {
         let of = found.iter().filter(|(_, r)| ratio::judge(r) == judgement);
         let names: Vec<String> = of.map(|(gain, _)| name(gain)).collect();
         match names.len() {
@@ -77,8 +77,8 @@ fn overall(report: &ProveReport, word: &str, loaded: bool) -> Option<String> {
     Some(format!(
         "{word}, launches with brisk take {change} time than without: geometric mean of {}{paper}. {} and {}{}.",
         format::plural(count, "app"),
-        format::sentence(&told(ratio::Judgement::Shorter, "improved")),
-        told(ratio::Judgement::Longer, "regressed"),
+        format::sentence(&sentence_of(ratio::Judgement::Shorter, "improved")),
+        sentence_of(ratio::Judgement::Longer, "regressed"),
         if sure { " (95 % interval excludes 1)" } else { " (few runs)" },
     ))
 }

@@ -69,7 +69,7 @@ fn mixes(report: &SchedulersReport) -> Vec<Row> {
             let reads = Place { text: format!("{} %", x.read_percent), number: Some(f64::from(x.read_percent)) };
             let us = |of: &Option<Summary>| of.as_ref().map(|s| format::us(s.median));
             let group = format!("{order}, {depth}");
-            // Without a wish there is one setting of the queue, and the titles name what it came to.
+            // Without requested settings there is one setting of the queue, and the titles name what it came to.
             let short = format!("{order}, load depth {}", x.depth_requests);
             Row::at("scheduler", x.scheduler.clone())
                 .by("order", order)
@@ -214,7 +214,7 @@ fn slowdowns(report: &SchedulersReport, rows: &[Row]) -> Figure {
     if rows.iter().all(|row| row.text("slowdown").is_empty() && row.text("mean").is_empty()) {
         return figure;
     }
-    // The largest slowdowns over all mixes of a group: what a terminal has room for.
+    // The largest slowdowns over all mixes of a group: as many as fit a terminal.
     let worst = |of: &[Row], measure: &str| {
         let largest = of.iter().filter_map(|row| row.number(measure)).max_by(f64::total_cmp);
         largest.map_or_else(|| "-".to_owned(), format::times)

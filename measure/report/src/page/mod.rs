@@ -139,7 +139,7 @@ fn figure_body(figure: &Figure, id: &str) -> Markup {
     }
 }
 
-/// The mark that a legend explains; the words beside it are all that a screen reader needs.
+/// The mark that a legend explains; a screen reader needs only the words next to it.
 fn glyph(key: &Key) -> Markup {
     let class = key.tone.class();
     html! {

@@ -51,7 +51,7 @@ pub(crate) struct DotChart {
     pub(crate) x: Axis,
     /// Values that matter, with a word: "as alone" at 1.
     pub(crate) levels: Vec<(f64, String)>,
-    /// Values that the axis has to hold besides: so that charts side by side share one.
+    /// Further values that the axis has to hold: so that charts side by side share one.
     pub(crate) holds: Vec<f64>,
     /// Lines from top to bottom.
     pub(crate) rows: Vec<Row>,

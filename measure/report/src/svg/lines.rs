@@ -16,7 +16,7 @@ pub(crate) struct Point {
     pub(crate) range: Option<(f64, f64)>,
     /// The point in words, shown when pointed at.
     pub(crate) words: String,
-    /// Whether it is the one to look at, and what to say there.
+    /// Whether it is marked, and the words there.
     pub(crate) mark: Option<String>,
 }
 
@@ -176,7 +176,7 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
     }
 }
 
-/// A ring and a word at the points to look at.
+/// A ring and a word at the marked points.
 fn draw_marks(series: &Series, frame: &Frame) -> Markup {
     html! { @for point in series.points.iter().filter(|p| frame.x.shows(p.x) && frame.y.shows(p.y)) {
         @if let Some(word) = &point.mark {

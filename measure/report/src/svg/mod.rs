@@ -148,14 +148,14 @@ pub(crate) fn text_width(text: &str) -> f64 {
         .sum()
 }
 
-/// `text` cut to at most `room` units.
-pub(crate) fn fit(text: &str, room: f64) -> String {
-    if text_width(text) <= room {
+/// `text` cut to at most `width` units.
+pub(crate) fn fit(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
         return text.to_owned();
     }
     let mut cut = String::new();
     for c in text.chars() {
-        if text_width(&cut) + 18.0 > room {
+        if text_width(&cut) + 18.0 > width {
             break;
         }
         cut.push(c);
@@ -224,7 +224,10 @@ mod tests {
     fn labels_that_collide_share_the_room() {
         let placed = spread_labels(&[50.0, 50.0, 51.0], 14.0, 0.0, 100.0);
         assert!((placed[1] - placed[0]).abs() > 13.5 && (placed[2] - placed[1]).abs() > 13.5, "{placed:?}");
-        assert!((placed.iter().sum::<f64>() / 3.0 - 50.3).abs() < 1.0, "they stay around their wish: {placed:?}");
+        assert!(
+            (placed.iter().sum::<f64>() / 3.0 - 50.3).abs() < 1.0,
+            "they stay around their wanted places: {placed:?}"
+        );
     }
 
     #[test]

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn small_values_beside_large_ones_ask_for_logarithms() {
+    fn small_and_large_values_together_need_logarithms() {
         assert_eq!(law_for([1.0, 40.0]), Law::Linear);
         assert_eq!(law_for([0.01, 40.0, f64::NAN]), Law::Log10);
         assert_eq!(law_for([]), Law::Linear);

@@ -268,7 +268,7 @@ fn condition(name: &str, text: &str) -> Condition {
     Condition { name: name.into(), text: text.into(), writer: None }
 }
 
-/// Name, group, computing and reading in milliseconds, and how much longer reads take beside writers.
+/// Name, group, computing and reading in milliseconds, and how much longer reads take concurrent with writers.
 const APPS: [(&str, &str, f64, f64, f64); 10] = [
     ("chromium", "browser", 2_150.0, 3_900.0, 2.4),
     ("lowriter", "office", 1_720.0, 2_460.0, 2.1),
@@ -343,15 +343,15 @@ pub fn prove() -> ProveReport {
         suite.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
     let gains: Vec<Value> = apps.iter().map(gain).collect();
     let report = on_s5(json!({
-        "phone": suite.phone, "conditions": conditions, "gains": gains, "apps": [], "storage": readers_beside_writers(),
+        "phone": suite.phone, "conditions": conditions, "gains": gains, "apps": [], "storage": mixed_readers_and_writers(),
         "settings": [{ "knob": "queue/loop0/mq-deadline/fifo_batch", "before": "16", "values": ["1"] }],
         "set_ups": ["smartio: default for emmc"], "config": "[daemon]\n",
     }));
     ProveReport { apps, ..report }
 }
 
-/// Readers that gain beside writers that lose a little.
-fn readers_beside_writers() -> Value {
+/// Readers that gain and writers that lose a little.
+fn mixed_readers_and_writers() -> Value {
     let both = |without: f64, ratio: f64| {
         let without = summary(without, 3.0, 6);
         let with = |value: f64| value * ratio;

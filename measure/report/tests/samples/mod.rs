@@ -268,7 +268,7 @@ pub fn frontier() -> FrontierReport {
     };
     const BEST: &str = "mq-deadline, async_depth 1, readers real-time (prio_aging_expire 100)";
     let fastest = format!("{BEST}, nr_requests 4");
-    // Settings beside the scheduler, read time and write rate of each load relative to those found, trials.
+    // Settings in addition to the scheduler, read time and write rate of each load relative to those found, trials.
     let point =
         |label: &str, mut settings: Value, [[read, write], [other_read, other_write]]: [[f64; 2]; 2], trials, on| {
             let scheduler = label.trim_start_matches("as found (").split([',', ')']).next().unwrap_or_default();

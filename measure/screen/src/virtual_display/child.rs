@@ -28,7 +28,7 @@ pub(super) struct Server {
     pidfd: OwnedFd,
     stdout: ChildStdout,
     stderr: std::fs::File,
-    heard: Vec<u8>,
+    output: Vec<u8>,
 }
 
 impl Server {
@@ -55,7 +55,7 @@ impl Server {
             .and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
         match (pidfd, child.stdout.take()) {
             (Ok(pidfd), Some(stdout)) => {
-                Ok(Self { name, child, pidfd, stdout, stderr: stderr.1.into(), heard: Vec::new() })
+                Ok(Self { name, child, pidfd, stdout, stderr: stderr.1.into(), output: Vec::new() })
             }
             (pidfd, _) => {
                 let _ = child.kill();
@@ -73,7 +73,7 @@ impl Server {
     pub(super) fn line(&mut self, prefix: &str) -> Result<String> {
         let until_ns = monotonic_ns() + START_NS;
         loop {
-            let mut lines = self.heard.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+            let mut lines = self.output.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
             let said = lines.find_map(|line| String::from_utf8_lossy(line).strip_prefix(prefix).map(str::to_owned));
             if let Some(said) = said {
                 return Ok(said.trim_end().to_owned());
@@ -81,8 +81,8 @@ impl Server {
             let ready = wait(self.stdout.as_fd(), PollFlags::IN, until_ns);
             let mut some = [0; 512];
             match ready.and_then(|ready| if ready { self.stdout.read(&mut some).map(Some) } else { Ok(None) }) {
-                Ok(Some(1..)) if self.heard.len() > 1 << 20 => return Err(self.failed("it talks without end")),
-                Ok(Some(len @ 1..)) => self.heard.extend_from_slice(&some[..len]),
+                Ok(Some(1..)) if self.output.len() > 1 << 20 => return Err(self.failed("it talks without end")),
+                Ok(Some(len @ 1..)) => self.output.extend_from_slice(&some[..len]),
                 Ok(Some(0)) => return Err(self.failed("it ended at once")),
                 Ok(None) => return Err(self.failed("it was not ready within 60 s")),
                 Err(error) => return Err(self.failed(&error.to_string())),

@@ -124,11 +124,11 @@ impl Keymap {
 
     /// Assigns a spare key to a symbol; without one, reassigns the key that was assigned first.
     pub(super) fn assign(&mut self, keysym: Keysym) -> Key {
-        let lent = |code: &u32| self.lent.iter().any(|(taken, _)| taken == code);
+        let lent = |code: &u32| self.lent.iter().any(|(used, _)| used == code);
         let free = SPARE.into_iter().find(|code| !lent(code));
         let first = || self.lent.front().map(|(code, _)| *code);
         let code = free.or_else(first).unwrap_or(*SPARE.start());
-        self.lent.retain(|(taken, _)| *taken != code);
+        self.lent.retain(|(used, _)| *used != code);
         self.lent.push_back((code, keysym));
         Key { code, shift: false }
     }

@@ -84,8 +84,8 @@ impl Link {
     /// Receives events, waiting for the first; returns false when `until_ns` passed before.
     pub(super) fn pump(&mut self, until_ns: u64) -> Result<bool> {
         loop {
-            let taken = self.queue.dispatch_pending(&mut self.state);
-            if taken.map_err(|error| self.dispatch_error(error))? > 0 {
+            let dispatched = self.queue.dispatch_pending(&mut self.state);
+            if dispatched.map_err(|error| self.dispatch_error(error))? > 0 {
                 return Ok(true);
             }
             self.flush()?;

@@ -2,7 +2,7 @@
 //!
 //! With a window manager these are the clients that it lists on the root (EWMH `_NET_CLIENT_LIST`); without one, the children of
 //! the root except those with override-redirect, which are menus and tooltips. In both cases only viewable windows count. A
-//! window manager without EWMH is not recognised; its frames are taken for the windows.
+//! window manager without EWMH is not recognised; its frames count as the windows.
 //!
 //! Events only trigger a scan; the state comes from a scan of all windows, so the order of events does not matter.
 

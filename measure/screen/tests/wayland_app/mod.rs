@@ -1,4 +1,4 @@
-//! A Wayland app: one window that is filled with colours, and what it hears of keyboard and pointer.
+//! A Wayland app: one window that is filled with colours, and the events that it receives from keyboard and pointer.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
@@ -21,11 +21,11 @@ use wayland_protocols::xdg::shell::client::{
     xdg_surface, xdg_surface::XdgSurface, xdg_toplevel, xdg_toplevel::XdgToplevel, xdg_wm_base, xdg_wm_base::XdgWmBase,
 };
 
-/// What the compositor told the app.
+/// Events that the compositor sent to the app.
 #[derive(Default)]
-struct Heard {
+struct Received {
     globals: Vec<(u32, String, u32)>,
-    /// Size that the window is to have; zero until it is told.
+    /// Size that the window is to have; zero until the compositor sends it.
     size: (i32, i32),
     configured: Option<u32>,
     synced: bool,
@@ -38,9 +38,9 @@ struct Heard {
 
 /// The app.
 pub(crate) struct App {
-    queue: EventQueue<Heard>,
+    queue: EventQueue<Received>,
     conn: Connection,
-    heard: Heard,
+    received: Received,
     registry: WlRegistry,
     shm: WlShm,
     window: Option<(WlSurface, XdgSurface, XdgToplevel)>,
@@ -52,21 +52,21 @@ impl App {
     pub(crate) fn connect(socket: &Path) -> Self {
         let conn = Connection::from_socket(UnixStream::connect(socket).unwrap()).unwrap();
         let queue = conn.new_event_queue();
-        let handle: QueueHandle<Heard> = queue.handle();
+        let handle: QueueHandle<Received> = queue.handle();
         let registry = conn.display().get_registry(&handle, ());
-        let mut heard = Heard::default();
+        let mut received = Received::default();
         conn.display().sync(&handle, ());
         let mut queue = queue;
-        while !heard.synced {
-            queue.blocking_dispatch(&mut heard).unwrap();
+        while !received.synced {
+            queue.blocking_dispatch(&mut received).unwrap();
         }
-        let bind = |heard: &Heard, name: &str| {
-            let (number, _, version) = heard.globals.iter().find(|(_, interface, _)| interface == name).unwrap();
+        let bind = |received: &Received, name: &str| {
+            let (number, _, version) = received.globals.iter().find(|(_, interface, _)| interface == name).unwrap();
             (*number, *version)
         };
-        let (number, _) = bind(&heard, "wl_shm");
+        let (number, _) = bind(&received, "wl_shm");
         let shm = registry.bind(number, 1, &handle, ());
-        let app = Self { queue, conn, heard, registry, shm, window: None, size: (0, 0), pixels: Vec::new() };
+        let app = Self { queue, conn, received, registry, shm, window: None, size: (0, 0), pixels: Vec::new() };
         let seat: WlSeat = app.bind("wl_seat", 5);
         seat.get_keyboard(&handle, ());
         seat.get_pointer(&handle, ());
@@ -75,18 +75,18 @@ impl App {
 
     fn bind<I: Proxy + 'static>(&self, name: &str, version: u32) -> I
     where
-        Heard: Dispatch<I, ()>,
+        Received: Dispatch<I, ()>,
     {
-        let (number, _, _) = self.heard.globals.iter().find(|(_, interface, _)| interface == name).unwrap();
+        let (number, _, _) = self.received.globals.iter().find(|(_, interface, _)| interface == name).unwrap();
         self.registry.bind(*number, version, &self.queue.handle(), ())
     }
 
-    fn wait(&mut self, limit: Duration, what: &str, enough: impl Fn(&Heard) -> bool) {
+    fn wait(&mut self, limit: Duration, what: &str, enough: impl Fn(&Received) -> bool) {
         let begin = Instant::now();
-        while !enough(&self.heard) {
+        while !enough(&self.received) {
             assert!(begin.elapsed() < limit, "waited in vain for {what}");
             self.conn.flush().unwrap();
-            if self.queue.dispatch_pending(&mut self.heard).unwrap() > 0 {
+            if self.queue.dispatch_pending(&mut self.received).unwrap() > 0 {
                 continue;
             }
             let Some(guard) = self.queue.prepare_read() else { continue };
@@ -110,13 +110,13 @@ impl App {
         toplevel.set_title(title.into());
         surface.commit();
         self.window = Some((surface, xdg, toplevel));
-        self.wait(LONG, "leave to draw", |heard| heard.configured.is_some());
+        self.wait(LONG, "leave to draw", |received| received.configured.is_some());
         // Some compositors say the size at first, some once there is a window.
-        if self.heard.size.0 == 0 {
+        if self.received.size.0 == 0 {
             self.draw_whole((8, 8), colour);
-            self.wait(LONG, "a size", |heard| heard.configured.is_some() && heard.size.0 > 0);
+            self.wait(LONG, "a size", |received| received.configured.is_some() && received.size.0 > 0);
         }
-        self.draw_whole(self.heard.size, colour);
+        self.draw_whole(self.received.size, colour);
     }
 
     fn draw_whole(&mut self, size: (i32, i32), colour: u32) {
@@ -128,7 +128,7 @@ impl App {
     /// Fills a part, and waits until the frame is on the screen.
     pub(crate) fn fill(&mut self, at: Rect, colour: u32) {
         self.fill_without_waiting(at, colour);
-        self.wait(LONG, "a frame", |heard| heard.shown);
+        self.wait(LONG, "a frame", |received| received.shown);
     }
 
     pub(crate) fn fill_without_waiting(&mut self, at: Rect, colour: u32) {
@@ -147,10 +147,10 @@ impl App {
         let buffer = pool.create_buffer(0, width, height, width * 4, wl_shm::Format::Xrgb8888, &handle, ());
         pool.destroy();
         let (surface, xdg, _) = self.window.as_ref().unwrap();
-        if let Some(serial) = self.heard.configured.take() {
+        if let Some(serial) = self.received.configured.take() {
             xdg.ack_configure(serial);
         }
-        self.heard.shown = false;
+        self.received.shown = false;
         surface.frame(&handle, ());
         surface.attach(Some(&buffer), 0, 0);
         surface.damage_buffer(at.x, at.y, at.width as i32, at.height as i32);
@@ -173,19 +173,19 @@ impl App {
 
     /// Waits until the window has the keys.
     pub(crate) fn wait_for_focus(&mut self) {
-        self.wait(LONG, "the focus", |heard| heard.focused);
+        self.wait(LONG, "the focus", |received| received.focused);
     }
 
     /// The next thing that a person did to the window.
     pub(crate) fn next_input(&mut self) -> String {
-        self.wait(LONG, "an input", |heard| !heard.inputs.is_empty());
-        self.heard.inputs.pop_front().unwrap()
+        self.wait(LONG, "an input", |received| !received.inputs.is_empty());
+        self.received.inputs.pop_front().unwrap()
     }
 }
 
-impl Dispatch<WlRegistry, ()> for Heard {
+impl Dispatch<WlRegistry, ()> for Received {
     fn event(
-        heard: &mut Self,
+        received: &mut Self,
         _: &WlRegistry,
         event: wl_registry::Event,
         (): &(),
@@ -193,14 +193,14 @@ impl Dispatch<WlRegistry, ()> for Heard {
         _: &QueueHandle<Self>,
     ) {
         if let wl_registry::Event::Global { name, interface, version } = event {
-            heard.globals.push((name, interface, version));
+            received.globals.push((name, interface, version));
         }
     }
 }
 
-impl Dispatch<WlCallback, ()> for Heard {
+impl Dispatch<WlCallback, ()> for Received {
     fn event(
-        heard: &mut Self,
+        received: &mut Self,
         _: &WlCallback,
         _: <WlCallback as Proxy>::Event,
         (): &(),
@@ -208,12 +208,12 @@ impl Dispatch<WlCallback, ()> for Heard {
         _: &QueueHandle<Self>,
     ) {
         // The first is of the registry, all others of frames.
-        heard.shown = heard.synced;
-        heard.synced = true;
+        received.shown = received.synced;
+        received.synced = true;
     }
 }
 
-impl Dispatch<XdgWmBase, ()> for Heard {
+impl Dispatch<XdgWmBase, ()> for Received {
     fn event(
         _: &mut Self,
         shell: &XdgWmBase,
@@ -228,9 +228,9 @@ impl Dispatch<XdgWmBase, ()> for Heard {
     }
 }
 
-impl Dispatch<XdgSurface, ()> for Heard {
+impl Dispatch<XdgSurface, ()> for Received {
     fn event(
-        heard: &mut Self,
+        received: &mut Self,
         _: &XdgSurface,
         event: xdg_surface::Event,
         (): &(),
@@ -238,14 +238,14 @@ impl Dispatch<XdgSurface, ()> for Heard {
         _: &QueueHandle<Self>,
     ) {
         if let xdg_surface::Event::Configure { serial } = event {
-            heard.configured = Some(serial);
+            received.configured = Some(serial);
         }
     }
 }
 
-impl Dispatch<XdgToplevel, ()> for Heard {
+impl Dispatch<XdgToplevel, ()> for Received {
     fn event(
-        heard: &mut Self,
+        received: &mut Self,
         _: &XdgToplevel,
         event: xdg_toplevel::Event,
         (): &(),
@@ -253,14 +253,14 @@ impl Dispatch<XdgToplevel, ()> for Heard {
         _: &QueueHandle<Self>,
     ) {
         if let xdg_toplevel::Event::Configure { width, height, .. } = event {
-            heard.size = (width, height);
+            received.size = (width, height);
         }
     }
 }
 
-impl Dispatch<WlKeyboard, ()> for Heard {
+impl Dispatch<WlKeyboard, ()> for Received {
     fn event(
-        heard: &mut Self,
+        received: &mut Self,
         _: &WlKeyboard,
         event: wl_keyboard::Event,
         (): &(),
@@ -269,18 +269,18 @@ impl Dispatch<WlKeyboard, ()> for Heard {
     ) {
         match event {
             wl_keyboard::Event::Key { key, state: WEnum::Value(wl_keyboard::KeyState::Pressed), .. } => {
-                heard.inputs.push_back(format!("key {key} with {}", heard.modifiers));
+                received.inputs.push_back(format!("key {key} with {}", received.modifiers));
             }
-            wl_keyboard::Event::Modifiers { mods_depressed, .. } => heard.modifiers = mods_depressed,
-            wl_keyboard::Event::Enter { .. } => heard.focused = true,
+            wl_keyboard::Event::Modifiers { mods_depressed, .. } => received.modifiers = mods_depressed,
+            wl_keyboard::Event::Enter { .. } => received.focused = true,
             _ => {}
         }
     }
 }
 
-impl Dispatch<WlPointer, ()> for Heard {
+impl Dispatch<WlPointer, ()> for Received {
     fn event(
-        heard: &mut Self,
+        received: &mut Self,
         _: &WlPointer,
         event: wl_pointer::Event,
         (): &(),
@@ -289,25 +289,25 @@ impl Dispatch<WlPointer, ()> for Heard {
     ) {
         use wl_pointer::{ButtonState, Event};
         match event {
-            Event::Enter { surface_x: x, surface_y: y, .. } => heard.place = (x as i32, y as i32),
+            Event::Enter { surface_x: x, surface_y: y, .. } => received.place = (x as i32, y as i32),
             Event::Motion { surface_x: x, surface_y: y, .. } => {
-                heard.place = (x as i32, y as i32);
-                heard.inputs.push_back(format!("move to {},{}", x as i32, y as i32));
+                received.place = (x as i32, y as i32);
+                received.inputs.push_back(format!("move to {},{}", x as i32, y as i32));
             }
             Event::Button { button, state, .. } => {
-                let (x, y) = heard.place;
+                let (x, y) = received.place;
                 let what = if state == WEnum::Value(ButtonState::Pressed) { "press" } else { "release" };
-                heard.inputs.push_back(format!("{what} {button} at {x},{y}"));
+                received.inputs.push_back(format!("{what} {button} at {x},{y}"));
             }
-            Event::AxisDiscrete { discrete, .. } => heard.inputs.push_back(format!("wheel {discrete}")),
+            Event::AxisDiscrete { discrete, .. } => received.inputs.push_back(format!("wheel {discrete}")),
             _ => {}
         }
     }
 }
 
-delegate_noop!(Heard: ignore WlShm);
-delegate_noop!(Heard: ignore WlShmPool);
-delegate_noop!(Heard: ignore WlBuffer);
-delegate_noop!(Heard: ignore WlCompositor);
-delegate_noop!(Heard: ignore WlSurface);
-delegate_noop!(Heard: ignore WlSeat);
+delegate_noop!(Received: ignore WlShm);
+delegate_noop!(Received: ignore WlShmPool);
+delegate_noop!(Received: ignore WlBuffer);
+delegate_noop!(Received: ignore WlCompositor);
+delegate_noop!(Received: ignore WlSurface);
+delegate_noop!(Received: ignore WlSeat);

@@ -1,9 +1,9 @@
-//! How one block queue gets from what it is to what it is wished to be.
+//! Order and values of the writes that bring one block queue to its wanted settings.
 //!
-//! First driver tags and scheduler, since they reset the rest; then the rest, each setting to the first of: what somebody
-//! else made of it, what is wanted, what stood there before brisk. What belongs to a scheduler (`nr_requests`, tunables)
-//! has its first value only under the first scheduler; under others it is put back to what that scheduler came with. What
-//! the kernel derives from a wanted setting stays as derived.
+//! Driver tags and scheduler are written first, since they reset the rest; then each other setting gets the first of: its
+//! external value, its wanted value, its original value. A setting of a scheduler (`nr_requests`, tunables) has an original
+//! value only under the original scheduler; under others it is restored to the value that the scheduler starts with. A value
+//! that the kernel derives from a wanted setting stays as derived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ type Outcomes = BTreeMap<QueueSetting, Outcome>;
 type Values = BTreeMap<QueueSetting, String>;
 
 impl Actuator {
-    /// Gives the outcome of everything that is wanted and of what is not wanted any more.
+    /// Gives the outcomes of all wanted and of all released settings.
     pub(super) fn apply_queue(&mut self, device: &str, wanted: &Values) -> Outcomes {
         let queue = self.queue(device);
         let outcomes = if queue.is_empty() {
@@ -27,7 +27,7 @@ impl Actuator {
         } else if queue.exists() {
             let now = identity(&queue);
             match self.identities.get(device) {
-                // Another file behind the same queue: what stands in it is still ours, unless somebody changed it.
+                // Another file behind the same queue: its settings are still ours, unless they were changed externally.
                 Some(then) if *then != now && then.0.is_some() && then.0 == now.0 => {
                     self.forget_held(device);
                     if let Some(journal) = &mut self.journal {
@@ -68,7 +68,7 @@ impl Actuator {
         }
     }
 
-    /// Finds out what somebody else has changed.
+    /// Finds settings that were changed externally.
     pub(super) fn notice(&mut self, device: &str, queue: &BlockQueue) {
         let Some(journal) = &self.journal else { return };
         let mut ours: Values =
@@ -96,17 +96,17 @@ impl Actuator {
 
     fn reach(&mut self, device: &str, queue: &BlockQueue, wanted: &Values) -> Result<Outcomes, Error> {
         let mut outcomes = Outcomes::new();
-        let theirs: Values = self.taken_of(device);
+        let external: Values = self.external_of(device);
         let held: BTreeMap<QueueSetting, Held> = self.held_of(device);
         let mut wanted = wanted.clone();
-        wanted.retain(|setting, _| match theirs.get(setting) {
+        wanted.retain(|setting, _| match external.get(setting) {
             Some(found) => {
                 outcomes.insert(setting.clone(), Outcome::Left { from: found.clone() });
                 false
             }
             None => true,
         });
-        let roots = self.roots(queue, &mut wanted, &theirs, &mut outcomes);
+        let roots = self.roots(queue, &mut wanted, &external, &mut outcomes);
         let before: Values =
             wanted.keys().filter_map(|setting| Some((setting.clone(), queue.get(setting).ok()?))).collect();
         // Also what is wanted to be something that cannot be.
@@ -117,7 +117,7 @@ impl Actuator {
         }
         let mut stands: BTreeMap<QueueSetting, Result<String, Error>> = BTreeMap::new();
         self.write_roots(device, queue, &roots, &mut stands)?;
-        self.write_rest(device, queue, &wanted, &theirs, &roots, &held, &mut stands)?;
+        self.write_rest(device, queue, &wanted, &external, &roots, &held, &mut stands)?;
 
         for (setting, value) in &wanted {
             let from = match setting {
@@ -145,8 +145,8 @@ impl Actuator {
         for setting in released {
             self.held.remove(&Knob::queue(device, setting.clone()));
             let outcome = match stands.remove(setting) {
-                _ if theirs.contains_key(setting) => None,
-                // It went with its scheduler.
+                _ if external.contains_key(setting) => None,
+                // The scheduler of this setting was removed.
                 Some(Err(Error::NotInForce { .. })) => None,
                 Some(Err(error)) => Some(refused(&error)),
                 Some(Ok(to)) if held.get(setting).is_some_and(|held| held.stands != to) => {
@@ -162,13 +162,13 @@ impl Actuator {
         Ok(outcomes)
     }
 
-    /// What scheduler and driver tags are to be. Takes out of `wanted` what cannot be.
-    fn roots(&self, queue: &BlockQueue, wanted: &mut Values, theirs: &Values, outcomes: &mut Outcomes) -> Roots {
+    /// Wanted scheduler and driver tags. Removes impossible values from `wanted`.
+    fn roots(&self, queue: &BlockQueue, wanted: &mut Values, external: &Values, outcomes: &mut Outcomes) -> Roots {
         let original = |setting: &QueueSetting| {
             self.journal.as_ref().and_then(|journal| journal.entry(queue, setting)).map(|entry| entry.original.clone())
         };
         let scheduler_now = queue.scheduler().ok();
-        let scheduler = match theirs.get(&QueueSetting::Scheduler) {
+        let scheduler = match external.get(&QueueSetting::Scheduler) {
             Some(_) => scheduler_now.clone(),
             None => wanted
                 .get(&QueueSetting::Scheduler)
@@ -206,7 +206,7 @@ impl Actuator {
         Roots { tags_now, tags, scheduler_now, scheduler, under_none }
     }
 
-    /// Requests that the driver accepts now, as well as anybody knows.
+    /// Requests that the driver accepts now, as far as the journal or the queue shows.
     fn driver_tags_now(&self, queue: &BlockQueue) -> Option<String> {
         let journal = self.journal.as_ref();
         let ours = journal.and_then(|journal| journal.entry(queue, &QueueSetting::DriverTags));
@@ -263,7 +263,7 @@ impl Actuator {
         device: &str,
         queue: &BlockQueue,
         wanted: &Values,
-        theirs: &Values,
+        external: &Values,
         roots: &Roots,
         held: &BTreeMap<QueueSetting, Held>,
         stands: &mut BTreeMap<QueueSetting, Result<String, Error>>,
@@ -276,7 +276,7 @@ impl Actuator {
         let tags_rule = is_none && roots.tags.is_some();
         let journaled: Values =
             journal.entries(queue).map(|entry| (entry.setting.clone(), entry.original.clone())).collect();
-        let all: BTreeSet<&QueueSetting> = wanted.keys().chain(theirs.keys()).chain(journaled.keys()).collect();
+        let all: BTreeSet<&QueueSetting> = wanted.keys().chain(external.keys()).chain(journaled.keys()).collect();
         let mut goals: Vec<(QueueSetting, String)> = Vec::new();
         for setting in all {
             let now = queue.get(setting);
@@ -297,7 +297,7 @@ impl Actuator {
                     stands.insert(setting.clone(), refusal.flatten().unwrap_or(now));
                     continue;
                 }
-                _ => match (theirs.get(setting), wanted.get(setting), journaled.get(setting), &now) {
+                _ => match (external.get(setting), wanted.get(setting), journaled.get(setting), &now) {
                     (Some(found), ..) => found,
                     (_, Some(value), ..) => match held.get(setting) {
                         // The kernel had made something else of it, and that stands.
@@ -338,7 +338,7 @@ impl Actuator {
         if changing.is_empty() {
             return Ok(());
         }
-        // What is disturbed and nobody named stays as it is, unless it follows from what was named.
+        // A setting that is disturbed and not named stays as it is, unless it follows from a named one.
         for setting in &changing {
             let named = goals.iter().any(|(goal, _)| goal == setting);
             let follows = wanted.keys().any(|cause| follows(setting, cause));
@@ -353,7 +353,7 @@ impl Actuator {
         Ok(())
     }
 
-    /// Notes what stands, and forgets what is as it was.
+    /// Journals the values in force, and drops entries of settings that have their original value.
     fn close(&mut self, device: &str, queue: &BlockQueue) -> Result<(), Error> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if journal.entries(queue).next().is_none() {
@@ -365,7 +365,7 @@ impl Actuator {
         journal.save()
     }
 
-    fn taken_of(&self, device: &str) -> Values {
+    fn external_of(&self, device: &str) -> Values {
         let of = |(knob, taken): (&Knob, &Taken)| match knob {
             Knob::Queue { device: of, setting } if of == device => Some((setting.clone(), taken.found.clone())),
             _ => None,
@@ -382,7 +382,7 @@ impl Actuator {
     }
 }
 
-/// What resets the rest, now and as it is to be. `None` where nobody knows or cares.
+/// The settings that reset the rest: their present and their wanted values. `None` where unknown or not wanted.
 struct Roots {
     tags_now: Option<String>,
     tags: Option<String>,
@@ -391,7 +391,7 @@ struct Roots {
     under_none: bool,
 }
 
-/// What a dry run says.
+/// The outcomes of a dry run.
 fn plan(queue: &BlockQueue, wanted: &Values, roots: &Roots, outcomes: &mut Outcomes) {
     for (setting, value) in wanted {
         let coming = |scheduler: &String| roots.scheduler.as_ref() == Some(scheduler);
@@ -426,7 +426,7 @@ fn number(value: &str) -> Result<u32, Error> {
     value.parse().map_err(|_| Error::NotANumber { value: value.to_owned() })
 }
 
-/// What the kernel would make of a number of driver tags, if it takes it and what there was can be put back.
+/// The number of driver tags that the kernel would set, if it accepts the number and the original can be restored.
 fn checked_tags(queue: &BlockQueue, wanted_requests: u32) -> Result<u32, Error> {
     match queue.driver_tags_full() {
         Ok(full_requests) if wanted_requests > full_requests => {

@@ -1,7 +1,7 @@
 //! Freezing and thawing (kernel: Documentation/admin-guide/cgroup-v2.rst, `cgroup.freeze`;
 //! Documentation/admin-guide/cgroup-v1/freezer-subsystem.rst, `freezer.state`).
 //!
-//! `Done` means that the kernel was told: it stops each process at its next way out of the kernel, and nothing waits here for
+//! `Done` means that the kernel accepted it: it stops each process at its next way out of the kernel, and nothing waits here for
 //! that. A group is thawed if brisk froze it. One that was frozen externally is left: its owner knows why.
 //!
 //! A session is not frozen by SIGSTOP instead: its parent shell takes the terminal back, and a process could tell.

@@ -32,7 +32,7 @@ pub(super) enum Paging {
 #[derive(Debug, Default)]
 struct Advised {
     /// Ranges that the kernel took.
-    taken: usize,
+    accepted: usize,
     /// The last refusal.
     refused: Option<io::Error>,
     /// Whether the process has ended.
@@ -44,7 +44,7 @@ struct Advised {
 /// # Errors
 /// When it took none.
 pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -> Result<Outcome, Error> {
-    let (mut taken, mut refused, mut strangers, mut ended) = (0, None, 0, 0);
+    let (mut accepted, mut refused, mut strangers, mut ended) = (0, None, 0, 0);
     for of_process in ranges.chunk_by(|a, b| a.pid == b.pid) {
         let pid = of_process[0].pid;
         let failed = |source| Error::Process { pid, group: group.name.to_owned(), what: "open", source };
@@ -54,12 +54,12 @@ pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -
             continue;
         };
         let advised = advise(of_process, |batch| process_madvise(&pidfd, batch, paging));
-        taken += advised.taken;
+        accepted += advised.accepted;
         refused = advised.refused.or(refused);
         ended += usize::from(advised.has_ended);
     }
     let group = group.name.to_owned();
-    match (taken, refused) {
+    match (accepted, refused) {
         (1.., _) => Ok(Outcome::Done),
         (0, Some(source)) => Err(Error::NotAdvised { group, ranges: ranges.len(), source }),
         (0, None) if strangers > 0 => Err(Error::Strangers { group, ranges: strangers }),
@@ -75,7 +75,7 @@ fn advise(ranges: &[AddressRange], mut call: impl FnMut(&[AddressRange]) -> io::
     let mut rest = ranges;
     while !rest.is_empty() {
         let batch = &rest[..rest.len().min(RANGES_MAX)];
-        let taken = match call(batch) {
+        let accepted = match call(batch) {
             Ok(size_bytes) => {
                 let ends = batch.iter().scan(0_u64, |end, range| {
                     *end = end.saturating_add(range.size_bytes);
@@ -93,9 +93,9 @@ fn advise(ranges: &[AddressRange], mut call: impl FnMut(&[AddressRange]) -> io::
                 0
             }
         };
-        advised.taken += taken;
-        // Nothing was taken: the first is refused. Otherwise the next call tells why the next one is.
-        rest = &rest[taken.max(1)..];
+        advised.accepted += accepted;
+        // Nothing was accepted: the first is refused. Otherwise the next call tells why the next one is.
+        rest = &rest[accepted.max(1)..];
     }
     advised
 }
@@ -115,9 +115,9 @@ fn process_madvise(pidfd: &OwnedFd, ranges: &[AddressRange], paging: Paging) -> 
     let (descriptor, flags) = (pidfd.as_raw_fd(), 0);
     // SAFETY: the vector lives through the call and has the length that is given; its addresses are those of another process,
     // and the two advices do not change the contents of memory.
-    let taken =
+    let accepted =
         unsafe { libc::syscall(libc::SYS_process_madvise, descriptor, vector.as_ptr(), vector.len(), advice, flags) };
-    u64::try_from(taken).map_err(|_| io::Error::last_os_error())
+    u64::try_from(accepted).map_err(|_| io::Error::last_os_error())
 }
 
 #[cfg(test)]
@@ -144,15 +144,15 @@ mod tests {
                 if calls % interrupted_every == 0 {
                     return Err(io::Error::from_raw_os_error(libc::EINTR));
                 }
-                let taken: Vec<&AddressRange> = batch.iter().take_while(|range| is_fit(range)).collect();
-                seen.extend(taken.iter().map(|range| range.start));
-                if taken.is_empty() {
+                let accepted: Vec<&AddressRange> = batch.iter().take_while(|range| is_fit(range)).collect();
+                seen.extend(accepted.iter().map(|range| range.start));
+                if accepted.is_empty() {
                     return Err(io::Error::from_raw_os_error(libc::EINVAL));
                 }
-                Ok(taken.iter().map(|range| range.size_bytes).sum())
+                Ok(accepted.iter().map(|range| range.size_bytes).sum())
             });
             let fit: Vec<u64> = ranges.iter().filter(|range| is_fit(range)).map(|range| range.start).collect();
-            prop_assert_eq!((advised.taken, &seen), (fit.len(), &fit));
+            prop_assert_eq!((advised.accepted, &seen), (fit.len(), &fit));
             prop_assert_eq!(advised.refused.is_some(), fit.len() < ranges.len());
         }
     }
@@ -165,6 +165,6 @@ mod tests {
             calls += 1;
             Err(io::Error::from_raw_os_error(libc::ESRCH))
         });
-        assert!(advised.has_ended && advised.taken == 0 && calls == 1);
+        assert!(advised.has_ended && advised.accepted == 0 && calls == 1);
     }
 }

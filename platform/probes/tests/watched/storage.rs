@@ -55,10 +55,10 @@ fn check_reads(recording: &Recording, facts: &Facts, path: &Path) {
 }
 
 /// The probes name files from the root of their file system; a mount may begin below it (a bind mount) or above it.
-fn assert_same_file(told: &Path, path: &Path) {
+fn assert_same_file(reported: &Path, path: &Path) {
     let path = path.canonicalize().unwrap();
     let inside = |path: &Path| path.strip_prefix("/").unwrap().to_owned();
-    assert!(path.ends_with(inside(told)) || told.ends_with(inside(&path)), "{told:?}, {path:?}");
+    assert!(path.ends_with(inside(reported)) || reported.ends_with(inside(&path)), "{reported:?}, {path:?}");
 }
 
 #[test]

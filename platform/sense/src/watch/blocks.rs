@@ -31,8 +31,8 @@ impl BlockWatch {
     /// # Errors
     /// When the socket cannot be read.
     pub fn take(&mut self) -> Result<Vec<BlockChange>> {
-        let heard = self.0.take(MESSAGES_MAX, parse_uevent)?;
-        Ok(heard.into_iter().map(|change| change.unwrap_or(BlockChange::Unknown)).collect())
+        let messages = self.0.take(MESSAGES_MAX, parse_uevent)?;
+        Ok(messages.into_iter().map(|change| change.unwrap_or(BlockChange::Unknown)).collect())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_sense::{DeviceNumber, Error, Resource, SampleChoice, Sampler, Sense};
 
-/// What to ask about besides the machine.
+/// What to read in addition to the machine.
 pub(crate) struct Parts {
     pub(crate) devices: Vec<String>,
     pub(crate) numbers: Vec<DeviceNumber>,

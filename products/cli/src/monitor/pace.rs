@@ -33,7 +33,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Begins the beat, and takes over the signals. The second signal ends at once.
+    /// Begins the beat, and handles the signals. The second signal ends at once.
     pub(super) fn begin(interval: Duration) -> anyhow::Result<Self> {
         let (signals, raise) = UnixStream::pair().context("cannot watch for signals")?;
         let (ended, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));

@@ -263,7 +263,7 @@ fn end(text: &mut String, ending: &Ending<'_>) {
     if ending.missed_samples > 0 {
         let _ = writeln!(
             text,
-            "!! {} samples came too late to be taken: the machine was busy or suspended",
+            "!! {} samples were dropped because they were late: the machine was busy or suspended",
             ending.missed_samples
         );
     }

@@ -15,7 +15,7 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 const WIDTH: usize = 80;
 const HEIGHT: usize = 24;
 
-/// What somebody wants.
+/// A command of the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Quit,
@@ -56,7 +56,7 @@ impl Screen {
         self.before.is_some()
     }
 
-    /// Shows lines, as many and as much of each as there is room for.
+    /// Shows lines, as many and as much of each as fit.
     pub(super) fn show(&self, lines: &[String]) -> io::Result<()> {
         if !self.is_terminal() {
             return write(&(lines.join("\n") + "\n"));

@@ -35,7 +35,7 @@ pub struct Args {
     /// directory stands for a device without measurements
     #[arg(long, value_name = "DIR", default_value = brisk_profile::store::PROFILES)]
     pub profiles: PathBuf,
-    /// The daemon [default: briskd beside this program, or in PATH]
+    /// The daemon [default: briskd in the directory of this program, or in PATH]
     #[arg(long, value_name = "FILE")]
     pub briskd: Option<PathBuf>,
 }

@@ -76,7 +76,7 @@ pub struct WhatIfArgs {
     /// How the apps are launched.
     #[command(flatten)]
     pub launches: Launches,
-    /// Variants besides the baseline [default: all]
+    /// Variants in addition to the baseline [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = variant)]
     pub variants: Vec<String>,
     /// Seconds for each kind of SQLite transaction
@@ -84,7 +84,7 @@ pub struct WhatIfArgs {
     pub sqlite: u64,
 }
 
-/// The load besides the launches.
+/// The load during the launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ConditionName {
     /// Nothing else happens

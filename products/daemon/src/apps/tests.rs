@@ -19,7 +19,7 @@ fn ended_ns(waited_us: impl Fn(u64) -> Option<u64>) -> u64 {
             return event.at_ns;
         }
     }
-    panic!("nobody looks at a launch");
+    panic!("no launch is sampled");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     };
     assert_eq!(of(&apps), Some(("foot".to_owned(), Tolerance::Interactive, true)));
     // It rests when the machine does.
-    let due_ns = apps.next_sample_ns().expect("looked at");
+    let due_ns = apps.next_sample_ns().expect("sampled");
     apps.sample_launches(due_ns, |dir| is_session(dir).then_some(7));
     let ended =
         (1..9).flat_map(|look| apps.sample_launches(due_ns + look * SAMPLE_NS, |_| Some(7))).next().expect("an end");

@@ -107,11 +107,11 @@ impl Client {
         self.receive()
     }
 
-    /// Subscribes to events; `told` gets each, until it returns false.
+    /// Subscribes to events; `receive` gets each, until it returns false.
     ///
     /// # Errors
     /// As [`Self::call`]; also when the daemon ends.
-    pub fn monitor<T: DeserializeOwned>(&mut self, mut told: impl FnMut(T) -> bool) -> Result<(), ClientError> {
+    pub fn monitor<T: DeserializeOwned>(&mut self, mut receive: impl FnMut(T) -> bool) -> Result<(), ClientError> {
         self.send("Monitor", &[], Some(true))?;
         self.stream.get_ref().set_read_timeout(None).map_err(|source| self.broken(source))?;
         loop {
@@ -119,7 +119,7 @@ impl Client {
             let value = answer.remove("happening").unwrap_or(Value::Null);
             let happening = serde_json::from_value(value)
                 .map_err(|source| ClientError::NotUnderstood { path: self.path.clone(), source })?;
-            if !told(happening) {
+            if !receive(happening) {
                 return Ok(());
             }
         }

@@ -42,7 +42,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Takes over a stream that does not block.
+    /// Serves a stream that does not block.
     pub(super) fn new(stream: UnixStream, peer: Peer, now_ns: u64) -> Self {
         let (inbox, outbox) = (Vec::new(), Vec::new());
         Self { stream, peer, inbox, outbox, sent_bytes: 0, monitors: false, used_ns: now_ns }
@@ -79,16 +79,16 @@ impl Connection {
 
     /// Takes in what is there, at most a call's length.
     pub(super) fn receive(&mut self) -> Result<(), Gone> {
-        let mut room = [0; 4096];
+        let mut buffer = [0; 4096];
         let mut received = false;
         while self.inbox.len() <= CALL_BYTES_MAX {
-            match self.stream.read(&mut room) {
+            match self.stream.read(&mut buffer) {
                 // Calls that it sent before it left are read.
                 Ok(0) if received => break,
                 Ok(0) => return Err(Gone),
                 Ok(bytes) => {
                     received = true;
-                    self.inbox.extend(&room[..bytes]);
+                    self.inbox.extend(&buffer[..bytes]);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

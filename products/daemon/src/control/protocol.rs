@@ -119,7 +119,7 @@ pub struct Saved {
     pub device: String,
     /// The engines, joined by `+`.
     pub engines: String,
-    /// For how long their settings were in force and the device was looked at.
+    /// Time for which their settings were in force and the device was sampled.
     pub elapsed_s: u64,
     /// Reads meanwhile.
     pub reads: u64,

@@ -119,8 +119,8 @@ impl Server {
     /// Events to poll for, for [`Self::turn`].
     pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
-        let room = self.connections.iter().any(Option::is_none);
-        self.polls_listener = may_ask && room;
+        let has_space = self.connections.iter().any(Option::is_none);
+        self.polls_listener = may_ask && has_space;
         let listener = if self.polls_listener { PollFlags::IN } else { PollFlags::empty() };
         let mut interests = vec![(self.listener.as_fd(), listener)];
         interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
@@ -168,7 +168,7 @@ impl Server {
 
     /// Serves the listener and the clients in turn, as far as the budget goes; the first one that is left begins the next time.
     fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<Asked> {
-        const DOOR: usize = CLIENTS_MAX;
+        const LISTENER: usize = CLIENTS_MAX;
         const PLACES: usize = CLIENTS_MAX + 1;
         let mut asked = Vec::new();
         for step in 0..PLACES {
@@ -178,7 +178,7 @@ impl Server {
                 break;
             }
             let served = match place {
-                DOOR => !is_quiet && self.accept(now_ns),
+                LISTENER => !is_quiet && self.accept(now_ns),
                 place => self.serve_client(place, now_ns, &mut asked),
             };
             if served {
@@ -208,7 +208,7 @@ impl Server {
         true
     }
 
-    /// Lets one client in, if one waits and there is room; whether one waited.
+    /// Accepts one pending connection, if the table has space; gives whether one was pending.
     fn accept(&mut self, now_ns: u64) -> bool {
         let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
         // The mode of the socket decides about the right to connect.

@@ -129,7 +129,7 @@ fn the_value_from_before_brisk_outlives_what_brisk_wrote() {
         with_originals(&before, now(), &held(&["scheduler"])),
         [device(&[("scheduler", "bfq"), ("nr_requests", "64"), ("read_ahead_kb", "512"), ("bfq/low_latency", "1")])]
     );
-    // Nobody but the person changed anything.
+    // Only the person changed settings.
     assert_eq!(with_originals(&before, now(), &BTreeMap::new()), now());
     let mut other = now();
     other[0].model = "another card".to_owned();

@@ -125,9 +125,9 @@ fn busy_session() -> Vec<Item> {
 }
 
 #[test]
-fn a_launch_beside_writes_makes_engines_wish() {
+fn a_launch_under_writes_makes_engines_request_settings() {
     let found = replayed(busy_session(), None);
-    // Nothing is recorded as decided, so every wish is a difference.
+    // Nothing is recorded as decided, so every request is a difference.
     assert!(found.differing_rounds > 0, "{found:?}");
     let engines = found.differences.iter().filter_map(|one| one.replayed.as_ref()).map(|choice| choice.engine.as_str());
     assert!(engines.clone().any(|engine| engine == "smartio"), "{found:?}");

@@ -72,9 +72,9 @@ fn what_got_slower_is_a_negative_saving() {
 #[test]
 fn engines_are_told_apart_and_what_is_unclear_is_left_out() {
     let both = saved(&[(None, 9.0, 0.0), (Some("smartio"), 4.0, 0.0), (Some("smartio+smartstorage"), 8.0, 0.0)], 10);
-    let told: Vec<(&str, i64)> =
+    let saved: Vec<(&str, i64)> =
         both.iter().map(|one| (one.engines.as_str(), one.read_delay_us.expect("known").value)).collect();
-    assert_eq!(told, [("smartio", 5_000_000), ("smartio+smartstorage", 1_000_000)]);
+    assert_eq!(saved, [("smartio", 5_000_000), ("smartio+smartstorage", 1_000_000)]);
     let mut savings = Savings::default();
     savings.take_in(&second(100.0, 1.0, 0.0), &BTreeMap::from([("sda".to_owned(), Under::Unclear)]));
     savings.take_in(&second(100.0, 1.0, 0.0), &BTreeMap::new());

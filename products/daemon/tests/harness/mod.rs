@@ -1,4 +1,4 @@
-//! A daemon of one's own, with its own run directory, and a block device that is nobody's.
+//! A daemon with its own run directory, and an unused block device.
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::os::unix::net::UnixDatagram;
@@ -35,7 +35,7 @@ impl Loop {
     pub(crate) fn new() -> Option<Self> {
         available(&[Capability::Root, Capability::Loop, Capability::Program("losetup")])?;
         let file = tempfile::NamedTempFile::new().expect("a file");
-        file.as_file().set_len(16 << 20).expect("room");
+        file.as_file().set_len(16 << 20).expect("free space");
         let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().expect("losetup runs");
         assert!(made.status.success(), "{made:?}");
         let node = String::from_utf8(made.stdout).expect("a path");

@@ -141,8 +141,11 @@ fn measured(
         }
     }
     if report.scenarios.iter().all(|one| one.rows.is_empty()) {
-        let told: Vec<String> = report.scenarios.iter().map(refusals).collect();
-        bail!("nothing was measured: {}", failed.first().map_or_else(|| told.join("; "), |error| format!("{error:#}")));
+        let reasons: Vec<String> = report.scenarios.iter().map(refusals).collect();
+        bail!(
+            "nothing was measured: {}",
+            failed.first().map_or_else(|| reasons.join("; "), |error| format!("{error:#}"))
+        );
     }
     Ok(report)
 }
@@ -172,8 +175,8 @@ fn is_of_one(error: &anyhow::Error) -> bool {
 }
 
 fn refusals(scenario: &KernelScenario) -> String {
-    let told: Vec<String> = scenario.refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
-    told.join("; ")
+    let reasons: Vec<String> = scenario.refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    reasons.join("; ")
 }
 
 /// Which part of the cases had been measured before.

@@ -30,7 +30,7 @@ pub(super) fn built(image: &Image) -> String {
     )
 }
 
-/// What `up` prints besides the path.
+/// What `up` prints in addition to the path.
 pub(super) fn made(listed: &Listed) -> String {
     let device = listed.device.as_ref().map_or_else(String::new, |device| device.display().to_string());
     let apps = if listed.apps.is_empty() { String::new() } else { format!("; apps: {}", listed.apps.join(", ")) };

@@ -20,7 +20,7 @@ pub(super) fn lines(table: &Table) -> String {
     table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
-/// What `up` prints besides the path.
+/// What `up` prints in addition to the path.
 pub(super) fn made(status: &Status) -> String {
     let overhead = status.overhead.unwrap_or_default();
     let mut text = format!(

@@ -43,7 +43,7 @@ pub(crate) enum Made {
     Stopped(ExitCode),
 }
 
-/// Brings up the phone and a screen; `few` are the apps when none was named. Impossible wishes are refused first.
+/// Brings up the phone and a screen; `few` are the apps when none was named. Impossible options are refused first.
 pub(crate) fn make(every: &Every, few: &[&str]) -> anyhow::Result<Made> {
     every.outputs.check(Path::new("/"))?;
     let apps = chosen(every, few)?;

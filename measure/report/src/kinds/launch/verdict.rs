@@ -41,10 +41,10 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
             format!("No launch of {app} got as far as running its program.")
         });
     }
-    let told: Vec<&LaunchComparison> = first.map_or_else(Vec::new, |first| {
+    let first_lines: Vec<&LaunchComparison> = first.map_or_else(Vec::new, |first| {
         report.sets.iter().filter_map(|set| of_temperatures(report, first, set)).collect()
     });
-    for comparison in report.comparisons.iter().filter(|c| !told.contains(c)) {
+    for comparison in report.comparisons.iter().filter(|c| !first_lines.contains(c)) {
         let (one, base) = sets::sides(comparison);
         said.push(format!("{}.", format::sentence(&ratio::sentence(&one, &base, &comparison.settled_ratio))));
     }

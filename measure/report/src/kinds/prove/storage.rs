@@ -98,7 +98,7 @@ pub(super) fn verdict(report: &ProveReport) -> Vec<String> {
 /// Regressions, then improvements, then what did not change.
 fn effects(storage: &ProveStorage, jobs: &ProveJobs) -> String {
     let all = quantities(storage, jobs);
-    let told = |(words, judgements): (&str, &[Judgement])| {
+    let part = |(words, judgements): (&str, &[Judgement])| {
         let of = all.iter().take(JUDGED).filter(|one| judgements.contains(&one.judge()));
         let found: Vec<String> = of.map(|one| format!("{} {}", one.name, ratio::words(&one.both.ratio))).collect();
         (!found.is_empty()).then(|| format!("{words} {}", format::list(&found)))
@@ -109,7 +109,7 @@ fn effects(storage: &ProveStorage, jobs: &ProveJobs) -> String {
         ("no significant difference in", &[Judgement::NoDifference]),
         ("too few runs to judge:", &[Judgement::OnePair, Judgement::Nothing]),
     ];
-    let parts: Vec<String> = effects.into_iter().filter_map(told).collect();
+    let parts: Vec<String> = effects.into_iter().filter_map(part).collect();
     format!("Readers concurrent with writers ({}), with brisk over without: {}.", load(jobs), parts.join("; "))
 }
 
@@ -251,15 +251,15 @@ mod tests {
     #[test]
     fn regressions_are_reported_first_and_less_throughput_is_one() {
         let (less, same, more) = ([0.4, 0.5].as_slice(), [0.9, 1.1].as_slice(), [1.2, 1.3].as_slice());
-        let told = |storage: &ProveStorage| effects(storage, &storage.jobs[0]);
-        let text = told(&storage(less, same, less, more));
+        let text_of = |storage: &ProveStorage| effects(storage, &storage.jobs[0]);
+        let text = text_of(&storage(less, same, less, more));
         let order =
             ["regressed: throughput 0.450", "modelled energy 1.25", "improved: read latency 0.450", "no significant"];
         let places: Vec<usize> = order.iter().map(|words| text.find(words).expect(words)).collect();
         assert!(places.is_sorted(), "{text}");
-        let text = told(&storage(less, same, more, less));
+        let text = text_of(&storage(less, same, more, less));
         assert!(!text.contains("regressed") && text.contains("improved: read latency"), "{text}");
-        let text = told(&storage(&[0.5], same, same, same));
+        let text = text_of(&storage(&[0.5], same, same, same));
         assert!(text.contains("too few runs to judge: read latency"), "{text}");
     }
 

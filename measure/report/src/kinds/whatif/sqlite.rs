@@ -25,7 +25,7 @@ fn operations(result: &SqliteResult) -> [&Summary; 3] {
     [&result.insert_per_s, &result.update_per_s, &result.delete_per_s]
 }
 
-/// The ratio of two medians with the widest interval that theirs allow: these runs are not paired.
+/// The ratio of two medians with the widest interval that their intervals allow: these runs are not paired.
 fn over(a: &Summary, b: &Summary) -> Summary {
     Summary {
         count: a.count.min(b.count),

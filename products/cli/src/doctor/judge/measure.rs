@@ -16,7 +16,7 @@ const BENCH_KERNEL: Since =
 /// The first whose loop devices are set up in one call, without a moment in which they are half made.
 const LAB_KERNEL: Since = (KernelVersion { major: 5, minor: 8 }, "its loop devices cannot be set up in one step");
 
-/// Device of `brisk lab up` by default, and room for its tables and for the programs that use it.
+/// Device of `brisk lab up` by default, and space for its tables and for the programs that use it.
 const LAB_DEVICE_BYTES: u64 = GIB;
 const LAB_ROOM_BYTES: u64 = 512 * MIB;
 /// The smallest device on which a study still says something.

@@ -31,7 +31,7 @@ pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
         }
     }
     freezing(facts, &mut needs);
-    let why = "the age of pages shows which programs still use theirs";
+    let why = "the age of pages shows which programs still use their memory";
     if let Some(bits) = needs.known(State::Degraded, "page ages", &facts.lru_gen, why) {
         match bits {
             Some(0) => needs.lacks(
@@ -88,7 +88,7 @@ fn triggers(facts: &Facts, needs: &mut Needs<'_>) {
             State::Degraded,
             "memory pressure",
             "windows in multiples of 2 s only",
-            "shorter ones need CAP_SYS_RESOURCE; brisk hears of pressure later",
+            "shorter ones need CAP_SYS_RESOURCE; brisk detects pressure later",
             "grant CAP_SYS_RESOURCE",
         ),
         (short, _) => {

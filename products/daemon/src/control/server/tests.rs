@@ -72,7 +72,7 @@ fn a_call_in_pieces_is_answered_once() {
 }
 
 #[test]
-fn who_floods_is_served_at_the_budget_and_wakes_nobody_between() {
+fn a_flooding_client_is_served_at_the_budget_without_wake_ups_between() {
     let (_dir, path) = place();
     let mut server = Server::open(&path, None).expect("a socket");
     let mut client = connect(&path);
@@ -139,10 +139,10 @@ fn who_does_not_read_is_dropped_with_bounded_memory() {
     monitor.write_all(&message("org.brisk.Daemon.Monitor")).expect("sent");
     turn(&mut server, S);
     assert!(server.is_monitored());
-    let told = reply_with(&[("text", &"x".repeat(10_000))]);
+    let reply = reply_with(&[("text", &"x".repeat(10_000))]);
     let count = (0..1000)
         .take_while(|_| {
-            server.tell(&told, 2 * S);
+            server.tell(&reply, 2 * S);
             server.is_monitored()
         })
         .count();
@@ -151,7 +151,7 @@ fn who_does_not_read_is_dropped_with_bounded_memory() {
 
     let mut stalled = connect(&path);
     turn(&mut server, 3 * S);
-    // Many calls at once, whose answers nobody reads: one after the other until the socket is full.
+    // Many calls at once, whose answers are not read: one after the other until the socket is full.
     for _ in 0..100 {
         let _ = stalled.write(&message("org.brisk.Daemon.GetStatus"));
     }
@@ -196,7 +196,7 @@ fn no_user_but_root_takes_all_places() {
             let peer = Peer { uid };
             if server.has_room_for(peer) {
                 let stream = mine.try_clone().expect("a copy");
-                *server.connections.iter_mut().find(|place| place.is_none()).expect("room") =
+                *server.connections.iter_mut().find(|place| place.is_none()).expect("a free place") =
                     Some(Connection::new(stream, peer, S));
                 got += 1;
             }
