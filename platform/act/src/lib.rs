@@ -27,9 +27,7 @@
 mod actuator;
 mod caches;
 mod error;
-mod group_file;
 mod groups;
-mod held_file;
 mod ioprio;
 mod journal;
 mod lock;
@@ -37,6 +35,7 @@ mod once;
 mod owner;
 mod paths;
 mod queue;
+mod setting_file;
 mod undo;
 
 pub use actuator::{Actuator, ChangedExternally};

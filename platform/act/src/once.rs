@@ -19,6 +19,7 @@ pub(crate) use end_app::Ending;
 use group::Group;
 use paging::Paging;
 
+use crate::setting_file::By;
 use crate::{Error, Journal, Paths};
 
 /// Does one action. Without a journal it is a dry run.
@@ -41,7 +42,7 @@ pub(crate) fn perform(
         return Ok(if group.is_gone() { Outcome::Gone } else { Outcome::Planned { from: None, to: None } });
     };
     forget_gone(journal, paths);
-    match once {
+    let outcome = match once {
         // What was protected or frozen may have left the group.
         Once::Unprotect { .. } => oom::unprotect(journal, &group).map(|outcome| or_gone(outcome, &group)),
         Once::Thaw { .. } => freezer::thaw(journal, &group).map(|outcome| or_gone(outcome, &group)),
@@ -60,14 +61,19 @@ pub(crate) fn perform(
         Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, &group, *size_bytes),
         Once::PageOut { ranges, .. } => paging::page(&group, ranges, Paging::Out),
         Once::PageIn { ranges, .. } => paging::page(&group, ranges, Paging::In),
-    }
+    }?;
+    // An action that wrote or restored a file was done.
+    Ok(if outcome.is_a_change() { Outcome::Done } else { outcome })
 }
 
 /// Forgets groups that are gone, which need no undo. Processes that have ended are known as long as their group has others:
 /// these may have inherited from them.
 fn forget_gone(journal: &mut Journal, paths: &Paths) {
     let has_heirs = |group: &str| Group::find(paths, group).is_ok_and(|group| !group.pids().is_empty());
-    journal.held().retain(|entry| entry.is_there() || (entry.is_of_a_process() && has_heirs(&entry.group)));
+    journal.files().retain(|entry| match &entry.by {
+        By::Knob(_) => true,
+        By::Group(group) => entry.is_there() || (entry.is_of_a_process() && has_heirs(group)),
+    });
 }
 
 fn or_gone(outcome: Outcome, group: &Group<'_>) -> Outcome {
