@@ -72,7 +72,8 @@ fn each_rule_for_edges_decides_where_those_before_it_do_not() {
     let (freeze, thaw) = (Once::Freeze { group: group() }, Once::Thaw { group: group() });
     let end = Once::EndApp { group: group(), grace_ms: 500 };
     let names = |found: &[Resolved<Once>]| found.iter().map(|one| (one.what.name(), one.rule)).collect::<Vec<_>>();
-    let cases: [(&[&str], Vec<Claim>, &str, (&str, Rule)); 5] = [
+    type Case = (&'static [&'static str], Vec<Claim>, &'static str, (&'static str, Rule));
+    let cases: [Case; 5] = [
         (
             &["a"],
             vec![edge("iram", freeze.clone(), Delay), edge("mars", thaw.clone(), Energy)],

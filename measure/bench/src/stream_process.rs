@@ -1,8 +1,8 @@
 //! Streams in a process of their own, so that readers can run as a foreground app and writers in the background, each in
 //! its own control group.
 //!
-//! Protocol, one JSON line each way: the parent writes a [`Task`] to standard input; the process replies `ready`, waits
-//! for [`BEGIN`], runs the streams and replies with [`Done`]. The process ends when its input is closed, so it never
+//! Protocol, one JSON line each way: the parent writes a `Task` to standard input; the process replies `ready`, waits
+//! for `BEGIN`, runs the streams and replies with [`Done`]. The process ends when its input is closed, so it never
 //! outlives its parent, and it issues no request before the parent has placed it in a control group.
 
 use std::ffi::OsString;
@@ -176,7 +176,7 @@ fn unexpected(reply: Reply) -> Error {
     failed(&format!("it replied '{reply:?}' unexpectedly"))
 }
 
-/// Runs streams for a [`StreamProcess`]: reads the task and [`BEGIN`] from `input`, and writes replies to `output`.
+/// Runs streams for a [`StreamProcess`]: reads the task and `BEGIN` from `input`, and writes replies to `output`.
 ///
 /// # Errors
 /// When a reply cannot be written. A failure of the streams is a reply.

@@ -4,6 +4,16 @@
 //! units) in freestanding C, so that a kernel module can use the same source; this crate wraps it safely, describes devices
 //! as data ([`Preset`]) and compares them with published figures ([`calibration`]).
 //!
+//! ```text
+//! request ─> controller (FIFO) ─┬─ read:  units of its pages ──> host bus ──> done
+//!                               └─ write: host bus ─> buffer ──> done, with a volatile cache
+//!                                                      └─ groups ─> idle unit: program (merges, erase) ──> done, without
+//! ```
+//!
+//! Pending reads and programs of a unit take turns; a program may be suspended. A read that continues a run gets cheaper with
+//! the length of the run; a program that continues no run costs extra. Pages are mapped by page with greedy garbage collection, by
+//! log blocks with merges, or in place. Data in the buffer is lost in a power cut; a flush waits for it.
+//!
 //! Terms: a *page* is 4 KiB. A *unit* is a die or plane that does one operation at a time. A *program* writes a group of
 //! pages to one unit. A *run* is a sequence of adjacent addresses. Time is in nanoseconds on the caller's clock.
 //!

@@ -1,4 +1,18 @@
 //! Launch, run-time and user-perceived latency of any app, measured from outside.
+//!
+//! ```text
+//! command ─> scope (own cgroup) ─┬─ probes (eBPF): scheduler, block, socket, reclaim events ─> [Event] ─> split(events, window)
+//!                                └─ screen (X11, Wayland): damage, windows, pictures ───────> [Change] ─> settle(changes) ─> stages
+//! ```
+//!
+//! - *Recording and evaluation are separate.* During a launch, events and changes are only collected. When the screen and the app
+//!   were quiet for 500 ms (or the time limit passed), pure functions find the stages in the lists, and then the split of the
+//!   time up to each stage. A rule about carets or waits is therefore a function with cheap tests.
+//! - *The split is exclusive* (`split.rs`): its parts add up to the wall time. User and system time share the running part in the
+//!   ratio of the scope's cpu.stat.
+//! - *Settled* is the last visible change that is not periodic (`settle.rs`). Damage that changed no pixel is no change.
+//! - *Cold is verified.* The files of an app are known from its last launch and its libraries; they are evicted one by one, counted,
+//!   and files that stayed are named with the process that maps them.
 
 mod app;
 pub mod clock;

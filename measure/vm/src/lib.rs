@@ -11,6 +11,15 @@
 //! Terms: a *side* is a class of jobs of a load (`read`, `write`, ...). *Lateness* is the delay of the device's timer. A
 //! *boot* runs many cases, each on a new device, and repeats its first one at the end.
 //!
+//! - A boot is its plan: everything that varies stands in a shell script, kept with the console in `target/kernel/consoles`.
+//! - A case is a pure function of kernel, emulator, modules, programs and its paragraph of the plan: these are its key in
+//!   `target/kernel/cases`, so that an interrupted run continues, and a changed scheduler repeats only its own cases.
+//! - Refused results have no figure ([`refuse`] has the bounds): a late timer, a repeat that differs by more than 1 % (or by what
+//!   the scenario allows, or by the spread of three seeds), a complaint of the kernel.
+//! - Tuning is fair and blind: each scheduler is searched by the same rule with the same number of tries and other seeds than the
+//!   comparison. Aims are data (`kernel/bench.toml`).
+//! - Boots with virtual time run in parallel; guests with several processors have the host's clock and give no figures.
+//!
 //! Properties, each with a test: the same scenario gives the same plan; no console output causes a panic; a boot that is
 //! late, not reproduced or with kernel problems has no figures.
 

@@ -129,7 +129,7 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
             "{:<44} {value:<16} {original:<16} {since:<10} {:<13} {}",
             setting.knob().to_string(),
             resolved.engine,
-            resolved.reason.to_string()
+            resolved.reason
         ));
     }
     if status.settings.is_empty() {

@@ -38,7 +38,7 @@ use crate::savings::{Savings, Under};
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
-use crate::timers::Timers;
+use crate::timers::{Timer, Timers};
 
 pub use start::Options;
 
@@ -69,7 +69,7 @@ mod timer {
 }
 
 /// All timers with their actions. Those without one only end the sleep: each turn serves them anyway.
-const TIMERS: &[(&str, fn(&mut Daemon))] = &[
+const TIMERS: &[Timer<Daemon>] = &[
     (timer::ROUND, Daemon::round),
     (timer::SCAN_DEVICES, Daemon::scan_devices),
     (timer::CHECK_SETTINGS, Daemon::check_settings),

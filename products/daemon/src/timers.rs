@@ -6,22 +6,25 @@
 
 use std::collections::BTreeMap;
 
+/// Name and action of a timer of `T`.
+pub type Timer<T> = (&'static str, fn(&mut T));
+
 /// A table of timers of `T`, by name.
 #[derive(Debug)]
-pub struct Timers<T: ?Sized> {
+pub struct Timers<T> {
     entries: BTreeMap<&'static str, Entry<T>>,
 }
 
 #[derive(Debug)]
-struct Entry<T: ?Sized> {
+struct Entry<T> {
     due_ns: Option<u64>,
     action: fn(&mut T),
 }
 
-impl<T: ?Sized> Timers<T> {
+impl<T> Timers<T> {
     /// A table of these timers, all unset.
     #[must_use]
-    pub fn new(actions: &[(&'static str, fn(&mut T))]) -> Self {
+    pub fn new(actions: &[Timer<T>]) -> Self {
         Self { entries: actions.iter().map(|&(name, action)| (name, Entry { due_ns: None, action })).collect() }
     }
 

@@ -174,7 +174,7 @@ fn two_phones_do_not_meet() {
     let (one, two) = (bench.up(), bench.up());
     assert_ne!(one["device"], two["device"]);
     let refused = bench.lab.refused(&["phone", "enter", "--", "id"]);
-    assert!(refused.contains("there are 2 phones; say which one"), "{refused}");
+    assert!(refused.contains("there are 2 phones; name one"), "{refused}");
     bench.lab.brisk(&["phone", "enter", "1", "--", "sh", "-c", "echo one >who"]);
     assert!(!PathBuf::from(two["root"].as_str().expect("a root")).join("home/user/who").exists());
     bench.lab.brisk(&["phone", "down", "1"]);
@@ -532,7 +532,7 @@ fn bad_input_is_named_with_a_remedy() {
         (&["enter"], "there is no phone; bring one up with: brisk lab phone up"),
         (&["enter", "7"], "'7' is not a phone"),
         (&["enter", "../../etc"], "is not a phone"),
-        (&["variant", "fast"], "choose one of baseline"),
+        (&["variant", "fast"], "there are baseline, cache_in_ram"),
         (&["variant", "sync_off"], "there is no phone"),
         (&["down"], "<IDS>"),
         (&["down", "1", "--all"], "--all"),

@@ -54,7 +54,7 @@ struct Totals {
 
 #[derive(Debug)]
 enum Source {
-    Lab(Device),
+    Lab(Box<Device>),
     Guest(Sense),
     Counters(Sense),
 }
@@ -73,7 +73,7 @@ impl Modelled {
     #[must_use]
     pub fn of_lab(device: Device, disk: &str) -> Self {
         Self {
-            source: Source::Lab(device),
+            source: Source::Lab(Box::new(device)),
             disk: disk.to_owned(),
             constants: Constants::default(),
             began: Totals::default(),
