@@ -7,16 +7,9 @@
 //!
 //! Two ways in: [`Actuator`] is told what is wanted and finds out the rest; [`BlockQueue`] changes one setting at a time.
 //!
-//! Actions that happen once ([`Actuator::perform`], `once.rs`) act on the control group of an app, of either version, and, where
-//! a session has no need of one, on its processes. None of them sleeps; reclaim and paging are done by the kernel before they return.
-//! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
-//! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
-//! - EndApp: SIGTERM by pidfd; [`Actuator::advance`] kills what is left at the deadline ([`Actuator::next_ns`]).
-//! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
-//! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are passed over.
-//!
-//! What they leave behind (frozen groups, protections, limits) is journaled like a knob, and undone on exit, by the next process
-//! after a crash, and by `brisk reset`. Processes are held by descriptors: a later one of the same number is never touched.
+//! Actions that happen once ([`Actuator::perform`]) are listed in `once.rs`, with the file that each of them is. What they leave
+//! behind (frozen groups, protections, limits) is journaled like a knob, and undone on exit, by the next process after a crash, and
+//! by `brisk reset`.
 //!
 //! Terms: a *knob* is one setting (`brisk_core::knob`); an *owner* is the process that changed it; *driver tags* are the requests
 //! that a block driver accepts at once, the queue depth that a device shows to the schedulers above it.

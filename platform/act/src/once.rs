@@ -1,5 +1,14 @@
 //! Actions that happen once ([`Once`]): a file for each mechanism.
 //!
+//! They act on the control group of an app, of either version, and, where a session has no need of one, on its processes. None of
+//! them sleeps; reclaim and paging are done by the kernel before they return. Processes are held by descriptors: a later one of the
+//! same number is never touched.
+//! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
+//! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
+//! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]).
+//! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
+//! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are passed over.
+//!
 //! The outcome of an action is `Done` when the kernel was told, `Unchanged` when there was nothing to do, `Left` when the state
 //! was changed externally, `Gone` when the group has no processes or is no more, `Refused` with the reason otherwise, and
 //! `Planned` in a dry run, which only looks the group up. Only ending an app takes time: `Done` then means that its processes
