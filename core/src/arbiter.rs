@@ -229,17 +229,13 @@ fn resolve_levels(
     let schedulers: BTreeMap<String, String> = devices
         .iter()
         .filter_map(|device| Some((device.name.clone(), device.original(&QueueSetting::Scheduler)?.to_owned())))
-        .chain(resolved.iter().filter_map(|found| match &found.what.knob {
-            Knob::Queue { device, setting: QueueSetting::Scheduler } => {
-                Some((device.clone(), found.what.value.clone()))
-            }
+        .chain(resolved.iter().filter_map(|found| match found.what.knob.queue_setting()? {
+            (device, QueueSetting::Scheduler) => Some((device.to_owned(), found.what.value.clone())),
             _ => None,
         }))
         .collect();
-    let is_in_force = |found: &Resolved<Setting>| match &found.what.knob {
-        Knob::Queue { device, setting: QueueSetting::Tunable { scheduler, .. } } => {
-            schedulers.get(device) == Some(scheduler)
-        }
+    let is_in_force = |found: &Resolved<Setting>| match found.what.knob.queue_setting() {
+        Some((device, QueueSetting::Tunable { scheduler, .. })) => schedulers.get(device) == Some(scheduler),
         _ => true,
     };
     resolved.sort_by(|a, b| a.what.knob.cmp(&b.what.knob));

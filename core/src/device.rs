@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::knob::QueueSetting;
+use crate::knob::{Knob, QueueSetting};
 
 /// A block device as engines see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,13 @@ impl Device {
         self.originals.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Value of a knob of one of the `devices` before brisk changed it.
+    #[must_use]
+    pub fn original_of<'a>(devices: &'a [Self], knob: &Knob) -> Option<&'a str> {
+        let (name, setting) = knob.queue_setting()?;
+        devices.iter().find(|device| device.name == name)?.original(setting)
+    }
+
     /// Whether the kernel offers this scheduler for the device.
     #[must_use]
     pub fn has_scheduler(&self, name: &str) -> bool {
@@ -74,5 +81,10 @@ mod tests {
         assert_eq!(device.original(&QueueSetting::Scheduler), Some("bfq"));
         assert_eq!(device.original(&tunable), Some("16"));
         assert_eq!(device.original(&QueueSetting::NrRequests), None);
+        let devices =
+            [Device { name: "sda".to_owned(), ..Device::default() }, Device { name: "sdb".to_owned(), ..device }];
+        assert_eq!(Device::original_of(&devices, &Knob::queue("sdb", tunable.clone())), Some("16"));
+        assert_eq!(Device::original_of(&devices, &Knob::queue("sda", tunable)), None);
+        assert_eq!(Device::original_of(&devices, &Knob::IoPriority { group: "sdb".to_owned() }), None);
     }
 }

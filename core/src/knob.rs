@@ -160,6 +160,40 @@ impl Knob {
             Self::Queue { .. } => None,
         }
     }
+
+    /// Name of the device or group that it belongs to.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        self.device().or_else(|| self.group()).unwrap_or_default()
+    }
+
+    /// Device and setting, of the queue of a device.
+    #[must_use]
+    pub fn queue_setting(&self) -> Option<(&str, &QueueSetting)> {
+        match self {
+            Self::Queue { device, setting } => Some((device, setting)),
+            _ => None,
+        }
+    }
+
+    /// Name of the file that holds it, where brisk writes no more than that file.
+    #[must_use]
+    pub fn file(&self) -> Option<&'static str> {
+        match self {
+            Self::Group { setting, .. } => Some(setting.name()),
+            _ => None,
+        }
+    }
+
+    /// Name of the setting, without device or group.
+    #[must_use]
+    pub fn setting(&self) -> String {
+        match self {
+            Self::Queue { setting, .. } => setting.to_string(),
+            Self::IoPriority { .. } => "io_priority".to_owned(),
+            Self::Group { setting, .. } => setting.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Knob {
@@ -167,8 +201,7 @@ impl fmt::Display for Knob {
         match self {
             // A slash in a kernel name is a '!' in sysfs.
             Self::Queue { device, setting } => write!(f, "queue/{}/{setting}", device.replace('/', "!")),
-            Self::IoPriority { group } => write!(f, "io_priority/{group}"),
-            Self::Group { group, setting } => write!(f, "{setting}/{group}"),
+            _ => write!(f, "{}/{}", self.setting(), self.subject()),
         }
     }
 }

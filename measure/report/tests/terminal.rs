@@ -9,25 +9,8 @@ use snapbox::{Data, assert_data_eq};
 
 /// Documents by the name of their snapshot, with the width of the terminal.
 fn named() -> Vec<(String, u16, Document)> {
-    let names = [
-        "bench",
-        "slowdown",
-        "concurrency",
-        "schedulers",
-        "footprint",
-        "frontier",
-        "launch",
-        "launch-vs",
-        "latency",
-        "suite",
-        "what-if",
-        "prove",
-        "profile",
-        "kernel",
-        "kernel-bench",
-    ];
     let width = |name: &str| if name.starts_with("kernel") { 130 } else { 110 };
-    let good = names.into_iter().zip(samples::all()).map(|(name, d)| (name.to_owned(), width(name), d));
+    let good = samples::named().into_iter().map(|(name, d)| (name.to_owned(), width(name), d));
     let ugly = samples::ugly();
     let bench = ugly.first().cloned().map(|d| ("ugly".to_owned(), 72, d));
     let launch = ugly.into_iter().find(|d| matches!(d, Document::Launch(_)));

@@ -9,7 +9,7 @@
 //! `a_change_of_scheduler_keeps_wanted_and_original_values`,
 //! `with_announced_changes_nothing_is_read_twice`.
 
-mod group_settings;
+mod files;
 mod priorities;
 mod queues;
 
@@ -18,11 +18,12 @@ use std::path::PathBuf;
 
 use brisk_core::action::{Once, Setting};
 use brisk_core::causes::in_one_line;
-use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
+use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome, Performed};
 use serde::{Deserialize, Serialize};
 
 use crate::once::{self, Ending};
+use crate::setting_file::By;
 use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
 
 /// A knob that brisk had written and that was changed externally since.
@@ -81,8 +82,8 @@ pub struct Actuator {
     identities: BTreeMap<String, Identity>,
     /// Where groups were found the last time.
     groups: BTreeMap<String, Vec<PathBuf>>,
-    /// Knobs of groups that need no read, with the wanted value and the outcome to repeat.
-    settled_groups: BTreeMap<Knob, (String, Outcome)>,
+    /// Knobs other than of queues that need no read, with the wanted value and the outcome to repeat.
+    settled_knobs: BTreeMap<Knob, (String, Outcome)>,
     /// Devices that need no read, with the wanted values and the outcomes to repeat.
     settled: BTreeMap<String, Settled>,
     /// When all devices were read by [`Self::apply_changed`], by the caller's clock.
@@ -118,7 +119,7 @@ impl Actuator {
             fresh: BTreeMap::new(),
             identities: BTreeMap::new(),
             groups: BTreeMap::new(),
-            settled_groups: BTreeMap::new(),
+            settled_knobs: BTreeMap::new(),
             settled: BTreeMap::new(),
             queues_read_ns: 0,
             groups_read_ns: 0,
@@ -145,7 +146,7 @@ impl Actuator {
     /// Makes [`Self::apply_changed`] read every device and group again: a setting may have been changed externally.
     pub fn look_again(&mut self) {
         self.settled.clear();
-        self.settled_groups.clear();
+        self.settled_knobs.clear();
     }
 
     /// As [`Self::apply`], for an event loop; `now_ns` is its clock. It never waits: a write to a busy queue is
@@ -160,7 +161,7 @@ impl Actuator {
             self.queues_read_ns = now_ns;
         }
         if is_stale(self.groups_read_ns, GROUPS_FRESH_NS) {
-            self.settled_groups.clear();
+            self.settled_knobs.clear();
             self.groups_read_ns = now_ns;
         }
         self.waits = false;
@@ -186,7 +187,7 @@ impl Actuator {
     fn apply_targets(&mut self, targets: &[Setting]) -> Vec<Applied> {
         let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
         let mut priorities: BTreeMap<String, String> = BTreeMap::new();
-        let mut group_settings: BTreeMap<(String, GroupSetting), String> = BTreeMap::new();
+        let mut files: BTreeMap<Knob, String> = BTreeMap::new();
         // What was changed before and is not named now has to be read as well.
         for device in self.devices() {
             queues.entry(device).or_default();
@@ -209,8 +210,8 @@ impl Actuator {
                 Knob::IoPriority { group } => {
                     priorities.insert(group.clone(), value);
                 }
-                Knob::Group { group, setting } => {
-                    group_settings.insert((group.clone(), *setting), value);
+                _ => {
+                    files.insert(knob.clone(), value);
                 }
             }
         }
@@ -223,18 +224,17 @@ impl Actuator {
             outcomes.extend(applied.into_iter().map(|(setting, outcome)| (Knob::queue(device, setting), outcome)));
         }
         outcomes.extend(self.apply_priorities(&priorities));
-        outcomes.extend(self.apply_group_settings(&group_settings));
-        let is_named = |group: &str| {
-            priorities.contains_key(group) || group_settings.keys().any(|(named, _)| named.as_str() == group)
-        };
+        outcomes.extend(self.apply_files(&files));
+        let is_named =
+            |group: &str| priorities.contains_key(group) || files.keys().any(|knob| knob.group() == Some(group));
         self.groups.retain(|group, _| is_named(group));
-        self.settled_groups.retain(|knob, _| knob.group().is_some_and(is_named));
+        self.settled_knobs.retain(|knob, _| files.contains_key(knob) || knob.group().is_some_and(is_named));
         outcomes.into_iter().map(|(knob, outcome)| Applied { knob, outcome }).collect()
     }
 
-    /// The outcome to repeat for a knob of a group that needs no read.
-    fn settled_group(&self, knob: &Knob, value: &str) -> Option<Outcome> {
-        self.settled_groups.get(knob).filter(|(wanted, _)| wanted == value).map(|(_, outcome)| outcome.clone())
+    /// The outcome to repeat for a knob that needs no read.
+    fn settled_knob(&self, knob: &Knob, value: &str) -> Option<Outcome> {
+        self.settled_knobs.get(knob).filter(|(wanted, _)| wanted == value).map(|(_, outcome)| outcome.clone())
     }
 
     /// All that goes by the name of a group. Where control groups of that name are is remembered while they are there; changes among
@@ -318,12 +318,20 @@ impl Actuator {
         self.look_again();
         for (knob, taken) in std::mem::take(&mut self.taken) {
             self.held.remove(&knob);
-            if let (Some(journal), Knob::Queue { device, setting }) = (&mut self.journal, &knob) {
-                journal.adopt(&BlockQueue::new(&self.paths.sysfs, device), setting, &taken.found);
-            } else if let (Some(journal), Knob::Group { .. }) = (&mut self.journal, &knob) {
-                journal.groups().retain(|entry| entry.knob != knob);
+            let Some(journal) = &mut self.journal else { continue };
+            match knob.queue_setting() {
+                Some((device, setting)) => {
+                    journal.adopt(&BlockQueue::new(&self.paths.sysfs, device), setting, &taken.found);
+                }
+                None => journal.files().retain(|entry| !matches!(&entry.by, By::Knob(of) if *of == knob)),
             }
         }
+    }
+
+    /// Value of a knob from before brisk, where the journal has it: of queues the caller knows it.
+    #[must_use]
+    pub fn original(&self, knob: &Knob) -> Option<&str> {
+        self.journal.as_ref()?.original(knob)
     }
 
     /// Does what happens once; see `once.rs` for what each outcome means. Nothing is waited for, but reclaim is done when this

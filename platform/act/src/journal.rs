@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use brisk_core::knob::{Knob, QueueSetting};
 use serde::{Deserialize, Serialize};
 
-use crate::held_file::HeldEntry;
 use crate::owner::Owner;
+use crate::setting_file::{By, FileEntry};
 use crate::undo::{restore_device, restore_record};
 use crate::{BlockQueue, Error, Paths, Report};
 
@@ -34,12 +34,9 @@ pub(crate) struct Record {
     /// Control groups whose threads were given an I/O priority.
     #[serde(default)]
     pub(crate) priorities: Vec<PriorityEntry>,
-    /// Files of control groups.
-    #[serde(default)]
-    pub(crate) groups: Vec<GroupEntry>,
-    /// Files that actions wrote which happen once.
-    #[serde(default)]
-    pub(crate) held: Vec<HeldEntry>,
+    /// Files that hold one setting each.
+    #[serde(default, alias = "groups")]
+    pub(crate) files: Vec<FileEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,21 +65,6 @@ pub(crate) struct PriorityEntry {
     pub(crate) values: Vec<String>,
     /// Threads that had such a value before, from another program.
     pub(crate) not_ours: Vec<u32>,
-}
-
-/// A file of a control group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GroupEntry {
-    /// The knob that it belongs to.
-    pub(crate) knob: Knob,
-    /// The file.
-    pub(crate) file: PathBuf,
-    /// Inode of the file: that of a later group of the same name is another one.
-    pub(crate) inode: u64,
-    /// What stood before the first change.
-    pub(crate) original: String,
-    /// What stood after the last change; absent while one is under way.
-    pub(crate) ours: Option<String>,
 }
 
 impl Entry {
@@ -317,14 +299,15 @@ impl Journal {
         &mut self.record.priorities
     }
 
-    /// What is journaled of files of control groups.
-    pub(crate) fn groups(&mut self) -> &mut Vec<GroupEntry> {
-        &mut self.record.groups
+    /// What is journaled of files that hold one setting each.
+    pub(crate) fn files(&mut self) -> &mut Vec<FileEntry> {
+        &mut self.record.files
     }
 
-    /// What is journaled of actions that happen once.
-    pub(crate) fn held(&mut self) -> &mut Vec<HeldEntry> {
-        &mut self.record.held
+    /// Value of a knob that is a file, before brisk changed it; `None` when brisk has not.
+    pub(crate) fn original(&self, knob: &Knob) -> Option<&str> {
+        let of_knob = |entry: &&FileEntry| matches!(&entry.by, By::Knob(of) if of == knob);
+        self.record.files.iter().find(of_knob).map(|entry| entry.original.as_str())
     }
 
     /// Requests that the driver accepts now: what another journal made of it, or what the kernel tells.
@@ -370,12 +353,12 @@ impl Drop for Journal {
 
 impl Record {
     fn of(name: String, owner: Owner) -> Self {
-        let (entries, priorities, groups, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, groups, held }
+        let (entries, priorities, files) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, files }
     }
 
     fn len(&self) -> usize {
-        self.entries.len() + self.priorities.len() + self.groups.len() + self.held.len()
+        self.entries.len() + self.priorities.len() + self.files.len()
     }
 
     fn is_empty(&self) -> bool {
@@ -385,7 +368,6 @@ impl Record {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.priorities.clear();
-        self.groups.clear();
-        self.held.clear();
+        self.files.clear();
     }
 }

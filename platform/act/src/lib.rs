@@ -6,16 +6,9 @@
 //!
 //! Two ways in: [`Actuator`] gets all wanted settings and finds the changes; [`BlockQueue`] changes one setting at a time.
 //!
-//! Actions that happen once ([`Actuator::perform`], `once.rs`) act on the control group of an app, of either version, and, where
-//! a session has no need of one, on its processes. None of them sleeps; reclaim and paging are done by the kernel before they return.
-//! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
-//! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
-//! - EndApp: SIGTERM by pidfd; [`Actuator::advance`] kills what is left at the deadline ([`Actuator::next_ns`]).
-//! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
-//! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
-//!
-//! Their effects (frozen groups, protections, limits) is journaled like a knob, and undone on exit, by the next process
-//! after a crash, and by `brisk reset`. Processes are held by descriptors: a later one of the same number is never touched.
+//! Actions that happen once ([`Actuator::perform`]) are listed in `once.rs`, with a file for each mechanism. Their effects (frozen
+//! groups, protections, limits) are journaled like a knob, and undone on exit, by the next process after a crash, and by
+//! `brisk reset`.
 //!
 //! Terms: a *knob* is one setting (`brisk_core::knob`); an *owner* is the process that changed it; *driver tags* are the requests
 //! that a block driver accepts at once, the queue depth that a device shows to the schedulers above it.
@@ -26,9 +19,7 @@
 mod actuator;
 mod caches;
 mod error;
-mod group_file;
 mod groups;
-mod held_file;
 mod ioprio;
 mod journal;
 mod lock;
@@ -36,6 +27,7 @@ mod once;
 mod owner;
 mod paths;
 mod queue;
+mod setting_file;
 mod undo;
 
 pub use actuator::{Actuator, ChangedExternally};

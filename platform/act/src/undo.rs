@@ -6,15 +6,14 @@ use std::fmt;
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
-use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::knob::QueueSetting;
 use serde::Serialize;
 
-use crate::group_file::{self, PutBack};
-use crate::held_file::{self, HeldEntry};
 use crate::journal::file::{self, journals, load, remove_unfinished, save};
-use crate::journal::{Entry, GroupEntry, PriorityEntry, Record};
+use crate::journal::{Entry, PriorityEntry, Record};
 use crate::once::oom;
 use crate::queue::settle;
+use crate::setting_file::{FileEntry, PutBack};
 use crate::{BlockQueue, Error, Paths, groups};
 
 /// A setting that was not put back.
@@ -162,9 +161,7 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
     }
     let priorities = std::mem::take(&mut record.priorities);
     record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
-    let groups = std::mem::take(&mut record.groups);
-    record.groups.extend(groups.into_iter().filter(|entry| !restore_group(entry, &mut report)));
-    restore_held(record, paths, &mut report);
+    restore_files(record, paths, &mut report);
     report
 }
 
@@ -222,7 +219,7 @@ fn restored_of(
         let Some(put) = settled.remove(&entry.setting) else { continue };
         match (put, theirs) {
             (Ok(_), None) => report.restored.push((entry.device_name(), entry.setting.to_string())),
-            (Ok(_), Some(theirs)) => report.leave(entry, Some(theirs), "someone else changed it meanwhile"),
+            (Ok(_), Some(theirs)) => report.leave(entry, Some(theirs), "it was changed externally meanwhile"),
             // It went with its scheduler, or somebody chose another one.
             (Err(Error::NotInForce { .. }), _) => {}
             (Err(_), _) if !queue.exists() => report.leave(entry, None, "the device is gone"),
@@ -265,47 +262,24 @@ fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -
     true
 }
 
-/// Gives `false` when the file of a group could not be put back.
-fn restore_group(entry: &GroupEntry, report: &mut Report) -> bool {
-    let (device, knob) = match &entry.knob {
-        Knob::Group { group, setting } => (group.clone(), setting.to_string()),
-        // Written by nobody: a line with another knob is no line of this journal.
-        other => (other.to_string(), String::new()),
-    };
-    let mut leave = |found, reason: &str| {
-        let (device, knob) = (device.clone(), knob.clone());
-        report.left.push(Left { device, knob, found, original: entry.original.clone(), reason: reason.to_owned() });
-    };
-    match group_file::put_back(entry) {
-        Ok(PutBack::Done) => report.restored.push((device, knob)),
-        Ok(PutBack::Gone) => leave(None, "the group is gone"),
-        Ok(PutBack::Theirs(found)) => leave(Some(found), "someone else changed it meanwhile"),
-        Err(error) => {
-            report.failed.push(format!("{knob} of {device}: {}", in_one_line(&error)));
-            return false;
-        }
-    }
-    true
-}
-
-/// Undoes what actions did that happen once.
-fn restore_held(record: &mut Record, paths: &Paths, report: &mut Report) {
-    let known = std::mem::take(&mut record.held);
+/// Undoes what was written into files that hold one setting each, and what processes inherited of it.
+fn restore_files(record: &mut Record, paths: &Paths, report: &mut Report) {
+    let known = std::mem::take(&mut record.files);
     let mut to_restore = known.clone();
     for _ in 0..oom::PASSES_MAX {
         to_restore.extend(oom::heirs(&known, paths));
-        to_restore.retain(|entry| !record.held.contains(entry));
+        to_restore.retain(|entry| !record.files.contains(entry));
         if to_restore.is_empty() {
             break;
         }
-        record.held.extend(to_restore.drain(..).filter(|entry| !restore_held_file(entry, report)));
+        record.files.extend(to_restore.drain(..).filter(|entry| !restore_file(entry, report)));
     }
 }
 
 /// Gives `false` when the file could not be put back.
-fn restore_held_file(entry: &HeldEntry, report: &mut Report) -> bool {
-    let (device, knob) = (entry.group.clone(), entry.setting().to_owned());
-    let (found, reason) = match held_file::put_back(entry) {
+fn restore_file(entry: &FileEntry, report: &mut Report) -> bool {
+    let (device, knob) = (entry.subject().to_owned(), entry.setting().to_owned());
+    let (found, reason) = match entry.put_back() {
         Ok(PutBack::Done) => {
             let restored = (device, knob);
             if !report.restored.contains(&restored) {

@@ -91,8 +91,12 @@ fn released_settings_have_their_original_values() {
     assert_eq!(outcome(&applied, CLASS), written("no-change", "promote-to-rt"));
     assert_eq!(outcome(&applied, WEIGHT), written("50", "10"));
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), Outcome::Unchanged);
+    let original =
+        |actuator: &Actuator, knob: &str| actuator.original(&knob.parse().expect("a knob")).map(str::to_owned);
+    assert_eq!(original(&actuator, WEIGHT), Some("50".to_owned()));
     let applied = actuator.apply(&wanted[..1]);
     assert_eq!(outcome(&applied, WEIGHT), Outcome::Restored { to: "50".to_owned() });
+    assert_eq!(original(&actuator, WEIGHT), None);
     actuator.restore().expect("all of it");
     assert_eq!(machine.all(), before);
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());

@@ -199,9 +199,9 @@ fn a_crash_while_a_limit_is_lowered_puts_the_limit_back() {
     // The journal as it is between the two writes.
     machine.crash(actuator, |text| {
         with(text, |kind, value| {
-            if kind == "held" {
+            if kind == "file" {
                 *value = serde_json::json!({
-                    "group": OLD, "file": limit, "of": {"inode": inode}, "original": "9223372036854771712", "ours": null,
+                    "group": OLD, "file": limit, "inode": inode, "original": "9223372036854771712", "ours": null,
                 });
             }
         })

@@ -19,7 +19,8 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
-use brisk_core::outcome::ActionState;
+use brisk_core::knob::Knob;
+use brisk_core::outcome::{ActionState, SettingState};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::Configuration;
 use brisk_sense::{Sampler, Sense};
@@ -276,6 +277,13 @@ impl Daemon {
             self.aim_sampler();
             self.watch_queues();
         }
+    }
+
+    /// The requested levels, with the values from before brisk.
+    fn settings(&self) -> Vec<SettingState> {
+        let devices = &self.machine.devices;
+        let original = |knob: &Knob| Device::original_of(devices, knob).or_else(|| self.actuator.original(knob));
+        self.state.settings.states(original)
     }
 
     fn watch_queues(&mut self) {

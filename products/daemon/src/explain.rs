@@ -1,6 +1,7 @@
 //! The settings at a moment of a record, with their reasons.
 
 use brisk_core::decision::Note;
+use brisk_core::device::Device;
 use brisk_core::knob::Knob;
 use brisk_core::outcome::{Outcome, SettingState};
 use brisk_record::{Decided, Item, Scene};
@@ -70,13 +71,7 @@ impl Explainer {
             let known = self.found.settings.iter().find(|known| known.knob() == knob);
             known.map_or(Some(Outcome::Unchanged), |known| known.outcome.clone())
         };
-        let original = |knob: &Knob| match knob {
-            Knob::Queue { device, setting } => {
-                let device = self.scene.devices.iter().find(|known| known.name == *device);
-                device.and_then(|device| device.original(setting)).map(str::to_owned)
-            }
-            Knob::IoPriority { .. } | Knob::Group { .. } => None,
-        };
+        let original = |knob: &Knob| Device::original_of(&self.scene.devices, knob).map(str::to_owned);
         let explained = |setting: SettingState| {
             let knob = setting.knob();
             SettingState {
@@ -95,7 +90,6 @@ impl Explainer {
 mod tests {
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Resolved, Rule};
-    use brisk_core::device::Device;
     use brisk_core::knob::QueueSetting;
     use brisk_core::outcome::Applied;
     use brisk_core::reason::Reason;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{CONFIG, Resolved};
-use brisk_core::device::Device;
 use brisk_core::knob::Knob;
 use brisk_core::outcome::{Applied, Outcome, SettingState};
 
@@ -83,18 +82,12 @@ impl Settings {
         change
     }
 
-    /// All states; `devices` have the values from before brisk.
+    /// All states; `original` gives the value of a knob from before brisk.
     #[must_use]
-    pub fn states(&self, devices: &[Device]) -> Vec<SettingState> {
-        let with_original = |state: &SettingState| {
-            let original = match state.knob() {
-                Knob::Queue { device, setting } => {
-                    let device = devices.iter().find(|known| known.name == *device);
-                    device.and_then(|device| device.original(setting)).map(str::to_owned)
-                }
-                Knob::IoPriority { .. } | Knob::Group { .. } => None,
-            };
-            SettingState { original, ..state.clone() }
+    pub fn states<'a>(&self, original: impl Fn(&Knob) -> Option<&'a str>) -> Vec<SettingState> {
+        let with_original = |state: &SettingState| SettingState {
+            original: original(state.knob()).map(str::to_owned),
+            ..state.clone()
         };
         self.states.values().map(with_original).collect()
     }
@@ -104,8 +97,8 @@ impl Settings {
     pub fn held(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut held: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for state in self.in_force() {
-            if let Knob::Queue { device, setting } = state.knob() {
-                held.entry(device.clone()).or_default().insert(setting.to_string());
+            if let Some(device) = state.knob().device() {
+                held.entry(device.to_owned()).or_default().insert(state.knob().setting());
             }
         }
         held
@@ -146,6 +139,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use brisk_core::arbiter::Rule;
+    use brisk_core::device::Device;
     use brisk_core::knob::QueueSetting;
     use brisk_core::reason::Reason;
 
@@ -176,12 +170,12 @@ mod tests {
         assert!(first.differs && first.effects.len() == 1);
         let again = settings.take_in(&[resolved("256", 2.0)], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(again, Change::default());
-        assert_eq!(settings.states(&[])[0].since_unix_ms, 1000);
+        assert_eq!(settings.states(|_| None)[0].since_unix_ms, 1000);
         let other = settings.take_in(&[resolved("512", 2.0)], &[], &written(), 3000);
         assert!(other.differs);
-        assert_eq!(settings.states(&[])[0].since_unix_ms, 3000);
+        assert_eq!(settings.states(|_| None)[0].since_unix_ms, 3000);
         let none = settings.take_in(&[], &[], &applied(Outcome::Restored { to: "128".into() }), 4000);
-        assert!(none.differs && settings.states(&[]).is_empty());
+        assert!(none.differs && settings.states(|_| None).is_empty());
         assert_eq!(settings.take_in(&[], &[], &[], 5000), Change::default());
     }
 
@@ -221,11 +215,11 @@ mod tests {
         settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 1000);
         let originals = vec![("read_ahead_kb".to_owned(), "128".to_owned())];
         let device = Device { name: "sda".to_owned(), originals, ..Device::default() };
-        let states = settings.states(&[device]);
+        let states = settings.states(|knob| Device::original_of(std::slice::from_ref(&device), knob));
         assert_eq!(states[0].original.as_deref(), Some("128"));
         assert_eq!(states[0].outcome, Some(Outcome::Left { from: "64".into() }));
         let paused = settings.take_in(&[resolved("256", 1.0)], &[], &[], 2000);
-        assert_eq!((paused.effects.len(), settings.states(&[])[0].outcome.clone()), (1, Some(Outcome::Paused)));
+        assert_eq!((paused.effects.len(), settings.states(|_| None)[0].outcome.clone()), (1, Some(Outcome::Paused)));
         assert_eq!(settings.take_in(&[resolved("256", 1.0)], &[], &[], 3000), Change::default());
     }
 
@@ -244,7 +238,7 @@ mod tests {
         let mut settings = Settings::default();
         let dropped = Resolved { rule: Rule::TunableWithoutScheduler, ..resolved("256", 1.0) };
         let change = settings.take_in(&[], &[dropped], &[], 1000);
-        let state = &settings.states(&[])[0];
+        let state = &settings.states(|_| None)[0];
         assert_eq!((state.resolved.rule, &state.outcome), (Rule::TunableWithoutScheduler, &Some(Outcome::Dropped)));
         assert!(change.differs && change.effects.is_empty() && settings.held().is_empty());
     }

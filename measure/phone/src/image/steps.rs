@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn no_process_of_a_namespace_outlives_it() {
-        brisk_requires::requires!(Root, Mount, Program("unshare"));
+        brisk_requires::requires!(Root, Mount, RootMount, Program("unshare"));
         let dir = tempfile::tempdir().expect("temporary directory");
         let script = format!("mount -t tmpfs none {0} && (sleep 1000 & touch {0}/x; wait)", dir.path().display());
         let mut child = contained("sh", &["-c".into(), script.into()]).spawn().expect("unshare starts");

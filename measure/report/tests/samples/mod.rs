@@ -454,26 +454,31 @@ pub fn ugly() -> Vec<Document> {
 
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
-    static ALL: LazyLock<Vec<Document>> = LazyLock::new(one_of_each);
+    named().into_iter().map(|(_, document)| document).collect()
+}
+
+/// The same with the names of their snapshots.
+pub fn named() -> Vec<(&'static str, Document)> {
+    static ALL: LazyLock<Vec<(&'static str, Document)>> = LazyLock::new(one_of_each);
     ALL.clone()
 }
 
-fn one_of_each() -> Vec<Document> {
+fn one_of_each() -> Vec<(&'static str, Document)> {
     vec![
-        Document::Bench(Box::new(bench())),
-        Document::Slowdown(Box::new(slowdown())),
-        Document::Concurrency(Box::new(concurrency())),
-        Document::Schedulers(Box::new(schedulers())),
-        Document::Footprint(Box::new(footprint())),
-        Document::Frontier(Box::new(frontier())),
-        Document::Launch(Box::new(apps::launch())),
-        Document::Launch(Box::new(apps::launch_vs())),
-        Document::Latency(Box::new(apps::latency())),
-        Document::Suite(Box::new(apps::suite())),
-        Document::WhatIf(Box::new(apps::what_if())),
-        Document::Prove(Box::new(apps::prove())),
-        Document::Profile(Box::new(profile())),
-        Document::Kernel(Box::new(kernel())),
-        Document::Kernel(Box::new(kernel_bench())),
+        ("bench", Document::Bench(Box::new(bench()))),
+        ("slowdown", Document::Slowdown(Box::new(slowdown()))),
+        ("concurrency", Document::Concurrency(Box::new(concurrency()))),
+        ("schedulers", Document::Schedulers(Box::new(schedulers()))),
+        ("footprint", Document::Footprint(Box::new(footprint()))),
+        ("frontier", Document::Frontier(Box::new(frontier()))),
+        ("launch", Document::Launch(Box::new(apps::launch()))),
+        ("launch-vs", Document::Launch(Box::new(apps::launch_vs()))),
+        ("latency", Document::Latency(Box::new(apps::latency()))),
+        ("suite", Document::Suite(Box::new(apps::suite()))),
+        ("what-if", Document::WhatIf(Box::new(apps::what_if()))),
+        ("prove", Document::Prove(Box::new(apps::prove()))),
+        ("profile", Document::Profile(Box::new(profile()))),
+        ("kernel", Document::Kernel(Box::new(kernel()))),
+        ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
     ]
 }

@@ -28,7 +28,7 @@ impl Actuator {
         }
         for (group, value) in wanted {
             let knob = knob(group);
-            let settled = self.settled_group(&knob, value);
+            let settled = self.settled_knob(&knob, value);
             let outcome = settled
                 .map_or_else(|| self.dirs_of(group).and_then(|dirs| self.give_priority(group, &dirs, value)), Ok);
             outcomes.insert(knob, outcome.unwrap_or_else(|error| refused(&error)));
@@ -64,7 +64,7 @@ impl Actuator {
             // A process that enters a group does so some time after the group was made.
             if given.threads > 0 && given.changed == 0 {
                 let knob = Knob::IoPriority { group: group.to_owned() };
-                self.settled_groups.insert(knob, (value, Outcome::Unchanged));
+                self.settled_knobs.insert(knob, (value, Outcome::Unchanged));
             }
             return Ok(Outcome::Unchanged);
         }

@@ -74,9 +74,7 @@ impl Actuator {
         let mut ours: Values =
             journal.entries(queue).filter_map(|entry| Some((entry.setting.clone(), entry.ours.clone()?))).collect();
         for (knob, held) in &self.held {
-            if let Knob::Queue { device: of, setting } = knob
-                && of == device
-            {
+            if let Some((_, setting)) = knob.queue_setting().filter(|(of, _)| *of == device) {
                 ours.insert(setting.clone(), held.stands.clone());
             }
         }
@@ -366,17 +364,17 @@ impl Actuator {
     }
 
     fn external_of(&self, device: &str) -> Values {
-        let of = |(knob, taken): (&Knob, &Taken)| match knob {
-            Knob::Queue { device: of, setting } if of == device => Some((setting.clone(), taken.found.clone())),
-            _ => None,
+        let of = |(knob, taken): (&Knob, &Taken)| {
+            let (_, setting) = knob.queue_setting().filter(|(of, _)| *of == device)?;
+            Some((setting.clone(), taken.found.clone()))
         };
         self.taken.iter().filter_map(of).collect()
     }
 
     fn held_of(&self, device: &str) -> BTreeMap<QueueSetting, Held> {
-        let of = |(knob, held): (&Knob, &Held)| match knob {
-            Knob::Queue { device: of, setting } if of == device => Some((setting.clone(), held.clone())),
-            _ => None,
+        let of = |(knob, held): (&Knob, &Held)| {
+            let (_, setting) = knob.queue_setting().filter(|(of, _)| *of == device)?;
+            Some((setting.clone(), held.clone()))
         };
         self.held.iter().filter_map(of).collect()
     }

@@ -61,11 +61,8 @@ fn encode(record: &Record) -> io::Result<Vec<u8>> {
     for priority in &record.priorities {
         lines.push(line("priority", priority)?);
     }
-    for group in &record.groups {
-        lines.push(line("cgroup", group)?);
-    }
-    for held in &record.held {
-        lines.push(line("held", held)?);
+    for file in &record.files {
+        lines.push(line("file", file)?);
     }
     lines.push(head);
     Ok(format!("{{\"schema_version\":{SCHEMA_VERSION},\"lines\":[\n{}\n]}}\n", lines.join(",\n")).into_bytes())
@@ -93,8 +90,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Loaded> {
     let mut record = Record::of(head.name, head.owner);
     record.entries.extend(of("entry").filter_map(|value| serde_json::from_str(value).ok()));
     record.priorities.extend(of("priority").filter_map(|value| serde_json::from_str(value).ok()));
-    record.groups.extend(of("cgroup").filter_map(|value| serde_json::from_str(value).ok()));
-    record.held.extend(of("held").filter_map(|value| serde_json::from_str(value).ok()));
+    // Older versions named a file by what it is of.
+    let files = of("file").chain(of("cgroup"));
+    record.files.extend(files.filter_map(|value| serde_json::from_str(value).ok()));
     let lost = head.lines.saturating_sub(record.len());
     Some(Loaded { record, lost })
 }
@@ -176,8 +174,8 @@ pub(crate) fn remove_unfinished(paths: &Paths) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::held_file::{HeldEntry, Identity};
-    use crate::journal::{Entry, GroupEntry, PriorityEntry};
+    use crate::journal::{Entry, PriorityEntry};
+    use crate::setting_file::{By, FileEntry, Identity};
     use brisk_core::knob::QueueSetting;
     use proptest::prelude::*;
 
@@ -192,29 +190,25 @@ mod tests {
         });
         let priority = ("[a-z.]{1,8}", prop::collection::vec(any::<u32>(), 0..3))
             .prop_map(|(group, not_ours)| PriorityEntry { group, values: vec!["idle".to_owned()], not_ours });
-        let group = ("[a-z.]{1,8}", any::<u64>(), ".{0,8}").prop_map(|(name, inode, original)| GroupEntry {
-            knob: format!("io.weight/{name}").parse().expect("a knob"),
-            file: PathBuf::from("/sys/fs/cgroup").join(name),
-            inode,
-            original,
-            ours: None,
-        });
         let identity = any::<(bool, u64)>().prop_map(|(is_process, number)| match is_process {
             true => Identity::StartTicks(number),
             false => Identity::Inode(number),
         });
-        let held = ("[a-z.]{1,8}", identity, ".{0,8}", prop::option::of(".{0,8}"))
-            .prop_map(|(group, of, original, ours)| HeldEntry { file: "/proc/7/x".into(), group, of, original, ours });
+        let by = ("[a-z.]{1,8}", any::<bool>()).prop_map(|(group, is_knob)| match is_knob {
+            true => By::Knob(format!("io.weight/{group}").parse().expect("a knob")),
+            false => By::Group(group),
+        });
+        let file = (by, identity, ".{0,8}", prop::option::of(".{0,8}"))
+            .prop_map(|(by, of, original, ours)| FileEntry { file: "/proc/7/x".into(), by, of, original, ours });
         let some = |n| 0..n;
         let all = (
             prop::collection::vec(entry, some(4)),
             prop::collection::vec(priority, some(2)),
-            prop::collection::vec(group, some(3)),
-            prop::collection::vec(held, some(3)),
+            prop::collection::vec(file, some(5)),
         );
-        all.prop_map(|(entries, priorities, groups, held)| {
+        all.prop_map(|(entries, priorities, files)| {
             let owner = Owner { pid: 7, start_ticks: 9, boot_id: "b".to_owned() };
-            Record { entries, priorities, groups, held, ..Record::of("briskd".to_owned(), owner) }
+            Record { entries, priorities, files, ..Record::of("briskd".to_owned(), owner) }
         })
     }
 
@@ -249,7 +243,7 @@ mod tests {
                     prop_assert_eq!(found.len() + lost, record.len());
                     prop_assert!(cut || lost <= lost_max);
                     prop_assert!(is_of(&found.entries, &record.entries) && is_of(&found.priorities, &record.priorities));
-                    prop_assert!(is_of(&found.groups, &record.groups) && is_of(&found.held, &record.held));
+                    prop_assert!(is_of(&found.files, &record.files));
                 }
                 // Then even the first of the heads is cut.
                 None => {
@@ -263,6 +257,21 @@ mod tests {
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let _ = decode(&bytes);
         }
+    }
+
+    #[test]
+    fn a_line_of_an_older_brisk_is_a_file_of_a_control_group() {
+        let owner = Owner { pid: 7, start_ticks: 9, boot_id: "b".to_owned() };
+        let head = line("journal", &Head { version: 3, name: "x".to_owned(), owner, lines: 1 }).expect("in memory");
+        let body = "\"cgroup\":{\"knob\":\"io.weight/a.scope\",\"file\":\"/sys/fs/cgroup/a.scope/io.weight\",\"inode\":42,\
+                    \"original\":\"100\",\"ours\":null}";
+        let old = format!("{{\"crc32\":\"{:08x}\",{body}}}", crc32fast::hash(body.as_bytes()));
+        let loaded =
+            decode(format!("{{\"schema_version\":3,\"lines\":[\n{head},\n{old}\n]}}\n").as_bytes()).expect("whole");
+        let by = By::Knob("io.weight/a.scope".parse().expect("a knob"));
+        let (file, original) = ("/sys/fs/cgroup/a.scope/io.weight".into(), "100".to_owned());
+        assert_eq!(loaded.record.files, [FileEntry { by, file, of: Identity::Inode(42), original, ours: None }]);
+        assert_eq!(loaded.lost, 0);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use brisk_core::action::Once;
 use brisk_core::outcome::Outcome;
@@ -22,7 +23,6 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::freezer;
 use super::group::{Group, has_ended, pids_in};
-use crate::group_file::inode;
 use crate::{Error, Journal, Paths};
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -72,6 +72,10 @@ pub(super) fn begin(
     let dirs = group.unified.iter().chain(&group.freezer).chain(&group.memory);
     let dirs = if group.is_session() { Vec::new() } else { dirs.map(|dir| (dir.clone(), inode(dir))).collect() };
     Ok(Some(Ending { once: once.clone(), deadline_ns, dirs, asked }))
+}
+
+fn inode(dir: &Path) -> Option<u64> {
+    fs::metadata(dir).ok().map(|metadata| metadata.ino())
 }
 
 impl Ending {

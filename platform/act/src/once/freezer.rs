@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::outcome::Outcome;
 
 use super::group::{Group, pids_in};
-use crate::held_file::{FROZEN, HeldEntry, HeldFile, hold, release};
+use crate::setting_file::{FROZEN, FileEntry, SettingFile, hold, release};
 use crate::{Error, Journal};
 
 const UNIFIED: (&str, &str) = ("cgroup.freeze", "1");
@@ -42,7 +42,7 @@ pub(super) fn freeze(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome
     if files.is_empty() {
         return Err(Error::NoFreezer { group: group.name.to_owned() });
     }
-    hold(journal, group.name, &files, frozen, false)
+    hold(journal, &group.by(), &files, frozen, false)
 }
 
 /// Thaws it if brisk froze it.
@@ -50,12 +50,12 @@ pub(super) fn freeze(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome
 /// # Errors
 /// When the journal or the file cannot be written.
 pub(super) fn thaw(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome, Error> {
-    let is_freezer = |entry: &HeldEntry| [UNIFIED.0, OLD.0].contains(&entry.setting());
-    if let Some(outcome) = release(journal, group.name, is_freezer)? {
+    let is_freezer = |entry: &FileEntry| [UNIFIED.0, OLD.0].contains(&entry.setting());
+    if let Some(outcome) = release(journal, &group.by(), is_freezer)? {
         return Ok(outcome);
     }
     let (files, frozen) = files(group);
-    let states = files.iter().filter_map(|file| HeldFile::at(file)?.get().ok());
+    let states = files.iter().filter_map(|file| SettingFile::at(file)?.get().ok());
     let from = states.into_iter().find(|state| state == frozen);
     Ok(from.map_or(Outcome::Unchanged, |from| Outcome::Left { from }))
 }
@@ -63,5 +63,5 @@ pub(super) fn thaw(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome, 
 /// Lets a group run whose processes have been killed: version 1 ends them when they leave the freezer.
 pub(super) fn let_die(dir: &Path) {
     // A group that is gone has no processes that wait for it.
-    let _ = HeldFile::at(&dir.join(OLD.0)).map(|file| file.put(THAWED));
+    let _ = SettingFile::at(&dir.join(OLD.0)).map(|file| file.put(THAWED));
 }

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::setting_file::By;
 use crate::{Error, Paths, groups};
 
 /// Directories of one group.
@@ -56,6 +57,11 @@ impl<'a> Group<'a> {
 
     pub(super) fn is_session(&self) -> bool {
         groups::session(self.name).is_some()
+    }
+
+    /// For what actions on it write a file.
+    pub(super) fn by(&self) -> By {
+        By::Group(self.name.to_owned())
     }
 
     /// Whether nothing has this name.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::outcome::Outcome;
 
 use super::group::Group;
-use crate::held_file::{HeldEntry, HeldFile, OOM_SCORE_ADJ, hold, release};
+use crate::setting_file::{FileEntry, OOM_SCORE_ADJ, SettingFile, hold, release};
 use crate::{Error, Journal, Paths, groups};
 
 /// Taken after all that has no protection (a score of 1000 is all memory of the machine), but before the machine has nothing
@@ -33,14 +33,14 @@ fn file(paths: &Paths, pid: u32) -> PathBuf {
 /// When the journal cannot be written, or the kernel refuses the value for a process.
 pub(super) fn protect(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome, Error> {
     // The first time whatever has the value has it from elsewhere; later it may have inherited it.
-    let mut is_first = !journal.held().iter().any(|entry| is_protection(entry) && entry.group == group.name);
+    let mut is_first = !journal.files().iter().any(|entry| is_protection(entry) && entry.subject() == group.name);
     let mut outcome = Outcome::Gone;
     for _ in 0..PASSES_MAX {
         // A process that leaves the group between the two lines is protected with it, and journaled.
-        let held = hold(journal, group.name, &files(group), PROTECTED, is_first)?;
+        let held = hold(journal, &group.by(), &files(group), PROTECTED, is_first)?;
         is_first = false;
-        if held != Outcome::Done {
-            return Ok(if outcome == Outcome::Done { outcome } else { held });
+        if !held.is_a_change() {
+            return Ok(if outcome.is_a_change() { outcome } else { held });
         }
         outcome = held;
     }
@@ -52,15 +52,16 @@ pub(super) fn protect(journal: &mut Journal, group: &Group<'_>) -> Result<Outcom
 /// # Errors
 /// When the journal cannot be written, or the kernel refuses a process.
 pub(super) fn unprotect(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome, Error> {
-    let known: Vec<HeldEntry> = journal.held().iter().filter(|entry| entry.group == group.name).cloned().collect();
+    let known: Vec<FileEntry> =
+        journal.files().iter().filter(|entry| is_protection(entry) && entry.subject() == group.name).cloned().collect();
     let mut outcome = Outcome::Unchanged;
     for pass in 0..PASSES_MAX {
         let heirs = heirs(&known, group.paths);
         if pass > 0 && heirs.is_empty() {
             break;
         }
-        journal.held().extend(heirs);
-        match release(journal, group.name, is_protection)? {
+        journal.files().extend(heirs);
+        match release(journal, &group.by(), is_protection)? {
             Some(Outcome::Gone) | None => {}
             Some(released) => outcome = released,
         }
@@ -68,23 +69,23 @@ pub(super) fn unprotect(journal: &mut Journal, group: &Group<'_>) -> Result<Outc
     Ok(outcome)
 }
 
-pub(crate) fn is_protection(entry: &HeldEntry) -> bool {
+pub(crate) fn is_protection(entry: &FileEntry) -> bool {
     entry.setting() == OOM_SCORE_ADJ
 }
 
 /// Entries for processes that inherited the protection of those in `known`.
-pub(crate) fn heirs(known: &[HeldEntry], paths: &Paths) -> Vec<HeldEntry> {
+pub(crate) fn heirs(known: &[FileEntry], paths: &Paths) -> Vec<FileEntry> {
     let mut groups: Vec<&str> =
-        known.iter().filter(|entry| is_protection(entry)).map(|entry| entry.group.as_str()).collect();
+        known.iter().filter(|entry| is_protection(entry)).map(|entry| entry.subject()).collect();
     groups.sort_unstable();
     groups.dedup();
-    let mut found: Vec<HeldEntry> = Vec::new();
+    let mut found: Vec<FileEntry> = Vec::new();
     for name in groups {
         let Ok(group) = Group::find(paths, name) else { continue };
-        let of_group: Vec<&HeldEntry> =
-            known.iter().filter(|entry| is_protection(entry) && entry.group == name).collect();
+        let of_group: Vec<&FileEntry> =
+            known.iter().filter(|entry| is_protection(entry) && entry.subject() == name).collect();
         for file in files(&group) {
-            let Some(held) = HeldFile::at(&file) else { continue };
+            let Some(held) = SettingFile::at(&file) else { continue };
             let (Some(of), Ok(now)) = (held.identity(), held.get()) else { continue };
             if now != PROTECTED || of_group.iter().any(|entry| entry.file == file && entry.of == of) {
                 continue;
@@ -94,7 +95,7 @@ pub(crate) fn heirs(known: &[HeldEntry], paths: &Paths) -> Vec<HeldEntry> {
                 .into_iter()
                 .find_map(|parent| of_group.iter().find(|entry| entry.file == parent));
             if let Some(from) = above.or(of_group.first()).filter(|from| from.original != PROTECTED) {
-                found.push(HeldEntry { file, of, ours: Some(now), ..(*from).clone() });
+                found.push(FileEntry { file, of, ours: Some(now), ..(*from).clone() });
             }
         }
     }

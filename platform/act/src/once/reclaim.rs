@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::outcome::Outcome;
 
 use super::group::{Group, tree};
-use crate::held_file::hold_during;
+use crate::setting_file::hold_during;
 use crate::{Error, Journal};
 
 const RECLAIM: &str = "memory.reclaim";
@@ -62,7 +62,7 @@ pub(super) fn reclaim(journal: &mut Journal, group: &Group<'_>, size_bytes: u64)
         let done = if is_unified {
             write(&dir.join(RECLAIM), &rest_bytes.to_string())
         } else {
-            hold_during(journal, group.name, &[dir.join(LIMIT)], &target_bytes.to_string(), || ())
+            hold_during(journal, &group.by(), &[dir.join(LIMIT)], &target_bytes.to_string(), || ())
         };
         match done {
             Ok(()) => return Ok(Outcome::Done),
@@ -102,7 +102,7 @@ pub(super) fn drop_page_cache(journal: &mut Journal, group: &Group<'_>) -> Resul
         } else {
             let swappiness: Vec<PathBuf> = tree(&dir).iter().map(|dir| dir.join("memory.swappiness")).collect();
             let empty = || write(&dir.join("memory.force_empty"), "0");
-            hold_during(journal, group.name, &swappiness, "0", empty).and_then(|emptied| emptied)
+            hold_during(journal, &group.by(), &swappiness, "0", empty).and_then(|emptied| emptied)
         };
         match done {
             Ok(()) => {}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The file with `change` made to the value of each of its lines, of the kind given (`journal`, `entry`, `priority`, `cgroup`).
+/// The file with `change` made to the value of each of its lines, of the kind given (`journal`, `entry`, `priority`, `file`).
 pub(crate) fn with(text: &str, change: impl Fn(&str, &mut Value)) -> String {
     let file: Value = serde_json::from_str(text).expect("a journal is JSON");
     let lines = file["lines"].as_array().expect("lines").iter().map(|line| {

@@ -37,9 +37,9 @@ impl Daemon {
         }
         match &asked.ask {
             Ask::GetStatus => Ok(reply_with(&[("status", &self.status())])),
-            Ask::Explain(None) => Ok(reply_with(&[("settings", &self.state.settings.states(&self.machine.devices))])),
+            Ask::Explain(None) => Ok(reply_with(&[("settings", &self.settings())])),
             Ask::Explain(Some(knob)) => {
-                let mut settings = self.state.settings.states(&self.machine.devices);
+                let mut settings = self.settings();
                 settings.retain(|setting| setting.knob().to_string() == *knob);
                 if settings.is_empty() {
                     Err(Fault::NoSuchSetting(knob.clone()))
@@ -129,7 +129,7 @@ impl Daemon {
             engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
             devices: machine.devices.iter().map(protocol::Device::from).collect(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
-            settings: state.settings.states(&machine.devices),
+            settings: self.settings(),
             actions: state.actions.iter().cloned().collect(),
             notes: state.notes.clone(),
             changed_externally: state.changed_externally.clone(),

@@ -53,7 +53,7 @@ impl Daemon {
         let decided = differs.then(|| Decided {
             at_ns: snapshot.at_ns,
             wall_unix_ms,
-            settings: self.state.settings.states(&self.machine.devices),
+            settings: self.settings(),
             effects: change.effects,
             actions,
             notes: self.state.notes.clone(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 use brisk_core::reason::Value;
 use brisk_record::{Decided, Item, Reader};
@@ -44,11 +43,9 @@ fn of(all: impl Iterator<Item = Decided>) -> Changes {
         for effect in decided.effects {
             let Outcome::Written { from, to } = effect.outcome else { continue };
             // Each launch has a group of its own; a setting that all of them got is reported once.
-            let knob = match effect.knob {
-                Knob::IoPriority { group } if group.starts_with("app-") => "io_priority of the app".to_owned(),
-                Knob::Group { group, setting } if group.starts_with("app-") => format!("{setting} of the app"),
-                knob => knob.to_string(),
-            };
+            let is_of_an_app = effect.knob.group().is_some_and(|group| group.starts_with("app-"));
+            let knob =
+                if is_of_an_app { format!("{} of the app", effect.knob.setting()) } else { effect.knob.to_string() };
             let entry = found.entry(knob.clone()).or_insert(ChangedSetting { knob, before: from, values: Vec::new() });
             if !entry.values.contains(&to) {
                 entry.values.push(to);
@@ -64,6 +61,7 @@ mod tests {
     use brisk_core::action::Setting;
     use brisk_core::arbiter::Resolved;
     use brisk_core::arbiter::Rule;
+    use brisk_core::knob::Knob;
     use brisk_core::outcome::{Applied, SettingState};
     use brisk_core::reason::Reason;
 

@@ -1,0 +1,63 @@
+//! Knobs that are files: one way for all of them ([`crate::setting_file`]).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use brisk_core::knob::Knob;
+use brisk_core::outcome::Outcome;
+
+use super::{Actuator, Taken, refused};
+use crate::Error;
+use crate::setting_file::{By, changed_externally, hold, plan, release};
+
+impl Actuator {
+    /// Writes the files of the `wanted` knobs, and restores those of knobs that are not named any more.
+    pub(super) fn apply_files(&mut self, wanted: &BTreeMap<Knob, String>) -> BTreeMap<Knob, Outcome> {
+        let mut outcomes = BTreeMap::new();
+        if let Some(journal) = &mut self.journal {
+            let journaled = journal.files().iter().filter_map(|entry| match &entry.by {
+                By::Knob(knob) if !wanted.contains_key(knob) => Some(knob.clone()),
+                _ => None,
+            });
+            let released: Vec<Knob> = journaled.collect();
+            for knob in released {
+                match release(journal, &By::Knob(knob.clone()), |_| true) {
+                    Ok(None) => {}
+                    Ok(Some(outcome)) => drop(outcomes.insert(knob, outcome)),
+                    Err(error) => drop(outcomes.insert(knob, refused(&error))),
+                }
+            }
+        }
+        self.taken.retain(|knob, _| knob.file().is_none() || wanted.contains_key(knob));
+        for (knob, value) in wanted {
+            let outcome = match self.settled_knob(knob, value) {
+                Some(outcome) => outcome,
+                None => self.set_files(knob, value).unwrap_or_else(|error| refused(&error)),
+            };
+            if outcome == Outcome::Unchanged {
+                self.settled_knobs.insert(knob.clone(), (value.clone(), outcome.clone()));
+            }
+            outcomes.insert(knob.clone(), outcome);
+        }
+        outcomes
+    }
+
+    /// Where a knob is: groups of two users may have one name.
+    fn files_of(&mut self, knob: &Knob) -> Result<Vec<PathBuf>, Error> {
+        let (Some(group), Some(name)) = (knob.group(), knob.file()) else { return Ok(Vec::new()) };
+        Ok(self.dirs_of(group)?.iter().map(|dir| dir.join(name)).filter(|file| file.is_file()).collect())
+    }
+
+    fn set_files(&mut self, knob: &Knob, value: &str) -> Result<Outcome, Error> {
+        let files = self.files_of(knob)?;
+        if let Some(taken) = self.taken.get(knob) {
+            return Ok(Outcome::Left { from: taken.found.clone() });
+        }
+        let Some(journal) = &mut self.journal else { return plan(&files, value) };
+        if let Some((ours, found)) = changed_externally(journal, &files) {
+            self.taken.insert(knob.clone(), Taken { ours, found: found.clone(), told: false });
+            return Ok(Outcome::Left { from: found });
+        }
+        hold(journal, &By::Knob(knob.clone()), &files, value, false)
+    }
+}
