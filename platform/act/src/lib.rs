@@ -14,7 +14,7 @@
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
 //! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
 //!
-//! Their effects (frozen groups, protections, limits) is journaled like a knob, and undone on exit, by the next process
+//! Their effects (frozen groups, protections, limits) are journaled like a knob, and undone on exit, by the next process
 //! after a crash, and by `brisk reset`. Processes are held by descriptors: a later one of the same number is never touched.
 //!
 //! Terms: a *knob* is one setting (`brisk_core::knob`); an *owner* is the process that changed it; *driver tags* are the requests
