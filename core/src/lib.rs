@@ -15,6 +15,7 @@
 //! - [`reason`]: why something was decided.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
 //! - [`token_bucket`]: a rate limit.
+//! - [`state`]: requests with what became of them.
 //! - [`units`]: sizes, durations and rates as people write and read them.
 //! - [`stats`]: the statistics that brisk reports, each with its interval.
 
@@ -30,6 +31,7 @@ pub mod knob;
 pub mod outcome;
 pub mod reason;
 pub mod snapshot;
+pub mod state;
 pub mod stats;
 pub mod token_bucket;
 pub mod units;

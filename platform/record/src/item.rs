@@ -6,8 +6,9 @@ use brisk_core::app::App;
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::Event;
-use brisk_core::outcome::{ActionState, Applied, SettingState};
+use brisk_core::outcome::Applied;
 use brisk_core::snapshot::Snapshot;
+use brisk_core::state::{ActionState, SettingState};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{self, Kind};

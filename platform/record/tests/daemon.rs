@@ -10,9 +10,10 @@ use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::outcome::{ActionState, Applied, Outcome, SettingState};
+use brisk_core::outcome::{Applied, Outcome};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
+use brisk_core::state::{ActionState, SettingState};
 use brisk_record::{Configuration, Decided, Item, Reader, Scene, Session, Writer, older_part};
 use proptest::prelude::*;
 

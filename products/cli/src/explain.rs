@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use brisk_core::decision::Note;
 use brisk_core::knob::Knob;
-use brisk_core::outcome::SettingState;
+use brisk_core::state::SettingState;
 use brisk_daemon::config::{self, Config};
 use brisk_daemon::control::ClientError;
 use brisk_daemon::explain::Explainer;

@@ -182,9 +182,10 @@ mod tests {
     use brisk_core::action::Setting;
     use brisk_core::app::{App, AppFacts, classify};
     use brisk_core::arbiter::{Resolved, Rule};
-    use brisk_core::outcome::{Outcome, SettingState};
+    use brisk_core::outcome::Outcome;
     use brisk_core::reason::Reason;
     use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
+    use brisk_core::state::SettingState;
     use brisk_daemon::control::protocol::Device;
 
     #[test]

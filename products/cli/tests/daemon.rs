@@ -6,9 +6,10 @@ use std::process::{Command, Output};
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::device::Device;
-use brisk_core::outcome::{Applied, Outcome, SettingState};
+use brisk_core::outcome::{Applied, Outcome};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
+use brisk_core::state::SettingState;
 use brisk_record::{Configuration, Decided, Scene, Session, Writer};
 
 fn brisk(arguments: &[&str]) -> Output {

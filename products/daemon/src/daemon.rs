@@ -20,8 +20,8 @@ use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
-use brisk_core::outcome::{ActionState, SettingState};
 use brisk_core::snapshot::Snapshot;
+use brisk_core::state::{ActionState, SettingState};
 use brisk_record::Configuration;
 use brisk_sense::{Sampler, Sense};
 

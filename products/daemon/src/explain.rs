@@ -3,7 +3,8 @@
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::knob::Knob;
-use brisk_core::outcome::{Outcome, SettingState};
+use brisk_core::outcome::Outcome;
+use brisk_core::state::SettingState;
 use brisk_record::{Decided, Item, Scene};
 
 /// Settings at one moment, with what engines had to say.

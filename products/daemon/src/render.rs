@@ -3,7 +3,8 @@
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::event::EventKind;
-use brisk_core::outcome::{ActionState, Applied, Outcome};
+use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::state::ActionState;
 
 /// An event.
 #[must_use]

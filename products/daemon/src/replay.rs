@@ -8,8 +8,9 @@ use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
-use brisk_core::outcome::{Outcome, SettingState};
+use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
+use brisk_core::state::SettingState;
 use brisk_record::{Configuration, Item, Scene};
 use serde::Serialize;
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{CONFIG, Resolved};
 use brisk_core::knob::Knob;
-use brisk_core::outcome::{Applied, Outcome, SettingState};
+use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::state::SettingState;
 
 use crate::savings::Under;
 

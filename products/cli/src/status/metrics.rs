@@ -110,8 +110,9 @@ mod tests {
     use super::*;
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Resolved, Rule};
-    use brisk_core::outcome::{Outcome, SettingState};
+    use brisk_core::outcome::Outcome;
     use brisk_core::reason::Reason;
+    use brisk_core::state::SettingState;
     use brisk_daemon::control::protocol::Counts;
 
     #[test]

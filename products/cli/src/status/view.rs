@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
-use brisk_core::outcome::SettingState;
+use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::render;

@@ -4,7 +4,7 @@ use brisk_act::ChangedExternally;
 use brisk_core::app::App;
 use brisk_core::decision::Note;
 use brisk_core::device;
-use brisk_core::outcome::{ActionState, SettingState};
+use brisk_core::state::{ActionState, SettingState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -8,7 +8,8 @@ use brisk_core::arbiter::{Resolution, Resolved};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
-use brisk_core::outcome::{ActionState, Outcome, Performed};
+use brisk_core::outcome::{Outcome, Performed};
+use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
 
 use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, nice_min, timer};

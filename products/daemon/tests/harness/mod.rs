@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brisk_core::outcome::SettingState;
+use brisk_core::state::SettingState;
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, SOCKET};
 use brisk_requires::{Capability, available};

@@ -62,8 +62,9 @@ mod tests {
     use brisk_core::arbiter::Resolved;
     use brisk_core::arbiter::Rule;
     use brisk_core::knob::Knob;
-    use brisk_core::outcome::{Applied, SettingState};
+    use brisk_core::outcome::Applied;
     use brisk_core::reason::Reason;
+    use brisk_core::state::SettingState;
 
     fn decided(knob: &str, is_written: bool, to: &str) -> Decided {
         let knob: Knob = knob.parse().expect("a knob");
