@@ -22,13 +22,12 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{DiskRates, Interval};
-use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::model::{Advice, Model};
 use crate::pattern::{Answer, Pattern, Window};
 use crate::setting::Setting;
-use crate::state::State;
+use crate::state::{DeviceState, Remembered, State, Trial};
 
 /// A shorter interval is dropped: the kernel counts busy time in ticks of a few ms.
 const INTERVAL_S_MIN: f64 = 0.05;
@@ -40,48 +39,6 @@ const TRIAL_REQUESTS: f64 = 32.0;
 const TRIAL_NS_MAX: u64 = 60_000_000_000;
 /// Settings that are remembered as bad, at most: the oldest goes first.
 const REMEMBERED_MAX: usize = 32;
-
-/// What is kept of a device.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DeviceState {
-    /// What was seen since pattern or setting last changed.
-    window: Window,
-    /// The requested setting, and the reason; absent: the device's own.
-    chosen: Option<(Setting, Reason)>,
-    /// When settings were switched, as far as the dwell time asks.
-    switched_ns: Vec<u64>,
-    /// The last switch, as long as it is not judged.
-    trial: Option<Trial>,
-    /// What is not tried again.
-    remembered: Vec<Remembered>,
-    /// An app is being launched.
-    urgent: bool,
-    /// The device's queue was changed externally: it is left alone until the configuration is read again.
-    #[serde(rename = "taken")]
-    changed_externally: bool,
-    /// Rule of the last note: no note is repeated.
-    #[serde(rename = "told")]
-    last_note: String,
-}
-
-/// A switch that is to be judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Trial {
-    from: Option<(Setting, Reason)>,
-    pattern: Pattern,
-    answer: Answer,
-    began_ns: u64,
-}
-
-/// A setting that regressed or was refused.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Remembered {
-    setting: Setting,
-    /// With which pattern; absent: the kernel refused it, so with any.
-    pattern: Option<Pattern>,
-    until_ns: u64,
-}
 
 /// One device at the time of one sample.
 struct Sample<'a> {
@@ -178,7 +135,7 @@ impl DeviceState {
         }
         let delay_share = if urgent { 1.0 } else { config.delay_share };
         let in_force = self.chosen.as_ref().map_or(&model.own, |(setting, _)| setting).clone();
-        let Some(mut advice) = model.advise(config, &in_force, &pattern, delay_share) else { return };
+        let Some(mut advice) = model.advise(config.criteria(), &in_force, &pattern, delay_share) else { return };
         if advice.costs.is_empty() {
             self.note(notes, with_match(Reason::rule("unknown_pattern"), sample, &pattern, &advice));
             if self.chosen.is_some() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Model;
+use crate::model::{Criteria, Model};
 
 /// How settings are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +82,12 @@ pub struct ConfigError {
 }
 
 impl Config {
+    /// The criteria for a choice from a model.
+    #[must_use]
+    pub fn criteria(&self) -> Criteria {
+        Criteria { neighbours: self.neighbours, slower_share_max: self.slower_share_max }
+    }
+
     /// Validates that no value is out of range.
     ///
     /// # Errors

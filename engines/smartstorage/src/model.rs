@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use brisk_core::device::Device;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
 use crate::pattern::Pattern;
 use crate::setting::Setting;
 
@@ -32,6 +31,15 @@ const NEAR: f64 = 0.1;
 const REACH_MIN: f64 = 1.0;
 /// ... and unknown beyond this.
 const REACH_MAX: f64 = 3.0;
+
+/// What the configuration says about a choice.
+#[derive(Debug, Clone, Copy)]
+pub struct Criteria {
+    /// Number of nearest workloads that decide.
+    pub neighbours: usize,
+    /// Share by which a setting may be slower than the device's own, where energy counts.
+    pub slower_share_max: f64,
+}
 
 /// Where the numbers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -266,7 +274,7 @@ impl Model {
     /// dearer nor, where energy counts at all, slower by more than the configuration allows. With its mean cost; `None` when
     /// there is none.
     #[must_use]
-    pub fn safe(&self, config: &Config, delay_share: f64) -> Option<(&Setting, f64)> {
+    pub fn safe(&self, criteria: Criteria, delay_share: f64) -> Option<(&Setting, f64)> {
         let plain = self.workloads.first()?.cells.iter().map(|cell| &cell.setting).filter(|s| **s != self.own);
         let mean = |setting: &Setting| {
             let mut logs = 0.0;
@@ -275,7 +283,7 @@ impl Model {
                 let (energy, delay) = workload.cell(setting)?.believed(ratios);
                 let cost = blend(delay_share, energy, delay);
                 let counts = delay_share < 1.0;
-                if cost > 1.0 || counts && (energy > 1.0 || delay > 1.0 + config.slower_share_max) {
+                if cost > 1.0 || counts && (energy > 1.0 || delay > 1.0 + criteria.slower_share_max) {
                     return None;
                 }
                 logs += cost.max(f64::MIN_POSITIVE).ln();
@@ -293,7 +301,13 @@ impl Model {
     /// the inverse square of their distance. Where energy counts at all, a setting that is slower than the device's own by
     /// more than the configuration allows is left out.
     #[must_use]
-    pub fn advise(&self, config: &Config, in_force: &Setting, pattern: &Pattern, delay_share: f64) -> Option<Advice> {
+    pub fn advise(
+        &self,
+        criteria: Criteria,
+        in_force: &Setting,
+        pattern: &Pattern,
+        delay_share: f64,
+    ) -> Option<Advice> {
         let mut near: Vec<(f64, &Workload)> = self
             .workloads
             .iter()
@@ -305,13 +319,13 @@ impl Model {
         let mut advice = Advice { nearest: first.name.clone(), distance, is_known, costs: Vec::new() };
         if !is_known {
             // What was worse for nothing on another device may be worse here.
-            let safe = self.safe(config, delay_share).filter(|_| self.origin == Origin::Measured);
+            let safe = self.safe(criteria, delay_share).filter(|_| self.origin == Origin::Measured);
             if let Some((safe, cost)) = safe {
                 advice.costs = vec![(safe.clone(), cost), (self.own.clone(), 1.0)];
             }
             return Some(advice);
         }
-        near.truncate(config.neighbours.max(1));
+        near.truncate(criteria.neighbours.max(1));
         let weight = |distance: f64| 1.0 / (distance + NEAR).powi(2);
         let total: f64 = near.iter().map(|(distance, _)| weight(*distance)).sum();
         for cell in &first.cells {
@@ -322,7 +336,7 @@ impl Model {
                 Some((share * energy.max(f64::MIN_POSITIVE).ln(), share * delay.max(f64::MIN_POSITIVE).ln()))
             });
             let (energy, delay) = logs.fold((0.0, 0.0), |sum, log| (sum.0 + log.0, sum.1 + log.1));
-            let too_slow = delay_share < 1.0 && delay > (1.0 + config.slower_share_max).ln();
+            let too_slow = delay_share < 1.0 && delay > (1.0 + criteria.slower_share_max).ln();
             if !too_slow || cell.setting == self.own {
                 let cost = ((1.0 - delay_share) * energy + delay_share * delay).exp();
                 advice.costs.push((cell.setting.clone(), cost));
@@ -336,6 +350,7 @@ impl Model {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::pattern::{Window, tests::rates};
 
     /// A device of three settings. A workload of reads is cheapest under `none`, one of writes under `bfq`.
@@ -376,7 +391,7 @@ pub(crate) mod tests {
     fn best(reads: f64, writes: f64, delay_share: f64) -> Option<String> {
         let pattern = Window::of(&rates(reads, writes, 0.2), 1.0).pattern();
         let model = model();
-        let advice = model.advise(&Config::default(), &model.own, &pattern, delay_share).expect("workloads");
+        let advice = model.advise(Config::default().criteria(), &model.own, &pattern, delay_share).expect("workloads");
         advice.costs.first().map(|(setting, _)| setting.to_string())
     }
 
@@ -399,8 +414,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_setting_is_safe_that_was_worse_for_no_workload() {
-        let config = Config::default();
-        let safe = |model: &Model, delay_share| model.safe(&config, delay_share).map(|(safe, _)| safe.to_string());
+        let criteria = Config::default().criteria();
+        let safe = |model: &Model, delay_share| model.safe(criteria, delay_share).map(|(safe, _)| safe.to_string());
         // none is dearer for writes, and slow for the third; bfq is neither.
         assert_eq!(safe(&model(), 0.0).as_deref(), Some("bfq/4"));
         let mut slower = model();
@@ -417,7 +432,8 @@ pub(crate) mod tests {
     fn an_unknown_pattern_has_the_costs_of_the_safe_setting_or_none() {
         let pattern = Pattern { read_bytes_mean: 1e6, ..Window::of(&rates(30_000.0, 0.0, 3.0), 1.0).pattern() };
         let mut model = model();
-        let advised = |model: &Model| model.advise(&Config::default(), &model.own, &pattern, 0.0).expect("workloads");
+        let advised =
+            |model: &Model| model.advise(Config::default().criteria(), &model.own, &pattern, 0.0).expect("workloads");
         let advice = advised(&model);
         assert!(!advice.is_known && advice.distance > model.reach(), "{advice:?}");
         assert_eq!(advice.costs.iter().map(|(s, _)| s.to_string()).collect::<Vec<_>>(), ["bfq/4", "mq-deadline/256"]);
@@ -436,7 +452,7 @@ pub(crate) mod tests {
             cell.rounds = (0..).zip([0.6, 0.7, 1.2].map(|energy| Ratio { energy, delay: 0.9 })).collect();
             cell.high = Some(Ratio { energy: high, delay: 0.95 });
             let config = Config { neighbours: 1, ..Config::default() };
-            let advice = model.advise(&config, &model.own, &pattern, 0.0).expect("workloads");
+            let advice = model.advise(config.criteria(), &model.own, &pattern, 0.0).expect("workloads");
             advice.costs.iter().find(|(setting, _)| setting.scheduler == "none").expect("there").1
         };
         assert!((cost(0.9) - 0.7).abs() < 1e-9 && (cost(1.2) - 1.0).abs() < 1e-9, "{} {}", cost(0.9), cost(1.2));
@@ -448,7 +464,7 @@ pub(crate) mod tests {
         let model = model();
         let cost = |neighbours: usize| {
             let config = Config { neighbours, slower_share_max: 1.0, ..Config::default() };
-            let advice = model.advise(&config, &model.own, &pattern, 0.0).expect("workloads");
+            let advice = model.advise(config.criteria(), &model.own, &pattern, 0.0).expect("workloads");
             advice.costs.iter().find(|(s, _)| s.scheduler == "none").expect("there").1
         };
         // Between the 0.5 of the nearest and the 0.7 of the next.

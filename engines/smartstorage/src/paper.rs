@@ -16,11 +16,10 @@
 use brisk_core::decision::{Decision, Objective, Observed};
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
-use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::setting::Setting;
-use crate::state::State;
+use crate::state::{PaperState, State};
 
 /// One row of the published table.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,18 +80,6 @@ pub fn nearest(rate_proportion: f64) -> &'static Benchmark {
     let wanted = rate_proportion.min(largest);
     let distance = |row: &Benchmark| (row.rate_proportion - wanted).abs();
     BENCHMARKS.iter().fold(&BENCHMARKS[0], |best, row| if distance(row) < distance(best) { row } else { best })
-}
-
-/// What is kept of the current minute, and what the last one gave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PaperState {
-    /// When the minute began.
-    began_ns: Option<u64>,
-    reads: f64,
-    writes: f64,
-    /// The setting of the last minute with I/O, and why.
-    chosen: Option<(Setting, Reason)>,
 }
 
 /// See [`crate::decide`].

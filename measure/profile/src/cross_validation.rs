@@ -105,7 +105,7 @@ fn adaptive(config: &Config, model: &Model, workload: &Workload) -> Setting {
     let mut setting = model.own.clone();
     for _ in 0..STEPS_MAX {
         let Some(cell) = workload.cell(&setting) else { break };
-        let Some(advice) = model.advise(config, &setting, &cell.pattern, config.delay_share) else { break };
+        let Some(advice) = model.advise(config.criteria(), &setting, &cell.pattern, config.delay_share) else { break };
         let next = advice.better_than(&setting, config.gain_share_min).unwrap_or(&setting).clone();
         let next = if advice.costs.is_empty() { model.own.clone() } else { next };
         if next == setting {
