@@ -20,7 +20,7 @@ static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Fields whose words and numbers mean something to serde.
-const FIXED: [&str; 13] = [
+const FIXED: [&str; 14] = [
     "kind",
     "schema_version",
     "pattern",
@@ -34,6 +34,7 @@ const FIXED: [&str; 13] = [
     "verdict",
     "code",
     "signal",
+    "figure",
 ];
 /// Counts of 64 bits; all others have 32.
 const LONG: [&str; 9] =
