@@ -1,5 +1,7 @@
 //! The actuator's promises on trees of plain files that stand for sysfs and the control groups.
 
+mod fixture_tree;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -9,80 +11,8 @@ use brisk_act::{Actuator, ChangedExternally, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome};
+use fixture_tree::Machine;
 use proptest::prelude::*;
-
-const FILES: [(&str, &str); 12] = [
-    ("queue/scheduler", "none [mq-deadline] kyber bfq\n"),
-    ("queue/nr_requests", "256\n"),
-    ("queue/read_ahead_kb", "128\n"),
-    ("queue/max_sectors_kb", "1280\n"),
-    ("queue/wbt_lat_usec", "2000\n"),
-    ("queue/write_cache", "write back\n"),
-    ("queue/iosched/async_depth", "256\n"),
-    ("queue/iosched/fifo_batch", "16\n"),
-    ("queue/iosched/slice_idle", "8\n"),
-    ("queue/iosched/slice_idle_us", "8000\n"),
-    ("mq/0/nr_tags", "128\n"),
-    ("mq/1/nr_tags", "128\n"),
-];
-
-struct Machine {
-    dir: tempfile::TempDir,
-    paths: Paths,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let at = |name: &str| dir.path().join(name);
-        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
-        for device in ["sda", "sdb"] {
-            for (file, text) in FILES {
-                let path = at("sys/block").join(device).join(file);
-                fs::create_dir_all(path.parent().expect("below the root")).expect("fixture");
-                fs::write(path, text).expect("fixture");
-            }
-        }
-        fs::create_dir_all(at("proc/self")).expect("fixture");
-        fs::create_dir_all(at("cgroup/user.slice")).expect("fixture");
-        let mounts = format!("1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n", at("cgroup").display());
-        fs::write(at("proc/self/mountinfo"), mounts).expect("fixture");
-        Self { dir, paths }
-    }
-
-    fn actuator(&self) -> Actuator {
-        Actuator::new(&self.paths, "briskd", false).expect("a journal")
-    }
-
-    fn path(&self, device: &str, file: &str) -> PathBuf {
-        self.paths.sysfs.join("block").join(device).join(file)
-    }
-
-    fn write(&self, device: &str, file: &str, text: &str) {
-        fs::write(self.path(device, file), text).expect("fixture");
-    }
-
-    fn read(&self, device: &str, file: &str) -> String {
-        let text = fs::read_to_string(self.path(device, file)).expect("fixture");
-        let chosen = text.split_whitespace().find(|word| word.starts_with('['));
-        chosen.map_or_else(|| text.trim().to_owned(), |word| word.trim_matches(['[', ']']).to_owned())
-    }
-
-    fn all(&self) -> Vec<String> {
-        ["sda", "sdb"].iter().flat_map(|device| FILES.map(|(file, _)| self.read(device, file))).collect()
-    }
-
-    fn journals(&self) -> usize {
-        fs::read_dir(&self.paths.journal).map_or(0, Iterator::count)
-    }
-
-    fn group(&self, name: &str, threads: &[u32]) {
-        let dir = self.dir.path().join("cgroup/user.slice").join(name);
-        fs::create_dir_all(&dir).expect("fixture");
-        let text: String = threads.iter().map(|thread| format!("{thread}\n")).collect();
-        fs::write(dir.join("cgroup.threads"), text).expect("fixture");
-    }
-}
 
 fn targets(texts: &[(&str, &str)]) -> Vec<Setting> {
     texts.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()

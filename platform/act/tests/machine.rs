@@ -1,5 +1,9 @@
 //! The actuator on this machine's kernel: loop devices and a control group of its own. Needs root.
 
+mod group;
+
+mod loop_device;
+
 mod journal_lines;
 
 use std::collections::BTreeMap;
@@ -15,104 +19,10 @@ use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome};
 use brisk_requires::{Capability, available, requires};
+use group::Group;
 use journal_lines::of_a_dead_owner;
+use loop_device::{CHILD_OF, JOURNALS, Loop};
 use proptest::prelude::*;
-
-const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;
-const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
-
-/// Tells a child that it is one, and for which device or group.
-const CHILD_OF: &str = "BRISK_ACT_TEST_OF";
-const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
-
-/// A loop device of this test's own.
-struct Loop {
-    number: u32,
-    dir: tempfile::TempDir,
-}
-
-impl Loop {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let number = 1000 + std::process::id() % 15_000 * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
-        control(LOOP_CTL_ADD, number).expect("a loop device");
-        let new = Self { number, dir };
-        let file = new.dir.path().join("disk");
-        fs::File::create(&file).and_then(|disk| disk.set_len(16 << 20)).expect("a file");
-        let status = Command::new("losetup").arg(new.node()).arg(&file).status().expect("losetup");
-        assert!(status.success());
-        new
-    }
-
-    fn name(&self) -> String {
-        format!("loop{}", self.number)
-    }
-
-    fn node(&self) -> PathBuf {
-        Path::new("/dev").join(self.name())
-    }
-
-    fn paths(&self) -> Paths {
-        Paths::with_run_dir(self.dir.path().join("run"))
-    }
-
-    fn actuator(&self) -> Actuator {
-        Actuator::new(&self.paths(), "briskd", false).expect("a journal")
-    }
-
-    fn journals(&self) -> usize {
-        fs::read_dir(self.paths().journal).map_or(0, Iterator::count)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        Path::new("/sys/block").join(self.name()).join("queue").join(name)
-    }
-
-    fn set(&self, name: &str, value: &str) {
-        fs::write(self.file(name), value).expect("a setting");
-    }
-
-    fn get(&self, name: &str) -> String {
-        let text = fs::read_to_string(self.file(name)).expect("a setting");
-        let chosen = text.split_whitespace().find(|word| word.starts_with('['));
-        chosen.map_or_else(|| text.trim().to_owned(), |word| word.trim_matches(['[', ']']).to_owned())
-    }
-
-    /// Every setting that shows.
-    fn all(&self) -> BTreeMap<String, String> {
-        let plain = ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec", "write_cache"];
-        let tunables = fs::read_dir(self.file("iosched")).into_iter().flatten().flatten();
-        let tunables = tunables.map(|file| format!("iosched/{}", file.file_name().to_str().expect("UTF-8")));
-        plain.into_iter().map(str::to_owned).chain(tunables).map(|name| (name.clone(), self.get(&name))).collect()
-    }
-
-    fn targets(&self, settings: &[(&str, &str)]) -> Vec<Setting> {
-        let knob = |setting: &str| format!("queue/{}/{setting}", self.name()).parse().expect("a knob");
-        settings.iter().map(|(setting, value)| Setting::new(knob(setting), *value)).collect()
-    }
-
-    fn unplug(&self) {
-        let _ = Command::new("losetup").arg("-d").arg(self.node()).stderr(Stdio::null()).status();
-        // The driver lets go of its file a moment after losetup has ended.
-        while control(LOOP_CTL_REMOVE, self.number).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        self.unplug();
-    }
-}
-
-fn control(request: libc::c_ulong, number: u32) -> std::io::Result<()> {
-    let control = fs::OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
-    // SAFETY: both requests take a number and touch no memory of ours; the file is open.
-    let failed = unsafe { libc::ioctl(control.as_raw_fd(), request, libc::c_ulong::from(number)) };
-    if failed < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-}
 
 fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
     let short = |knob: Knob| knob.to_string().splitn(3, '/').last().expect("a part").to_owned();
@@ -426,44 +336,6 @@ fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
     assert!(child.wait().expect("it ends").success());
     assert_eq!(disk.all(), before);
     assert_eq!(disk.journals(), 0);
-}
-
-/// A control group of our own below the root of the second version.
-struct Group(PathBuf);
-
-impl Group {
-    fn new() -> Self {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");
-        let root = mounts.lines().find_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            let (dir, kind) = (words.next()?, words.next()?);
-            (kind == "cgroup2").then_some(dir)
-        });
-        let parent = Path::new(root.expect("mounted")).join(format!("brisk-act-test-{}", std::process::id()));
-        fs::create_dir_all(parent.join("app-test.scope/inner")).expect("root makes groups");
-        Self(parent)
-    }
-
-    fn inner(&self) -> PathBuf {
-        self.0.join("app-test.scope/inner")
-    }
-
-    /// Removes the group and all that is in it.
-    fn remove(&self) {
-        let _ = fs::write(self.0.join("cgroup.kill"), "1");
-        for dir in ["app-test.scope/inner", "app-test.scope", ""] {
-            // What was killed takes a moment to leave.
-            while fs::remove_dir(self.0.join(dir)).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
-                std::thread::yield_now();
-            }
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.remove();
-    }
 }
 
 const THREADS: usize = 1000;

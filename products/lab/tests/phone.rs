@@ -5,6 +5,7 @@
 
 #[allow(dead_code, reason = "other tests need more of it")]
 mod lab_guard;
+mod phone_bench;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -19,123 +20,12 @@ use brisk_phone::{NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec, make
 use brisk_requires::{Capability, available, requires, skip};
 use brisk_results::{Cause, SplitMethod, Stage};
 use lab_guard::{Guard, eventually, run};
+use phone_bench::{Bench, flushes, run_in};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 /// Set for this test program when it is to own a phone until it is killed.
 const OWNER: &str = "BRISK_TEST_OWNER";
-
-/// A lab of its own, with an image for phones.
-struct Bench {
-    lab: Guard,
-    image: PathBuf,
-}
-
-impl Bench {
-    fn new() -> Option<Self> {
-        available(&["mke2fs", "resize2fs", "tune2fs", "e2fsck"].map(Capability::Program))?;
-        available(&[Capability::Cgroup2])?;
-        let lab = Guard::new()?;
-        let tree = lab.dir().join("tree");
-        fs::create_dir(&tree).expect("made");
-        for program in ["sh", "id", "cat", "ls", "dd", "sleep", "env", "stat"] {
-            copy_program(&tree, program);
-        }
-        let home = tree.join("home/user");
-        fs::create_dir_all(home.join(".cache")).expect("made");
-        fs::write(home.join(".cache/page"), "cached").expect("written");
-        fs::write(home.join("mail.db"), b"SQLite format 3\0and more").expect("written");
-        for path in [&home, &home.join(".cache"), &home.join(".cache/page"), &home.join("mail.db")] {
-            chown(path, Some(10_000), Some(10_000)).expect("owned");
-        }
-        let image = lab.dir().join("image");
-        make_image(&tree, 64 * MIB, &image).expect("an image");
-        Some(Self { lab, image })
-    }
-
-    fn image(&self) -> &str {
-        self.image.to_str().expect("UTF-8")
-    }
-
-    fn up(&self) -> Value {
-        self.lab.json(&["phone", "up", "--image", self.image(), "--size", "256M"])
-    }
-
-    fn enter(&self, words: &[&str]) -> String {
-        self.lab.brisk(&[&["phone", "enter", "--"], words].concat())
-    }
-
-    fn new_phone(&self, keep: bool) -> NewPhone {
-        let words = |words: &[&str]| -> Vec<String> {
-            let dir = self.lab.dir().to_str().expect("UTF-8");
-            let program = [env!("CARGO_BIN_EXE_brisk-lab"), "lab", "--run-dir", dir];
-            program.iter().chain(words).map(|&word| word.to_owned()).collect()
-        };
-        NewPhone {
-            preset: "galaxy-s5-emmc".to_owned(),
-            set: Vec::new(),
-            size_bytes: 256 * MIB,
-            scheduler: None,
-            image: self.image.clone(),
-            apps: Vec::new(),
-            server: words(&["serve"]),
-            take_down: words(&["down", "--force"]),
-            keep,
-        }
-    }
-
-    /// A phone of this process.
-    fn phone(&self) -> Phone {
-        let never = AtomicBool::new(false);
-        let up = Phones::new(self.lab.dir()).up(&self.new_phone(false), &never, &mut |_: &str| {});
-        up.expect("a phone").0
-    }
-
-    fn nothing_is_left(&self) {
-        assert_eq!(self.lab.brisk(&["phone", "list", "--json"]).trim(), "[]");
-        self.lab.nothing_is_left();
-        let phones = self.lab.dir().join("phone");
-        let left: Vec<_> = fs::read_dir(phones).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-        assert!(left.iter().all(|path| path.ends_with("lock")), "{left:?}");
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = self.lab.command(&["phone", "down", "--all", "--force"]).output();
-    }
-}
-
-/// Copies a program of this machine and its libraries to the same places of a tree.
-fn copy_program(tree: &Path, name: &str) {
-    let which = run("sh", &["-c", &format!("command -v {name}")]);
-    let program = fs::canonicalize(which.trim()).expect("it is there");
-    let listed = run("ldd", &[program.to_str().expect("UTF-8")]);
-    let words = listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from);
-    for from in words.chain([program.clone()]) {
-        let to = tree.join(from.strip_prefix("/").expect("absolute"));
-        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
-        fs::copy(fs::canonicalize(&from).expect("it is there"), &to).expect("copied");
-    }
-    let link = tree.join("bin").join(name);
-    fs::create_dir_all(tree.join("bin")).expect("made");
-    if !link.exists() {
-        symlink(program, link).expect("linked");
-    }
-}
-
-fn flushes(phone: &Phone) -> u64 {
-    phone.flash().expect("the lab answers").requests.flush.requests
-}
-
-/// Runs a command in a phone that this process owns.
-fn run_in(phone: &Phone, words: &[&str]) -> String {
-    let app = phone.command(words.iter().map(Into::into).collect(), None);
-    let output = brisk_phone::command(&app).map(|mut command| command.output().expect("it starts"));
-    let output = output.expect("it is there");
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 #[test]
 fn a_phone_comes_up_runs_programs_as_its_user_and_goes() {
