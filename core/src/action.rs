@@ -2,7 +2,7 @@
 //!
 //! A *level* ([`Setting`]) has a value for as long as an engine requests it, and gets the value from before brisk afterwards.
 //! An *edge* ([`Once`]) happens once. Some edges leave a state behind that has to be undone when brisk ends: a frozen group is
-//! thawed ([`Once::undo`]), a changed `oom_score_adj` gets its first value. `brisk-act` journals both, like a level.
+//! thawed (undone by the journal, `platform/act/src/undo.rs`; [`Once::undo`] names the opposite action), a changed `oom_score_adj` gets its first value. `brisk-act` journals both, like a level.
 //!
 //! Properties: `each_action_either_favours_an_app_or_takes_from_it`; `what_undoes_an_action_is_its_opposite`.
 

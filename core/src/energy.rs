@@ -1,4 +1,4 @@
-//! What is assumed of energy where nothing measures it. What follows from these numbers is modelled, and has to be called so.
+//! Assumptions about energy where nothing measures it; results that use them are called modelled.
 
 /// Processors in their idle loop rather than suspended, which they are as long as a storage request is in flight, in mW: the
 /// 3.9 mA of the power profile in the Android sources (frameworks/base/tools/powermodel/test-resource/power_profile.xml,

@@ -65,7 +65,7 @@ pub enum EventKind {
         /// Reason.
         why: String,
     },
-    /// An edge that an engine had requested was dealt with.
+    /// An edge that an engine had requested has an outcome.
     Performed {
         /// The edge.
         once: Once,

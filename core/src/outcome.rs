@@ -63,7 +63,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether brisk's value stands in the knob.
+    /// Whether the knob has the value that it should have.
     #[must_use]
     pub fn is_in_force(&self) -> bool {
         matches!(self, Self::Unchanged | Self::Written { .. } | Self::Restored { .. })

@@ -38,7 +38,7 @@ impl Span {
         Some(grown(*now, *then)? as f64 / self.elapsed_s)
     }
 
-    /// None either when it began anew.
+    /// Also `Some(None)` when the counter was reset.
     pub(super) fn known_per_s(&self, now: &Option<u64>, then: &Option<u64>) -> Option<Option<f64>> {
         Some(now.zip(*then).and_then(|(now, then)| self.per_s(&now, &then)))
     }
@@ -52,7 +52,7 @@ impl Span {
         Some(self.share(grown(*now, *then)? as f64 / 1e6))
     }
 
-    /// None either when it began anew.
+    /// Also `Some(None)` when the counter was reset.
     pub(super) fn known_share_us(&self, now: &Option<u64>, then: &Option<u64>) -> Option<Option<f64>> {
         Some(now.zip(*then).and_then(|(now, then)| self.share_us(&now, &then)))
     }

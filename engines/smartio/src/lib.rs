@@ -3,8 +3,8 @@
 //! A foreground read queues behind background writes: on one device tested, its latency was up to 28 times that on an idle
 //! device (dissertation 4.2.3). The paper's SmartIO is a kernel scheduler; this engine configures the schedulers of the
 //! stock kernel for it: while an app is launched, or a foreground app stalls on reads, concurrently with writes to the same
-//! device, it requests the device's `waiting` [`QueueSettings`] and I/O priorities; otherwise it requests nothing, and every
-//! setting has its value from before brisk.
+//! device, it requests the device's `waiting` [`QueueSettings`] and I/O priorities; otherwise it requests the `calm`
+//! settings, by default none, or the kernel scheduler `smartio` where the device has it.
 //!
 //! Terms: the `waiting` settings of a device model are found by search (`brisk study frontier`) and stored as a [`Profile`]; a
 //! device without one gets the default of its kind ([`shipped`]), and the reason says so. A *need* is a launch or stalled
@@ -39,8 +39,8 @@ pub use effect::Effect;
 pub use hysteresis::Hysteresis;
 pub use profile::{Concurrency, Evidence, Profile, QueueSettings, file_name, shipped};
 
-/// The kernel scheduler that does in the kernel what this engine approximates: where a device has it, it is all that is
-/// requested for.
+/// The kernel scheduler that does in the kernel what this engine approximates: where a device has it, it replaces
+/// the `waiting` and `calm` settings.
 pub const KERNEL_SCHEDULER: &str = "smartio";
 
 /// Name of this engine in configurations and records.

@@ -1,4 +1,4 @@
-//! The place of an app among those who want the device: class and weight.
+//! I/O class and weight of an app.
 //!
 //! A control group's own class (`io.prio.class`) reaches what the kernel writes back for it later, and threads that it
 //! will make; the priority of threads reaches neither, and is what there is without the io controller. The file knows
@@ -16,7 +16,7 @@ use crate::requests::Requests;
 const BFQ_WEIGHT_MAX: u32 = 1_000;
 
 impl Requests<'_> {
-    /// Puts an app where `priority` (as ionice(1) takes it) and `weight` say; no weight is 0.
+    /// Puts an app where `priority` (as ionice(1) takes it) and `weight` say; a weight of 0 is not requested.
     pub(crate) fn place(&mut self, app: &App, priority: &str, weight: u32, reason: &Reason) {
         let of_group = |setting| Knob::Group { group: app.group.clone(), setting };
         let class = of_group(GroupSetting::IoPrioClass);

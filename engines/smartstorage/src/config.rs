@@ -1,4 +1,4 @@
-//! What people choose, and the models that go with it.
+//! Configuration, and the models.
 
 use serde::{Deserialize, Serialize};
 

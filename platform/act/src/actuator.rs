@@ -37,7 +37,7 @@ pub struct ChangedExternally {
     pub found: String,
 }
 
-/// Announced changes make [`Actuator::look_again`] due; the kernel's own changes are not announced, so devices are read again
+/// Announced changes make [`Actuator::invalidate`] due; the kernel's own changes are not announced, so devices are read again
 /// after this time.
 const QUEUES_FRESH_NS: u64 = 60_000_000_000;
 /// Threads that an app makes inherit its priority, but what enters a group from elsewhere has none: groups are read again after
@@ -54,11 +54,11 @@ struct Held {
 }
 
 #[derive(Debug, Clone)]
-struct Taken {
+struct ExternalChange {
     ours: String,
     found: String,
-    /// Whether [`Actuator::check`] has said so.
-    told: bool,
+    /// Whether [`Actuator::check`] has reported it.
+    reported: bool,
 }
 
 /// Values that a scheduler starts with.
@@ -77,7 +77,7 @@ pub struct Actuator {
     /// Absent in a dry run.
     journal: Option<Journal>,
     held: BTreeMap<Knob, Held>,
-    taken: BTreeMap<Knob, Taken>,
+    changed_externally: BTreeMap<Knob, ExternalChange>,
     fresh: BTreeMap<String, Fresh>,
     identities: BTreeMap<String, Identity>,
     /// Where groups were found the last time.
@@ -115,7 +115,7 @@ impl Actuator {
             paths: paths.clone(),
             journal,
             held: BTreeMap::new(),
-            taken: BTreeMap::new(),
+            changed_externally: BTreeMap::new(),
             fresh: BTreeMap::new(),
             identities: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -138,13 +138,13 @@ impl Actuator {
     /// Gives the `targets` their values, and everything else that this actuator changed the value from before. A failure is an
     /// outcome, not an error: the rest is done. Outcomes come in the order of knobs. Waits while a queue is busy.
     pub fn apply(&mut self, targets: &[Setting]) -> Vec<Applied> {
-        self.look_again();
+        self.invalidate();
         self.waits = true;
         self.apply_targets(targets)
     }
 
     /// Makes [`Self::apply_changed`] read every device and group again: a setting may have been changed externally.
-    pub fn look_again(&mut self) {
+    pub fn invalidate(&mut self) {
         self.settled.clear();
         self.settled_knobs.clear();
     }
@@ -152,12 +152,12 @@ impl Actuator {
     /// As [`Self::apply`], for an event loop; `now_ns` is its clock. It never waits: a write to a busy queue is
     /// [`Outcome::Pending`], to be repeated by the next call, and refused after a second. A device whose targets are
     /// those of the last call is not read again, and neither is a group whose threads all had the target: that would cost
-    /// more than everything else. The caller calls [`Self::look_again`] when external changes are announced; without that, devices
+    /// more than everything else. The caller calls [`Self::invalidate`] when external changes are announced; without that, devices
     /// are read again after a minute, and groups after a second.
     pub fn apply_changed(&mut self, targets: &[Setting], now_ns: u64) -> Vec<Applied> {
         let is_stale = |read_ns: u64, fresh_ns: u64| now_ns.saturating_sub(read_ns) >= fresh_ns;
         if is_stale(self.queues_read_ns, QUEUES_FRESH_NS) {
-            self.look_again();
+            self.invalidate();
             self.queues_read_ns = now_ns;
         }
         if is_stale(self.groups_read_ns, GROUPS_FRESH_NS) {
@@ -278,18 +278,18 @@ impl Actuator {
     /// Reads every setting that was written, and gives those that were changed externally since the last check; they are left
     /// alone from then on. The size of driver tags shows nowhere, and threads with another I/O priority are passed over as such.
     pub fn check(&mut self) -> Vec<ChangedExternally> {
-        self.look_again();
+        self.invalidate();
         for device in self.devices() {
             let queue = BlockQueue::new(&self.paths.sysfs, &device);
             if queue.exists() && !queue.is_empty() && self.identities.get(&device) == Some(&identity(&queue)) {
                 self.notice(&device, &queue);
             }
         }
-        let unreported = self.taken.iter_mut().filter(|(_, taken)| !taken.told);
+        let unreported = self.changed_externally.iter_mut().filter(|(_, change)| !change.reported);
         unreported
-            .map(|(knob, taken)| {
-                taken.told = true;
-                ChangedExternally { knob: knob.clone(), ours: taken.ours.clone(), found: taken.found.clone() }
+            .map(|(knob, change)| {
+                change.reported = true;
+                ChangedExternally { knob: knob.clone(), ours: change.ours.clone(), found: change.found.clone() }
             })
             .collect()
     }
@@ -315,13 +315,13 @@ impl Actuator {
 
     /// Allows settings that were changed externally to be written again; the external values become the original ones.
     pub fn forgive(&mut self) {
-        self.look_again();
-        for (knob, taken) in std::mem::take(&mut self.taken) {
+        self.invalidate();
+        for (knob, change) in std::mem::take(&mut self.changed_externally) {
             self.held.remove(&knob);
             let Some(journal) = &mut self.journal else { continue };
             match knob.queue_setting() {
                 Some((device, setting)) => {
-                    journal.adopt(&BlockQueue::new(&self.paths.sysfs, device), setting, &taken.found);
+                    journal.adopt(&BlockQueue::new(&self.paths.sysfs, device), setting, &change.found);
                 }
                 None => journal.files().retain(|entry| !matches!(&entry.by, By::Knob(of) if *of == knob)),
             }
@@ -358,9 +358,9 @@ impl Actuator {
     /// # Errors
     /// When something could not be put back. The rest is, and the journal keeps what is not.
     pub fn restore(&mut self) -> Result<Report, Error> {
-        self.look_again();
+        self.invalidate();
         self.held.clear();
-        self.taken.clear();
+        self.changed_externally.clear();
         self.fresh.clear();
         self.identities.clear();
         self.groups.clear();

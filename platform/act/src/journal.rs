@@ -199,7 +199,7 @@ impl Journal {
             let Ok(now) = queue.get(setting) else { continue };
             let known = self.record.entries.iter_mut().find(|e| e.is_of(queue) && e.setting == *setting);
             if let Some(entry) = known {
-                // What someone else wrote since our last change becomes what is to be put back.
+                // A value that was written externally since the last change becomes the original.
                 if *setting != QueueSetting::DriverTags && entry.ours.as_ref().is_some_and(|ours| *ours != now) {
                     entry.original = now;
                 }

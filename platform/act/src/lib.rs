@@ -1,6 +1,6 @@
 //! The only writer of the machine's settings: plan, apply, read back, journal.
 //!
-//! All that brisk can change on a machine stands in this crate. Each change has the same steps: the present value is written
+//! All settings that brisk changes on a machine are written by this crate. Each change has the same steps: the present value is written
 //! to a [`Journal`] on disk, then the new value is written, then the value in force is read back. The journal restores all
 //! settings on request and when it is dropped; after a crash, the next process that calls [`restore_leftovers`] does so.
 //!

@@ -3,7 +3,7 @@
 //!
 //! A file is written for a knob (`io.weight` of a control group), which has a value for as long as an engine requests it, or for
 //! an action that happens once: the freezer and the limits of a control group, the `oom_score_adj` of a process. A control group
-//! is told from a later one of its name by the inode of the file, a process from a later one of its number by its start time;
+//! is distinguished from a later one of its name by the inode of the file, a process from a later one of its number by its start time;
 //! both are read through a descriptor of the directory, so that the file that was checked is the file that is written.
 //!
 //! Knobs of control groups (kernel: Documentation/admin-guide/cgroup-v2.rst, "IO Priority" and "IO Interface Files"):
@@ -229,7 +229,7 @@ pub(crate) fn changed_externally(journal: &mut Journal, files: &[PathBuf]) -> Op
 }
 
 /// Gives all `files` the `value`, journaled. A file that has the value already is left as it is; with `known` it is
-/// journaled all the same, so that it is told from processes that inherit the value later. The outcome is `Written` when one
+/// journaled all the same, so that it is distinguished from processes that inherit the value later. The outcome is `Written` when one
 /// was written.
 ///
 /// # Errors

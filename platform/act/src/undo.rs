@@ -183,7 +183,7 @@ fn restore_queue(queue: &BlockQueue, entries: &[Entry], is_damaged: bool, report
         // The queue is still the same one, and what stands in it still ours: to be put back once it carries nothing.
         return entries.to_vec();
     }
-    // Judge all before writing any, because writing one disturbs others; then everybody gets the value that is theirs.
+    // Judge all before writing any, because writing one disturbs others; then each setting gets its external value, or else its original.
     let theirs = |e: &Entry| match (&e.ours, queue.get(&e.setting)) {
         _ if e.setting == QueueSetting::DriverTags => None,
         (Some(ours), Ok(now)) if now != *ours && now != e.original => Some(now),
@@ -220,7 +220,7 @@ fn restored_of(
         match (put, theirs) {
             (Ok(_), None) => report.restored.push((entry.device_name(), entry.setting.to_string())),
             (Ok(_), Some(theirs)) => report.leave(entry, Some(theirs), "it was changed externally meanwhile"),
-            // It went with its scheduler, or somebody chose another one.
+            // It went with its scheduler, or another scheduler was chosen externally.
             (Err(Error::NotInForce { .. }), _) => {}
             (Err(_), _) if !queue.exists() => report.leave(entry, None, "the device is gone"),
             (Err(_), _) if is_unloaded(queue, entry) => {

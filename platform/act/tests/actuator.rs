@@ -290,7 +290,7 @@ fn with_announced_changes_nothing_is_read_twice() {
     assert_eq!(again["queue/sda/read_ahead_kb"], Outcome::Unchanged);
     assert_eq!(again["queue/sdb/driver_tags"], first["queue/sdb/driver_tags"]);
     // A device with other targets is read, and so is every device after an announced change.
-    actuator.look_again();
+    actuator.invalidate();
     let found = outcomes(actuator.apply_changed(&wanted, 0));
     assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
     actuator.forgive();

@@ -1,4 +1,4 @@
-//! What the kernel tells by itself: sources of events that poll(2) waits on.
+//! Notifications of the kernel: sources of events that poll(2) waits on.
 //!
 //! Each source has a descriptor (`AsFd`) and says which of poll's flags mean something. None is read without an
 //! announced event, so a process that waits on them sleeps until one comes.

@@ -1,4 +1,4 @@
-//! The house keeps its shape: who may depend on whom, and that pure parts stay pure.
+//! Dependencies between crates, and purity of pure crates.
 //!
 //! The rules are the tables below; ARCHITECTURE.md says why. Each checker is a function over made-up input as well as
 //! over the workspace, and the tests at the end show that it can fail.

@@ -129,8 +129,8 @@ impl Apps {
         self.known.values().any(|known| known.session.is_none() && known.is_app())
     }
 
-    /// Takes in which processes are in front, `None` where nothing says so; `processes` gives those of the app in a
-    /// directory. Gives the apps that are in front and were not.
+    /// Updates which apps are in the foreground; `front` has the processes there, and is `None` where that is unknown; `processes`
+    /// gives those of the app in a directory. Gives the apps that came to the foreground.
     pub fn update_front(
         &mut self,
         at_ns: u64,

@@ -1,4 +1,4 @@
-//! Clocks, and when one cannot believe what was measured across two of their readings.
+//! Clocks, and when measurements across two of their readings are void.
 //!
 //! CLOCK_MONOTONIC stands still while the machine is suspended, CLOCK_BOOTTIME goes on, and the clock on the wall may be set.
 //! So a suspend shows between the first two, a set clock between the last two, and a machine that stood still (a virtual

@@ -53,7 +53,7 @@ pub struct Config {
     pub fixed: BTreeMap<Knob, Fixed>,
     /// Fixed classes of apps, by id.
     pub apps: BTreeMap<String, Tolerance>,
-    /// What services are to those who wait.
+    /// Classes of services.
     pub services: Services,
     /// The engine that puts reads before writes while the foreground waits.
     pub smartio: brisk_smartio::Config,

@@ -196,13 +196,13 @@ impl Daemon {
         let before = std::mem::replace(&mut self.moment.now, Reading::now());
         if let Some(gap_ms) = self.moment.now.gap_ms(&before, due_ns) {
             self.moment.previous = None;
-            self.happened(EventKind::Resumed { gap_ms });
+            self.push_event(EventKind::Resumed { gap_ms });
         }
         if woken.stop {
             self.is_finished = true;
             return Ok(());
         }
-        self.take_in(&woken);
+        self.collect_events(&woken);
         if woken.reload {
             // The log has the error.
             let _ = self.reload();
@@ -254,9 +254,9 @@ impl Daemon {
         self.state.counts.device_scans += 1;
         let found = match devices::managed(&self.machine.sense, &self.policy.config.daemon.devices) {
             Ok(found) => found,
-            Err(error) => return self.lacks(format!("cannot read the devices: {}", in_one_line(&error))),
+            Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
         };
-        self.actuator.look_again();
+        self.actuator.invalidate();
         let before = &self.machine.devices;
         let found = devices::with_originals(before, found, &self.state.settings.held());
         let names_without = |all: &[Device], others: &[Device]| -> Vec<String> {
@@ -267,11 +267,11 @@ impl Daemon {
         let differs = found != *before;
         self.machine.devices = found;
         for device in came {
-            self.happened(EventKind::DeviceCame { device });
+            self.push_event(EventKind::DeviceCame { device });
         }
         for device in gone {
             self.state.savings.forget(&device);
-            self.happened(EventKind::DeviceGone { device });
+            self.push_event(EventKind::DeviceGone { device });
         }
         if differs {
             self.aim_sampler();
@@ -290,7 +290,7 @@ impl Daemon {
         let Machine { sense, sources, devices, .. } = &mut self.machine;
         let Some(queues) = &mut sources.queues else { return };
         if let Err(error) = queues.watch(sense, devices.iter().map(|device| device.name.as_str())) {
-            self.lacks(format!("external changes are not seen at once: {}", in_one_line(&error)));
+            self.report_trouble(format!("external changes are not seen at once: {}", in_one_line(&error)));
         }
     }
 
@@ -305,12 +305,12 @@ impl Daemon {
             self.state.counts.changed_externally += 1;
             self.state.changed_externally.retain(|known| known.knob != change.knob);
             self.state.changed_externally.push(change.clone());
-            self.happened(EventKind::ChangedExternally { knob: change.knob, found: change.found });
+            self.push_event(EventKind::ChangedExternally { knob: change.knob, found: change.found });
         }
     }
 
     /// Adds an event for the next round, and sends it to clients that monitor.
-    fn happened(&mut self, kind: EventKind) {
+    fn push_event(&mut self, kind: EventKind) {
         self.state.counts.events += 1;
         self.publish("event", &render::event(&kind));
         if self.moment.events.len() < EVENTS_MAX {
@@ -319,7 +319,7 @@ impl Daemon {
     }
 
     /// Keeps and logs what the daemon cannot do, once.
-    fn lacks(&mut self, what: String) {
+    fn report_trouble(&mut self, what: String) {
         if !self.state.trouble.contains(&what) {
             eprintln!("briskd: {what}");
             self.state.trouble.push(what);

@@ -101,7 +101,7 @@ pub struct Savings {
 impl Savings {
     /// Adds an interval; `under` names the engines whose settings were in force on a device all the time. Other devices are left
     /// out.
-    pub fn take_in(&mut self, interval: &Interval, under: &BTreeMap<String, Under>) {
+    pub fn add_interval(&mut self, interval: &Interval, under: &BTreeMap<String, Under>) {
         let seconds = interval.elapsed_ns as f64 / 1e9;
         if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&seconds) {
             return;

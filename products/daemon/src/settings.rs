@@ -29,7 +29,7 @@ pub struct Change {
 
 impl Settings {
     /// Takes in what was decided (`resolved` and `dropped`) and what came of it; without an outcome the daemon is paused.
-    pub fn take_in(
+    pub fn update(
         &mut self,
         resolved: &[Resolved<Setting>],
         dropped: &[Resolved<Setting>],
@@ -167,29 +167,29 @@ mod tests {
     #[test]
     fn a_setting_keeps_its_age_until_it_or_its_rule_changes() {
         let mut settings = Settings::default();
-        let first = settings.take_in(&[resolved("256", 1.0)], &[], &written(), 1000);
+        let first = settings.update(&[resolved("256", 1.0)], &[], &written(), 1000);
         assert!(first.differs && first.effects.len() == 1);
-        let again = settings.take_in(&[resolved("256", 2.0)], &[], &applied(Outcome::Unchanged), 2000);
+        let again = settings.update(&[resolved("256", 2.0)], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(again, Change::default());
         assert_eq!(settings.states(|_| None)[0].since_unix_ms, 1000);
-        let other = settings.take_in(&[resolved("512", 2.0)], &[], &written(), 3000);
+        let other = settings.update(&[resolved("512", 2.0)], &[], &written(), 3000);
         assert!(other.differs);
         assert_eq!(settings.states(|_| None)[0].since_unix_ms, 3000);
-        let none = settings.take_in(&[], &[], &applied(Outcome::Restored { to: "128".into() }), 4000);
+        let none = settings.update(&[], &[], &applied(Outcome::Restored { to: "128".into() }), 4000);
         assert!(none.differs && settings.states(|_| None).is_empty());
-        assert_eq!(settings.take_in(&[], &[], &[], 5000), Change::default());
+        assert_eq!(settings.update(&[], &[], &[], 5000), Change::default());
     }
 
     #[test]
     fn a_refusal_is_reported_once() {
         let mut settings = Settings::default();
         let refused = || applied(Outcome::Refused { why: "too many".into() });
-        let first = settings.take_in(&[resolved("256", 1.0)], &[], &refused(), 1000);
+        let first = settings.update(&[resolved("256", 1.0)], &[], &refused(), 1000);
         assert_eq!(first.refused, [(Knob::queue("sda", QueueSetting::ReadAheadKb), "too many".to_owned())]);
-        let again = settings.take_in(&[resolved("256", 1.0)], &[], &refused(), 2000);
+        let again = settings.update(&[resolved("256", 1.0)], &[], &refused(), 2000);
         assert_eq!(again, Change::default());
         assert!(settings.held().is_empty());
-        settings.take_in(&[resolved("256", 1.0)], &[], &written(), 3000);
+        settings.update(&[resolved("256", 1.0)], &[], &written(), 3000);
         assert_eq!(settings.held(), BTreeMap::from([("sda".to_owned(), BTreeSet::from(["read_ahead_kb".to_owned()]))]));
     }
 
@@ -199,35 +199,35 @@ mod tests {
         let under = |settings: &Settings, change: &Change| settings.under(["sda"].into_iter(), &change.effects);
         let engines = |of: Under| BTreeMap::from([("sda".to_owned(), of)]);
         assert_eq!(under(&settings, &Change::default()), engines(Under::NoEngine));
-        let switched = settings.take_in(&[resolved("256", 1.0)], &[], &written(), 1000);
+        let switched = settings.update(&[resolved("256", 1.0)], &[], &written(), 1000);
         assert_eq!(under(&settings, &switched), BTreeMap::new());
-        let calm = settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Unchanged), 2000);
+        let calm = settings.update(&[resolved("256", 1.0)], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(under(&settings, &calm), engines(Under::Engines("smartio".to_owned())));
         let fixed = Resolved { engine: CONFIG.to_owned(), ..resolved("256", 1.0) };
-        let fixed = settings.take_in(&[fixed], &[], &applied(Outcome::Unchanged), 2000);
+        let fixed = settings.update(&[fixed], &[], &applied(Outcome::Unchanged), 2000);
         assert_eq!(under(&settings, &fixed), engines(Under::NoEngine));
-        let _ = settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 3000);
+        let _ = settings.update(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 3000);
         assert_eq!(under(&settings, &Change::default()), engines(Under::Unclear));
     }
 
     #[test]
     fn a_state_has_the_value_from_before_brisk() {
         let mut settings = Settings::default();
-        settings.take_in(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 1000);
+        settings.update(&[resolved("256", 1.0)], &[], &applied(Outcome::Left { from: "64".into() }), 1000);
         let originals = vec![("read_ahead_kb".to_owned(), "128".to_owned())];
         let device = Device { name: "sda".to_owned(), originals, ..Device::default() };
         let states = settings.states(|knob| Device::original_of(std::slice::from_ref(&device), knob));
         assert_eq!(states[0].original.as_deref(), Some("128"));
         assert_eq!(states[0].outcome, Some(Outcome::Left { from: "64".into() }));
-        let paused = settings.take_in(&[resolved("256", 1.0)], &[], &[], 2000);
+        let paused = settings.update(&[resolved("256", 1.0)], &[], &[], 2000);
         assert_eq!((paused.effects.len(), settings.states(|_| None)[0].outcome.clone()), (1, Some(Outcome::Paused)));
-        assert_eq!(settings.take_in(&[resolved("256", 1.0)], &[], &[], 3000), Change::default());
+        assert_eq!(settings.update(&[resolved("256", 1.0)], &[], &[], 3000), Change::default());
     }
 
     #[test]
     fn an_effect_reads_as_a_sentence() {
         let mut settings = Settings::default();
-        let change = settings.take_in(&[resolved("256", 12.0)], &[], &written(), 1000);
+        let change = settings.update(&[resolved("256", 12.0)], &[], &written(), 1000);
         assert_eq!(
             crate::render::applied(&change.effects[0], Some(&resolved("256", 12.0))),
             "queue/sda/read_ahead_kb is 256, was 128; smartio: reads wait (share_percent 12); no other engine requests it"
@@ -238,7 +238,7 @@ mod tests {
     fn a_dropped_tunable_is_shown_with_its_rule() {
         let mut settings = Settings::default();
         let dropped = Resolved { rule: Rule::TunableWithoutScheduler, ..resolved("256", 1.0) };
-        let change = settings.take_in(&[], &[dropped], &[], 1000);
+        let change = settings.update(&[], &[dropped], &[], 1000);
         let state = &settings.states(|_| None)[0];
         assert_eq!((state.resolved.rule, &state.outcome), (Rule::TunableWithoutScheduler, &Some(Outcome::Dropped)));
         assert!(change.differs && change.effects.is_empty() && settings.held().is_empty());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 
-use super::{Actuator, Taken, refused};
+use super::{Actuator, ExternalChange, refused};
 use crate::Error;
 use crate::setting_file::{By, changed_externally, hold, plan, release};
 
@@ -28,7 +28,7 @@ impl Actuator {
                 }
             }
         }
-        self.taken.retain(|knob, _| knob.file().is_none() || wanted.contains_key(knob));
+        self.changed_externally.retain(|knob, _| knob.file().is_none() || wanted.contains_key(knob));
         for (knob, value) in wanted {
             let outcome = match self.settled_knob(knob, value) {
                 Some(outcome) => outcome,
@@ -50,12 +50,13 @@ impl Actuator {
 
     fn set_files(&mut self, knob: &Knob, value: &str) -> Result<Outcome, Error> {
         let files = self.files_of(knob)?;
-        if let Some(taken) = self.taken.get(knob) {
-            return Ok(Outcome::Left { from: taken.found.clone() });
+        if let Some(change) = self.changed_externally.get(knob) {
+            return Ok(Outcome::Left { from: change.found.clone() });
         }
         let Some(journal) = &mut self.journal else { return plan(&files, value) };
         if let Some((ours, found)) = changed_externally(journal, &files) {
-            self.taken.insert(knob.clone(), Taken { ours, found: found.clone(), told: false });
+            self.changed_externally
+                .insert(knob.clone(), ExternalChange { ours, found: found.clone(), reported: false });
             return Ok(Outcome::Left { from: found });
         }
         hold(journal, &By::Knob(knob.clone()), &files, value, false)

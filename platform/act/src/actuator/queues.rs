@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::Outcome;
 
-use super::{Actuator, Fresh, Held, Taken, identity, refused};
+use super::{Actuator, ExternalChange, Fresh, Held, identity, refused};
 use crate::queue::{at_least_min, follows, settle};
 use crate::{BlockQueue, Error};
 
@@ -55,7 +55,7 @@ impl Actuator {
     fn forget_held(&mut self, device: &str) {
         let other = |knob: &Knob| knob.device() != Some(device);
         self.held.retain(|knob, _| other(knob));
-        self.taken.retain(|knob, _| other(knob));
+        self.changed_externally.retain(|knob, _| other(knob));
         self.fresh.remove(device);
         self.identities.remove(device);
     }
@@ -82,10 +82,10 @@ impl Actuator {
         for (setting, ours) in ours {
             let Ok(found) = queue.get(&setting) else { continue };
             let knob = Knob::queue(device, setting);
-            match self.taken.get_mut(&knob) {
-                Some(taken) => taken.found = found,
+            match self.changed_externally.get_mut(&knob) {
+                Some(change) => change.found = found,
                 None if found != ours => {
-                    self.taken.insert(knob, Taken { ours, found, told: false });
+                    self.changed_externally.insert(knob, ExternalChange { ours, found, reported: false });
                 }
                 None => {}
             }
@@ -364,11 +364,11 @@ impl Actuator {
     }
 
     fn external_of(&self, device: &str) -> Values {
-        let of = |(knob, taken): (&Knob, &Taken)| {
+        let of = |(knob, change): (&Knob, &ExternalChange)| {
             let (_, setting) = knob.queue_setting().filter(|(of, _)| *of == device)?;
-            Some((setting.clone(), taken.found.clone()))
+            Some((setting.clone(), change.found.clone()))
         };
-        self.taken.iter().filter_map(of).collect()
+        self.changed_externally.iter().filter_map(of).collect()
     }
 
     fn held_of(&self, device: &str) -> BTreeMap<QueueSetting, Held> {

@@ -12,7 +12,7 @@ use super::group::Group;
 use crate::setting_file::{FileEntry, OOM_SCORE_ADJ, SettingFile, hold, release};
 use crate::{Error, Journal, Paths, groups};
 
-/// Taken after all that has no protection (a score of 1000 is all memory of the machine), but before the machine has nothing
+/// ExternalChange after all that has no protection (a score of 1000 is all memory of the machine), but before the machine has nothing
 /// left to kill: -1000 would never be taken. Lowering needs CAP_SYS_RESOURCE.
 pub(crate) const PROTECTED: &str = "-900";
 

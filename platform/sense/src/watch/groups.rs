@@ -79,7 +79,7 @@ impl GroupWatch {
             watches: HashMap::new(),
             living: BTreeMap::new(),
         };
-        watch.look_again();
+        watch.invalidate();
         watch.changes();
         Ok(Some(watch))
     }
@@ -97,7 +97,7 @@ impl GroupWatch {
         let notices = self.inotify.take().map_err(|source| Error::reading(self.root.clone(), source))?;
         for Notice { watch, flags, name } in notices {
             if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-                self.look_again();
+                self.invalidate();
                 continue;
             }
             let Some(path) = self.watches.get(&watch).cloned() else { continue };
@@ -121,7 +121,7 @@ impl GroupWatch {
     }
 
     /// Forgets everything and lists all directories.
-    fn look_again(&mut self) {
+    fn invalidate(&mut self) {
         for node in std::mem::take(&mut self.nodes).into_values() {
             node.watches.into_iter().flatten().for_each(|watch| self.inotify.remove(watch));
         }

@@ -1,4 +1,4 @@
-//! A trigger on pressure: the kernel tells when tasks stood still for longer than allowed (Documentation/accounting/psi.rst).
+//! A trigger on pressure: the kernel notifies when tasks stood still for longer than allowed (Documentation/accounting/psi.rst).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

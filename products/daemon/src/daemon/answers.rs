@@ -82,18 +82,18 @@ impl Daemon {
         if config != self.policy.config || configuration.files != self.policy.configuration.files {
             let (engines, complaints) = Engines::new(&config, &configuration.files);
             self.policy.engines = engines;
-            complaints.into_iter().for_each(|complaint| self.lacks(complaint));
+            complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
         (self.policy.config, self.policy.configuration) = (config, configuration);
         let group = group_of(&self.policy.config, &mut self.state.trouble);
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
-            self.lacks(format!("the control socket's group cannot be changed: {error}"));
+            self.report_trouble(format!("the control socket's group cannot be changed: {error}"));
         }
         self.actuator.forgive();
         self.state.changed_externally.clear();
         self.state.is_paused = false;
         self.scan_devices();
-        self.happened(EventKind::Configured);
+        self.push_event(EventKind::Configured);
     }
 
     fn reset(&mut self) -> Result<Reply, Fault> {

@@ -13,7 +13,7 @@ use crate::sources::Woken;
 
 impl Daemon {
     /// Turns what woke the daemon into events.
-    pub(super) fn take_in(&mut self, woken: &Woken) {
+    pub(super) fn collect_events(&mut self, woken: &Woken) {
         if woken.groups {
             self.take_in_groups();
         }
@@ -28,7 +28,7 @@ impl Daemon {
             self.vacate(change);
         }
         if changes.iter().any(|change| !matches!(change, BlockChange::Changed(_))) {
-            self.actuator.look_again();
+            self.actuator.invalidate();
             self.machine.scanned_ns = None;
         }
         if !changes.is_empty() || woken.tables {
@@ -38,7 +38,7 @@ impl Daemon {
             self.take_in_queues();
         }
         for resource in &woken.pressure {
-            self.happened(EventKind::Pressure { resource: resource.to_string() });
+            self.push_event(EventKind::Pressure { resource: resource.to_string() });
         }
     }
 
@@ -55,7 +55,7 @@ impl Daemon {
             pressure.ok().flatten().map(|pressure| pressure.some.total_us)
         };
         for event in apps.sample_launches(self.moment.now.monotonic_ns, waited_us) {
-            self.happened(event.kind);
+            self.push_event(event.kind);
         }
     }
 
@@ -63,7 +63,7 @@ impl Daemon {
     /// another scheduler and comes back.
     fn take_in_queues(&mut self) {
         self.take_queue_writes();
-        self.actuator.look_again();
+        self.actuator.invalidate();
         self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
         self.scan_devices_soon();
     }
@@ -73,7 +73,7 @@ impl Daemon {
         match self.machine.sources.queues.as_mut().map(QueueWatch::take) {
             Some(Ok(devices)) => devices,
             Some(Err(error)) => {
-                self.lacks(format!("external changes are not seen at once: {}", in_one_line(&error)));
+                self.report_trouble(format!("external changes are not seen at once: {}", in_one_line(&error)));
                 self.machine.sources.queues = None;
                 BTreeSet::new()
             }
@@ -88,7 +88,9 @@ impl Daemon {
         match self.actuator.vacate(&device) {
             Ok(false) => {}
             Ok(true) => self.publish("setting", &format!("{device} is out of use: its settings are as before brisk")),
-            Err(error) => self.lacks(format!("settings of {device} could not be restored: {}", in_one_line(&error))),
+            Err(error) => {
+                self.report_trouble(format!("settings of {device} could not be restored: {}", in_one_line(&error)))
+            }
         }
     }
 
@@ -97,7 +99,10 @@ impl Daemon {
         let changes = match self.machine.sources.take_sessions(now_ns) {
             Ok(changes) => changes,
             Err(error) => {
-                self.lacks(format!("launches without control groups are not seen any more: {}", in_one_line(&error)));
+                self.report_trouble(format!(
+                    "launches without control groups are not seen any more: {}",
+                    in_one_line(&error)
+                ));
                 self.machine.sources.sessions = None;
                 return;
             }
@@ -133,7 +138,7 @@ impl Daemon {
     fn note_launch(&mut self, event: Option<Event>) {
         let Some(event) = event else { return };
         self.state.counts.launches += u64::from(matches!(event.kind, EventKind::LaunchBegan { .. }));
-        self.happened(event.kind);
+        self.push_event(event.kind);
     }
 
     /// Finds out which apps are in the foreground, where the system tells.
@@ -148,7 +153,7 @@ impl Daemon {
         let sense = &self.machine.sense;
         let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
         for event in self.machine.apps.update_front(self.moment.now.monotonic_ns, front.as_ref(), processes) {
-            self.happened(event.kind);
+            self.push_event(event.kind);
         }
     }
 
@@ -157,7 +162,7 @@ impl Daemon {
         let changes = match self.machine.sources.take_groups(now_ns) {
             Ok(changes) => changes,
             Err(error) => {
-                self.lacks(format!("launches of apps are not seen any more: {}", in_one_line(&error)));
+                self.report_trouble(format!("launches of apps are not seen any more: {}", in_one_line(&error)));
                 self.machine.sources.groups = None;
                 return;
             }

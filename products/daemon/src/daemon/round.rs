@@ -29,11 +29,11 @@ impl Daemon {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 self.moment.previous = None;
-                return self.lacks(format!("cannot take a snapshot: {}", in_one_line(&error)));
+                return self.report_trouble(format!("cannot take a snapshot: {}", in_one_line(&error)));
             }
         };
         if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
-            self.state.savings.take_in(&interval, &self.state.under);
+            self.state.savings.add_interval(&interval, &self.state.under);
         }
         let events = std::mem::take(&mut self.moment.events);
         let apps = self.list_apps(now_ns);
@@ -78,14 +78,14 @@ impl Daemon {
             if self.state.is_paused { Vec::new() } else { settings.iter().map(|one| one.what.clone()).collect() };
         if self.machine.sources.queues.is_none() {
             // External changes are not announced here.
-            self.actuator.look_again();
+            self.actuator.invalidate();
         }
         let applied = self.actuator.apply_changed(&targets, self.moment.now.monotonic_ns);
         if applied.iter().any(|applied| matches!(applied.outcome, Outcome::Pending { .. })) {
             let retry_ns = self.moment.now.monotonic_ns.saturating_add(BUSY_RETRY_NS);
             self.moment.wanted_ns = Some(self.moment.wanted_ns.map_or(retry_ns, |wanted_ns| wanted_ns.min(retry_ns)));
         }
-        let change = self.state.settings.take_in(settings, &resolution.dropped_settings, &applied, wall_unix_ms);
+        let change = self.state.settings.update(settings, &resolution.dropped_settings, &applied, wall_unix_ms);
         let names = self.machine.devices.iter().map(|device| device.name.as_str());
         self.state.under = self.state.settings.under(names, &change.effects);
         for effect in &change.effects {
@@ -95,7 +95,11 @@ impl Daemon {
         }
         for (knob, why) in &change.refused {
             self.state.counts.refusals += 1;
-            self.happened(EventKind::Refused { knob: knob.clone(), why: why.clone() });
+            self.push_event(EventKind::Refused { knob: knob.clone(), why: why.clone() });
+        }
+        if change.effects.iter().any(|effect| matches!(effect.outcome, Outcome::Left { .. })) {
+            // Only writes to queues are announced: the check reports external changes of other files.
+            self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
         }
         let written = change.effects.iter().filter(|effect| effect.outcome.is_a_change());
         let written: BTreeSet<String> = written.filter_map(|effect| effect.knob.device()).map(str::to_owned).collect();
@@ -148,6 +152,6 @@ impl Daemon {
 
     fn note_performed(&mut self, performed: Performed) {
         self.state.counts.actions += u64::from(performed.outcome == Outcome::Done);
-        self.happened(EventKind::Performed { once: performed.once, outcome: performed.outcome });
+        self.push_event(EventKind::Performed { once: performed.once, outcome: performed.outcome });
     }
 }

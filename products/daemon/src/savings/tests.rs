@@ -29,7 +29,7 @@ fn saved(rounds: &[(Option<&str>, f64, f64)], times: usize) -> Vec<Saved> {
         for (engines, read_ms, write_bytes_per_s) in rounds {
             // A little noise that cancels.
             let read_ms = read_ms + if time % 2 == 0 { 0.1 } else { -0.1 };
-            savings.take_in(&second(100.0, read_ms, *write_bytes_per_s), &under(*engines));
+            savings.add_interval(&second(100.0, read_ms, *write_bytes_per_s), &under(*engines));
         }
     }
     savings.estimates()
@@ -76,8 +76,8 @@ fn engines_are_told_apart_and_what_is_unclear_is_left_out() {
         both.iter().map(|one| (one.engines.as_str(), one.read_delay_us.expect("known").value)).collect();
     assert_eq!(saved, [("smartio", 5_000_000), ("smartio+smartstorage", 1_000_000)]);
     let mut savings = Savings::default();
-    savings.take_in(&second(100.0, 1.0, 0.0), &BTreeMap::from([("sda".to_owned(), Under::Unclear)]));
-    savings.take_in(&second(100.0, 1.0, 0.0), &BTreeMap::new());
+    savings.add_interval(&second(100.0, 1.0, 0.0), &BTreeMap::from([("sda".to_owned(), Under::Unclear)]));
+    savings.add_interval(&second(100.0, 1.0, 0.0), &BTreeMap::new());
     assert_eq!(savings.estimates(), []);
 }
 
@@ -86,7 +86,7 @@ fn nothing_grows_without_bound() {
     let mut savings = Savings::default();
     for rate in 0..2000 {
         let interval = second(f64::from(rate % 40).exp2(), 1.0, f64::from(rate / 40).exp2());
-        savings.take_in(&interval, &under(None));
+        savings.add_interval(&interval, &under(None));
     }
     assert!(savings.devices["sda"].seen.len() <= PATTERNS_MAX);
     savings.forget("sda");
