@@ -1,4 +1,4 @@
-//! What can be thrown away and comes back by itself; nothing to undo, so no journal.
+//! Caches that can be dropped without undo, hence without a journal.
 
 use std::io;
 

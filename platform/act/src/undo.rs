@@ -1,5 +1,5 @@
-//! Putting back what a journal says. A device that was plugged in again is another device, and all of it is left. A loop device
-//! that carries another file by now is left as long as it does, and stays in the journal.
+//! Undo: restores the original values of a journal. A device that was plugged in again is another device, and is left alone. A loop
+//! device that carries another file now is left alone as long as it does, and stays in the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
