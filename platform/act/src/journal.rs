@@ -357,11 +357,11 @@ impl Record {
         Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, files }
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len() + self.priorities.len() + self.files.len()
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 

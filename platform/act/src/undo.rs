@@ -247,13 +247,8 @@ fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -
     let name = (entry.group.clone(), "io_priority".to_owned());
     match groups::put_back(entry, paths) {
         Ok(true) => report.restored.push(name),
-        Ok(false) => report.left.push(Left {
-            device: name.0,
-            knob: name.1,
-            found: None,
-            original: groups::NONE.to_owned(),
-            reason: "the group is gone".to_owned(),
-        }),
+        // Its settings have gone with it.
+        Ok(false) => {}
         Err(error) => {
             report.failed.push(format!("io_priority of {}: {}", entry.group, in_one_line(&error)));
             return false;
@@ -287,9 +282,8 @@ fn restore_file(entry: &FileEntry, report: &mut Report) -> bool {
             }
             return true;
         }
-        // A process that has ended needs nothing.
-        Ok(PutBack::Gone) if entry.is_of_a_process() => return true,
-        Ok(PutBack::Gone) => (None, "the group is gone"),
+        // A process or group that has gone has taken its settings along.
+        Ok(PutBack::Gone) => return true,
         Ok(PutBack::Theirs(found)) => (Some(found), "it was changed externally meanwhile"),
         Err(error) => {
             report.failed.push(format!("{knob} of {device}: {}", in_one_line(&error)));

@@ -1,16 +1,22 @@
 //! `brisk reset`: everything as it was before brisk.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use brisk_act::{Paths, damaged_journals, restore_leftovers};
-use brisk_daemon::control::ClientError;
+use anyhow::bail;
+use brisk_act::{Living, Paths, Restored, damaged_journals, restore_all};
+use brisk_daemon::control::{ClientError, SOCKET};
+use brisk_daemon::daemon::JOURNAL;
 
 use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
 A running daemon restores every setting and changes nothing until 'brisk config reload'. Without one, the settings that a killed \
-daemon left are restored. A setting that was changed externally meanwhile stays. Exit codes: 0 everything is as before, 1 some \
-settings are left and named, 2 not possible.";
+daemon left are restored, after a wait for its end where it is ending. A setting that was changed externally meanwhile stays. \
+Exit codes: 0 everything is as before, 1 some settings are left and named, 2 not possible.";
+
+/// How long a process that keeps settings may take to end. A killed one takes milliseconds, one with much memory seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Arguments of `brisk reset`.
 #[derive(Debug, clap::Args)]
@@ -22,15 +28,10 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (restored, left) = match args.socket.connect() {
-        Ok(mut client) => {
-            let answer = client.answer("Reset", &[])?;
-            let texts = |name: &str| -> Vec<String> {
-                answer.get(name).and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
-            };
-            (texts("restored"), texts("left"))
-        }
-        Err(ClientError::NotRunning { .. }) => without_daemon(args)?,
+    let (restored, left) = match ask_the_daemon(args) {
+        Ok(answer) => answer,
+        // It does not run, or was killed before it answered.
+        Err(error @ (ClientError::NotRunning { .. } | ClientError::Broken { .. })) => without_daemon(args, error)?,
         Err(error) => return Err(error.into()),
     };
     let mut text: String = restored.iter().map(|one| format!("{one} is as before\n")).collect();
@@ -42,12 +43,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Puts back what dead processes have left.
-fn without_daemon(args: &Args) -> anyhow::Result<(Vec<String>, Vec<String>)> {
-    let paths = Paths::with_run_dir(args.socket.run_dir());
-    let reports = restore_leftovers(&paths)?;
+/// What a running daemon restored, and what it left.
+fn ask_the_daemon(args: &Args) -> Result<(Vec<String>, Vec<String>), ClientError> {
+    let answer = args.socket.connect()?.answer("Reset", &[])?;
+    let texts = |name: &str| -> Vec<String> {
+        answer.get(name).and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+    };
+    Ok((texts("restored"), texts("left")))
+}
+
+/// Restores what ended processes have left; `unreachable` says why the daemon did not do so.
+fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let run_dir = args.socket.run_dir();
+    let paths = Paths::with_run_dir(&run_dir);
+    let Restored { reports, living } = restore_all(&paths, PATIENCE, |living| {
+        living.iter().for_each(|one| eprintln!("brisk: waiting for the end of {} (process {})", one.name, one.pid));
+    })?;
+    if let Some(Living { pid, settings, .. }) = living.iter().find(|one| one.name == JOURNAL) {
+        let socket = run_dir.join(SOCKET);
+        bail!(
+            "briskd (process {pid}) runs and keeps {settings} settings, but cannot be asked at {}: 'kill {pid}' ends it, which \
+             restores them",
+            socket.display()
+        );
+    }
+    if matches!(unreachable, ClientError::Broken { .. }) && reports.is_empty() {
+        return Err(unreachable.into());
+    }
     let mut restored = Vec::new();
     let mut left: Vec<String> = damaged_journals(&paths).iter().map(ToString::to_string).collect();
+    left.extend(living.iter().map(|Living { name, pid, settings, .. }| {
+        format!("{settings} settings of {name} (process {pid}), which still runs and restores them when it ends")
+    }));
     for (_, report) in reports {
         restored.extend(report.restored.into_iter().map(|(device, setting)| format!("{device}: {setting}")));
         left.extend(report.left.into_iter().map(|one| format!("{}: {}: {}", one.device, one.knob, one.reason)));

@@ -40,7 +40,7 @@ use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
 
-pub use start::Options;
+pub use start::{JOURNAL, Options};
 
 /// Minimum time between two rounds.
 const ROUND_NS_MIN: u64 = 50_000_000;

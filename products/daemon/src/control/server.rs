@@ -22,6 +22,8 @@ const CLIENTS_MAX: usize = 16;
 const STRANGERS_MAX: usize = 12;
 /// Of one user who is not root.
 const OF_ONE_USER_MAX: usize = 4;
+/// Connections that one turn closes because their user has no more share.
+const CLOSED_MAX: usize = 256;
 /// Connections and calls that are served at once, and a second in the long run.
 const BURST: u64 = 40;
 const PER_S: u64 = 20;
@@ -208,14 +210,18 @@ impl Server {
         true
     }
 
-    /// Accepts one pending connection, if the table has space; gives whether one was pending.
+    /// Accepts pending connections until one is kept, if the table has space; gives whether one was pending. Connections beyond
+    /// the share of their user are closed at once, up to [`CLOSED_MAX`] for the price of one, so that they do not delay others.
     fn accept(&mut self, now_ns: u64) -> bool {
         let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
-        // The mode of the socket decides about the right to connect.
-        let Ok((stream, _)) = self.listener.accept() else { return false };
-        let peer = peer_of(&stream).ok().filter(|peer| self.has_room_for(*peer));
-        if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
-            self.connections[place] = Some(Connection::new(stream, peer, now_ns));
+        for closed in 0..CLOSED_MAX {
+            // The mode of the socket decides about the right to connect.
+            let Ok((stream, _)) = self.listener.accept() else { return closed > 0 };
+            let peer = peer_of(&stream).ok().filter(|peer| self.has_room_for(*peer));
+            if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
+                self.connections[place] = Some(Connection::new(stream, peer, now_ns));
+                break;
+            }
         }
         true
     }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, Lock, Paths, damaged_journals, restore_leftovers};
+use brisk_act::{Actuator, Lock, Paths, Restored, damaged_journals, restore_all};
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
 use brisk_sense::{SampleChoice, Sampler, Sense, SessionWatch};
@@ -25,7 +26,9 @@ use crate::sources::Sources;
 use crate::timers::Timers;
 
 /// Name of the daemon's journal.
-const JOURNAL: &str = "briskd";
+pub const JOURNAL: &str = "briskd";
+/// How long a daemon that was killed just now may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Options of the command line.
 #[derive(Debug, Clone)]
@@ -120,8 +123,8 @@ impl Daemon {
 
 /// Restores what a killed daemon left changed, and logs it.
 fn restore_changes_of_the_dead(paths: &Paths, trouble: &mut Vec<String>) {
-    match restore_leftovers(paths) {
-        Ok(reports) => {
+    match restore_all(paths, PATIENCE, |_| ()) {
+        Ok(Restored { reports, .. }) => {
             for (name, report) in reports.iter().filter(|(_, report)| *report != Default::default()) {
                 eprintln!("briskd: restored {} settings that a killed {name} had changed", report.restored.len());
                 for left in &report.left {

@@ -1,6 +1,8 @@
 use std::io::{Read, Write};
 
+use brisk_requires::requires;
 use rustix::event::{PollFd, Timespec, poll};
+use rustix::process::Uid;
 
 use super::*;
 use crate::control::protocol::Call;
@@ -232,4 +234,35 @@ proptest::proptest! {
             turn(&mut server, S);
         }
     }
+}
+
+#[test]
+fn root_is_served_at_once_beside_a_thousand_connections_of_another_user() {
+    requires!(Root);
+    const OTHER: u32 = 65_534;
+    let (dir, path) = place();
+    let mut server = Server::open(&path, Some(OTHER)).expect("a socket");
+    chmod(dir.path(), Mode::from_raw_mode(0o755)).expect("owned");
+    // The number of connections that wait to be accepted is limited, so they come while the server runs.
+    let socket = path.clone();
+    let connects = std::thread::spawn(move || {
+        let (user, group) = (Uid::from_raw(OTHER), Gid::from_raw(OTHER));
+        // A system call of this thread alone: the other threads of the process stay root.
+        rustix::thread::set_thread_res_gid(group, group, group).expect("root may");
+        rustix::thread::set_thread_res_uid(user, user, user).expect("root may");
+        (0..1000).map(|_| UnixStream::connect(&socket).expect("in the group")).collect::<Vec<_>>()
+    });
+    while !connects.is_finished() {
+        turn(&mut server, S);
+    }
+    let others = connects.join().expect("connected");
+    assert_eq!(others.len(), 1000);
+    let mut root = connect(&path);
+    root.write_all(&message("org.brisk.Daemon.GetStatus")).expect("sent");
+    let tenths = (0..100).find(|tenth| {
+        turn(&mut server, 2 * S + tenth * S / 10);
+        !read(&mut root).0.is_empty()
+    });
+    assert!(tenths.is_some_and(|tenths| tenths <= 10), "{tenths:?} tenths of a second");
+    assert_eq!(alive(&server), OF_ONE_USER_MAX + 1);
 }
