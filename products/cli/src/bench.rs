@@ -9,7 +9,7 @@ use brisk_bench::environment::data_home;
 use brisk_bench::storebench::{self, Budget, Options};
 use brisk_command::output::Outputs;
 use brisk_command::session::Session;
-use brisk_command::size;
+use brisk_command::{duration, size};
 use brisk_results::Document;
 use clap::ValueEnum;
 
@@ -23,6 +23,10 @@ Examples:
 The work file has no name, so nothing is left even after a kill. Exit codes: 0 measured, 2 not possible, 130 \
 stopped by Ctrl-C.";
 
+/// Limits of --budget.
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// Arguments of `brisk bench`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -35,9 +39,9 @@ pub(crate) struct Args {
     /// Take up to ten minutes, and every block size
     #[arg(long)]
     full: bool,
-    /// Finish after so many seconds; the first round of all loads always completes
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    budget: Option<u64>,
+    /// Finish after this time; the first round of all loads always completes
+    #[arg(long, value_name = "TIME", value_parser = duration::between(SECOND, DAY))]
+    budget: Option<Duration>,
     /// Size of the work file, such as 256M [default: 128M quick, 512M, 1G full, or the free space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
@@ -99,7 +103,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             (_, true) => Budget::Full,
             _ => Budget::Normal,
         },
-        time: args.budget.map(Duration::from_secs),
+        time: args.budget,
         size_bytes: args.size,
         written_bytes_max: args.max_written,
         block_bytes: args.block,

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The setting, such as queue/mmcblk0/scheduler [default: all]
     knob: Option<Knob>,
     /// The moment: a time of today, such as 14:05, or a day and time, such as '2026-11-22 02:30'
-    #[arg(long, value_name = "TIME", value_parser = at)]
+    #[arg(long, value_name = "MOMENT", value_parser = at)]
     at: Option<Timestamp>,
     /// The record to read [default: that of the configuration]
     #[arg(long, value_name = "FILE")]

@@ -102,40 +102,4 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A paragraph for a command and each of its subcommands: arguments, their defaults and values.
-    fn describe(command: &clap::Command, path: &str, lines: &mut String) {
-        let path = format!("{path}{}", command.get_name());
-        lines.push_str(&path);
-        for argument in command.get_arguments().filter(|one| !["help", "version"].contains(&one.get_id().as_str())) {
-            *lines += &format!("\n    {argument}");
-            if !argument.get_action().takes_values() {
-                continue;
-            }
-            let possible = argument.get_possible_values();
-            if !possible.is_empty() {
-                let names: Vec<_> = possible.iter().map(|value| value.get_name()).collect();
-                *lines += &format!(" {{{}}}", names.join(","));
-            }
-            let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
-            if !defaults.is_empty() {
-                *lines += &format!(" = {}", defaults.join(","));
-            }
-        }
-        lines.push('\n');
-        let mut subcommands: Vec<_> = command.get_subcommands().filter(|one| one.get_name() != "help").collect();
-        subcommands.sort_by_key(|subcommand| subcommand.get_name());
-        subcommands.iter().for_each(|subcommand| describe(subcommand, &format!("{path} "), lines));
-    }
-
-    #[test]
-    fn the_command_line_is_as_written_down() {
-        let mut command = Cli::command();
-        command.build();
-        let mut lines = String::new();
-        describe(&command, "", &mut lines);
-        snapbox::assert_data_eq!(lines, snapbox::file!["../tests/command_line.txt"]);
-    }
-}
+mod command_line;

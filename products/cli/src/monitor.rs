@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+use brisk_command::duration;
 use brisk_core::units::parse_bytes;
 use brisk_record::{Item, Lost, Reader, Session, older_part};
 use clap::{Subcommand, ValueEnum};
@@ -51,8 +52,6 @@ Exit codes: 0 exported, 1 exported and a part of the record is lost, 2 not possi
 
 /// The shortest interval: the kernel counts processor time in steps of it.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
-/// The longest interval and duration.
-const SPAN_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// The least size of a record.
 const SIZE_BYTES_MIN: u64 = 64 << 10;
 
@@ -73,7 +72,7 @@ struct Watch {
     #[arg(long, value_name = "TIME", value_parser = interval, default_value = "1s", allow_hyphen_values = true)]
     interval: Duration,
     /// End after this time, such as 90s or 5m [default: on Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// Record the samples in FILE, appended to its content
     #[arg(long, value_name = "FILE")]
@@ -201,30 +200,12 @@ fn size(text: &str) -> anyhow::Result<u64> {
     Ok(size_bytes)
 }
 
-fn interval(text: &str) -> anyhow::Result<Duration> {
-    let interval = span(text)?;
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration::parse(text)?;
     if interval < INTERVAL_MIN {
-        bail!(
+        return Err(format!(
             "an interval of {text} is too short: the kernel counts processor time in steps of 10ms, so give at least 10ms"
-        );
+        ));
     }
     Ok(interval)
-}
-
-/// Reads a time such as `500ms`, `2m` or `1.5` (seconds).
-fn span(text: &str) -> anyhow::Result<Duration> {
-    let trimmed = text.trim();
-    let plain = trimmed.parse::<f64>().ok().filter(|seconds| seconds.is_finite());
-    let signed = match plain {
-        Some(seconds) => jiff::SignedDuration::try_from_secs_f64(seconds).ok(),
-        None => trimmed.parse::<jiff::SignedDuration>().ok(),
-    };
-    let signed = signed
-        .with_context(|| format!("'{text}' is not a time: write a number and a unit, such as 500ms, 1s or 2m"))?;
-    match Duration::try_from(signed) {
-        Ok(span) if span.is_zero() => bail!("a time of zero is none: give more, such as 1s"),
-        Ok(span) if span > SPAN_MAX => bail!("{text} is more than a year: give less"),
-        Ok(span) => Ok(span),
-        Err(_) => bail!("a time cannot be negative: give one such as 1s"),
-    }
 }

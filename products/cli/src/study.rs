@@ -10,7 +10,7 @@ use std::time::Duration;
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_command::session::Session;
-use brisk_command::size;
+use brisk_command::{duration, size};
 use brisk_results::{ConcurrencyParameter, Direction, Document, Pattern};
 use brisk_smartio::Concurrency;
 use clap::Subcommand;
@@ -27,6 +27,9 @@ Examples:
   brisk study frontier --save --html frontier.html   # what brisk tune does for each device
 
 Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
+
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Arguments of `brisk study`.
 #[derive(Debug, clap::Args)]
@@ -128,9 +131,9 @@ struct FootprintArgs {
     /// Requests of each point
     #[arg(long, value_name = "N", default_value_t = footprint::PAPER_REQUESTS)]
     requests: u64,
-    /// Seconds after which a point ends with fewer requests [default: 30, 4 quick, none paper]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    patience: Option<u64>,
+    /// Time after which a point ends with fewer requests [default: 30s, 4s quick, none paper]
+    #[arg(long, value_name = "TIME", value_parser = duration::between(SECOND, DAY))]
+    patience: Option<Duration>,
     /// Written in sequence before each point [default: 1G, 16M quick, or the largest range]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     precondition: Option<u64>,
@@ -271,7 +274,7 @@ fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
         normal: footprint::PAPER_PRECONDITION_BYTES,
         paper: footprint::PAPER_PRECONDITION_BYTES,
     };
-    let patience = Degrees { quick: Some(4), normal: Some(30), paper: None };
+    let patience = Degrees { quick: Some(4 * SECOND), normal: Some(30 * SECOND), paper: None };
     let options = footprint::Options {
         common: every.common(Degrees { quick: 3, normal: 3, paper: 5 }),
         largest: Size {
@@ -280,7 +283,7 @@ fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
             patience: None,
         },
         requests: args.requests,
-        patience: args.patience.or_else(|| every.degree(patience)).map(Duration::from_secs),
+        patience: args.patience.or_else(|| every.degree(patience)),
         precondition_bytes: args.precondition.unwrap_or_else(|| every.degree(precondition)),
     };
     every.run(&options.common, |session| {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use brisk_command::duration;
 use brisk_core::app::Tolerance;
 use brisk_core::snapshot::Interval;
 use brisk_core::units::{format_bytes, three_digits};
@@ -20,20 +21,23 @@ const AFTER_HELP: &str = "\
 q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a terminal \
 it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
+/// Limits of --interval.
+const INTERVAL_LEAST: Duration = Duration::from_millis(100);
+const INTERVAL_MOST: Duration = Duration::from_secs(60);
+
 /// Arguments of `brisk top`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
-    /// Seconds from one refresh to the next
-    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
-    interval: u64,
+    /// Time from one refresh to the next
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::between(INTERVAL_LEAST, INTERVAL_MOST))]
+    interval: Duration,
 }
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let interval = Duration::from_secs(args.interval);
     let mut client = args.socket.connect()?;
     let mut sampler = Sampler::new(Sense::default(), SampleChoice::default())?;
     let mut screen = Screen::open().context("cannot use this terminal")?;
@@ -48,7 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
         }
-        if screen.wait(interval)? == Some(Key::Quit) {
+        if screen.wait(args.interval)? == Some(Key::Quit) {
             return Ok(ExitCode::SUCCESS);
         }
         let now = sampler.snapshot()?;

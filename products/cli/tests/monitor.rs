@@ -375,12 +375,12 @@ fn bad_input_is_named_with_a_remedy() {
     let csv = |file: &str, out: &str| ["export", file, "--format", "csv", "--output", out].map(str::to_owned).to_vec();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let cases: &[(Vec<String>, &str)] = &[
-        (words(&["--interval", "0"]), "a time of zero is none"),
+        (words(&["--interval", "0"]), "the duration is zero"),
         (words(&["--interval", "-1s"]), "cannot be negative"),
         (words(&["--interval", "-1"]), "cannot be negative"),
         (words(&["--interval", "1ms"]), "give at least 10ms"),
-        (words(&["--interval", "soon"]), "'soon' is not a time"),
-        (words(&["--interval", "99999999999999999999s"]), "is not a time"),
+        (words(&["--interval", "soon"]), "'soon' is not a duration"),
+        (words(&["--interval", "99999999999999999999s"]), "is not a duration"),
         (words(&["--interval", "9000h"]), "more than a year"),
         (words(&["--duration", "1s", "--interval", "2s"]), "ends before the first interval"),
         (words(&["--device", "nope"]), "'nope' is not a block device of this machine: there are"),

@@ -6,6 +6,7 @@
 //! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
 //! outputs ([`output`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]).
 
+pub mod duration;
 pub mod lab;
 pub mod output;
 pub mod profile;

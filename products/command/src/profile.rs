@@ -14,7 +14,7 @@ use brisk_smartstorage::Model;
 use clap::ValueEnum;
 
 use crate::output::Outputs;
-use crate::size;
+use crate::{duration, size};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,6 +28,12 @@ With --virtual nothing of this machine is measured or changed: time is that of t
 instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk kernel does, \
 and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only root can set a device's scheduler; all settings \
 are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
+
+/// Limits of --cell and --budget.
+const CELL_LEAST: Duration = Duration::from_millis(100);
+const CELL_MOST: Duration = Duration::from_secs(600);
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Arguments of `brisk profile`.
 #[derive(Debug, clap::Args)]
@@ -50,9 +56,9 @@ pub struct Args {
     /// Source tree of brisk, for --virtual [default: the one that this directory is in]
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
-    /// Seconds that the virtual machine may take on this machine [default: a minute for each second of the guest, and 15 minutes]
-    #[arg(long, value_name = "SECONDS")]
-    pub time_limit: Option<u64>,
+    /// Time that the virtual machine may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub time_limit: Option<Duration>,
     /// Speak to the host of the virtual machine
     #[arg(long, hide = true)]
     pub in_guest: bool,
@@ -69,15 +75,15 @@ pub struct Args {
     /// Schedulers to try [default: all of this kernel]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// Seconds of each workload under each setting, in each round
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.4, value_parser = cell)]
-    pub cell: f64,
+    /// Time of each workload under each setting, in each round
+    #[arg(long, value_name = "TIME", default_value = "400ms", value_parser = duration::between(CELL_LEAST, CELL_MOST))]
+    pub cell: Duration,
     /// Rounds: more of them average out other load on the machine; fewer than three give no interval
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
-    /// Minutes that all may take: rounds beyond the third are left out where they would take longer
-    #[arg(long, value_name = "MINUTES", default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..=1440))]
-    pub budget: u32,
+    /// Time that all may take: rounds beyond the third are left out where they would take longer
+    #[arg(long, value_name = "TIME", default_value = "14m", value_parser = duration::between_with_unit(MINUTE, DAY))]
+    pub budget: Duration,
     /// More workloads, drawn at random from the seed
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=200))]
     pub drawn: u32,
@@ -111,11 +117,6 @@ pub enum MeterName {
     Modelled,
 }
 
-fn cell(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds, such as 1 or 2.5".to_owned())?;
-    if (0.1..=600.0).contains(&seconds) { Ok(seconds) } else { Err("0.1 to 600 seconds".to_owned()) }
-}
-
 /// The options of the measurement: workloads of files are read.
 ///
 /// # Errors
@@ -126,8 +127,7 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
     for file in &args.workloads {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let is_recording = file.extension().is_some_and(|ending| ending == "csv");
-        let cell = Duration::from_secs_f64(args.cell);
-        let of_file = if is_recording { vec![recording::parse(file, &text, cell)?] } else { fio::parse(file, &text)? };
+        let of_file = if is_recording { vec![recording::parse(file, &text, args.cell)?] } else { fio::parse(file, &text)? };
         for more in of_file {
             refuse_twice(&workloads, &more)?;
             workloads.push(more);
@@ -139,9 +139,9 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
         workloads,
         depths_requests: args.depths.clone(),
         schedulers: args.schedulers.clone(),
-        cell: Duration::from_secs_f64(args.cell),
+        cell: args.cell,
         rounds: args.rounds,
-        budget: Duration::from_secs(u64::from(args.budget) * 60),
+        budget: args.budget,
         size: Size { wanted_bytes: args.size, exact: false, patience: None },
         meter: args.meter.map(|name| match name {
             MeterName::Rapl => MeterKind::Rapl,

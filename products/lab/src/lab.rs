@@ -125,7 +125,7 @@ fn fail(lab: &Lab, fault: &FaultArgs) -> anyhow::Result<()> {
     } else if let Some((offset_bytes, len_bytes)) = fault.read_error {
         FaultOrder::ReadError { offset_bytes, len_bytes }
     } else if let Some((offset_bytes, len_bytes)) = fault.timeout {
-        FaultOrder::Timeout { offset_bytes, len_bytes, for_ms: fault.for_s.map(|s| u64::from(s) * 1000) }
+        FaultOrder::Timeout { offset_bytes, len_bytes, for_ms: fault.hang.map(|hang| u64::try_from(hang.as_millis()).unwrap_or(u64::MAX)) }
     } else {
         FaultOrder::Clear
     };

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
@@ -18,9 +19,9 @@ use crate::on_phone::{self, Between, Brought};
 
 /// The settings of a launcher.
 pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
-    let seconds = |seconds: u64| seconds * 1_000_000_000;
+    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let default = Limits::default();
-    let total_ns = seconds(watching.timeout);
+    let total_ns = ns(watching.timeout);
     Settings {
         method: match watching.method {
             MethodName::Bpf => SplitMethod::Bpf,
@@ -29,7 +30,7 @@ pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
         },
         limits: Limits {
             window_ns: default.window_ns.min(total_ns),
-            unsettled_ns: seconds(watching.unsettled),
+            unsettled_ns: ns(watching.unsettled),
             total_ns,
         },
         drop_caches,

@@ -7,9 +7,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, bail};
+use brisk_command::duration;
 use brisk_command::profile::{Args, keep, known, options};
 use brisk_command::session::Session;
 use brisk_lab_client::Client;
@@ -107,9 +108,9 @@ fn program(args: &Args, options: &Options, device: Device) -> anyhow::Result<Pro
         ["profile", "--device", program::DEVICE, "--destroy-data", "--in-guest"].map(str::to_owned).to_vec();
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     option("--depths", depths.join(","));
-    option("--cell", args.cell.to_string());
+    option("--cell", duration::written(args.cell));
     option("--rounds", args.rounds.to_string());
-    option("--budget", args.budget.to_string());
+    option("--budget", duration::written(args.budget));
     option("--drawn", args.drawn.to_string());
     option("--size", args.size.to_string());
     option("--seed", args.seed.to_string());
@@ -136,7 +137,7 @@ fn program(args: &Args, options: &Options, device: Device) -> anyhow::Result<Pro
         device,
         schedulers,
         memory_bytes: MEMORY_BYTES,
-        estimate_s: cells as f64 * f64::from(args.rounds) * args.cell,
+        estimate_s: cells as f64 * f64::from(args.rounds) * args.cell.as_secs_f64(),
     })
 }
 
@@ -144,7 +145,7 @@ fn measure(session: &Session, args: &Args, source: &Source, program: &Program) -
     let progress = |done: f64, doing: &str| session.show(done, doing);
     let watch = Watch { stop: session.stop_flag(), progress: &progress };
     let mut guests = Guests::prepare(source, args.kernel.as_deref().unwrap_or(KERNEL), watch)?;
-    guests.time_limit = args.time_limit.map(Duration::from_secs);
+    guests.time_limit = args.time_limit;
     let ran = program::run(&guests, program, watch)?;
     match serde_json::from_str(&ran.outcome) {
         Ok(measured) => Ok(measured),

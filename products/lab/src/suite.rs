@@ -3,7 +3,6 @@
 pub(crate) mod bed;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::bail;
 use brisk_command::lab::suite::{Args, Command, ConditionName, Launches, RunArgs, WhatIfArgs};
@@ -103,7 +102,7 @@ fn run_what_if(args: &WhatIfArgs) -> anyhow::Result<ExitCode> {
         variants,
         temperatures: temperatures(launches),
         rounds: usize::from(runs),
-        sqlite: SqliteSpec { span: Duration::from_secs(args.sqlite), ..SqliteSpec::default() },
+        sqlite: SqliteSpec { span: args.sqlite, ..SqliteSpec::default() },
         display: &name,
     };
     let sense = session.sense();

@@ -5,30 +5,31 @@ use std::time::Duration;
 
 use brisk_bench::study::frontier;
 use brisk_command::session::Session;
-use brisk_command::size;
+use brisk_command::{duration, size};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_results::{Document, FrontierPoint, FrontierReport};
 use brisk_smartio::{Evidence, Profile, QueueSettings};
 
 use super::kept::Keep;
-use super::{Degrees, Every};
+use super::{DAY, Degrees, Every, SECOND};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     every: Every,
-    /// Seconds that it takes; with less time fewer settings are tried [default: 180, 60 quick, 600 paper]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=86_400))]
-    budget: Option<u64>,
+    /// Time that it takes; with less time fewer settings are tried [default: 3m, 1m quick, 10m paper]
+    #[arg(long, value_name = "TIME", value_parser = duration::between(10 * SECOND, DAY))]
+    budget: Option<Duration>,
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = frontier::SIZE_BYTES)]
     size: u64,
     /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
     #[arg(long, value_name = "PERCENT", default_value_t = brisk_smartio::Config::default().write_throughput_min_percent)]
     min_writes: f64,
-    /// How long reads of higher priority may defer a write, in ms
-    #[arg(long, value_name = "MS", default_value_t = brisk_smartio::Config::default().writes_wait_max_ms)]
-    writes_wait: u32,
+    /// How long reads of higher priority may defer a write
+    #[arg(long, value_name = "TIME", value_parser = duration::between_with_unit(Duration::from_millis(1), 3_600 * SECOND))]
+    #[arg(default_value = "100ms")]
+    writes_wait: Duration,
     /// Schedulers to try [default: all of this kernel]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     schedulers: Vec<String>,
@@ -40,12 +41,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let options = frontier::Options {
         common: every.common(Degrees { quick: 4, normal: 6, paper: 10 }),
-        budget: Duration::from_secs(
-            args.budget.unwrap_or_else(|| every.degree(Degrees { quick: 60, normal: 180, paper: 600 })),
-        ),
+        budget: args.budget.unwrap_or_else(|| {
+            every.degree(Degrees { quick: 60 * SECOND, normal: 180 * SECOND, paper: 600 * SECOND })
+        }),
         size_bytes: args.size,
         write_min_percent: args.min_writes,
-        writes_wait_max_ms: args.writes_wait,
+        writes_wait_max_ms: u32::try_from(args.writes_wait.as_millis()).unwrap_or(u32::MAX),
         schedulers: args.schedulers.clone(),
     };
     args.keep.check()?;
@@ -107,6 +108,14 @@ fn setup(point: &FrontierPoint) -> QueueSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_deferral_of_writes_is_the_engines() {
+        let command = <Args as clap::Args>::augment_args(clap::Command::new("frontier"));
+        let writes_wait = command.get_arguments().find(|one| one.get_id() == "writes_wait").expect("an argument");
+        let engine = Duration::from_millis(brisk_smartio::Config::default().writes_wait_max_ms.into());
+        assert_eq!(writes_wait.get_default_values(), [duration::written(engine).as_str()]);
+    }
 
     #[test]
     fn every_setting_that_can_be_chosen_is_kept() {

@@ -1,11 +1,12 @@
 //! Arguments of `brisk lab`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
 use super::phone;
-use crate::size;
+use crate::{duration, size};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -137,9 +138,10 @@ pub struct FaultArgs {
     /// Let requests to a range hang, and then fail as timed out
     #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
     pub timeout: Option<(u64, u64)>,
-    /// Seconds for which they hang [default: until --clear]
-    #[arg(long = "for", value_name = "SECONDS", conflicts_with_all = ["power_on", "power_cut", "read_error", "clear"])]
-    pub for_s: Option<u32>,
+    /// Time for which they hang [default: until --clear]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
+    #[arg(conflicts_with_all = ["power_on", "power_cut", "read_error", "clear"])]
+    pub hang: Option<Duration>,
     /// End read errors and time-outs
     #[arg(long, group = "what")]
     pub clear: bool,

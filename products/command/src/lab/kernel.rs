@@ -1,7 +1,9 @@
 //! Arguments of `brisk kernel`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::duration;
 use crate::output::Outputs;
 
 /// Lengths of loads in the first part of a search.
@@ -63,9 +65,9 @@ pub struct Common {
     /// Lengths of loads over those in the scenario
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub scale: f64,
-    /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
-    #[arg(long, value_name = "SECONDS")]
-    pub time_limit: Option<u64>,
+    /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub time_limit: Option<Duration>,
     /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
@@ -160,9 +162,9 @@ pub struct TestArgs {
     /// Only tests whose names contain this; `smoke` is the first one
     #[arg(long, value_name = "WORD")]
     pub only: Option<String>,
-    /// Seconds that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
-    #[arg(long, value_name = "SECONDS")]
-    pub time_limit: Option<u64>,
+    /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub time_limit: Option<Duration>,
     /// Virtual machines at the same time; tests with more than one processor run alone [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 
 use super::{on_phone, screen};
+use crate::duration;
 use crate::output::Outputs;
 
 const AFTER_HELP: &str = "\
@@ -20,6 +22,10 @@ Examples:
 The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, what was \
 read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 not possible, \
 130 stopped by Ctrl-C.";
+
+/// Limits of --timeout and --unsettled.
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Arguments of `brisk launch`.
 #[derive(Debug, clap::Args)]
@@ -69,12 +75,12 @@ pub struct Watching {
     /// The screen.
     #[command(flatten)]
     pub display: screen::Options,
-    /// Give up on a launch or an answer after so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub timeout: u64,
-    /// Give up on a screen that never settles after so many seconds without waits for storage
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub unsettled: u64,
+    /// Give up on a launch or an answer after this time
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration::between(SECOND, DAY))]
+    pub timeout: Duration,
+    /// Give up on a screen that never settles after this time without waits for storage
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::between(SECOND, DAY))]
+    pub unsettled: Duration,
 }
 
 /// How the time of a launch is split.

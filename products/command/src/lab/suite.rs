@@ -1,13 +1,14 @@
 //! Arguments of `brisk suite`, and what the proof takes as well.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
 use super::launch::Watching;
 use super::variant;
 use crate::output::Outputs;
-use crate::size;
+use crate::{duration, size};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -19,6 +20,10 @@ Examples:
 The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \
 in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could not be, \
 2 not possible, 130 stopped by Ctrl-C.";
+
+/// Limits of --sqlite.
+const SQLITE_LEAST: Duration = Duration::from_secs(1);
+const SQLITE_MOST: Duration = Duration::from_secs(3_600);
 
 /// Arguments of `brisk suite`.
 #[derive(Debug, clap::Args)]
@@ -79,9 +84,9 @@ pub struct WhatIfArgs {
     /// Variants in addition to the baseline [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = variant)]
     pub variants: Vec<String>,
-    /// Seconds for each kind of SQLite transaction
-    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3_600))]
-    pub sqlite: u64,
+    /// Time for each kind of SQLite transaction
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration::between(SQLITE_LEAST, SQLITE_MOST))]
+    pub sqlite: Duration,
 }
 
 /// The load during the launches.

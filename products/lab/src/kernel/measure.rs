@@ -72,7 +72,7 @@ fn measured(
     let started = jiff::Timestamp::now();
     let prepare = |_: f64, doing: &str| session.show(0.0, doing);
     let mut lab = Lab::prepare(source, &common.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
-    lab.time_limit = common.time_limit.map(Duration::from_secs);
+    lab.time_limit = common.time_limit;
     lab.jobs = super::machines(common.jobs);
     lab.remember(common.again)?;
     for part in &mut parts {

@@ -1,7 +1,6 @@
 //! `brisk kernel test`: does every scheduler serve a load, and do the guest's own tests pass, on each kernel?
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use brisk_command::lab::kernel::TestArgs as Args;
 use brisk_command::session::Session;
@@ -20,7 +19,7 @@ const SMOKE: &str = "smoke";
 /// A series made ready, with what was asked for.
 fn lab(args: &Args, source: &Source, series: &str, watch: Watch<'_>) -> brisk_vm::Result<Lab> {
     let mut lab = Lab::prepare(source, series, watch)?;
-    lab.time_limit = args.time_limit.map(Duration::from_secs);
+    lab.time_limit = args.time_limit;
     lab.jobs = super::machines(args.jobs);
     Ok(lab)
 }
