@@ -17,7 +17,12 @@ fn whole() -> Command {
 fn describe(command: &Command, path: &str, lines: &mut String) {
     let path = format!("{path}{}", command.get_name());
     lines.push_str(&path);
-    let is_shown = |one: &&Arg| !["help", "version"].contains(&one.get_id().as_str());
+    // Options of all commands stand with the first.
+    let of_all = ["quiet", "verbose", "color"];
+    let is_shown = |one: &&Arg| {
+        let id = one.get_id().as_str();
+        !["help", "version"].contains(&id) && (path == "brisk" || !of_all.contains(&id))
+    };
     for argument in command.get_arguments().filter(is_shown) {
         *lines += &format!("\n    {argument}");
         if !argument.get_action().takes_values() {
@@ -59,7 +64,8 @@ fn every_duration_has_one_form() {
     let mut count = 0;
     each(&whole(), "", &mut |path, command| {
         for argument in command.get_arguments() {
-            let names: Vec<&str> = argument.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
+            let names: Vec<&str> =
+                argument.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
             let is_duration = argument.get_value_parser().type_id() == TypeId::of::<Duration>();
             assert_eq!(is_duration, names == ["TIME"], "{path} {argument}: {names:?}");
             let has_own_unit = names.iter().any(|name| ["SECONDS", "MINUTES", "HOURS", "MS"].contains(name));
@@ -68,4 +74,58 @@ fn every_duration_has_one_form() {
         }
     });
     assert!(count > 10, "{count} durations");
+}
+
+/// Commands without `--json`, and why: each other one prints results, which programs read too.
+const WITHOUT_JSON: &[(&str, &str)] = &[
+    ("brisk top", "refreshes a screen; brisk status --json has its facts"),
+    ("brisk man", "writes files"),
+    ("brisk completions", "prints a script for a shell"),
+    ("brisk monitor export", "is for programs already: a table, a trace or metrics"),
+    ("brisk lab fault", "changes a device; brisk lab ctl --json has its state"),
+    ("brisk lab down", "removes devices; brisk lab list --json has those that are left"),
+    ("brisk lab phone enter", "becomes a program in the phone"),
+    ("brisk lab phone variant", "changes a phone; brisk lab phone list --json has its variant"),
+    ("brisk lab phone down", "removes phones; brisk lab phone list --json has those that are left"),
+    ("brisk lab phone repair", "removes leftovers"),
+];
+
+#[test]
+fn every_command_that_shows_results_has_json() {
+    let mut lacking = Vec::new();
+    let mut exceptions: Vec<&str> = WITHOUT_JSON.iter().map(|(path, _)| *path).collect();
+    each(&whole(), "", &mut |path, command| {
+        let is_group = command.get_subcommands().next().is_some() && !command.is_args_conflicts_with_subcommands_set();
+        if is_group || command.is_hide_set() {
+            return;
+        }
+        let json = command.get_arguments().find(|one| one.get_long() == Some("json"));
+        match json {
+            Some(json) => {
+                // --json, and --json=FILE.
+                let values = json.get_num_args().map(|range| (range.min_values(), range.max_values()));
+                assert_eq!(values, Some((0, 1)), "{path} --json");
+                assert!(!WITHOUT_JSON.iter().any(|(known, _)| *known == path), "{path} has --json by now");
+            }
+            None if WITHOUT_JSON.iter().any(|(known, _)| *known == path) => {}
+            None => lacking.push(path.to_owned()),
+        }
+        exceptions.retain(|known| *known != path);
+    });
+    assert!(lacking.is_empty(), "without --json, and not in the list of exceptions: {lacking:?}");
+    assert!(exceptions.is_empty(), "exceptions that are no commands: {exceptions:?}");
+}
+
+#[test]
+fn every_command_for_people_is_in_the_help() {
+    let mut hidden = Vec::new();
+    each(&whole(), "", &mut |path, command| {
+        if command.is_hide_set() {
+            hidden.push(path.to_owned());
+        }
+    });
+    // Those that brisk starts itself.
+    let own = ["serve", "stream-process", "phone write", "phone inside"].map(|name| format!("brisk lab {name}"));
+    assert_eq!(hidden.len(), own.len(), "{hidden:?}");
+    assert!(own.iter().all(|name| hidden.contains(name)), "{hidden:?}");
 }

@@ -1,10 +1,12 @@
 //! `brisk config`: check the daemon's configuration, show it, reload it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use brisk_command::json::{Document, Json};
 use brisk_daemon::config::{Config, DEFAULT_TEXT, PATH};
 use clap::Subcommand;
+use serde_json::json;
 
 use crate::status::Socket;
 
@@ -33,41 +35,68 @@ enum Command {
         /// The file
         #[arg(default_value = PATH)]
         file: PathBuf,
+        #[command(flatten)]
+        json: Json,
     },
     /// Print a whole configuration, with the defaults for what its file leaves out
     Show {
         /// The file [default: /etc/brisk/brisk.toml; where there is none, the defaults]
         file: Option<PathBuf>,
+        #[command(flatten)]
+        json: Json,
     },
     /// Print the defaults, with comments
-    Default,
+    Default(Json),
     /// Have the daemon read its configuration again, take settings up again after a reset, and forgive who took some over
-    Reload(Socket),
+    Reload {
+        #[command(flatten)]
+        socket: Socket,
+        #[command(flatten)]
+        json: Json,
+    },
 }
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Check { file } => match Config::load(file, false) {
-            Ok(_) => crate::print(&format!("{} can be used\n", file.display()))?,
-            Err(error @ brisk_daemon::config::Error::Bad { .. }) => {
-                eprintln!("brisk: {error}");
-                return Ok(ExitCode::from(1));
-            }
-            Err(error) => return Err(error.into()),
-        },
-        Command::Show { file } => {
+        Command::Check { file, json } => return check(file, json),
+        Command::Show { file, json } => {
             let (config, _) = match file {
                 Some(file) => Config::load(file, false)?,
                 None => Config::load(PATH.as_ref(), true)?,
             };
-            crate::print(&config.to_text())?;
+            show(json, &config, &config.to_text())?;
         }
-        Command::Default => crate::print(DEFAULT_TEXT)?,
-        Command::Reload(socket) => {
+        Command::Default(json) => show(json, &Config::default(), DEFAULT_TEXT)?,
+        Command::Reload { socket, json } => {
             socket.connect()?.answer("Reload", &[])?;
-            crate::print("the configuration is read\n")?;
+            json.show(&Document::new("config_reload", json!({ "reloaded": true })), || {
+                "the configuration is read\n".to_owned()
+            })?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a configuration: `text` is its TOML.
+fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
+    json.show_exactly(&Document::new("config", json!({ "config": config })), text)
+}
+
+fn check(file: &Path, json: &Json) -> anyhow::Result<ExitCode> {
+    let complaint = match Config::load(file, false) {
+        Ok(_) => None,
+        Err(error @ brisk_daemon::config::Error::Bad { .. }) => Some(error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
+    let checked = json!({ "path": file, "usable": complaint.is_none(), "complaint": complaint });
+    let text = || if complaint.is_none() { format!("{} can be used\n", file.display()) } else { String::new() };
+    json.show(&Document::new("config_check", checked), text)?;
+    match complaint {
+        None => Ok(ExitCode::SUCCESS),
+        Some(complaint) => {
+            eprintln!("brisk: {complaint}");
+            Ok(ExitCode::from(1))
+        }
+    }
 }

@@ -10,10 +10,10 @@ mod judge;
 mod probe;
 mod view;
 
-use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use brisk_command::{print, terminal_width};
+use brisk_command::json::Json;
+use brisk_command::terminal_width;
 use brisk_sense::Sense;
 
 use facts::Facts;
@@ -25,9 +25,8 @@ pub(crate) struct Args {
     /// Check these parts only; they alone decide the exit code
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     part: Vec<Part>,
-    /// Print one JSON document for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Runs it.
@@ -38,17 +37,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         findings.retain(|finding| args.part.contains(&finding.part));
     }
     let state = if args.part.is_empty() { judge::overall(&findings) } else { finding::worst(&findings) };
-    let text = if args.json {
-        view::json(&facts, &findings, state)?
-    } else {
-        let stdout = io::stdout();
-        let terminal = stdout.is_terminal();
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let width = if terminal { terminal_width().map(usize::from) } else { None };
-        view::terminal(&facts, &findings, state, terminal && !plain, width)
-    };
-    print(&text)?;
+    let width = terminal_width().map(usize::from);
+    args.json.show(&view::document(&facts, &findings, state), || view::terminal(&facts, &findings, state, width))?;
     Ok(ExitCode::from(match state {
         State::Ok => 0,
         State::Degraded => 1,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use brisk_command::json::{Document, Json};
 use brisk_core::decision::Note;
 use brisk_core::knob::Knob;
 use brisk_core::state::SettingState;
@@ -12,6 +13,7 @@ use brisk_daemon::control::ClientError;
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use serde::Serialize;
 
 use crate::status::{Socket, moment, setting_lines};
 
@@ -39,6 +41,8 @@ pub(crate) struct Args {
     /// The record to read [default: that of the configuration]
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Runs it.
@@ -46,7 +50,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
     if args.at.is_none() && args.record.is_none() {
         match args.socket.status() {
-            Ok(status) => return print(args, &status.settings, &status.notes, now_unix_ms),
+            Ok(status) => {
+                let of_daemon = Explained { decided_unix_ms: None, settings: status.settings, notes: status.notes };
+                return show(args, of_daemon, now_unix_ms);
+            }
             Err(ClientError::NotRunning { .. }) => eprintln!("brisk: briskd does not run; this is from its record"),
             Err(error) => return Err(error.into()),
         }
@@ -63,28 +70,44 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let found = explainer.end();
     let Some(decided_unix_ms) = found.decided_unix_ms else {
-        crate::print("no daemon had decided anything: all settings were as before brisk\n")?;
+        let nothing = "no daemon had decided anything: all settings were as before brisk\n".to_owned();
+        args.json.show(&Document::new("explain", Explained::default()), || nothing)?;
         return Ok(ExitCode::from(1));
     };
-    let head = format!("as decided at {}\n", moment(decided_unix_ms));
-    crate::print(&head)?;
-    print(args, &found.settings, &found.notes, at_unix_ms.unwrap_or(now_unix_ms))
+    let of_record = Explained { decided_unix_ms: Some(decided_unix_ms), settings: found.settings, notes: found.notes };
+    show(args, of_record, at_unix_ms.unwrap_or(now_unix_ms))
 }
 
-fn print(args: &Args, settings: &[SettingState], notes: &[Note], now_unix_ms: u64) -> anyhow::Result<ExitCode> {
-    let chosen = |setting: &&SettingState| args.knob.as_ref().is_none_or(|knob| setting.knob() == knob);
-    let mut text: String = settings.iter().filter(chosen).map(|setting| setting_lines(setting, now_unix_ms)).collect();
-    let found = !text.is_empty();
-    match &args.knob {
-        Some(knob) if !found => text = format!("{knob} is as it was before brisk: no engine requests it\n"),
-        None if !found => text = "all settings are as before brisk: no engine requests any\n".to_owned(),
+/// What is explained.
+#[derive(Debug, Default, Serialize)]
+struct Explained {
+    /// When the record has it decided; `None` for the settings of this moment.
+    decided_unix_ms: Option<u64>,
+    settings: Vec<SettingState>,
+    notes: Vec<Note>,
+}
+
+fn show(args: &Args, mut explained: Explained, now_unix_ms: u64) -> anyhow::Result<ExitCode> {
+    if let Some(knob) = &args.knob {
+        explained.settings.retain(|setting| setting.knob() == knob);
+        explained.notes.clear();
+    }
+    args.json.show(&Document::new("explain", &explained), || text(&explained, args.knob.as_ref(), now_unix_ms))?;
+    Ok(if explained.settings.is_empty() && args.knob.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn text(explained: &Explained, knob: Option<&Knob>, now_unix_ms: u64) -> String {
+    let mut text = explained.decided_unix_ms.map_or_else(String::new, |at| format!("as decided at {}\n", moment(at)));
+    text.extend(explained.settings.iter().map(|setting| setting_lines(setting, now_unix_ms)));
+    match knob {
+        Some(knob) if explained.settings.is_empty() => {
+            text += &format!("{knob} is as it was before brisk: no engine requests it\n");
+        }
+        None if explained.settings.is_empty() => text += "all settings are as before brisk: no engine requests any\n",
         _ => {}
     }
-    if args.knob.is_none() {
-        text.extend(notes.iter().map(|note| format!("{} notes: {}\n", note.engine, note.reason)));
-    }
-    crate::print(&text)?;
-    Ok(if found || args.knob.is_none() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    text.extend(explained.notes.iter().map(|note| format!("{} notes: {}\n", note.engine, note.reason)));
+    text
 }
 
 /// The daemon's record, as its configuration says.

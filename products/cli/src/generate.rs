@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use brisk_command::print;
+use brisk_command::print_exactly;
 
 /// Arguments of `brisk man`.
 #[derive(Debug, clap::Args)]
@@ -39,6 +39,6 @@ pub(crate) fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<Exit
 pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "brisk", &mut script);
-    print(&String::from_utf8(script).context("the completions are not UTF-8")?)?;
+    print_exactly(&String::from_utf8(script).context("the completions are not UTF-8")?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,17 +12,15 @@ use anyhow::{Context as _, bail};
 
 const PROGRAM: &str = "brisk-lab";
 
-/// Becomes `brisk-lab` with the arguments of this process.
+/// Becomes `brisk-lab` with the arguments of this process, of which `command` is the subcommand.
 ///
 /// # Errors
 /// When it is not installed or cannot be run.
-pub(crate) fn hand_over() -> anyhow::Result<ExitCode> {
+pub(crate) fn hand_over(command: &str) -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let Some(program) = program() else {
-        let word = arguments.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        let what = if word == "profile" { "brisk profile --virtual".to_owned() } else { format!("brisk {word}") };
         bail!(
-            "'{what}' needs the program {PROGRAM}, which is neither in the directory of this program nor in PATH: install the package \
+            "'brisk {command}' needs the program {PROGRAM}, which is neither in the directory of this program nor in PATH: install the package \
              {PROGRAM}, or in a source tree run: make build"
         );
     };

@@ -20,13 +20,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use brisk_command::exit_code;
-pub(crate) use brisk_command::print;
+pub(crate) use brisk_command::print_exactly;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
 #[derive(Debug, Parser)]
 #[command(name = "brisk", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
+    #[command(flatten)]
+    terminal: brisk_command::terminal::Options,
     #[command(subcommand)]
     command: Command,
 }
@@ -62,10 +64,8 @@ enum Command {
     /// Check the daemon's configuration, show it, reload it
     Config(config::Args),
     /// Write the man pages into a directory
-    #[command(hide = true)]
     Man(generate::ManArgs),
     /// Print the completions for a shell
-    #[command(hide = true)]
     Completions(generate::CompletionsArgs),
 }
 
@@ -80,13 +80,18 @@ fn main() -> ExitCode {
     if is_called_briskd() {
         return brisk_daemon::command::main();
     }
-    let outcome = match Cli::parse().command {
+    exit_code(run(Cli::parse()))
+}
+
+fn run(Cli { terminal, command }: Cli) -> anyhow::Result<ExitCode> {
+    terminal.apply()?;
+    match command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Tune(args) => tune::run(&args),
-        Command::Lab(_) => lab::hand_over(),
+        Command::Lab(command) => lab::hand_over(command.name()),
         Command::Report(args) => report::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
@@ -97,8 +102,7 @@ fn main() -> ExitCode {
         Command::Config(args) => config::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),
         Command::Completions(args) => generate::completions(&args, Cli::command()),
-    };
-    exit_code(outcome)
+    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ Without --device all disks are watched that have ever done anything, without --c
 control groups of their own (app-*.scope, app-*.service). Rates of the first line are over the first interval. A record \
 that exists is continued. It reaches the disk like any file, so put it elsewhere than on the disk that you watch.
 
-The end is a summary: least, median, most, totals, and what monitoring itself cost. Exit codes: 0 done, 2 not possible, 130 \
+The end is a summary, which --quiet prints alone: least, median, most, totals, and what monitoring itself cost. Exit codes: 0 done, 2 not possible, 130 \
 stopped by Ctrl-C.";
 
 const AFTER_HELP_SHOW: &str = "\
@@ -86,12 +86,9 @@ struct Watch {
     /// Watch this control group (of the second version) as an app; more than one may be given
     #[arg(long = "cgroup", value_name = "DIR")]
     cgroups: Vec<PathBuf>,
-    /// Print one JSON object a line for programs: each sample, then the summary
-    #[arg(long)]
-    json: bool,
-    /// Print the summary only
-    #[arg(long)]
-    quiet: bool,
+    /// Print one JSON document a line for programs instead of text, or write them into FILE as well: each sample, then the summary
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    json: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -101,9 +98,10 @@ enum Command {
     Show {
         /// The record
         file: PathBuf,
-        /// Print one JSON object a line for programs: one for each session, then what is lost
-        #[arg(long)]
-        json: bool,
+        /// Print one JSON document a line for programs instead of text, or write them into FILE as well: one for each session,
+        /// then what is lost
+        #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+        json: Option<PathBuf>,
     },
     /// Turn a record into a table or a trace
     #[command(after_help = AFTER_HELP_EXPORT)]
@@ -131,7 +129,7 @@ enum Format {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         None => session::run(&args.watch),
-        Some(Command::Show { file, json }) => show::run(file, *json),
+        Some(Command::Show { file, json }) => show::run(file, json.as_deref()),
         Some(Command::Export { file, format, output }) => export::run(file, *format, output),
     }
 }

@@ -17,7 +17,7 @@ use crate::lab;
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.preset.is_some() || args.in_guest {
-        return lab::hand_over();
+        return lab::hand_over("profile --virtual");
     }
     // Not left to clap: it asks for nothing that a place on this machine excludes.
     let of_virtual = [

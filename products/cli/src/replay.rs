@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use brisk_command::json::{Document, Json};
 use brisk_daemon::config::Config;
 use brisk_daemon::replay::{Choice, Difference, Replay, Replayed};
-use serde::Serialize;
 
 use crate::status::moment;
 
@@ -32,9 +32,8 @@ pub(crate) struct Args {
     /// Decide under this configuration instead of the recorded one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print one JSON object for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Runs it.
@@ -49,20 +48,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("brisk: a part of {} is lost; what is left is replayed", args.file.display());
     }
     let found = replay.end();
-    let text = if args.json { json(&found)? } else { text(&found) };
-    crate::print(&text)?;
+    args.json.show(&Document::new("replay", &found), || text(&found))?;
     Ok(if found.differing_rounds == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-fn json(found: &Replayed) -> anyhow::Result<String> {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        kind: &'static str,
-        schema_version: u32,
-        #[serde(flatten)]
-        found: &'a Replayed,
-    }
-    Ok(serde_json::to_string(&Document { kind: "replay", schema_version: 1, found })? + "\n")
 }
 
 fn text(found: &Replayed) -> String {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use brisk_command::{print, print_json, terminal_width};
+use brisk_command::json::Json;
+use brisk_command::terminal::judged;
+use brisk_command::{print, print_exactly, terminal_width};
 use brisk_results::Document;
 
 /// Arguments of `brisk report`.
@@ -17,9 +19,9 @@ pub(crate) struct Args {
     /// Write one page with charts, for all documents, that needs no network; - writes it to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
-    /// Print the documents as one list in JSON
-    #[arg(long)]
-    json: bool,
+
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Reads the documents and shows them.
@@ -29,20 +31,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         documents.extend(read(file)?);
     }
     match &args.html {
-        Some(out) if is_standard(out) => print(&brisk_report::html(&documents))?,
+        Some(out) if is_standard(out) => print_exactly(&brisk_report::html(&documents))?,
         Some(out) => {
             refuse_to_overwrite_input(out, &args.files)?;
             std::fs::write(out, brisk_report::html(&documents))
                 .with_context(|| format!("cannot write the page to {}", out.display()))?;
             print(&format!("{}\n", out.display()))?;
         }
-        None if args.json => print_json(&documents)?,
-        None => {
+        None => args.json.show_list(&documents, || {
             let width = terminal_width();
             let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
             shown.extend(brisk_report::comparison(&documents, width));
-            print(&shown.join("\n"))?;
-        }
+            judged(&shown.join("\n"))
+        })?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use brisk_act::{Living, Paths, Restored, damaged_journals, restore_all};
+use brisk_command::json::{Document, Json};
 use brisk_daemon::control::{ClientError, SOCKET};
 use brisk_daemon::daemon::JOURNAL;
+use serde_json::json;
 
 use crate::status::Socket;
 
@@ -24,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Runs it.
@@ -38,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if restored.is_empty() && left.is_empty() {
         text += "nothing was changed: all settings are as before brisk\n";
     }
-    crate::print(&text)?;
+    args.json.show(&Document::new("reset", json!({ "restored": restored, "left": left })), || text)?;
     left.iter().for_each(|one| eprintln!("brisk: left alone: {one}"));
     Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -7,6 +7,7 @@ mod view;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use brisk_command::json::{Document, Json};
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, ClientError, SOCKET};
 
@@ -28,11 +29,10 @@ run, or does not answer.";
 pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
-    /// Print one JSON object for programs
-    #[arg(long, conflicts_with = "metrics")]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     /// Print counters and levels as OpenMetrics text
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     metrics: bool,
 }
 
@@ -64,14 +64,11 @@ impl Socket {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let status = args.socket.status()?;
-    let text = if args.json {
-        serde_json::to_string(&status)? + "\n"
-    } else if args.metrics {
-        metrics::text(&status)
+    if args.metrics {
+        crate::print_exactly(&metrics::text(&status))?;
     } else {
-        view::text(&status)
-    };
-    crate::print(&text)?;
+        args.json.show(&Document::new("status", &status), || view::text(&status))?;
+    }
     let lacking = !status.trouble.is_empty() || status.record.as_ref().is_some_and(|record| record.trouble.is_some());
     Ok(if lacking { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

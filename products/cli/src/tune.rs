@@ -8,13 +8,16 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
+use brisk_command::json::{Document, Json};
 use brisk_command::session::Session;
+use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
 use brisk_daemon::{devices, profiles};
 use brisk_sense::Sense;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::status::Socket;
 use crate::study;
@@ -51,9 +54,8 @@ pub(crate) struct Args {
     /// Directory of the results
     #[arg(long, value_name = "DIR", default_value = profiles::DIR)]
     profiles: PathBuf,
-    /// Print one JSON object for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     #[command(flatten)]
     socket: Socket,
 }
@@ -141,8 +143,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else if all.iter().any(|one| !one.missing.is_empty()) {
         code = measure(&mut all, args)?;
     }
-    let text = if args.json { serde_json::to_string(&all)? + "\n" } else { summary(&all, args) };
-    crate::print(&text)?;
+    args.json.show(&Document::new("tune", json!({ "devices": all })), || summary(&all, args))?;
     Ok(code)
 }
 
@@ -221,7 +222,7 @@ fn measure(all: &mut [Todo], args: &Args) -> anyhow::Result<ExitCode> {
                 code = ExitCode::from(1);
                 continue;
             };
-            eprintln!("{number} of {parts}: {}: {}, in {}", one.device, part.of(), place.display());
+            remark(&format!("{number} of {parts}: {}: {}, in {}", one.device, part.of(), place.display()));
             let status = part.command(place, args)?.stdout(Stdio::null()).status().context("cannot start brisk")?;
             if session.stop_flag().load(std::sync::atomic::Ordering::Relaxed) {
                 return Ok(session.was_stopped());

@@ -360,7 +360,7 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
             .output()
             .expect("brisk runs");
         let reply: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        (output.status.code(), reply[0].clone())
+        (output.status.code(), reply["devices"][0].clone())
     };
     let (code, reply) = tune(&["--check"]);
     assert_eq!((code, &reply["missing"]), (Some(1), &serde_json::json!(["concurrency", "frontier"])));

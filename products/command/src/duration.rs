@@ -42,8 +42,8 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         Some(seconds) => SignedDuration::try_from_secs_f64(seconds).ok(),
         None => trimmed.parse::<SignedDuration>().ok(),
     };
-    let signed =
-        signed.ok_or_else(|| format!("'{text}' is not a duration: write numbers with units, such as 500ms, 10s or 1h30m"))?;
+    let signed = signed
+        .ok_or_else(|| format!("'{text}' is not a duration: write numbers with units, such as 500ms, 10s or 1h30m"))?;
     match Duration::try_from(signed) {
         Ok(duration) if duration.is_zero() => Err("the duration is zero: give more, such as 1s".to_owned()),
         Ok(duration) if duration > LONGEST => Err(format!("{text} is more than a year: give less")),

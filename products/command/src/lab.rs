@@ -27,6 +27,21 @@ pub enum Command {
     Kernel(kernel::Args),
 }
 
+impl Command {
+    /// The word by which it is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Launch(_) => "launch",
+            Self::Latency(_) => "latency",
+            Self::Suite(_) => "suite",
+            Self::Prove(_) => "prove",
+            Self::Lab(_) => "lab",
+            Self::Kernel(_) => "kernel",
+        }
+    }
+}
+
 /// Names of a phone's variants, as results have them.
 pub const VARIANTS: [&str; 6] =
     ["baseline", "cache_in_ram", "databases_in_ram", "all_in_ram", "sync_off", "no_journal"];

@@ -4,16 +4,18 @@
 //! has those of the laboratory (emulated devices, phones, launches, suites, kernel lab), and `brisk` hands over to it.
 //! Therefore the arguments of the laboratory's subcommands stand here ([`lab`]): `brisk` completes, documents and checks them
 //! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
-//! outputs ([`output`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]).
+//! options and manners of the terminal ([`terminal`]), outputs ([`output`], [`json`]), durations ([`duration`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]).
 
 pub mod duration;
+pub mod json;
 pub mod lab;
 pub mod output;
 pub mod profile;
 pub mod session;
 pub mod signals;
+pub mod terminal;
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -22,12 +24,24 @@ use brisk_core::units::parse_bytes;
 /// Version of this build, which `brisk` and `brisk-lab` compare.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Prints at once; a reader that closed the pipe, such as `head`, is no error.
+/// Prints a text for people at once, with colours and signs that the terminal has (see [`terminal`]); a reader that closed the
+/// pipe, such as `head`, is no error.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    written(&mut anstream::stdout().lock(), &terminal::for_locale(text))
+}
+
+/// Prints what programs read, as it is: JSON, pages, tables of values, configurations.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_exactly(text: &str) -> anyhow::Result<()> {
+    written(&mut std::io::stdout().lock(), text)
+}
+
+fn written(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
         _ => Ok(()),
@@ -39,7 +53,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// When standard output cannot be written.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value).context("cannot write JSON")?))
+    print_exactly(&format!("{}\n", serde_json::to_string_pretty(value).context("cannot write JSON")?))
 }
 
 /// Columns of the terminal; `None` when standard output is none.
@@ -52,7 +66,7 @@ pub fn terminal_width() -> Option<u16> {
 /// The exit code of a program: an error is printed, with code 2.
 pub fn exit_code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
-        eprintln!("brisk: {error:#}");
+        anstream::eprintln!("{} {error:#}", terminal::bad("brisk:"));
         ExitCode::from(2)
     })
 }
@@ -63,7 +77,7 @@ pub fn for_each<E: Into<anyhow::Error>>(names: &[String], act: impl Fn(&str) -> 
     let mut exit = ExitCode::SUCCESS;
     for name in names {
         match act(name) {
-            Ok(sentences) => sentences.iter().for_each(|sentence| eprintln!("{sentence}")),
+            Ok(sentences) => sentences.iter().for_each(|sentence| terminal::remark(sentence)),
             Err(error) => {
                 eprintln!("brisk: {:#}", error.into());
                 exit = ExitCode::from(2);

@@ -11,7 +11,8 @@ use anyhow::{Context, bail};
 use brisk_results::Document;
 use rustix::fs::Access;
 
-use crate::{print, terminal_width};
+use crate::terminal::judged;
+use crate::{print, print_exactly, terminal_width};
 
 /// Options for where results go.
 #[derive(Debug, clap::Args)]
@@ -53,11 +54,11 @@ impl Outputs {
     pub fn write(&self, document: &Document) -> anyhow::Result<()> {
         let files = self.keep(document);
         let printed = if self.json.as_deref().is_some_and(is_standard) {
-            json(document).and_then(|json| print(&json))
+            json(document).and_then(|json| print_exactly(&json))
         } else if self.html.as_deref().is_some_and(is_standard) {
-            print(&page(document))
+            print_exactly(&page(document))
         } else {
-            print(&brisk_report::terminal(document, terminal_width()))
+            print(&judged(&brisk_report::terminal(document, terminal_width())))
         };
         first_of(files, printed)
     }
@@ -103,7 +104,7 @@ fn file_of(asked: Option<&PathBuf>) -> Option<&PathBuf> {
     asked.filter(|file| !is_standard(file))
 }
 
-fn is_standard(path: &Path) -> bool {
+pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 

@@ -127,7 +127,8 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
     for file in &args.workloads {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let is_recording = file.extension().is_some_and(|ending| ending == "csv");
-        let of_file = if is_recording { vec![recording::parse(file, &text, args.cell)?] } else { fio::parse(file, &text)? };
+        let of_file =
+            if is_recording { vec![recording::parse(file, &text, args.cell)?] } else { fio::parse(file, &text)? };
         for more in of_file {
             refuse_twice(&workloads, &more)?;
             workloads.push(more);

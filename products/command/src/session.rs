@@ -1,5 +1,6 @@
 //! Around a measurement: leftovers of a killed one, signals, a progress bar, and the status of an emulated device.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,10 +10,11 @@ use brisk_act::Paths;
 use brisk_bench::{Control, Error, Sense};
 use brisk_lab_client::{Client, Status};
 use brisk_results::{Document, Header, Warning};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::output::Outputs;
 use crate::signals::Signals;
+use crate::terminal;
 
 /// Steps of the progress bar.
 const STEPS: u64 = 1_000;
@@ -21,6 +23,8 @@ const STEPS: u64 = 1_000;
 pub struct Session {
     signals: Signals,
     bar: ProgressBar,
+    /// The last step that was shown.
+    doing: RefCell<String>,
     run_dir: PathBuf,
 }
 
@@ -35,7 +39,7 @@ impl Session {
             .unwrap_or_else(|| OsString::from("/run/brisk"))
             .into();
         restore_leftovers(&Paths::with_run_dir(&run_dir));
-        Ok(Self { signals: Signals::watch()?, bar: bar(), run_dir })
+        Ok(Self { signals: Signals::watch()?, bar: terminal::bar(STEPS), doing: RefCell::default(), run_dir })
     }
 
     /// Where the lab keeps its state.
@@ -66,6 +70,10 @@ impl Session {
     pub fn show(&self, done: f64, doing: &str) {
         self.bar.set_position((done * STEPS as f64) as u64);
         self.bar.set_message(doing.to_owned());
+        if terminal::is_verbose() && *self.doing.borrow() != doing {
+            terminal::step(&format!("{:3.0} % {doing}", done * 100.0));
+            doing.clone_into(&mut self.doing.borrow_mut());
+        }
     }
 
     /// Prints a line above the bar, also where there is none.
@@ -154,13 +162,4 @@ fn restore_leftovers(paths: &Paths) {
 
 fn is_stop(error: &Error) -> bool {
     matches!(error, Error::LeftBehind { ended_by, .. } if matches!(**ended_by, Error::Stopped))
-}
-
-/// A bar on a terminal, nothing elsewhere.
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed}  {msg}");
-    match style {
-        Ok(style) if std::io::IsTerminal::is_terminal(&std::io::stderr()) => ProgressBar::new(STEPS).with_style(style),
-        _ => ProgressBar::hidden(),
-    }
 }

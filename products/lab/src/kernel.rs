@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use brisk_command::json::{Document, Json};
 use brisk_command::lab::kernel::{Args, BenchArgs, Common, SEARCH_SCALE, What};
 use brisk_vm::bench::Bench;
 use brisk_vm::compare::Options;
 use brisk_vm::scenario::Scenario;
 use brisk_vm::schedulers::settings;
 use brisk_vm::sources::Source;
+use serde_json::json;
 
 use self::measure::{Keep, Part};
 
@@ -23,7 +25,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let source = Source::find(args.source.as_deref().unwrap_or(&here), target)?;
     match &args.what {
-        What::List => list(&source),
+        What::List(json) => list(&source, json),
         What::Run(args) => {
             let options = Options { schedulers: vec![args.scheduler.clone()], ..options(&args.common, &args.set)? };
             let parts = scenarios(&source, &args.scenarios)?.into_iter();
@@ -99,17 +101,34 @@ fn bench(source: &Source, args: &BenchArgs) -> anyhow::Result<ExitCode> {
     measure::measure(source, parts, &args.common, Some(&bench.judged))
 }
 
-fn list(source: &Source) -> anyhow::Result<ExitCode> {
+fn list(source: &Source, json: &Json) -> anyhow::Result<ExitCode> {
+    let scenarios = Scenario::all(&source.scenarios())?;
+    let of_programs: Vec<_> = scenarios
+        .iter()
+        .map(|scenario| {
+            json!({
+                "name": scenario.name,
+                "preset": scenario.device().preset,
+                "loads": scenario.loads.len(),
+                "question": scenario.question,
+            })
+        })
+        .collect();
+    let document = Document::new("kernel_list", json!({ "scenarios": of_programs }));
+    json.show(&document, || format!("{}\n", table(&scenarios)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(scenarios: &[Scenario]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(["scenario", "device", "loads", "what it asks"]);
-    for scenario in Scenario::all(&source.scenarios())? {
+    for scenario in scenarios {
         table.add_row([
             scenario.name.clone(),
             scenario.device().preset.clone(),
             scenario.loads.len().to_string(),
-            scenario.question,
+            scenario.question.clone(),
         ]);
     }
-    brisk_command::print(&format!("{table}\n"))?;
-    Ok(ExitCode::SUCCESS)
+    table
 }

@@ -4,18 +4,18 @@ pub(crate) mod phone;
 mod phone_view;
 mod view;
 
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
+use brisk_command::for_each;
+use brisk_command::json::{Document, Json};
 use brisk_command::lab::devices::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
-use brisk_command::{for_each, print, print_json};
+use brisk_command::terminal::{remark, spinner};
 use brisk_core::units::format_bytes;
 use brisk_flash::Preset;
 use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
-use indicatif::ProgressBar;
+use serde_json::json;
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -30,17 +30,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::List { json } => {
             lab.check_access()?;
             let devices = lab.list();
-            if *json { print_json(&devices)? } else { print(&view::list(&devices))? }
+            json.show(&Document::new("lab_list", json!({ "devices": devices })), || view::list(&devices))?;
         }
-        Command::Presets { json } => presets(*json)?,
+        Command::Presets { json } => presets(json)?,
         Command::Ctl(ctl) => {
             let timed = ctl.time.map(|time| time == Switch::On);
             let status = lab.change(&ctl.device, &ctl.set, timed, ctl.reset_counters)?;
-            if ctl.json {
-                print_json(&status)?;
-            } else if ctl.set.is_empty() && ctl.time.is_none() && !ctl.reset_counters {
-                print(&view::status(&status))?;
-            }
+            let only_shows = ctl.set.is_empty() && ctl.time.is_none() && !ctl.reset_counters;
+            let text = || if only_shows { view::status(&status) } else { String::new() };
+            ctl.json.show(&Document::new("lab_device", &status), text)?;
         }
         Command::Fault(fault) => fail(&lab, fault)?,
         Command::Down(down) => return remove(&lab, down),
@@ -69,19 +67,17 @@ fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
         server: brisk_lab(run_dir, &["serve"])?,
         take_down: brisk_lab(run_dir, &["down", "--force"])?,
     };
-    let spinner = if std::io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    let spinner = spinner();
     let made = lab.up(&new, |what| spinner.set_message(what.to_owned()));
     spinner.finish_and_clear();
     let (status, repaired) = made?;
     for sentence in &repaired.leftovers {
         eprintln!("repaired: {sentence}");
     }
-    if up.json {
-        return print_json(&status);
+    up.json.show(&Document::new("lab_device", &status), || format!("{}\n", status.device))?;
+    if !up.json.is_printed() {
+        remark(view::made(&status).trim_end());
     }
-    println!("{}", status.device);
-    eprint!("{}", view::made(&status));
     Ok(())
 }
 
@@ -94,17 +90,14 @@ pub(crate) fn brisk_lab(run_dir: &Path, words: &[&str]) -> anyhow::Result<Vec<St
     Ok([program, "lab", "--run-dir", run_dir].iter().chain(words).map(|&word| word.to_owned()).collect())
 }
 
-fn presets(json: bool) -> anyhow::Result<()> {
+fn presets(json: &Json) -> anyhow::Result<()> {
     let presets = Preset::builtin_names().into_iter().map(Preset::builtin).collect::<Result<Vec<_>, _>>()?;
-    if !json {
-        return print(&view::presets(&presets));
-    }
     let documents: Vec<_> = presets
         .iter()
         .map(|preset| {
             let parameters: serde_json::Map<_, _> =
                 preset.parameters().into_iter().map(|p| (p.name.to_owned(), p.value.into())).collect();
-            serde_json::json!({
+            json!({
                 "name": preset.name,
                 "title": preset.title,
                 "note": preset.note.trim(),
@@ -113,7 +106,7 @@ fn presets(json: bool) -> anyhow::Result<()> {
             })
         })
         .collect();
-    print_json(&documents)
+    json.show(&Document::new("lab_presets", json!({ "presets": documents })), || view::presets(&presets))
 }
 
 fn fail(lab: &Lab, fault: &FaultArgs) -> anyhow::Result<()> {
@@ -125,7 +118,11 @@ fn fail(lab: &Lab, fault: &FaultArgs) -> anyhow::Result<()> {
     } else if let Some((offset_bytes, len_bytes)) = fault.read_error {
         FaultOrder::ReadError { offset_bytes, len_bytes }
     } else if let Some((offset_bytes, len_bytes)) = fault.timeout {
-        FaultOrder::Timeout { offset_bytes, len_bytes, for_ms: fault.hang.map(|hang| u64::try_from(hang.as_millis()).unwrap_or(u64::MAX)) }
+        FaultOrder::Timeout {
+            offset_bytes,
+            len_bytes,
+            for_ms: fault.hang.map(|hang| u64::try_from(hang.as_millis()).unwrap_or(u64::MAX)),
+        }
     } else {
         FaultOrder::Clear
     };

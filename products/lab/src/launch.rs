@@ -28,11 +28,7 @@ pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
             MethodName::Cgroup => SplitMethod::Cgroup,
             MethodName::Paper => SplitMethod::Paper,
         },
-        limits: Limits {
-            window_ns: default.window_ns.min(total_ns),
-            unsettled_ns: ns(watching.unsettled),
-            total_ns,
-        },
+        limits: Limits { window_ns: default.window_ns.min(total_ns), unsettled_ns: ns(watching.unsettled), total_ns },
         drop_caches,
     }
 }

@@ -23,6 +23,8 @@ struct Cli {
     /// Version of the `brisk` that hands over
     #[arg(long, hide = true, value_name = "VERSION")]
     called_by: Option<String>,
+    #[command(flatten)]
+    terminal: brisk_command::terminal::Options,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,6 +48,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             "this brisk has version {caller}, and its brisk-lab {VERSION}: install the same version of both packages"
         );
     }
+    cli.terminal.apply()?;
     match cli.command {
         Command::Lab(arguments::Command::Launch(args)) => launch::run(&args),
         Command::Lab(arguments::Command::Latency(args)) => latency::run(&args),

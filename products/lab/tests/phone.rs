@@ -454,7 +454,10 @@ fn the_catalogue_is_a_table_and_a_document() {
     };
     assert!(show(&[]).lines().any(|line| line.starts_with("chromium") && line.contains("browser")));
     let document: Value = serde_json::from_str(&show(&["--json"])).expect("JSON");
+    assert_eq!((&document["kind"], &document["schema_version"]), (&"phone_apps".into(), &1.into()));
     assert!(
-        document.as_array().is_some_and(|apps| apps.len() >= 10 && apps.iter().all(|app| app["command"].is_array()))
+        document["apps"]
+            .as_array()
+            .is_some_and(|apps| apps.len() >= 10 && apps.iter().all(|app| app["command"].is_array()))
     );
 }

@@ -2,19 +2,17 @@
 
 use std::fmt::Write;
 
+use brisk_command::json::Document;
+use brisk_command::terminal::{bad, caution, good};
 use brisk_core::units::format_bytes;
 use serde::Serialize;
 
 use super::facts::Facts;
 use super::finding::{Finding, Part, State, worst};
 
-/// Version of the JSON document.
-const SCHEMA_VERSION: u32 = 1;
-
+/// The facts of the JSON document.
 #[derive(Serialize)]
-struct Document<'a> {
-    kind: &'static str,
-    schema_version: u32,
+pub(super) struct Doctor<'a> {
     brisk_version: &'static str,
     state: State,
     machine: Machine<'a>,
@@ -51,7 +49,7 @@ struct PartFindings<'a> {
 }
 
 /// One JSON document.
-pub(crate) fn json(facts: &Facts, findings: &[Finding], state: State) -> serde_json::Result<String> {
+pub(super) fn document<'a>(facts: &'a Facts, findings: &'a [Finding], state: State) -> Document<Doctor<'a>> {
     let memory = facts.memory.as_ref().ok();
     let devices = facts.queues.as_deref().unwrap_or_default().iter().map(|queue| Device {
         name: &queue.name,
@@ -62,9 +60,7 @@ pub(crate) fn json(facts: &Facts, findings: &[Finding], state: State) -> serde_j
         rotational: queue.rotational,
         write_cache: queue.write_cache.as_deref(),
     });
-    let document = Document {
-        kind: "doctor",
-        schema_version: SCHEMA_VERSION,
+    let doctor = Doctor {
         brisk_version: env!("CARGO_PKG_VERSION"),
         state,
         machine: Machine {
@@ -80,24 +76,17 @@ pub(crate) fn json(facts: &Facts, findings: &[Finding], state: State) -> serde_j
             .map(|(part, findings)| PartFindings { part, state: worst(findings.iter().copied()), findings })
             .collect(),
     };
-    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+    Document::new("doctor", doctor)
 }
 
 /// A report for people, in lines of at most `width` columns where that is given.
-pub(crate) fn terminal(
-    facts: &Facts,
-    findings: &[Finding],
-    state: State,
-    colour: bool,
-    width: Option<usize>,
-) -> String {
+pub(super) fn terminal(facts: &Facts, findings: &[Finding], state: State, width: Option<usize>) -> String {
     let width = width.unwrap_or(110).clamp(60, 140);
     let mut out = String::new();
-    let paint = |state: State, text: &str| match (colour, state) {
-        (false, _) => text.to_owned(),
-        (true, State::Ok) => format!("\x1b[32m{text}\x1b[0m"),
-        (true, State::Degraded) => format!("\x1b[33m{text}\x1b[0m"),
-        (true, State::Missing) => format!("\x1b[31m{text}\x1b[0m"),
+    let paint = |state: State, text: &str| match state {
+        State::Ok => good(text),
+        State::Degraded => caution(text),
+        State::Missing => bad(text),
     };
     let kernel = facts.kernel_release.as_deref().unwrap_or("of unknown release");
     let cpus = facts.cpus.as_ref().map_or_else(|_| "unknown".to_owned(), u32::to_string);

@@ -1,12 +1,14 @@
 //! One session: sample, show, record, until time is up or a signal comes.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
+use brisk_command::terminal::is_quiet;
 use brisk_core::units::format_bytes;
 use brisk_formats::device_name;
 use brisk_record::{End, Session, Writer};
@@ -35,7 +37,7 @@ pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
         );
     }
     let mut pace = Pace::begin(watch.interval)?;
-    let mut screen = Screen::of(watch);
+    let mut screen = Screen::of(watch)?;
     let mut collector = Collector::default();
     let mut missed_samples = 0;
     let cpu_us_before = own_cpu_us();
@@ -100,7 +102,7 @@ fn intervals(duration: Duration, interval: Duration) -> anyhow::Result<u64> {
 
 /// Where samples go.
 struct Screen {
-    json: bool,
+    lines_json: LinesJson,
     quiet: bool,
     /// A terminal, on which a block is refreshed: its lines so far.
     block_lines: Option<usize>,
@@ -108,10 +110,11 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(watch: &Watch) -> Self {
+    fn of(watch: &Watch) -> anyhow::Result<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let terminal = io::stdout().is_terminal() && !dumb && !watch.json && !watch.quiet;
-        Self { json: watch.json, quiet: watch.quiet, block_lines: terminal.then_some(0), lines: 0 }
+        let (lines_json, quiet) = (LinesJson::open(watch.json.as_deref())?, is_quiet());
+        let terminal = io::stdout().is_terminal() && !dumb && !lines_json.is_printed() && !quiet;
+        Ok(Self { lines_json, quiet, block_lines: terminal.then_some(0), lines: 0 })
     }
 
     /// Shows a sample; false when standard output is closed.
@@ -124,8 +127,11 @@ impl Screen {
         if self.quiet {
             return Ok(true);
         }
-        let text = if self.json {
-            view::sample_json(now, interval)?
+        if self.lines_json.is_wanted() && !self.lines_json.line(&view::sample_json(now, interval)?)? {
+            return Ok(false);
+        }
+        let text = if self.lines_json.is_printed() {
+            return Ok(true);
         } else if let Some(lines_before) = &mut self.block_lines {
             let width = brisk_command::terminal_width().map_or(80, usize::from);
             let block = view::block(now, interval, own, width);
@@ -141,11 +147,54 @@ impl Screen {
         print(&text)
     }
 
-    fn end(&self, collector: &Collector, ending: &view::Ending<'_>) -> anyhow::Result<()> {
+    fn end(mut self, collector: &Collector, ending: &view::Ending<'_>) -> anyhow::Result<()> {
         let summary = collector.summary();
-        let text =
-            if self.json { view::summary_json(&summary, ending)? } else { view::summary(&summary, Some(ending)) };
-        print(&text).map(drop)
+        if self.lines_json.is_wanted() {
+            self.lines_json.line(&view::summary_json(&summary, ending)?)?;
+        }
+        if self.lines_json.is_printed() {
+            return Ok(());
+        }
+        print(&view::summary(&summary, Some(ending))).map(drop)
+    }
+}
+
+/// Documents, one a line: on standard output in place of text, or in a file.
+pub(super) struct LinesJson {
+    file: Option<(PathBuf, File)>,
+    printed: bool,
+}
+
+impl LinesJson {
+    /// Opens FILE of `--json[=FILE]`; `-` is standard output.
+    pub(super) fn open(asked: Option<&Path>) -> anyhow::Result<Self> {
+        let file = asked.filter(|path| path.as_os_str() != "-").map(|path| {
+            let file = File::create(path).with_context(|| format!("cannot write --json={}", path.display()))?;
+            Ok::<_, anyhow::Error>((path.to_owned(), file))
+        });
+        let file = file.transpose()?;
+        Ok(Self { printed: asked.is_some() && file.is_none(), file })
+    }
+
+    /// Whether documents are written at all.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.printed || self.file.is_some()
+    }
+
+    /// Whether they take the place of text.
+    pub(super) fn is_printed(&self) -> bool {
+        self.printed
+    }
+
+    /// Writes one; false when standard output is closed, which is no error.
+    pub(super) fn line(&mut self, text: &str) -> anyhow::Result<bool> {
+        match &mut self.file {
+            Some((path, file)) => {
+                file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(true)
+            }
+            None => print(text),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use brisk_record::{End, Item, Lost, Session};
 use serde::Serialize;
 
-use super::session::print;
+use super::session::{LinesJson, print};
 use super::summary::{Collector, OwnCost, Summary};
 use super::view::{self, SCHEMA_VERSION};
 
@@ -19,16 +19,19 @@ struct Reading {
 }
 
 /// Shows the record at `path`.
-pub(super) fn run(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(path: &Path, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     let mut current = Reading::default();
     let mut shown = 0;
+    let mut lines_json = LinesJson::open(json)?;
     let mut show = |reading: Reading| -> anyhow::Result<()> {
         if reading.session.is_none() && reading.collector.samples() == 0 {
             return Ok(());
         }
         shown += 1;
-        let text = if json { as_json(&reading)? } else { as_text(&reading, shown) };
-        print(&text).map(drop)
+        if lines_json.is_wanted() {
+            lines_json.line(&as_json(&reading)?)?;
+        }
+        if lines_json.is_printed() { Ok(()) } else { print(&as_text(&reading, shown)).map(drop) }
     };
     let lost = super::read(path, &mut |item| {
         match item {
@@ -49,9 +52,10 @@ pub(super) fn run(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
         Ok(())
     })?;
     show(current)?;
-    if json {
-        print(&lost_json(lost)?)?;
-    } else {
+    if lines_json.is_wanted() {
+        lines_json.line(&lost_json(lost)?)?;
+    }
+    if !lines_json.is_printed() {
         print(
             "Disks are counted by requests and bytes, so sizes are means; a histogram of sizes needs each request to be seen.\n",
         )?;

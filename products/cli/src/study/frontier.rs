@@ -41,9 +41,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let options = frontier::Options {
         common: every.common(Degrees { quick: 4, normal: 6, paper: 10 }),
-        budget: args.budget.unwrap_or_else(|| {
-            every.degree(Degrees { quick: 60 * SECOND, normal: 180 * SECOND, paper: 600 * SECOND })
-        }),
+        budget: args
+            .budget
+            .unwrap_or_else(|| every.degree(Degrees { quick: 60 * SECOND, normal: 180 * SECOND, paper: 600 * SECOND })),
         size_bytes: args.size,
         write_min_percent: args.min_writes,
         writes_wait_max_ms: u32::try_from(args.writes_wait.as_millis()).unwrap_or(u32::MAX),

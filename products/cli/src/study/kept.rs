@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use brisk_command::output::replace;
 use brisk_command::session::Session;
+use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
 use brisk_daemon::{devices, profiles};
@@ -65,7 +66,7 @@ impl Keep {
         let text = toml::to_string(&profile).context("cannot write the profile as TOML")?;
         let text = format!("# Found by `brisk study`; briskd uses it for devices of this model.\n{text}");
         replace(&file, text.as_bytes())?;
-        eprintln!("kept in {}", file.display());
+        remark(&format!("kept in {}", file.display()));
         Ok(())
     }
 }

@@ -73,8 +73,7 @@ impl Screen {
     /// Sleeps for `span`, or until a key is pressed that means something.
     pub(super) fn wait(&mut self, span: Duration) -> io::Result<Option<Key>> {
         let stdin = io::stdin();
-        let span =
-            Timespec { tv_sec: i64::try_from(span.as_secs()).unwrap_or(1), tv_nsec: span.subsec_nanos().into() };
+        let span = Timespec { tv_sec: i64::try_from(span.as_secs()).unwrap_or(1), tv_nsec: span.subsec_nanos().into() };
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.resized, PollFlags::IN)];
         if self.before.is_some() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));

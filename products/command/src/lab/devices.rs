@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Subcommand, ValueEnum};
 
 use super::phone;
+use crate::json::Json;
 use crate::{duration, size};
 
 const AFTER_HELP: &str = "\
@@ -40,15 +41,15 @@ pub enum Command {
     Up(Up),
     /// Show the devices
     List {
-        /// Print one JSON document for programs
-        #[arg(long)]
-        json: bool,
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
     },
     /// Show what devices can be emulated
     Presets {
-        /// Print one JSON document for programs
-        #[arg(long)]
-        json: bool,
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
     },
     /// Show or change a device: parameters, time, counters, fidelity
     Ctl(Ctl),
@@ -93,9 +94,9 @@ pub struct Up {
     /// How the device reaches the kernel's block layer
     #[arg(long, value_enum, default_value_t = BackendName::Auto)]
     pub backend: BackendName,
-    /// Print one JSON document for programs instead of the path
-    #[arg(long)]
-    pub json: bool,
+    /// As a document.
+    #[command(flatten)]
+    pub json: Json,
 }
 
 /// Arguments of `brisk lab ctl`.
@@ -112,9 +113,9 @@ pub struct Ctl {
     /// Reset all counters and the judgement of fidelity
     #[arg(long)]
     pub reset_counters: bool,
-    /// Print one JSON document for programs
-    #[arg(long)]
-    pub json: bool,
+    /// As a document.
+    #[command(flatten)]
+    pub json: Json,
 }
 
 /// Arguments of `brisk lab fault`.

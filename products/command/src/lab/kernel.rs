@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration;
+use crate::json::Json;
 use crate::output::Outputs;
 
 /// Lengths of loads in the first part of a search.
@@ -39,7 +40,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 pub enum What {
     /// List the scenarios
-    List,
+    List(Json),
     /// Run one scheduler with one setting
     Run(RunArgs),
     /// Compare schedulers, with default and with tuned settings
@@ -168,4 +169,7 @@ pub struct TestArgs {
     /// Virtual machines at the same time; tests with more than one processor run alone [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
+    /// As a document.
+    #[command(flatten)]
+    pub json: Json,
 }

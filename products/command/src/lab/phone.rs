@@ -7,6 +7,7 @@ use clap::Subcommand;
 
 use super::devices::key_value;
 use super::variant;
+use crate::json::Json;
 use crate::size;
 
 const AFTER_HELP: &str = "\
@@ -36,26 +37,26 @@ pub struct Args {
 pub enum Command {
     /// Show the apps that a phone can have
     Apps {
-        /// Print one JSON document for programs
-        #[arg(long)]
-        json: bool,
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
     },
     /// Build the image of a phone now, with Debian's packages of today
     Build {
         /// Only these apps, separated by commas
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         apps: Vec<String>,
-        /// Print one JSON document for programs
-        #[arg(long)]
-        json: bool,
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
     },
     /// Bring up a phone and print its root directory; the first time builds the image
     Up(Up),
     /// Show the phones
     List {
-        /// Print one JSON document for programs
-        #[arg(long)]
-        json: bool,
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
     },
     /// Run a command in a phone, as its user
     Enter {
@@ -125,9 +126,9 @@ pub struct Up {
     /// I/O scheduler [default: mq-deadline where the kernel has it, as on phones]
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Print one JSON document for programs instead of the path
-    #[arg(long)]
-    pub json: bool,
+    /// As a document.
+    #[command(flatten)]
+    pub json: Json,
 }
 
 /// Arguments of the subcommand `down`.

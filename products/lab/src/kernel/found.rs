@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use brisk_command::output::replace;
+use brisk_command::terminal::remark;
 use brisk_vm::compare::{Found, Options};
 use brisk_vm::scenario::Scenario;
 use brisk_vm::schedulers::Settings;
@@ -45,7 +46,7 @@ pub(super) fn save(file: &Path, found: &Found) -> anyhow::Result<()> {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     }
     replace(file, format!("# Found by `brisk kernel compare --tuned --save`.\n{text}").as_bytes())?;
-    eprintln!("kept in {}", file.display());
+    remark(&format!("kept in {}", file.display()));
     Ok(())
 }
 

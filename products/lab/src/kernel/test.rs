@@ -1,7 +1,9 @@
 //! `brisk kernel test`: does every scheduler serve a load, and do the guest's own tests pass, on each kernel?
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use brisk_command::json::Document;
 use brisk_command::lab::kernel::TestArgs as Args;
 use brisk_command::session::Session;
 use brisk_vm::compare::{self, Found, Options};
@@ -12,6 +14,8 @@ use brisk_vm::schedulers::Settings;
 use brisk_vm::sources::Source;
 use brisk_vm::tests_in_guest::{self, GuestTest, Verdict};
 use brisk_vm::{Error, Watch};
+use serde::Serialize;
+use serde_json::json;
 
 /// The scenario with a second of each load.
 const SMOKE: &str = "smoke";
@@ -36,8 +40,12 @@ pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
     let outcome = all(&session, source, &tests, args);
     session.clear();
     match outcome {
-        Ok(0) => Ok(ExitCode::SUCCESS),
-        Ok(failed) => {
+        Ok(tests) => {
+            let failed = tests.iter().filter(|test| test.outcome == "failed").count();
+            args.json.show(&Document::new("kernel_tests", json!({ "tests": tests })), String::new)?;
+            if failed == 0 {
+                return Ok(ExitCode::SUCCESS);
+            }
             eprintln!("brisk: {failed} failed");
             Ok(ExitCode::from(1))
         }
@@ -46,9 +54,22 @@ pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Runs all of them; gives how many failed.
-fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> brisk_vm::Result<usize> {
-    let mut failed = 0;
+/// What became of a test on a kernel.
+#[derive(Debug, Serialize)]
+struct Tested {
+    kernel: String,
+    test: String,
+    /// `passed`, `skipped` or `failed`.
+    outcome: &'static str,
+    /// Why it was skipped or failed.
+    why: Option<String>,
+    /// Messages of the kernel of a test that failed.
+    console: Option<PathBuf>,
+}
+
+/// Runs all of them, and prints each outcome unless a document goes to standard output.
+fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> brisk_vm::Result<Vec<Tested>> {
+    let mut all = Vec::new();
     let wanted = |name: &str| args.only.as_ref().is_none_or(|word| name.contains(word.as_str()));
     for series in &args.kernel {
         let progress = |done: f64, doing: &str| session.show(done, &format!("{series}: {doing}"));
@@ -56,15 +77,19 @@ fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> 
         let lab = lab(args, source, series, watch)?;
         let mut tell = |name: &str, verdict: &Verdict| {
             session.clear();
-            let words = match verdict {
-                Verdict::Passed => "passed".to_owned(),
-                Verdict::Skipped(why) => format!("skipped: {why}"),
+            let (words, outcome, why, console) = match verdict {
+                Verdict::Passed => ("passed".to_owned(), "passed", None, None),
+                Verdict::Skipped(why) => (format!("skipped: {why}"), "skipped", Some(why.clone()), None),
                 Verdict::Failed(why, log) => {
-                    failed += 1;
-                    format!("FAILED: {why}; its console: {}", log.display())
+                    let words = format!("FAILED: {why}; its console: {}", log.display());
+                    (words, "failed", Some(why.clone()), Some(log.clone()))
                 }
             };
-            println!("{} {name}: {words}", lab.kernel.release);
+            let kernel = lab.kernel.release.clone();
+            if !args.json.is_printed() {
+                println!("{kernel} {name}: {words}");
+            }
+            all.push(Tested { kernel, test: name.to_owned(), outcome, why, console });
         };
         let mut verdicts = Vec::new();
         if wanted(SMOKE) {
@@ -82,7 +107,7 @@ fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> 
             tell(&name, verdict);
         })?;
     }
-    Ok(failed)
+    Ok(all)
 }
 
 /// Every scheduler that the kernel has under a second of everything, with a kernel that does not complain.

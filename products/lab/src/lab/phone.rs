@@ -5,14 +5,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::Context as _;
+use brisk_command::for_each;
+use brisk_command::json::Document;
 use brisk_command::lab::phone::{Args, Command, Down, Up};
 use brisk_command::signals::Signals;
-use brisk_command::{for_each, print, print_json};
+use brisk_command::terminal::{remark, spinner};
 use brisk_phone::{Catalogue, Error, Images, Inside, NewPhone, Phones, Variant, become_app, serve_writer};
-use indicatif::ProgressBar;
+use serde_json::json;
 
 use super::phone_view as view;
 
@@ -26,7 +27,7 @@ pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Apps { json } => {
             let catalogue = Catalogue::builtin();
-            if *json { print_json(&catalogue.apps)? } else { print(&view::apps(catalogue))? }
+            json.show(&Document::new("phone_apps", json!({ "apps": catalogue.apps })), || view::apps(catalogue))?;
         }
         Command::Build { apps, json } => {
             let signals = Signals::watch()?;
@@ -35,12 +36,12 @@ pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
                 Err(Error::Stopped) => return Ok(signals.was_stopped()),
                 built => built?,
             };
-            if *json { print_json(&image)? } else { print(&view::built(&image))? }
+            json.show(&Document::new("phone_image", &image), || view::built(&image))?;
         }
         Command::Up(up) => return make(&phones, &images, up, run_dir),
         Command::List { json } => {
             let listed = phones.list()?;
-            if *json { print_json(&listed)? } else { print(&view::list(&listed))? }
+            json.show(&Document::new("phone_list", json!({ "phones": listed })), || view::list(&listed))?;
         }
         Command::Enter { id, command } => {
             let phone = phones.find(id.as_deref())?;
@@ -103,11 +104,9 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
     }
     let listed =
         phones.list()?.into_iter().find(|listed| listed.id == phone.id()).context("the phone went away at once")?;
-    if up.json {
-        print_json(&listed)?;
-    } else {
-        println!("{}", listed.root.display());
-        eprint!("{}", view::made(&listed));
+    up.json.show(&Document::new("phone", &listed), || format!("{}\n", listed.root.display()))?;
+    if !up.json.is_printed() {
+        remark(view::made(&listed).trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -145,9 +144,7 @@ pub(crate) fn variant(name: &str) -> Variant {
 
 /// Runs a long operation, which shows what it does.
 fn follow<T>(signals: &Signals, work: impl FnOnce(&AtomicBool, &mut dyn FnMut(&str)) -> T) -> T {
-    let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let spinner = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    let spinner = spinner();
     let done = work(signals.stop_flag(), &mut |what: &str| spinner.set_message(what.to_owned()));
     spinner.finish_and_clear();
     done

@@ -53,9 +53,11 @@ impl Guard {
         self.brisk(&[&["up", "--backend", "fuse"], words].concat()).trim_end().to_owned()
     }
 
-    /// Runs `brisk lab ... --json`.
+    /// Runs `brisk lab ... --json`: the document, or the list that it holds.
     pub(crate) fn json(&self, words: &[&str]) -> Value {
-        serde_json::from_str(&self.brisk(&[words, &["--json"]].concat())).expect("JSON")
+        let document: Value = serde_json::from_str(&self.brisk(&[words, &["--json"]].concat())).expect("JSON");
+        assert!(document["kind"].is_string() && document["schema_version"].is_u64(), "{document}");
+        document.get("devices").or_else(|| document.get("phones")).cloned().unwrap_or(document)
     }
 
     /// Loop devices that carry a file of this lab.
@@ -80,7 +82,7 @@ impl Guard {
     pub(crate) fn nothing_is_left(&self) {
         assert_eq!(self.carriers(), [""; 0]);
         assert_eq!(self.mounts(), [""; 0]);
-        assert_eq!(self.brisk(&["list", "--json"]).trim(), "[]");
+        assert_eq!(self.json(&["list"]), serde_json::json!([]));
         let journals: Vec<PathBuf> =
             fs::read_dir(self.dir().join("journal")).into_iter().flatten().flatten().map(|e| e.path()).collect();
         assert!(journals.is_empty(), "{journals:?}");

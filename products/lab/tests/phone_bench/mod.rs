@@ -69,7 +69,7 @@ impl Bench {
     }
 
     pub(crate) fn nothing_is_left(&self) {
-        assert_eq!(self.lab.brisk(&["phone", "list", "--json"]).trim(), "[]");
+        assert_eq!(self.lab.json(&["phone", "list"]), serde_json::json!([]));
         self.lab.nothing_is_left();
         let phones = self.lab.dir().join("phone");
         let left: Vec<_> = fs::read_dir(phones).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
