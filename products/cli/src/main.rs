@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use brisk_command::exit_code;
-pub(crate) use brisk_command::print_exactly;
+pub(crate) use brisk_command::{print, print_exactly};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.

@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use brisk_command::duration;
+use brisk_command::terminal::{bad, caution, good, heading};
+use brisk_core::action::Setting;
 use brisk_core::app::Tolerance;
+use brisk_core::arbiter::Resolved;
+use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Interval;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::control::Client;
@@ -76,9 +80,9 @@ fn ask(client: &mut Client, args: &Args) -> anyhow::Result<Status> {
 fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
     let mut lines = Vec::new();
     let mode = match (status.dry_run, status.paused) {
-        (true, _) => "dry run",
-        (_, true) => "paused",
-        _ => "active",
+        (true, _) => caution("dry run"),
+        (_, true) => caution("paused"),
+        _ => good("active"),
     };
     let elapsed_ms = status.at_unix_ms.saturating_sub(status.started_unix_ms).max(1);
     let cpu_percent = status.cost.cpu_us as f64 / 10.0 / elapsed_ms as f64;
@@ -95,14 +99,14 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
         "engines: {}",
         if status.engines.is_empty() { "none".to_owned() } else { status.engines.join(", ") }
     ));
-    lines.extend(status.trouble.iter().map(|trouble| format!("!! {trouble}")));
+    lines.extend(status.trouble.iter().map(|trouble| bad(&format!("!! {trouble}"))));
     let changed = status.changed_externally.iter();
-    lines.extend(changed.map(|one| format!("!! {} was changed externally to {}", one.knob, one.found)));
+    lines.extend(changed.map(|one| caution(&format!("!! {} was changed externally to {}", one.knob, one.found))));
     lines.push(String::new());
-    lines.push(format!(
+    lines.push(heading(&format!(
         "{:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>6}  {}",
         "DEVICE", "READ/s", "MB/s", "ms", "WRITE/s", "MB/s", "ms", "busy%", "RP, model"
-    ));
+    )));
     for device in &status.devices {
         lines.push(device_line(device, rates));
     }
@@ -120,17 +124,20 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
     }
     lines.extend(saved_lines(status));
     lines.push(String::new());
-    lines.push(format!("{:<44} {:<16} {:<16} {:<10} {:<13} {}", "SETTING", "VALUE", "BEFORE", "SINCE", "BY", "WHY"));
+    let columns = format!("{:<44} {:<16} {:<16} {:<10} {:<13} {}", "SETTING", "VALUE", "BEFORE", "SINCE", "BY", "WHY");
+    lines.push(heading(&columns));
     for setting in &status.settings {
         let since = age(status.at_unix_ms.saturating_sub(setting.since_unix_ms));
         let resolved = &setting.resolved;
+        // Padded before it is coloured, as colours have no width.
         let value = match &setting.outcome {
-            Some(outcome) if !outcome.is_in_force() => format!("{} ({})", resolved.what.value, outcome.name()),
-            _ => resolved.what.value.clone(),
+            Some(outcome @ Outcome::Refused { .. }) => bad(&not_in_force(resolved, outcome)),
+            Some(outcome) if !outcome.is_in_force() => caution(&not_in_force(resolved, outcome)),
+            _ => format!("{:<16}", resolved.what.value),
         };
         let original = setting.original.as_deref().unwrap_or("?");
         lines.push(format!(
-            "{:<44} {value:<16} {original:<16} {since:<10} {:<13} {}",
+            "{:<44} {value} {original:<16} {since:<10} {:<13} {}",
             setting.knob().to_string(),
             resolved.engine,
             resolved.reason
@@ -141,14 +148,19 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
     }
     lines.extend(status.notes.iter().map(|note| format!("{}: {}", note.engine, note.reason)));
     lines.push(String::new());
-    lines.push(format!("{:<44} {:<12} {}", "APP", "TOLERATES", "BECAUSE"));
+    lines.push(heading(&format!("{:<44} {:<12} {}", "APP", "TOLERATES", "BECAUSE")));
     let mut apps: Vec<_> = status.apps.iter().collect();
     apps.sort_by_key(|app| (!app.launching, app.tolerance != Tolerance::Interactive));
     for app in apps {
-        let launching = if app.launching { " (launching)" } else { "" };
-        lines.push(format!("{:<44} {:<12} {}", format!("{}{launching}", app.id), app.tolerance.name(), app.reason));
+        let name = format!("{:<44}", format!("{}{}", app.id, if app.launching { " (launching)" } else { "" }));
+        let name = if app.launching { good(&name) } else { name };
+        lines.push(format!("{name} {:<12} {}", app.tolerance.name(), app.reason));
     }
     lines
+}
+
+fn not_in_force(resolved: &Resolved<Setting>, outcome: &Outcome) -> String {
+    format!("{:<16}", format!("{} ({})", resolved.what.value, outcome.name()))
 }
 
 fn device_line(device: &brisk_daemon::control::protocol::Device, rates: Option<&Interval>) -> String {
@@ -183,10 +195,9 @@ fn device_line(device: &brisk_daemon::control::protocol::Device, rates: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_core::action::Setting;
+    use brisk_command::terminal::plain;
     use brisk_core::app::{App, AppFacts, classify};
-    use brisk_core::arbiter::{Resolved, Rule};
-    use brisk_core::outcome::Outcome;
+    use brisk_core::arbiter::Rule;
     use brisk_core::reason::Reason;
     use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
     use brisk_core::state::SettingState;
@@ -224,7 +235,7 @@ mod tests {
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()
         };
-        let lines = picture(&status, rates.as_ref());
+        let lines: Vec<String> = picture(&status, rates.as_ref()).iter().map(|line| plain(line)).collect();
         let line = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).expect(begin);
         let words: Vec<&str> = lines[line("sda")].split_whitespace().collect();
         assert_eq!((words[1], words[4], words[8]), ("300", "100", "3.00,"), "{words:?}");

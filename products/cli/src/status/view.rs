@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
+use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::control::protocol::Status;
@@ -15,9 +17,9 @@ pub(super) fn text(status: &Status) -> String {
     let mut text = String::new();
     let since = age(status.at_unix_ms.saturating_sub(status.started_unix_ms));
     let mode = match (status.dry_run, status.paused) {
-        (true, _) => "decides and changes nothing (dry run)",
-        (_, true) => "paused: all settings are as before brisk until 'brisk config reload'",
-        _ => "decides and acts",
+        (true, _) => caution("decides and changes nothing (dry run)"),
+        (_, true) => caution("paused: all settings are as before brisk until 'brisk config reload'"),
+        _ => good("decides and acts"),
     };
     let _ = writeln!(text, "briskd {} {mode}; process {}, since {since}", status.version, status.pid);
     let _ = writeln!(text, "engines    {}", or_none(&status.engines.join(", ")));
@@ -59,14 +61,14 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(text, "note       {}: {}", note.engine, note.reason);
     }
     for changed in &status.changed_externally {
-        let _ = writeln!(
-            text,
+        let words = format!(
             "!! {} was changed externally to {}: brisk leaves it alone until the configuration is read again",
             changed.knob, changed.found
         );
+        let _ = writeln!(text, "{}", caution(&words));
     }
     for trouble in &status.trouble {
-        let _ = writeln!(text, "!! {trouble}");
+        let _ = writeln!(text, "{}", bad(&format!("!! {trouble}")));
     }
     for line in super::saved_lines(status) {
         let _ = writeln!(text, "{line}");
@@ -87,7 +89,7 @@ pub(super) fn text(status: &Status) -> String {
         Some(record) => {
             let _ = writeln!(text, "record     {} ({} so far)", record.path, format_bytes(record.bytes));
             if let Some(trouble) = &record.trouble {
-                let _ = writeln!(text, "!! nothing is recorded: {trouble}");
+                let _ = writeln!(text, "{}", bad(&format!("!! nothing is recorded: {trouble}")));
             }
         }
         None => text += "record     none\n",
@@ -107,9 +109,15 @@ fn or_none(text: &str) -> &str {
 
 fn outcome(setting: &SettingState) -> String {
     match &setting.outcome {
-        Some(outcome) if !outcome.is_in_force() => format!(" ({})", render::outcome(outcome)),
+        Some(outcome) if !outcome.is_in_force() => format!(" ({})", judged(outcome)),
         _ => String::new(),
     }
+}
+
+/// An outcome that is not in force: a refusal is worse than a delay.
+fn judged(outcome: &Outcome) -> String {
+    let words = render::outcome(outcome);
+    if matches!(outcome, Outcome::Refused { .. }) { bad(&words) } else { caution(&words) }
 }
 
 /// A setting with the reasons for its value, as lines of text; `now_unix_ms` is the moment that is explained.
@@ -135,7 +143,7 @@ pub(crate) fn setting_lines(setting: &SettingState, now_unix_ms: u64) -> String 
     match &setting.outcome {
         Some(outcome) if outcome.is_in_force() => {}
         Some(outcome) => {
-            let _ = writeln!(text, "  not in force: {}", render::outcome(outcome));
+            let _ = writeln!(text, "  not in force: {}", judged(outcome));
         }
         None => text += "  the record has no outcome\n",
     }
@@ -163,9 +171,9 @@ pub(crate) fn moment(wall_unix_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_command::terminal::plain;
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Overruled, Resolved, Rule};
-    use brisk_core::outcome::Outcome;
     use brisk_core::reason::Reason;
     use brisk_daemon::control::protocol::Device;
 
@@ -202,7 +210,9 @@ mod tests {
         ];
         assert_eq!(rest, expected);
         let refused = SettingState { outcome: Some(Outcome::Refused { why: "no such scheduler".into() }), ..setting() };
-        assert!(setting_lines(&refused, 0).ends_with("  not in force: refused: no such scheduler\n"));
+        let refused = setting_lines(&refused, 0);
+        assert!(plain(&refused).ends_with("  not in force: refused: no such scheduler\n"));
+        assert!(refused.contains(&bad("refused: no such scheduler")), "{refused:?}");
         let mut dropped = SettingState { outcome: Some(Outcome::Dropped), ..setting() };
         dropped.resolved.rule = Rule::TunableWithoutScheduler;
         assert!(setting_lines(&dropped, 0).contains("  tunable without scheduler: another scheduler is in force"));
@@ -218,7 +228,9 @@ mod tests {
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],
             ..Status::default()
         };
-        let text = text(&status);
+        let coloured = text(&status);
+        assert!(coloured.contains(&bad("!! no launches of apps are seen: this kernel does not tell")), "{coloured:?}");
+        let text = plain(&coloured);
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
         assert!(text.contains("device     sda (KLU, ufs)\n"), "{text}");

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use brisk_command::terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -59,12 +60,12 @@ impl Screen {
     /// Shows lines, as many and as much of each as fit.
     pub(super) fn show(&self, lines: &[String]) -> io::Result<()> {
         if !self.is_terminal() {
-            return write(&(lines.join("\n") + "\n"));
+            return crate::print(&(lines.join("\n") + "\n")).map_err(io::Error::other);
         }
         let size = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
         let (width, height) = size.map_or((WIDTH, HEIGHT), |size| (usize::from(size.ws_col), usize::from(size.ws_row)));
         let mut text = String::from("\x1b[H");
-        let shown: Vec<String> = lines.iter().take(height).map(|line| cut(line, width) + "\x1b[K").collect();
+        let shown: Vec<String> = lines.iter().take(height).map(|line| fitted(line, width) + "\x1b[K").collect();
         text += &shown.join("\n");
         text += "\x1b[J";
         write(&text)
@@ -115,7 +116,8 @@ fn write(text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
-/// The first `width` characters.
-fn cut(line: &str, width: usize) -> String {
-    line.chars().take(width).collect()
+/// The first `width` characters, with colours where they are wanted.
+fn fitted(line: &str, width: usize) -> String {
+    let line = terminal::cut(&terminal::for_locale(line), width);
+    if terminal::has_colour() { line } else { terminal::plain(&line) }
 }
