@@ -4,6 +4,7 @@ mod bench;
 mod config;
 mod doctor;
 mod explain;
+mod export;
 mod generate;
 mod lab;
 mod monitor;

@@ -1,7 +1,6 @@
 //! `brisk monitor`: samples of the machine, second by second, on the terminal and in a record; and views of records.
 
 mod export;
-mod metrics;
 mod pace;
 mod session;
 mod show;
@@ -46,6 +45,7 @@ Examples:
   brisk monitor export day.brisk --format csv --output day.csv
   brisk monitor export day.brisk --format csv --output - | head -3
   brisk monitor export day.brisk --format perfetto --output day.pftrace
+  brisk monitor export day.brisk --format openmetrics --output day.om
 
 One row, or one value of each counter, for each interval between two samples. A value that the machine did not have is empty. \
 Exit codes: 0 exported, 1 exported and a part of the record is lost, 2 not possible.";
@@ -103,7 +103,7 @@ enum Command {
         #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
         json: Option<PathBuf>,
     },
-    /// Turn a record into a table or a trace
+    /// Turn a record into a table, a trace or metrics
     #[command(after_help = AFTER_HELP_EXPORT)]
     Export {
         /// The record
@@ -123,6 +123,8 @@ enum Format {
     Csv,
     /// A trace with one counter track for each value, for ui.perfetto.dev
     Perfetto,
+    /// Metrics with their times, to be imported into a time series database (promtool tsdb create-blocks-from openmetrics)
+    Openmetrics,
 }
 
 /// Runs it.

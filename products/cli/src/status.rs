@@ -65,7 +65,7 @@ impl Socket {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let status = args.socket.status()?;
     if args.metrics {
-        crate::print_exactly(&metrics::text(&status))?;
+        crate::print_exactly(&metrics::text(&status)?)?;
     } else {
         args.json.show(&Document::new("status", &status), || view::text(&status))?;
     }

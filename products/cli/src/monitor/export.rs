@@ -1,7 +1,4 @@
-//! `brisk monitor export`: a record as a table or a trace for other programs.
-
-mod perfetto;
-mod table;
+//! `brisk monitor export`: a record as a table, a trace or metrics for other programs.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -12,27 +9,15 @@ use anyhow::{Context as _, bail};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::{Item, Lost};
 
-use super::metrics::{self, Metric};
 use super::{Format, read, report};
-
-/// What happened between two samples.
-struct Row {
-    /// Which session of the record, the first is 1.
-    session: u64,
-    /// When the interval began: since 1970, by the wall clock at the begin of the session and the monotonic one since,
-    /// so that a clock that was set meanwhile makes no jump.
-    start_unix_ns: u64,
-    /// When it ended, likewise.
-    end_unix_ns: u64,
-    metrics: Vec<Metric>,
-}
+use crate::export::{Row, metric, openmetrics, perfetto, table};
 
 /// Exports the record at `path`.
 pub(super) fn run(path: &Path, format: Format, output: &Path) -> anyhow::Result<ExitCode> {
     if fs::canonicalize(path).is_ok_and(|path| fs::canonicalize(output).is_ok_and(|output| output == path)) {
         bail!("--output {} is the record itself: name another file", output.display());
     }
-    // Which columns or tracks there are is known at the end only, so the record is read twice. The first time comes before
+    // Which columns or tracks there are is known at the end only, so the record is read again. The first time comes before
     // anything is made at the output.
     let mut columns = table::Columns::default();
     let lost = rows(path, &mut |row| {
@@ -43,9 +28,12 @@ pub(super) fn run(path: &Path, format: Format, output: &Path) -> anyhow::Result<
         bail!("{} holds no two samples of one session, so there is no interval to export", path.display());
     }
     let mut target = Target::open(output)?;
+    // Losses were counted the first time.
+    let again = |use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>| rows(path, use_row).map(drop);
     let written = match format {
-        Format::Csv => table::csv(&columns, path, &mut target),
-        Format::Perfetto => perfetto::trace(&columns, path, &mut target),
+        Format::Csv => table::csv(&columns, &again, &mut target),
+        Format::Perfetto => perfetto::trace(&columns, &again, &mut target),
+        Format::Openmetrics => openmetrics::record(&columns, &again, &mut target),
     };
     match target.close(written) {
         Err(error) if is_closed_pipe(&error) => {}
@@ -78,7 +66,7 @@ fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyh
                 if let Some((interval, previous_at_ns)) = interval {
                     let moment = |at_ns: u64| u64::try_from(i128::from(at_ns) + offset_ns).unwrap_or(0);
                     let (start_unix_ns, end_unix_ns) = (moment(previous_at_ns), moment(now.at_ns));
-                    use_row(Row { session, start_unix_ns, end_unix_ns, metrics: metrics::of(&now, &interval) })?;
+                    use_row(Row { session, start_unix_ns, end_unix_ns, metrics: metric::of(&now, &interval) })?;
                 } else {
                     offset_ns = unix_ns - i128::from(now.at_ns);
                 }

@@ -7,7 +7,7 @@ use brisk_core::snapshot::{Interval, IoRates, Snapshot};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::metrics::{self, Key};
+use crate::export::metric::{self, Key};
 
 /// Values are kept in hundredths, with two digits of precision.
 const SCALE: f64 = 100.0;
@@ -134,7 +134,7 @@ impl Collector {
         let now = self.previous.as_ref()?;
         let interval = now.since(&previous?)?;
         self.elapsed_ns = self.elapsed_ns.saturating_add(interval.elapsed_ns);
-        for metric in metrics::of(now, &interval) {
+        for metric in metric::of(now, &interval) {
             match self.spreads.get_mut(&metric.key) {
                 Some(tally) => tally.add(metric.value),
                 None => drop(self.spreads.insert(metric.key, Tally::of(metric.value))),

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
 
 use prost::Message;
 
-use super::Row;
+use super::metric::{Key, Part};
+use super::names::{is_level, sign};
 use super::table::Columns;
-use crate::monitor::metrics::{Key, Metric, Part};
+use super::{Row, Rows};
 
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
@@ -92,12 +92,12 @@ const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// There is one writer.
 const SEQUENCE: u32 = 1;
 
-/// Writes the trace of the record at `path`.
-pub(super) fn trace(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Writes the trace of a record.
+pub(crate) fn trace(columns: &Columns, rows: &Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let (tracks, descriptors) = tracks(columns);
     let mut first = Some(descriptors);
     let mut last: Option<Row> = None;
-    super::rows(path, &mut |row| {
+    rows(&mut |row| {
         let mut packets = Vec::new();
         if let Some(descriptors) = first.take() {
             packets.push(clock(row.start_unix_ns));
@@ -111,14 +111,14 @@ pub(super) fn trace(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyh
             packets.extend(gone.map(|metric| counter(tracks[&metric.key], last.end_unix_ns, 0.0)));
         }
         packets.extend(row.metrics.iter().map(|metric| {
-            let at_ns = if is_level(metric) { row.end_unix_ns } else { row.start_unix_ns };
+            let at_ns = if is_level(&metric.key.1) { row.end_unix_ns } else { row.start_unix_ns };
             counter(tracks[&metric.key], at_ns, metric.value)
         }));
         last = Some(row);
         Ok(out.write_all(&Trace { packet: packets }.encode_to_vec())?)
     })?;
     let end = last.map_or_else(Vec::new, |last| {
-        let rates = last.metrics.iter().filter(|metric| !is_level(metric));
+        let rates = last.metrics.iter().filter(|metric| !is_level(&metric.key.1));
         rates.map(|metric| counter(tracks[&metric.key], last.end_unix_ns, 0.0)).collect()
     });
     Ok(out.write_all(&Trace { packet: end }.encode_to_vec())?)
@@ -148,7 +148,7 @@ fn tracks(columns: &Columns) -> (BTreeMap<&Key, u64>, Vec<TracePacket>) {
             group
         });
         let number = uuid();
-        let (unit, unit_name) = match unit(name) {
+        let (unit, unit_name) = match sign(name) {
             "bytes" => (Some(UNIT_SIZE_BYTES), None),
             unit => (None, Some(unit.to_owned())),
         };
@@ -187,55 +187,5 @@ fn counter(track: u64, at_unix_ns: u64, value: f64) -> TracePacket {
             double_counter_value: Some(value),
         }),
         ..TracePacket::default()
-    }
-}
-
-/// Whether a value stands at a moment rather than for an interval.
-fn is_level(metric: &Metric) -> bool {
-    is_name_of_level(&metric.key.1)
-}
-
-fn is_name_of_level(name: &str) -> bool {
-    name == "in_flight_requests" || name.ends_with("_bytes")
-}
-
-/// The unit at the end of a name: `read_bytes_per_s` is in `bytes/s`.
-fn unit(name: &str) -> &'static str {
-    let bare = name.strip_suffix("_mean").unwrap_or(name);
-    match bare.rsplit('_').next() {
-        Some("percent") => "%",
-        Some("ms") => "ms",
-        Some("bytes") => "bytes",
-        Some("requests") => "requests",
-        _ if bare.ends_with("_bytes_per_s") => "bytes/s",
-        _ if bare.ends_with("_requests_per_s") => "requests/s",
-        _ if bare.ends_with("_packets_per_s") => "packets/s",
-        _ if bare.ends_with("_pages_per_s") => "pages/s",
-        _ => "1/s",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_are_those_of_the_names() {
-        for (name, expected) in [
-            ("busy_percent", "%"),
-            ("read_size_bytes_mean", "bytes"),
-            ("read_latency_ms_mean", "ms"),
-            ("depth_requests_mean", "requests"),
-            ("write_bytes_per_s", "bytes/s"),
-            ("major_faults_per_s", "1/s"),
-            ("swap_in_pages_per_s", "pages/s"),
-        ] {
-            assert_eq!(unit(name), expected, "{name}");
-        }
-        for (name, is_level) in
-            [("available_bytes", true), ("write_bytes_per_s", false), ("read_size_bytes_mean", false)]
-        {
-            assert_eq!(is_name_of_level(name), is_level, "{name}");
-        }
     }
 }

@@ -2,21 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
 
-use super::Row;
-use crate::monitor::metrics::Key;
+use super::metric::Key;
+use super::{Row, Rows};
 
 /// What stands before the values.
 const HEAD: [&str; 4] = ["session", "start_unix_ns", "end_unix_ns", "elapsed_s"];
 
 /// All values that a record has anywhere, in the order of their columns.
 #[derive(Debug, Default)]
-pub(super) struct Columns(BTreeSet<Key>);
+pub(crate) struct Columns(BTreeSet<Key>);
 
 impl Columns {
     /// Adds those of one interval.
-    pub(super) fn add(&mut self, row: &Row) {
+    pub(crate) fn add(&mut self, row: &Row) {
         for metric in &row.metrics {
             if !self.0.contains(&metric.key) {
                 self.0.insert(metric.key.clone());
@@ -24,12 +23,12 @@ impl Columns {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Each with what it belongs to.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Key> {
         self.0.iter()
     }
 }
@@ -43,10 +42,10 @@ fn title((part, name): &Key) -> String {
 }
 
 /// Writes comma-separated values with a heading; an unavailable value is empty.
-pub(super) fn csv(columns: &Columns, path: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(crate) fn csv(columns: &Columns, rows: &Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record(HEAD.into_iter().map(str::to_owned).chain(columns.iter().map(title)))?;
-    super::rows(path, &mut |row| {
+    rows(&mut |row| {
         let values: BTreeMap<&Key, f64> = row.metrics.iter().map(|metric| (&metric.key, metric.value)).collect();
         let elapsed_s = row.end_unix_ns.saturating_sub(row.start_unix_ns) as f64 / 1e9;
         let head = [
