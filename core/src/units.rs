@@ -1,7 +1,8 @@
 //! Sizes, durations and rates as people write and read them.
 //!
 //! Bare numbers inside brisk carry their unit as the last word of their name (`size_bytes`, `latency_ns`). This module
-//! is the border to people: it parses `4k`, `128MiB`, `1.5 GiB` and prints `4 KiB`, `187 us`, `62.5 MB/s`.
+//! is the border to people: it parses `4k`, `128MiB`, `1.5 GiB` and prints `4 KiB`, `187 us`, `62.5 MB/s`. A size or rate in MB
+//! is one of 10^6 bytes, in MiB one of 2^20, wherever it is read or printed.
 //!
 //! Properties: what [`format_bytes`] prints exactly, [`parse_bytes`] reads back; no input makes either panic.
 
@@ -21,7 +22,9 @@ pub enum ParseBytesError {
     #[error("'{0}' is not a size: write a number and a unit, such as 4k, 512MiB or 2G")]
     NotANumber(String),
     /// The unit is not one that brisk knows.
-    #[error("'{unit}' in '{text}' is not a unit of size: use B, K, M, G or T (powers of 1024, also as KiB, MB, ...)")]
+    #[error(
+        "'{unit}' in '{text}' is not a unit of size: use K, M, G or T, or KiB, MiB, ... (powers of 1024), or kB, MB, ... (powers of 1000)"
+    )]
     UnknownUnit {
         /// The whole text.
         text: String,
@@ -33,8 +36,8 @@ pub enum ParseBytesError {
     TooLarge(String),
 }
 
-/// Reads a size in bytes: `4096`, `4k`, `4 KiB`, `1.5G`. Units are powers of 1024 with or without `B` or `iB`, in any
-/// case, as fio and the kernel's own files have them.
+/// Reads a size in bytes: `4096`, `4k`, `4 KiB`, `1.5G`, `64 MB`. `K`, `M`, `G`, `T` and `KiB`, `MiB`, ... are powers of 1024,
+/// `kB`, `MB`, ... powers of 1000, in any case: as coreutils reads them (`dd bs=`), and as brisk prints them.
 ///
 /// # Errors
 /// When there is no number, the unit is unknown, or the size does not fit 64 bits.
@@ -43,22 +46,26 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseBytesError> {
     let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(split);
     let unit = unit.trim();
-    let shift = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
+    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => KIB,
+        "m" | "mib" => MIB,
+        "g" | "gib" => GIB,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
         _ if number.is_empty() => return Err(ParseBytesError::NotANumber(text.to_owned())),
         _ => {
             return Err(ParseBytesError::UnknownUnit { text: text.to_owned(), unit: unit.to_owned() });
         }
     };
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(1 << shift).ok_or_else(|| ParseBytesError::TooLarge(text.to_owned()));
+        return whole.checked_mul(factor).ok_or_else(|| ParseBytesError::TooLarge(text.to_owned()));
     }
     let fraction: f64 = number.parse().map_err(|_| ParseBytesError::NotANumber(text.to_owned()))?;
-    let bytes = fraction * (1u64 << shift) as f64;
+    let bytes = fraction * factor as f64;
     if bytes.is_finite() && bytes < u64::MAX as f64 {
         Ok(bytes.round() as u64)
     } else {
@@ -125,13 +132,16 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_are_read_as_fio_reads_them() {
+    fn sizes_are_read_as_they_are_printed() {
         for (text, bytes) in [
             ("4096", 4096),
             ("4k", 4096),
             ("4 KiB", 4096),
             ("1.5G", 1_610_612_736),
-            ("128MB", 134_217_728),
+            ("128M", 134_217_728),
+            ("128MiB", 134_217_728),
+            ("128MB", 128_000_000),
+            ("35 kB", 35_000),
             ("0", 0),
             ("2t", 2_199_023_255_552),
         ] {

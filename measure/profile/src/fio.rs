@@ -130,7 +130,7 @@ impl Job {
             }
             "rwmixread" => self.mix_percent = number(value, 0.0..=100.0)? as u32,
             "bs" | "blocksize" => {
-                self.block_bytes = parse_bytes(value)
+                self.block_bytes = parse_bytes(&in_powers_of_1024(value))
                     .ok()
                     .filter(|bytes| bytes.is_power_of_two() && (4096..=1 << 20).contains(bytes))
                     .ok_or_else(|| format!("{key}={value} cannot be: use a power of two from 4k to 1m"))?;
@@ -178,6 +178,12 @@ impl Job {
     }
 }
 
+/// A size with fio's units in those of brisk: without `kb_base`, 4kb are 4 KiB there.
+fn in_powers_of_1024(value: &str) -> String {
+    let lower = value.to_ascii_lowercase();
+    if lower.ends_with("ib") { lower } else { lower.trim_end_matches('b').to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +205,13 @@ mod tests {
         let copy =
             Ask::Closed { pattern: Pattern::Sequential, read_percent: 0, block_bytes: 65_536, depth_requests: 4 };
         assert_eq!(workloads[1].ask, copy);
+    }
+
+    #[test]
+    fn block_sizes_are_in_powers_of_1024_as_fio_has_them() {
+        for (text, bytes) in [("4k", 4096), ("4kb", 4096), ("4KiB", 4096), ("1MB", 1 << 20), ("8192", 8192)] {
+            assert_eq!(parse_bytes(&in_powers_of_1024(text)), Ok(bytes), "{text}");
+        }
     }
 
     #[test]
