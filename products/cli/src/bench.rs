@@ -9,7 +9,7 @@ use brisk_bench::environment::data_home;
 use brisk_bench::storebench::{self, Budget, Options};
 use brisk_command::output::Outputs;
 use brisk_command::session::Session;
-use brisk_command::{duration, size};
+use brisk_command::{defaults, duration, size};
 use brisk_results::Document;
 use clap::ValueEnum;
 
@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     /// Measure a block device and destroy all data on it
     #[arg(long, alias = "destroy")]
     pub(crate) destroy_data: bool,
+    #[command(flatten)]
+    pub(crate) defaults: defaults::DefaultsFile,
     #[command(flatten)]
     pub(crate) outputs: Outputs,
 }

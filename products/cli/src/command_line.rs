@@ -129,3 +129,14 @@ fn every_command_for_people_is_in_the_help() {
     assert_eq!(hidden.len(), own.len(), "{hidden:?}");
     assert!(own.iter().all(|name| hidden.contains(name)), "{hidden:?}");
 }
+
+#[test]
+fn the_section_of_measurements_and_those_of_the_daemon_are_all() {
+    let text = brisk_daemon::config::Config::default().to_text();
+    let daemon: toml::Table = text.parse().expect("TOML");
+    let mut known: Vec<&str> = brisk_command::defaults::SECTIONS.to_vec();
+    let mut expected: Vec<&str> = daemon.keys().map(String::as_str).chain(["bench"]).collect();
+    known.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(known, expected);
+}

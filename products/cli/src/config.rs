@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use brisk_command::defaults;
 use brisk_command::json::{Document, Json};
 use brisk_daemon::config::{Config, DEFAULT_TEXT, PATH};
 use clap::Subcommand;
@@ -85,7 +86,8 @@ fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
 
 fn check(file: &Path, json: &Json) -> anyhow::Result<ExitCode> {
     let complaint = match Config::load(file, false) {
-        Ok(_) => None,
+        // The section [bench] is not the daemon's.
+        Ok((_, text)) => defaults::check(&text).err().map(|complaint| format!("{}:{complaint}", file.display())),
         Err(error @ brisk_daemon::config::Error::Bad { .. }) => Some(error.to_string()),
         Err(error) => return Err(error.into()),
     };

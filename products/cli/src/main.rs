@@ -20,7 +20,8 @@ mod tune;
 use std::path::Path;
 use std::process::ExitCode;
 
-use brisk_command::exit_code;
+use brisk_command::terminal::step;
+use brisk_command::{defaults, exit_code};
 pub(crate) use brisk_command::{print, print_exactly};
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -81,11 +82,13 @@ fn main() -> ExitCode {
     if is_called_briskd() {
         return brisk_daemon::command::main();
     }
-    exit_code(run(Cli::parse()))
+    exit_code(run())
 }
 
-fn run(Cli { terminal, command }: Cli) -> anyhow::Result<ExitCode> {
+fn run() -> anyhow::Result<ExitCode> {
+    let (Cli { terminal, command }, defaults) = defaults::parse()?;
     terminal.apply()?;
+    defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
     match command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -95,6 +95,10 @@ impl Part {
         if args.quick && self != Self::Profile {
             command.arg("--quick");
         }
+        if self != Self::Profile {
+            // Measured alike on every device, whatever this user prefers.
+            command.args(["--defaults", "/dev/null"]);
+        }
         command.arg("--profiles").arg(&args.profiles).arg(place).env("BRISK_RUN_DIR", args.socket.run_dir());
         Ok(command)
     }

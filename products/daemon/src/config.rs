@@ -60,6 +60,9 @@ pub struct Config {
     /// The engine that matches scheduler and queue depth with the pattern of requests.
     #[serde(deserialize_with = "smartstorage")]
     pub smartstorage: brisk_smartstorage::Config,
+    /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by `brisk config check`.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub bench: toml::Table,
 }
 
 /// What concerns the daemon itself.

@@ -13,7 +13,8 @@ mod suite;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use brisk_command::{VERSION, exit_code, lab as arguments};
+use brisk_command::terminal::step;
+use brisk_command::{VERSION, defaults, exit_code, lab as arguments};
 use clap::{Parser, Subcommand};
 
 /// The laboratory of brisk, which runs as a part of the command `brisk`: brisk launch, brisk lab, ...
@@ -39,16 +40,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    exit_code(run(Cli::parse()))
+    exit_code(run())
 }
 
-fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+fn run() -> anyhow::Result<ExitCode> {
+    let (cli, defaults): (Cli, _) = defaults::parse()?;
     if let Some(caller) = cli.called_by.filter(|caller| caller != VERSION) {
         bail!(
             "this brisk has version {caller}, and its brisk-lab {VERSION}: install the same version of both packages"
         );
     }
     cli.terminal.apply()?;
+    defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
     match cli.command {
         Command::Lab(arguments::Command::Launch(args)) => launch::run(&args),
         Command::Lab(arguments::Command::Latency(args)) => latency::run(&args),

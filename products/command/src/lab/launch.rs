@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::{on_phone, screen};
-use crate::duration;
 use crate::output::Outputs;
+use crate::{defaults, duration};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -81,6 +81,9 @@ pub struct Watching {
     /// Give up on a screen that never settles after this time without waits for storage
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::between(SECOND, DAY))]
     pub unsettled: Duration,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub defaults: defaults::DefaultsFile,
 }
 
 /// How the time of a launch is split.

@@ -54,6 +54,13 @@ fn choices_are_read_as_people_write_them() {
 }
 
 #[test]
+fn the_section_of_measurements_is_passed_over() {
+    let config = Config::parse("[bench]\npath = \"/mnt\"\n[daemon]\nsocket_group = \"x\"\n").expect("usable");
+    assert_eq!(config.daemon.socket_group, "x");
+    assert!(config.to_text().contains("path = \"/mnt\""), "{}", config.to_text());
+}
+
+#[test]
 fn no_file_is_the_default_where_that_is_good() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("brisk.toml");
