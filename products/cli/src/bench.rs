@@ -17,7 +17,7 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk bench                         # the storage that holds your data, about three minutes
   brisk bench --quick /mnt/card       # within a minute
-  brisk bench /mnt/card --json card.json --html card.html
+  brisk bench /mnt/card --json=card.json --html card.html
   brisk bench /dev/loop3 --destroy-data
 
 The work file has no name, so nothing is left even after a kill. Exit codes: 0 measured, 2 not possible, 130 \

@@ -331,6 +331,10 @@ fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
     assert!(
         refused(&["study", "slowdown", &node, "--json", &node, "--destroy-data"]).contains("is the place to measure")
     );
+    // `--json DEVICE` means the device to measure, and must not write into it.
+    let said = refused(&["bench", "--quick", "--json", &node]);
+    assert!(said.contains("it is a block device, whose data it would destroy: name a file"), "{said}");
+    assert!(refused(&["reset", &format!("--json={node}")]).contains("it is a block device"));
     let output = brisk(&["study", "concurrency", &node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])
         .args(["--streams", "2", "--json"])
         .env("BRISK_RUN_DIR", run_dir.path())

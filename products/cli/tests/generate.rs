@@ -29,7 +29,7 @@ fn the_daemon_has_a_man_page_among_those_of_administrators() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = std::fs::read_to_string(dir.path().join("briskd.8")).expect("a page");
     assert!(page.contains(".TH briskd 8"), "{page}");
-    for option in ["config", "run\\-dir", "profiles\\-dir", "dry\\-run", "once", "foreground"] {
+    for option in ["config", "run\\-dir", "profiles", "dry\\-run", "once", "foreground"] {
         assert!(page.contains(&format!("\\-\\-{option}")), "{option}: {page}");
     }
 }

@@ -57,7 +57,7 @@ impl Briskd {
         std::fs::write(&config, text).expect("written");
         let mut command = Command::new(BRISK);
         command.arg0("briskd").arg("--foreground").arg("--config").arg(config);
-        command.arg("--run-dir").arg(dir.join("run")).arg("--profiles-dir").arg(dir.join("profiles"));
+        command.arg("--run-dir").arg(dir.join("run")).arg("--profiles").arg(dir.join("profiles"));
         let mut child = command.env_remove("WATCHDOG_USEC").stderr(Stdio::piped()).spawn().expect("briskd starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let said: Vec<String> =

@@ -44,6 +44,12 @@ impl<T: Serialize> Document<T> {
     }
 }
 
+impl From<Option<PathBuf>> for Json {
+    fn from(json: Option<PathBuf>) -> Self {
+        Self { json }
+    }
+}
+
 impl Json {
     /// Whether the document goes to standard output, in place of text.
     #[must_use]

@@ -5,12 +5,14 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brisk_results::Document;
 use rustix::fs::Access;
 
+use crate::json::Json;
 use crate::terminal::judged;
 use crate::{print, print_exactly, terminal_width};
 
@@ -26,6 +28,12 @@ pub struct Outputs {
 }
 
 impl Outputs {
+    /// The option for facts of the same command that are no result.
+    #[must_use]
+    pub fn facts(&self) -> Json {
+        Json::from(self.json.clone())
+    }
+
     /// Refuses files that could not be written later. `place` is what will be measured.
     ///
     /// # Errors
@@ -118,6 +126,9 @@ fn parent(file: &Path) -> &Path {
 fn check_file(file: &Path) -> anyhow::Result<()> {
     match fs::metadata(file) {
         Ok(metadata) if metadata.is_dir() => bail!("it is a directory: name a file in it"),
+        Ok(metadata) if metadata.file_type().is_block_device() => {
+            bail!("it is a block device, whose data it would destroy: name a file")
+        }
         Ok(metadata) if !metadata.is_file() => rustix::fs::access(file, Access::WRITE_OK).context("no permission")?,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {
@@ -146,6 +157,9 @@ fn unfinished(file: &Path) -> PathBuf {
 /// When it cannot be written.
 pub fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let written = match fs::metadata(file) {
+        Ok(metadata) if metadata.file_type().is_block_device() => {
+            bail!("cannot write {}: it is a block device, whose data it would destroy: name a file", file.display())
+        }
         Ok(metadata) if !metadata.is_file() => fs::write(file, content),
         _ => {
             let new = unfinished(file);

@@ -27,9 +27,9 @@ pub struct Arguments {
     /// Where lock, socket and journals are [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
-    /// Where what was measured on devices is
-    #[arg(long, value_name = "DIR", default_value = profiles::DIR)]
-    profiles_dir: PathBuf,
+    /// Directory of the profiles of devices
+    #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value = profiles::DIR)]
+    profiles: PathBuf,
     /// Decide, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -72,7 +72,7 @@ impl From<Arguments> for Options {
             or_default: arguments.config.is_none(),
             config_path: arguments.config.unwrap_or_else(|| config::PATH.into()),
             run_dir: run_dir(arguments.run_dir),
-            profiles_dir: arguments.profiles_dir,
+            profiles_dir: arguments.profiles,
             dry_run: arguments.dry_run,
             once: arguments.once,
             foreground: arguments.foreground,

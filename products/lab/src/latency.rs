@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
+use brisk_command::json::Document;
 use brisk_command::lab::latency::Args;
 use brisk_command::session::Session;
 use brisk_launch::latency::Answers;
 use brisk_launch::script::{self, Script};
 use brisk_launch::{App, Launcher};
-use brisk_results::{Document, Ending, LatencyReport};
+use brisk_results::{Ending, LatencyReport};
+use serde_json::json;
 
 use crate::display::{self, Display};
 use crate::launch::{begin, few_runs, place, settings};
@@ -21,16 +23,14 @@ use crate::on_phone::{self, Between, Brought};
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.list {
-        for (name, text) in script::SHIPPED {
-            println!("{name:<20} {}", text.lines().next().unwrap_or_default().trim_start_matches("# "));
-        }
-        return Ok(ExitCode::SUCCESS);
+        return list(args);
     }
     if let Some(name) = &args.show {
         let Some((_, text)) = script::SHIPPED.iter().find(|(shipped, _)| shipped == name) else {
             bail!("no script {name} comes with brisk; see brisk latency --list");
         };
-        print!("{text}");
+        let document = Document::new("latency_script", json!({ "name": name, "toml": text }));
+        args.outputs.facts().show_exactly(&document, text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let script = args.script.as_deref().map(script::load).transpose()?;
@@ -52,6 +52,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(session.was_stopped());
     };
     show(args, &session, report(args, head, &app, &display, answers))
+}
+
+/// Lists the scripts that come with brisk.
+fn list(args: &Args) -> anyhow::Result<ExitCode> {
+    let about = |text: &str| text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+    let scripts: Vec<_> =
+        script::SHIPPED.iter().map(|(name, text)| json!({ "name": name, "about": about(text) })).collect();
+    let lines = || script::SHIPPED.iter().map(|(name, text)| format!("{name:<20} {}\n", about(text))).collect();
+    args.outputs.facts().show(&Document::new("latency_scripts", json!({ "scripts": scripts })), lines)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lets scroll bars of GTK stay: that one fades away three seconds after the last scroll is no part of the answer.
@@ -129,7 +139,7 @@ fn measure(
 /// Writes the report; the exit code says whether every answer settled.
 fn show(args: &Args, session: &Session, report: LatencyReport) -> anyhow::Result<ExitCode> {
     let unsettled = report.steps.iter().flat_map(|step| &step.runs).any(|run| run.ending != Ending::Settled);
-    session.finish(Document::Latency(Box::new(report)), &args.outputs)?;
+    session.finish(brisk_results::Document::Latency(Box::new(report)), &args.outputs)?;
     Ok(ExitCode::from(u8::from(unsettled)))
 }
 

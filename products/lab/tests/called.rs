@@ -33,7 +33,7 @@ fn it_runs_without_brisk_and_has_its_own_version() {
 fn what_is_not_the_laboratorys_is_refused() {
     for (arguments, words) in [
         (&["bench"][..], "unrecognized subcommand 'bench'"),
-        (&[], "Usage: brisk <COMMAND>"),
+        (&[], "Usage: brisk [OPTIONS] <COMMAND>"),
         (&["profile", "/tmp"], "it needs --virtual PRESET"),
     ] {
         let output = brisk_lab(arguments);

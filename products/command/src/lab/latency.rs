@@ -52,10 +52,10 @@ pub struct Args {
     #[command(flatten)]
     pub phone: on_phone::Choice,
     /// List the scripts that come with brisk
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["script", "command", "monkey", "show", "html"])]
     pub list: bool,
     /// Print a script that comes with brisk
-    #[arg(long, value_name = "NAME", exclusive = true)]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["script", "command", "monkey", "html"])]
     pub show: Option<String>,
     /// Where the results go.
     #[command(flatten)]

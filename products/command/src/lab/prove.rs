@@ -8,7 +8,7 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk prove                                       # a few apps on the flash of a Galaxy S5, about four minutes
   brisk prove --preset nexus4-emmc --apps xterm,evince --runs 6 --html proof.html
-  brisk prove --config my.toml --json proof.json    # with a configuration of your own
+  brisk prove --config my.toml --json=proof.json   # with a configuration of your own
   brisk prove --profiles found                      # with what brisk study frontier --save --profiles found has found
 
 Launches alternate between the kernel's settings and brisk's, idle and concurrent with a background writer. Nothing of this machine \

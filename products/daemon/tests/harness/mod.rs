@@ -129,7 +129,7 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
         .arg(dir.join("brisk.toml"))
         .arg("--run-dir")
         .arg(dir.join("run"))
-        .arg("--profiles-dir")
+        .arg("--profiles")
         .arg(dir.join("profiles"))
         .args(arguments)
         .env_remove("WATCHDOG_USEC")
