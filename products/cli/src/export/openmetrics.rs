@@ -1,7 +1,7 @@
 //! OpenMetrics 1.0, the text format: for each family its type, unit and help, then its samples; counters end in `_total`, and
 //! the text ends with `# EOF`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use super::names::{Name, openmetrics};
@@ -71,25 +71,29 @@ pub(crate) fn end(out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(writeln!(out, "# EOF")?)
 }
 
-/// Writes a record, with times. All samples of a family stand together, so the record is read once for each: memory does not
-/// grow with its length.
+/// Writes a record, with times. The format has all values of one thing together and all of one name, so the record is read
+/// once for each name, and the values of one name are in memory at a time: 16 bytes each.
 pub(crate) fn record(columns: &Columns, rows: &Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let families: BTreeSet<(&'static str, &str)> =
         columns.iter().map(|(part, name)| (part.kind, name.as_ref())).collect();
     for (kind, name) in families {
-        let of = if names::is_level(name) { "at the end of" } else { "over" };
-        let help =
-            format!("{} of {kind}, {of} the interval that ends at the time of the sample", name.replace('_', " "));
-        let mut family = Family::begin(out, Kind::Gauge, (kind, name), &help)?;
+        let mut series: BTreeMap<String, Vec<(u64, f64)>> = BTreeMap::new();
         rows(&mut |row| {
             let own = row.metrics.iter().filter(|metric| metric.key.0.kind == kind && metric.key.1 == name);
             for metric in own {
-                let part = metric.key.0.name.as_str();
-                let labels: &[(&str, &str)] = if part.is_empty() { &[] } else { &[(label(kind), part)] };
-                family.sample(labels, metric.value, Some(row.end_unix_ns))?;
+                series.entry(metric.key.0.name.clone()).or_default().push((row.end_unix_ns, metric.value));
             }
             Ok(())
         })?;
+        let of = if names::is_level(name) { "at the end of" } else { "over" };
+        let help = format!("{name} of {kind} in a record of brisk, {of} the interval that ends at the sample's time");
+        let mut family = Family::begin(out, Kind::Gauge, (kind, name), &help)?;
+        for (part, values) in &series {
+            let labels: &[(&str, &str)] = if part.is_empty() { &[] } else { &[(label(kind), part)] };
+            for (at_unix_ns, value) in values {
+                family.sample(labels, *value, Some(*at_unix_ns))?;
+            }
+        }
     }
     end(out)
 }
@@ -108,24 +112,27 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Whether every sample of a text stands in the family before it, and each family's name ends in its unit: the rules of the
-/// format that a scraper enforces.
+/// The first line that breaks the format: a sample outside of its family, a unit that does not end the name, a family or a series
+/// in two places. These are the rules that readers enforce.
 #[cfg(test)]
 pub(crate) fn complaint(text: &str) -> Option<String> {
-    let (mut family, mut kind, mut seen) = ("", "", BTreeSet::new());
+    let (mut family, mut kind, mut seen, mut last) = ("", "", BTreeSet::new(), "");
     let Some(body) = text.strip_suffix("# EOF\n") else { return Some("no end".to_owned()) };
     for line in body.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let good = match words.as_slice() {
             ["#", "TYPE", name, of] => {
                 (family, kind) = (name, of);
-                seen.insert(*name)
+                seen.insert(line)
             }
             ["#", "UNIT", name, unit] => *name == family && name.ends_with(&format!("_{unit}")),
             ["#", "HELP", name, ..] => *name == family,
             _ => {
                 let name = line.split(['{', ' ']).next().unwrap_or_default();
-                name.strip_suffix(if kind == "counter" { "_total" } else { "" }) == Some(family)
+                let series = line.split("} ").next().filter(|series| *series != line).unwrap_or(name);
+                let is_together = series == last || seen.insert(series);
+                last = series;
+                is_together && name.strip_suffix(if kind == "counter" { "_total" } else { "" }) == Some(family)
             }
         };
         if !good {
@@ -138,6 +145,8 @@ pub(crate) fn complaint(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::Row;
+    use crate::export::metric::{Metric, Part};
 
     #[test]
     fn a_sample_has_base_units_escaped_labels_and_its_time() {
@@ -155,12 +164,36 @@ mod tests {
     }
 
     #[test]
+    fn a_record_has_the_values_of_each_device_together() {
+        let row = |second: u64| {
+            let metric = |device: &str| Metric {
+                key: (Part { kind: "disk", name: device.to_owned() }, "busy_percent".into()),
+                value: second as f64,
+            };
+            let (start_unix_ns, end_unix_ns) = (second * 1_000_000_000, (second + 1) * 1_000_000_000);
+            Row { session: 1, start_unix_ns, end_unix_ns, metrics: vec![metric("sda"), metric("sdb")] }
+        };
+        let mut columns = Columns::default();
+        columns.add(&row(0));
+        let rows = |use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>| (0..3).map(row).try_for_each(use_row);
+        let mut text = Vec::new();
+        record(&columns, &rows, &mut text).expect("written");
+        let text = String::from_utf8(text).expect("UTF-8");
+        assert_eq!(complaint(&text), None, "{text}");
+        assert!(
+            text.contains("{device=\"sda\"} 0.02 3.000000000\nbrisk_disk_busy_ratio{device=\"sdb\"} 0 1.000000000\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn what_breaks_the_format_is_found() {
         for bad in [
             "# TYPE a gauge\na 1\n",
             "# TYPE a counter\na 1\n# EOF\n",
             "# TYPE a gauge\nb 1\n# EOF\n",
             "# TYPE a gauge\na 1\n# TYPE a gauge\n# EOF\n",
+            "# TYPE a gauge\na{b=\"1\"} 1 1\na{b=\"2\"} 1 1\na{b=\"1\"} 1 2\n# EOF\n",
             "# TYPE a_ms gauge\n# UNIT a_ms seconds\n# EOF\n",
         ] {
             assert!(complaint(bad).is_some(), "{bad}");
