@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::output::{is_standard, replace};
+use crate::output::{check_file, is_standard, replace};
 use crate::{print, print_exactly};
 
 /// The option.
@@ -51,6 +51,15 @@ impl From<Option<PathBuf>> for Json {
 }
 
 impl Json {
+    /// Refuses a file that could not be written later, before minutes are spent.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let Some(file) = self.json.as_deref().filter(|file| !is_standard(file)) else { return Ok(()) };
+        check_file(file).with_context(|| format!("cannot write --json={}", file.display()))
+    }
+
     /// Whether the document goes to standard output, in place of text.
     #[must_use]
     pub fn is_printed(&self) -> bool {

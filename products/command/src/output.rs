@@ -123,7 +123,7 @@ fn parent(file: &Path) -> &Path {
 
 /// Whether `file` could be written. Permissions alone do not tell (root may write to /proc, and /proc refuses), so the
 /// file that will be renamed is made for a moment.
-fn check_file(file: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_file(file: &Path) -> anyhow::Result<()> {
     match fs::metadata(file) {
         Ok(metadata) if metadata.is_dir() => bail!("it is a directory: name a file in it"),
         Ok(metadata) if metadata.file_type().is_block_device() => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
+use brisk_command::json;
 use brisk_command::lab::launch::{Args, MethodName, Watching};
 use brisk_command::session::Session;
 use brisk_launch::over::Limits;
@@ -229,6 +230,7 @@ pub(crate) fn few_runs(runs: usize) -> Warning {
 }
 
 fn save_reads(file: &Path, series: &Series) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(&series.reads).context("cannot write the reads as JSON")?;
+    let document = json::Document::new("launch_reads", serde_json::json!({ "reads": series.reads }));
+    let text = serde_json::to_string_pretty(&document).context("cannot write the reads as JSON")?;
     std::fs::write(file, text + "\n").with_context(|| format!("cannot write --save-reads {}", file.display()))
 }

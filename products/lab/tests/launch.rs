@@ -124,7 +124,9 @@ fn a_program_without_windows_is_measured_and_printed() {
     assert_eq!((&set["temperature"], set["runs"].as_array().map(Vec::len)), (&"cold".into(), Some(2)));
     assert_eq!(set["runs"][0]["ending"], "headless");
     assert!(set["runs"][0]["cold"]["files"].as_u64() > Some(0), "{set}");
-    assert!(std::fs::read_to_string(&reads).expect("a file").starts_with('['));
+    let reads: serde_json::Value = serde_json::from_slice(&std::fs::read(&reads).expect("a file")).expect("JSON");
+    assert_eq!((&reads["kind"], &reads["schema_version"]), (&"launch_reads".into(), &1.into()));
+    assert!(reads["reads"].is_array(), "{reads}");
 }
 
 #[test]
