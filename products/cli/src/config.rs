@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Check { file, json } => return check(file, json),
         Command::Show { file, json } => {
+            json.check(file.as_slice())?;
             let (config, _) = match file {
                 Some(file) => Config::load(file, false)?,
                 None => Config::load(PATH.as_ref(), true)?,
@@ -85,6 +86,7 @@ fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
 }
 
 fn check(file: &Path, json: &Json) -> anyhow::Result<ExitCode> {
+    json.check(&[file.to_owned()])?;
     let complaint = match Config::load(file, false) {
         // The section [bench] is not the daemon's.
         Ok((_, text)) => defaults::check(&text).err().map(|complaint| format!("{}:{complaint}", file.display())),

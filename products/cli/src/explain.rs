@@ -47,6 +47,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.json.check(args.record.as_slice())?;
     let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
     if args.at.is_none() && args.record.is_none() {
         match args.socket.status() {

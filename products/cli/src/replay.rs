@@ -38,6 +38,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.json.check(std::slice::from_ref(&args.file))?;
     let instead = args.config.as_ref().map(|path| Config::load(path, false)).transpose()?;
     let mut replay = Replay::new(instead.map(|(config, _)| config));
     let lost = brisk_record::read_with_older_part(&args.file, |item| {

@@ -26,6 +26,7 @@ pub(crate) struct Args {
 
 /// Reads the documents and shows them.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.json.check(&args.files)?;
     let mut documents = Vec::new();
     for file in &args.files {
         documents.extend(read(file)?);

@@ -120,7 +120,7 @@ struct Todo {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    args.json.check()?;
+    args.json.check(args.config.as_slice())?;
     let sense = Sense::default();
     let choice = match args.devices.as_slice() {
         [] => {

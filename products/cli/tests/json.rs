@@ -50,6 +50,32 @@ fn a_file_gets_the_document_and_the_terminal_the_text() {
 }
 
 #[test]
+fn what_a_command_reads_is_not_overwritten_by_its_document() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("input");
+    let text = "[daemon]\ndevices = []\n";
+    std::fs::write(&file, text).expect("written");
+    let name = file.to_str().expect("UTF-8");
+    let json = format!("--json={name}");
+    for arguments in [
+        &["replay", name][..],
+        &["report", name],
+        &["config", "check", name],
+        &["config", "show", name],
+        &["explain", "--record", name],
+        &["monitor", "show", name],
+        &["monitor", "--duration", "1s", "--output", name],
+        &["tune", "--check", "--config", name],
+    ] {
+        let output = brisk(&[arguments, &[json.as_str()]].concat(), dir.path());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("is the file to read: name another one"), "{arguments:?}: {said}");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), text, "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_file_named_after_json_is_never_overwritten_by_mistake() {
     // `brisk replay --json FILE` means the record FILE, and must not write into it.
     let dir = tempfile::tempdir().expect("a directory");

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use crate::output::{check_file, is_standard, replace};
@@ -51,12 +51,17 @@ impl From<Option<PathBuf>> for Json {
 }
 
 impl Json {
-    /// Refuses a file that could not be written later, before minutes are spent.
+    /// Refuses a file that could not be written later, before minutes are spent, and one of the `inputs` of the command.
     ///
     /// # Errors
-    /// When it cannot be made.
-    pub fn check(&self) -> anyhow::Result<()> {
+    /// When it cannot be made, or is one of them.
+    pub fn check(&self, inputs: &[PathBuf]) -> anyhow::Result<()> {
         let Some(file) = self.json.as_deref().filter(|file| !is_standard(file)) else { return Ok(()) };
+        if let Ok(file) = file.canonicalize()
+            && inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == file))
+        {
+            bail!("--json={} is the file to read: name another one", file.display());
+        }
         check_file(file).with_context(|| format!("cannot write --json={}", file.display()))
     }
 

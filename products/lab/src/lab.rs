@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use brisk_command::for_each;
 use brisk_command::json::{Document, Json};
 use brisk_command::lab::devices::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
-use brisk_command::terminal::{remark, spinner};
+use brisk_command::terminal::{remark, spinner, step};
 use brisk_core::units::format_bytes;
 use brisk_flash::Preset;
 use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
@@ -68,7 +68,10 @@ fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
         take_down: brisk_lab(run_dir, &["down", "--force"])?,
     };
     let spinner = spinner();
-    let made = lab.up(&new, |what| spinner.set_message(what.to_owned()));
+    let made = lab.up(&new, |what| {
+        step(what);
+        spinner.set_message(what.to_owned());
+    });
     spinner.finish_and_clear();
     let (status, repaired) = made?;
     for sentence in &repaired.leftovers {

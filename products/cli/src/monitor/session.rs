@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
+use brisk_command::json::Json;
 use brisk_command::terminal::is_quiet;
 use brisk_core::units::format_bytes;
 use brisk_formats::device_name;
@@ -25,6 +26,7 @@ pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
     let sense = Sense::default();
     let choice = SampleChoice { devices: devices(&sense, watch)?, groups: groups(&sense, watch)? };
     let mut sampler = Sampler::new(sense.clone(), choice)?;
+    let mut screen = Screen::of(watch)?;
     let record = watch.output.as_deref().map(|path| {
         let writer = Writer::begin(path, about(&sense, watch), watch.max_size).map_err(anyhow::Error::from);
         writer.context("cannot record")
@@ -37,7 +39,6 @@ pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
         );
     }
     let mut pace = Pace::begin(watch.interval)?;
-    let mut screen = Screen::of(watch)?;
     let mut collector = Collector::default();
     let mut missed_samples = 0;
     let cpu_us_before = own_cpu_us();
@@ -112,7 +113,7 @@ struct Screen {
 impl Screen {
     fn of(watch: &Watch) -> anyhow::Result<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let (lines_json, quiet) = (LinesJson::open(watch.json.as_deref())?, is_quiet());
+        let (lines_json, quiet) = (LinesJson::open(watch.json.as_deref(), watch.output.as_deref())?, is_quiet());
         let terminal = io::stdout().is_terminal() && !dumb && !lines_json.is_printed() && !quiet;
         Ok(Self { lines_json, quiet, block_lines: terminal.then_some(0), lines: 0 })
     }
@@ -166,8 +167,9 @@ pub(super) struct LinesJson {
 }
 
 impl LinesJson {
-    /// Opens FILE of `--json[=FILE]`; `-` is standard output.
-    pub(super) fn open(asked: Option<&Path>) -> anyhow::Result<Self> {
+    /// Opens FILE of `--json[=FILE]`; `-` is standard output. `record` is what the command reads or continues.
+    pub(super) fn open(asked: Option<&Path>, record: Option<&Path>) -> anyhow::Result<Self> {
+        Json::from(asked.map(Path::to_owned)).check(record.map(Path::to_owned).as_slice())?;
         let file = asked.filter(|path| path.as_os_str() != "-").map(|path| {
             let file = File::create(path).with_context(|| format!("cannot write --json={}", path.display()))?;
             Ok::<_, anyhow::Error>((path.to_owned(), file))

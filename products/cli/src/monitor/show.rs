@@ -22,7 +22,7 @@ struct Reading {
 pub(super) fn run(path: &Path, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     let mut current = Reading::default();
     let mut shown = 0;
-    let mut lines_json = LinesJson::open(json)?;
+    let mut lines_json = LinesJson::open(json, Some(path))?;
     let mut show = |reading: Reading| -> anyhow::Result<()> {
         if reading.session.is_none() && reading.collector.samples() == 0 {
             return Ok(());

@@ -36,7 +36,7 @@ pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
             anyhow::bail!("no test has '{word}' in its name; there are {}", names.join(", "));
         }
     }
-    args.json.check()?;
+    args.json.check(&[])?;
     let session = Session::begin()?;
     let outcome = all(&session, source, &tests, args);
     session.clear();

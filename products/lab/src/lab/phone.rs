@@ -11,7 +11,7 @@ use brisk_command::for_each;
 use brisk_command::json::Document;
 use brisk_command::lab::phone::{Args, Command, Down, Up};
 use brisk_command::signals::Signals;
-use brisk_command::terminal::{remark, spinner};
+use brisk_command::terminal::{remark, spinner, step};
 use brisk_phone::{Catalogue, Error, Images, Inside, NewPhone, Phones, Variant, become_app, serve_writer};
 use serde_json::json;
 
@@ -145,7 +145,10 @@ pub(crate) fn variant(name: &str) -> Variant {
 /// Runs a long operation, which shows what it does.
 fn follow<T>(signals: &Signals, work: impl FnOnce(&AtomicBool, &mut dyn FnMut(&str)) -> T) -> T {
     let spinner = spinner();
-    let done = work(signals.stop_flag(), &mut |what: &str| spinner.set_message(what.to_owned()));
+    let done = work(signals.stop_flag(), &mut |what: &str| {
+        step(what);
+        spinner.set_message(what.to_owned());
+    });
     spinner.finish_and_clear();
     done
 }
