@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use brisk_command::duration;
-use brisk_core::units::parse_bytes;
+use brisk_core::units::{format_bytes, parse_bytes};
 use brisk_record::{Item, Lost, Reader, Session, older_part};
 use clap::{Subcommand, ValueEnum};
 
@@ -195,7 +195,7 @@ fn report(path: &Path, lost: Lost) -> ExitCode {
 fn size(text: &str) -> anyhow::Result<u64> {
     let size_bytes = parse_bytes(text)?;
     if size_bytes < SIZE_BYTES_MIN {
-        bail!("a record of {size_bytes} bytes is too small: give at least 64K");
+        bail!("a record of {} is too small: give at least {}", format_bytes(size_bytes), format_bytes(SIZE_BYTES_MIN));
     }
     Ok(size_bytes)
 }

@@ -400,7 +400,7 @@ fn bad_input_is_named_with_a_remedy() {
         (words(&["--output", &garbage]), "is not a record of brisk"),
         (words(&["--output", &newer]), "is a record of format 2; this brisk knows 1"),
         (words(&["--max-size", "1M"]), "--output <FILE>"),
-        (words(&["--max-size", "1k", "--output", &new]), "give at least 64K"),
+        (words(&["--max-size", "1k", "--output", &new]), "give at least 64 KiB"),
         (words(&["--max-size", "big", "--output", &new]), "is not a size"),
         (words(&["show", "/no/such/file"]), "cannot open /no/such/file"),
         (words(&["show", &garbage]), "is not a record of brisk"),

@@ -131,6 +131,6 @@ pub struct Every {
 #[derive(Debug, clap::Args)]
 pub struct Writing {
     /// Bytes per second of the background writer, as app installs and sync of accounts write
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6M")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6MB")]
     pub writer_rate: u64,
 }

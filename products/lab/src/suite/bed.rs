@@ -123,3 +123,16 @@ pub(crate) fn end(head: Run, phone: &PhoneFacts, written_bytes: u64) -> Header {
     }
     header
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args as _, FromArgMatches as _};
+
+    #[test]
+    fn the_default_rate_is_that_of_the_writer() {
+        let matches = Writing::augment_args(clap::Command::new("suite")).get_matches_from(["suite"]);
+        let writing = Writing::from_arg_matches(&matches).expect("defaults");
+        assert_eq!(writer(&writing).target_bytes_per_s, WriterSpec::default().target_bytes_per_s);
+    }
+}
