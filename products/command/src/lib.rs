@@ -38,7 +38,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// Prints what programs read, as it is: JSON, pages, tables of values, configurations.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_exactly(text: &str) -> anyhow::Result<()> {
     written(&mut std::io::stdout().lock(), text)
 }

@@ -269,7 +269,7 @@ pub(crate) fn bar(steps: u64) -> ProgressBar {
     }
 }
 
-/// A sign that turns while something of unknown length happens, where [`bar`] would show.
+/// A sign that turns while something of unknown length happens, where a progress bar would show.
 #[must_use]
 pub fn spinner() -> ProgressBar {
     if !shows_progress() {
