@@ -1,6 +1,7 @@
 //! Tests over the command line as a whole: what all commands have in common.
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::{Arg, Command, CommandFactory as _};
@@ -59,6 +60,12 @@ fn each(command: &Command, path: &str, visit: &mut dyn FnMut(&str, &Command)) {
     subcommands.for_each(|subcommand| each(subcommand, &path, visit));
 }
 
+/// Options with different values in different commands, and why.
+const OF_DIFFERENT_KINDS: &[(&str, &str)] = &[
+    ("virtual", "profile: a device in a virtual machine; of apps: the size of a virtual screen"),
+    ("kernel", "kernel test boots several, the others one"),
+];
+
 #[test]
 fn every_duration_has_one_form() {
     let mut count = 0;
@@ -74,6 +81,26 @@ fn every_duration_has_one_form() {
         }
     });
     assert!(count > 10, "{count} durations");
+}
+
+#[test]
+fn an_option_has_one_kind_of_value_everywhere() {
+    let mut kinds: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    each(&whole(), "", &mut |path, command| {
+        for argument in command.get_arguments() {
+            let Some(long) = argument.get_long() else { continue };
+            let names: Vec<String> =
+                argument.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
+            kinds.entry(long.to_owned()).or_default().entry(names.join(" ")).or_default().push(path.to_owned());
+        }
+    });
+    assert!(kinds.len() > 50, "{} options", kinds.len());
+    kinds.retain(|_, names| names.len() > 1);
+    let is_exception = |long: &str| OF_DIFFERENT_KINDS.iter().any(|(known, _)| *known == long);
+    let differing: Vec<_> = kinds.iter().filter(|(long, _)| !is_exception(long)).collect();
+    assert!(differing.is_empty(), "options with different values: {differing:#?}");
+    let stale: Vec<_> = OF_DIFFERENT_KINDS.iter().filter(|(known, _)| !kinds.contains_key(*known)).collect();
+    assert!(stale.is_empty(), "exceptions that are none: {stale:?}");
 }
 
 /// Commands without `--json`, and why: each other one prints results, which programs read too.

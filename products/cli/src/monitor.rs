@@ -112,7 +112,7 @@ enum Command {
         #[arg(long, value_enum)]
         format: Format,
         /// Where it goes; - is standard output
-        #[arg(long, value_name = "OUT")]
+        #[arg(long, value_name = "FILE")]
         output: PathBuf,
     },
 }

@@ -42,7 +42,7 @@ pub struct Args {
     /// Directory on the device, or a block device [default: where your data lives]
     pub path: Option<PathBuf>,
     /// A block device by its name, such as mmcblk1 or loop3, instead of a path
-    #[arg(long, value_name = "NAME", conflicts_with = "path")]
+    #[arg(long, value_name = "DEVICE", conflicts_with = "path")]
     pub device: Option<PathBuf>,
     /// Measure a block device and destroy all data on it
     #[arg(long, alias = "destroy")]

@@ -89,7 +89,7 @@ fn bench(source: &Source, args: &BenchArgs) -> anyhow::Result<ExitCode> {
         let options = Options {
             schedulers: part.schedulers.clone(),
             also: part.also(),
-            tuned: part.search_budget.is_some() && !args.defaults,
+            tuned: part.search_budget.is_some() && !args.untuned,
             search_budget: part.search_budget.unwrap_or(1),
             search_scale: SEARCH_SCALE,
             scale: common.scale * part.scale,

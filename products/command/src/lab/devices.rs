@@ -137,7 +137,7 @@ pub struct FaultArgs {
     #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
     pub read_error: Option<(u64, u64)>,
     /// Let requests to a range hang, and then fail as timed out
-    #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
+    #[arg(long = "hang", alias = "timeout", value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
     pub timeout: Option<(u64, u64)>,
     /// Time for which they hang [default: until --clear]
     #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]

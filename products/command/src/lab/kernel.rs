@@ -90,7 +90,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", default_value = "mq-deadline")]
     pub scheduler: String,
     /// A setting of the queue or a tunable of the scheduler; can be given again
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// What all that measure take.
     #[command(flatten)]
@@ -139,10 +139,10 @@ pub struct BenchArgs {
     #[arg(long, conflicts_with = "parts")]
     pub all: bool,
     /// Only the settings that schedulers come with
-    #[arg(long)]
-    pub defaults: bool,
+    #[arg(long, alias = "defaults")]
+    pub untuned: bool,
     /// Search again although an earlier run kept the best settings
-    #[arg(long, conflicts_with = "defaults")]
+    #[arg(long, conflicts_with = "untuned")]
     pub search: bool,
     /// What all that measure take.
     #[command(flatten)]
@@ -161,7 +161,7 @@ pub struct TestArgs {
     #[arg(long, value_name = "SERIES,...", value_delimiter = ',', default_values = ["6.12", "6.1"])]
     pub kernel: Vec<String>,
     /// Only tests whose names contain this; `smoke` is the first one
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, value_name = "PATTERN")]
     pub only: Option<String>,
     /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
