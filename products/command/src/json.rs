@@ -92,7 +92,10 @@ impl Json {
     fn put(&self, json: impl FnOnce() -> anyhow::Result<String>) -> anyhow::Result<bool> {
         match &self.json {
             Some(file) if is_standard(file) => print_exactly(&json()?).map(|()| true),
-            Some(file) => replace(file, json()?.as_bytes()).map(|()| false),
+            Some(file) => {
+                self.check(&[])?;
+                replace(file, json()?.as_bytes()).map(|()| false)
+            }
             None => Ok(false),
         }
     }

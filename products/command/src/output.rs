@@ -123,7 +123,10 @@ fn parent(file: &Path) -> &Path {
 
 /// Whether `file` could be written. Permissions alone do not tell (root may write to /proc, and /proc refuses), so the
 /// file that will be renamed is made for a moment.
-pub(crate) fn check_file(file: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// The reason why it could not be written.
+pub fn check_file(file: &Path) -> anyhow::Result<()> {
     match fs::metadata(file) {
         Ok(metadata) if metadata.is_dir() => bail!("it is a directory: name a file in it"),
         Ok(metadata) if metadata.file_type().is_block_device() => {
@@ -157,9 +160,6 @@ fn unfinished(file: &Path) -> PathBuf {
 /// When it cannot be written.
 pub fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let written = match fs::metadata(file) {
-        Ok(metadata) if metadata.file_type().is_block_device() => {
-            bail!("cannot write {}: it is a block device, whose data it would destroy: name a file", file.display())
-        }
         Ok(metadata) if !metadata.is_file() => fs::write(file, content),
         _ => {
             let new = unfinished(file);

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         config_file.into(),
         "--run-dir".into(),
         daemon_dir.into(),
-        "--profiles".into(),
+        "--profiles-dir".into(),
         profiles.into(),
     ];
     let spec = bed::writer(&args.writing);

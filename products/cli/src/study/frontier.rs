@@ -110,14 +110,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_deferral_of_writes_is_the_engines() {
-        let command = <Args as clap::Args>::augment_args(clap::Command::new("frontier"));
-        let writes_wait = command.get_arguments().find(|one| one.get_id() == "writes_wait").expect("an argument");
-        let engine = Duration::from_millis(brisk_smartio::Config::default().writes_wait_max_ms.into());
-        assert_eq!(writes_wait.get_default_values(), [duration::written(engine).as_str()]);
-    }
-
-    #[test]
     fn every_setting_that_can_be_chosen_is_kept() {
         let settings = [
             ("scheduler", "mq-deadline"),
@@ -145,5 +137,13 @@ mod tests {
             tunables: [("fifo_batch".to_owned(), "1".to_owned())].into(),
         };
         assert_eq!(setup(&point), expected);
+    }
+
+    #[test]
+    fn the_default_deferral_of_writes_is_the_engines() {
+        let command = <Args as clap::Args>::augment_args(clap::Command::new("frontier"));
+        let writes_wait = command.get_arguments().find(|one| one.get_id() == "writes_wait").expect("an argument");
+        let engine = Duration::from_millis(brisk_smartio::Config::default().writes_wait_max_ms.into());
+        assert_eq!(writes_wait.get_default_values(), [duration::written(engine).as_str()]);
     }
 }
