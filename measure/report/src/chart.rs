@@ -5,6 +5,7 @@ use crate::format;
 use crate::rows::{Row, Value, places};
 use crate::section::Chart;
 use crate::svg::bars::{Bar, BarChart, Fill, Group};
+use crate::svg::clip::held;
 use crate::svg::dots::{self, DotChart, Run};
 use crate::svg::frame::Axis;
 use crate::svg::lines::{Event, LineChart, Names, Point, Series};
@@ -32,6 +33,8 @@ pub(crate) struct Dots<'a> {
     pub(crate) below: &'a str,
     /// Measure of published figures.
     pub(crate) published: &'a str,
+    /// Measure from which the value changed, drawn hollow.
+    pub(crate) from: &'a str,
     /// Measures drawn as strokes.
     pub(crate) strokes: &'a [&'a str],
     /// Measure of the runs.
@@ -64,6 +67,7 @@ impl Dots<'_> {
                     tone: row.look.tone,
                     marker: row.look.marker,
                     published: row.numbers(self.published),
+                    from: row.number(self.from),
                     strokes: self.strokes.iter().flat_map(|stroke| row.numbers(stroke)).collect(),
                     runs: match row.get(self.runs) {
                         Some((_, Value::Runs(runs))) => runs.clone(),
@@ -244,7 +248,9 @@ pub(crate) fn runs(values: impl Iterator<Item = f64>) -> Vec<Run> {
     values.map(|value| Run { value, outlier: false }).collect()
 }
 
-/// The ends and the middles of a measure over rows: what charts side by side have to hold to share an axis.
-pub(crate) fn span(rows: &[Row], measure: &str) -> Vec<f64> {
-    rows.iter().filter_map(|row| row.summary(measure)).flat_map(|s| [s.median, s.low, s.high]).collect()
+/// What charts side by side have to hold to share an axis: the middles of a measure over all their rows, and the ends of its
+/// intervals that are no outliers.
+pub(crate) fn span(rows: &[Row], measure: &str, law: Law) -> Vec<f64> {
+    let ranges: Vec<(f64, f64)> = rows.iter().filter_map(|row| row.range(measure)).collect();
+    held(law, rows.iter().filter_map(|row| row.number(measure)).chain([1.0]), &ranges)
 }

@@ -20,8 +20,9 @@ impl Table {
         });
         let mut table = Self::new(title, columns.collect());
         table.rows = rows.iter().map(|row| names.iter().map(|name| cell(row, name)).collect()).collect();
-        let shown = rows.iter().flat_map(|row| names.iter().filter_map(|name| row.summary(name)));
-        table.note = interval_note(shown);
+        let shown = || rows.iter().flat_map(|row| names.iter().filter_map(|name| row.summary(name)));
+        table.note = interval_note(shown());
+        table.weakest = format::weakest(shown());
         table
     }
 
@@ -45,6 +46,7 @@ impl Table {
             table.rows.push(places.iter().cloned().map(Cell::Text).chain(cells).collect());
         }
         table.note = interval_note(rows.iter().filter_map(|row| row.summary(measure)));
+        table.weakest = format::weakest(rows.iter().filter_map(|row| row.summary(measure)));
         table
     }
 
@@ -86,7 +88,7 @@ impl Cell {
         let show = unit.show;
         match value {
             Value::Summary(summary) if summary.max == 0.0 => Self::Measure(show(summary.median), String::new()),
-            Value::Summary(summary) => Self::Measure(show(summary.median), format::spread(summary)),
+            Value::Summary(summary) => Self::Measure(show(summary.median), format::spread_or_ends(summary, show)),
             Value::Number(number) => Self::Text(show(*number)),
             Value::Words(words) => Self::Text(words.clone()),
             Value::Shown(value, addition) if addition.is_empty() => Self::Text(value.clone()),

@@ -134,6 +134,20 @@ pub(crate) fn spread(summary: &Summary) -> String {
     }
 }
 
+/// Half an interval of more than this share of the median is no longer read as a `±`: it would promise a time below zero.
+const WIDEST_SPREAD: f64 = 0.5;
+
+/// The spread as it stands behind a value: `±2 %`; of a wide interval its ends, as `show` gives them: `(0.31 to 5.2 s)`.
+pub(crate) fn spread_or_ends(summary: &Summary, show: fn(f64) -> String) -> String {
+    let half = summary.half_width();
+    if summary.count < 2 || !(summary.low.is_finite() && summary.high.is_finite()) || half <= WIDEST_SPREAD {
+        return spread(summary);
+    }
+    // Behind a ratio the letter of its unit is not repeated.
+    let plain = if show(1.0).ends_with('x') { number } else { show };
+    format!("({})", interval(summary, plain))
+}
+
 /// `low to high` with the summary's own formatter, a common unit once: for sentences and full tables.
 pub(crate) fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
     if summary.count < 2 {
@@ -144,22 +158,6 @@ pub(crate) fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
         (Some((number, unit)), Some((_, same))) if unit == same && !unit.contains(' ') => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
     }
-}
-
-/// A summary in a sentence: `2.31 s (2.25 to 2.40 s, 6 runs)`; few runs are called so.
-pub(crate) fn measured(summary: &Summary, show: fn(f64) -> String) -> String {
-    let median = show(summary.median);
-    match summary.count {
-        0 => median,
-        1 => format!("{median} (one run)"),
-        n if sure(summary) => format!("{median} ({}, {n} runs)", interval(summary, show)),
-        n => format!("{median} ({}, only {n} runs)", interval(summary, show)),
-    }
-}
-
-/// A ratio in a sentence: `5.9 times (5.7 to 6.1 times, 7 runs)`.
-pub(crate) fn measured_times(summary: &Summary) -> String {
-    measured(summary, |ratio| format!("{} times", number(ratio)))
 }
 
 /// What part of `whole` this is: `48 %`; whole percent, because parts of a time scatter more than their decimals.
@@ -213,11 +211,27 @@ pub(crate) fn interval_note<'a>(summaries: impl IntoIterator<Item = &'a Summary>
         format!("Medians of {runs} runs; ± is half the 95 % interval of the median.")
     } else {
         format!(
-            "Medians of {runs} runs; ± is half the interval of the median, which with the fewest runs is their whole range \
-             and holds the true median with {:.0} % only.",
-            lowest.max(0.0) * 100.0
+            "Medians of {runs} runs; ± is half the interval of the median, which with few runs is their whole range."
         )
     })
+}
+
+/// The fewest runs of those summaries whose interval holds the true median with less than 95 %, and what it holds it with.
+pub(crate) fn weakest<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Option<(usize, f64)> {
+    let weak = summaries.into_iter().filter(|summary| summary.count > 0 && !sure(summary));
+    weak.min_by_key(|summary| summary.count).map(|summary| (summary.count, summary.confidence))
+}
+
+/// What so few runs mean for the figures.
+pub(crate) fn few_runs(count: usize, confidence: f64) -> String {
+    if count == 1 {
+        "Some figures are of one run: they have no interval, and differences may be chance.".to_owned()
+    } else {
+        format!(
+            "The intervals of {count} runs hold the true median with {:.0} % only: differences of that size may be chance.",
+            confidence.clamp(0.0, 1.0) * 100.0
+        )
+    }
 }
 
 /// Whether an interval holds the true median with 95 % at least, for which it takes six runs.
@@ -399,17 +413,26 @@ mod tests {
         assert_eq!(spread(&of(&[98.0, 100.0, 102.0])), "±2 %");
         assert_eq!(spread(&of(&[100.0, 100.0, 100.1])), "±<1 %");
         let note = interval_note([&of(&[98.0, 100.0, 102.0])]).expect("one summary");
-        assert!(note.contains("75 %"), "{note}");
+        assert!(note.contains("their whole range"), "{note}");
+        let (count, confidence) = weakest([&of(&[98.0, 100.0, 102.0])]).expect("three are few");
+        assert!(few_runs(count, confidence).contains("75 %"));
+        assert_eq!(weakest([&of(&[1.0; 8])]), None);
         assert!(interval_note([&of(&[1.0; 8])]).expect("one").contains("95 %"));
     }
 
     #[test]
-    fn a_measured_value_says_how_many_runs_it_is_worth() {
+    fn the_variation_of_one_run_is_unknown() {
         let of = |values: &[f64]| Summary::of(values).expect("finite");
-        assert_eq!(measured(&of(&[2310.0]), ms), "2.31 s (one run)");
-        assert_eq!(measured(&of(&[980.0, 990.0, 1000.0]), ms), "990 ms (980 ms to 1.00 s, only 3 runs)");
-        assert_eq!(measured(&of(&[98.0, 99.0, 100.0, 101.0, 102.0, 103.0]), ms), "100 ms (98.0 to 103 ms, 6 runs)");
         assert_eq!([variation(&of(&[1.0])), variation(&of(&[98.0, 100.0, 102.0]))], ["?", "2.0 %"]);
+    }
+
+    #[test]
+    fn a_wide_interval_is_given_by_its_ends() {
+        let of = |values: &[f64]| Summary::of(values).expect("finite");
+        assert_eq!(spread_or_ends(&of(&[5.0, 5.1, 5.2]), times), "±2 %");
+        assert_eq!(spread_or_ends(&of(&[0.31, 5.1, 75.0]), times), "(0.310 to 75.0)");
+        assert_eq!(spread_or_ends(&of(&[0.31, 5.1, 75.0]), seconds), "(310 ms to 1 min 15 s)");
+        assert_eq!(spread_or_ends(&of(&[5.0]), times), "±?");
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod sets;
 mod svg;
 mod table;
 mod terminal;
+mod verdict;
 mod warnings;
 
 use brisk_results::Document;
@@ -65,8 +66,41 @@ pub fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> 
     terminal::comparison(documents, width)
 }
 
-/// One page without any outside reference, for one document or for many. Several benchmarks are also compared.
+/// One page without any outside reference, for one document or for many: proofs first, then studies, then benchmarks. Several
+/// benchmarks are also compared.
 #[must_use]
 pub fn html(documents: &[Document]) -> String {
-    page::render(documents)
+    page::render(documents, &[])
+}
+
+/// A place to go from a page: a file next to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Name of the file.
+    pub href: String,
+    /// What is there.
+    pub words: String,
+}
+
+/// A page of several that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Name of the file: lower-case letters, digits and hyphens, and `.html`.
+    pub name: String,
+    /// The page.
+    pub html: String,
+}
+
+/// One page for each device among the documents, and `index.html` before them, which leads with the [`verdict`]. Each page links to
+/// the index and to the others.
+#[must_use]
+pub fn pages(documents: &[Document]) -> Vec<Page> {
+    page::index::pages(documents)
+}
+
+/// Three sentences: what the disk of this machine is good for, how opening apps feels on the emulated phones, and what brisk
+/// changes there. A sentence whose documents are lacking says so.
+#[must_use]
+pub fn verdict(documents: &[Document]) -> [String; 3] {
+    verdict::sentences(documents).map(|sentence| format::harmless(&sentence))
 }

@@ -91,6 +91,8 @@ pub struct Published {
     pub preset: &'static str,
     /// The device in words.
     pub device: &'static str,
+    /// The year in which it was first sold, of phones.
+    pub year: Option<u16>,
     /// Paper and sections.
     pub source: &'static str,
     /// Response times alone.
@@ -121,6 +123,12 @@ pub enum Topic {
 }
 
 impl Published {
+    /// The device without its part: `Samsung Galaxy S5`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.device.split(',').next().unwrap_or(self.device)
+    }
+
     /// Where the figures are from, and what to know about those of a topic.
     #[must_use]
     pub fn note(&self, topic: Option<Topic>) -> String {
@@ -226,6 +234,7 @@ const fn sd(
     Published {
         preset,
         device,
+        year: None,
         source: REVISITING,
         alone: &[],
         slowdown: &[],
@@ -250,6 +259,7 @@ pub static ALL: &[Published] = &[
     Published {
         preset: "galaxy-s5-emmc",
         device: "Samsung Galaxy S5, internal eMMC",
+        year: Some(2014),
         source: DISSERTATION,
         alone: &[
             alone(Sequential, Read, 72.0),
@@ -308,6 +318,7 @@ pub static ALL: &[Published] = &[
     Published {
         preset: "nexus4-emmc",
         device: "Google Nexus 4, internal eMMC",
+        year: Some(2012),
         source: MARS,
         alone: &[],
         slowdown: &[

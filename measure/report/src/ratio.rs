@@ -45,17 +45,9 @@ pub(crate) fn judge(ratio: &Summary) -> Judgement {
     }
 }
 
-/// `1.42 times (1.31 to 1.55, 6 pairs)`.
+/// `1.42 times`: its interval stands in a table.
 pub(crate) fn words(ratio: &Summary) -> String {
-    let median = format!("{} times", format::number(ratio.median));
-    match ratio.count {
-        0 => median,
-        1 => format!("{median} (one pair of runs)"),
-        n => {
-            let few = if format::sure(ratio) { "" } else { "only " };
-            format!("{median} ({}, {few}{n} pairs)", format::interval(ratio, format::number))
-        }
-    }
+    format!("{} times", format::number(ratio.median))
 }
 
 /// Whether `one` takes longer than `base`, in a sentence without its full stop.
@@ -108,15 +100,11 @@ mod tests {
         assert_eq!(judge(&same), Judgement::NoDifference);
         assert!(sentence("Cold with writers", "idle", &same).contains("no significant difference"));
         let slower = of(&[1.3, 1.31, 1.42, 1.45, 1.5, 1.55]);
-        assert_eq!(sentence("A", "B", &slower), "A takes 1.44 times (1.30 to 1.55, 6 pairs) as long as B");
+        assert_eq!(sentence("A", "B", &slower), "A takes 1.44 times as long as B");
     }
 
     #[test]
-    fn few_pairs_are_called_few() {
-        assert_eq!(
-            sentence("A", "B", &of(&[1.3, 1.4])),
-            "A takes 1.35 times (1.30 to 1.40, only 2 pairs) as long as B"
-        );
+    fn one_pair_is_called_one_and_nonsense_is_not_compared() {
         assert!(sentence("A", "B", &of(&[1.3])).ends_with("one pair has no interval"));
         assert!(sentence("A", "B", &Summary { low: f64::NAN, ..of(&[1.3, 1.4]) }).contains("cannot be compared"));
     }

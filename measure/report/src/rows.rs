@@ -312,7 +312,9 @@ impl Row {
     /// A measure with its spread.
     pub(crate) fn label(&self, measure: &str) -> String {
         match self.get(measure) {
-            Some((_, Value::Summary(summary))) => format!("{} {}", self.text(measure), format::spread(summary)),
+            Some((unit, Value::Summary(summary))) => {
+                format!("{} {}", self.text(measure), format::spread_or_ends(summary, unit.show))
+            }
             Some((_, Value::Shown(value, addition))) => format!("{value} {addition}"),
             _ => self.text(measure),
         }

@@ -27,8 +27,16 @@ pub(crate) struct Section {
     pub(crate) title: String,
     /// What it asked, in a sentence.
     pub(crate) question: String,
-    /// What came out, most important first.
-    pub(crate) verdict: Vec<String>,
+    /// What came out, in one sentence.
+    pub(crate) lead: String,
+    /// What supports it: [`POINTS`] sentences at most.
+    pub(crate) points: Vec<String>,
+    /// Reasons to doubt it: they stand with the warnings of the document.
+    pub(crate) cautions: Vec<String>,
+    /// What else came out: below the figures.
+    pub(crate) notes: Vec<String>,
+    /// The picture that shows the lead; without one it is the first chart of the figures.
+    pub(crate) picture: Option<Figure>,
     /// Charts and tables; those without rows are left out.
     pub(crate) figures: Vec<Figure>,
     /// The device for headings, where it is not the block device of the head.
@@ -38,6 +46,9 @@ pub(crate) struct Section {
     /// Facts instead of those of the head, for what did not run on this machine.
     pub(crate) machine: Option<Facts>,
 }
+
+/// As many sentences support a lead: more are read by few, and stand below the figures.
+pub(crate) const POINTS: usize = 3;
 
 /// Pairs of a word and a value.
 pub(crate) type Facts = Vec<(&'static str, String)>;
@@ -75,6 +86,10 @@ pub(crate) struct Key {
 pub(crate) enum Glyph {
     /// A point.
     Point(Marker),
+    /// A point before a change.
+    Before,
+    /// A stroke across a line.
+    Stroke,
     /// A published figure.
     Published,
     /// A solid line.
@@ -136,9 +151,52 @@ impl Chart {
 }
 
 impl Section {
-    /// A section without figures yet.
-    pub(crate) fn new(title: impl Into<String>, question: impl Into<String>, verdict: Vec<String>) -> Self {
-        Self { title: title.into(), question: question.into(), verdict, ..Self::default() }
+    /// A section without figures yet. Of its sentences, most important first, one leads, three support it, and the others
+    /// stand below the figures.
+    pub(crate) fn new(title: impl Into<String>, question: impl Into<String>, sentences: Vec<String>) -> Self {
+        let mut sentences = sentences.into_iter();
+        let lead = sentences.next().unwrap_or_default();
+        let points = sentences.by_ref().take(POINTS).collect();
+        Self {
+            title: title.into(),
+            question: question.into(),
+            lead,
+            points,
+            notes: sentences.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The same with reasons to doubt it.
+    pub(crate) fn cautions(mut self, cautions: impl IntoIterator<Item = String>) -> Self {
+        self.cautions.extend(cautions);
+        self
+    }
+
+    /// The same with a picture that shows the lead.
+    pub(crate) fn picture(self, figure: Figure) -> Self {
+        Self { picture: kept(figure), ..self }
+    }
+
+    /// The figure that stands next to the lead, and the others: with no picture of its own it is the first with a chart.
+    pub(crate) fn pictured(&self) -> (Option<&Figure>, Vec<&Figure>) {
+        if let Some(picture) = &self.picture {
+            return (Some(picture), self.figures.iter().collect());
+        }
+        let first = self.figures.iter().position(|figure| !figure.panels.is_empty());
+        let others = self.figures.iter().enumerate().filter(|(i, _)| Some(*i) != first);
+        (first.map(|i| &self.figures[i]), others.map(|(_, figure)| figure).collect())
+    }
+
+    /// All reasons to doubt the figures that are not among the warnings of the document.
+    pub(crate) fn doubts(&self, header: &Header) -> Vec<String> {
+        let mut doubts = self.cautions.clone();
+        let known = header.warnings.iter().any(|warning| warning.code == "few_repeats");
+        let weak = self.figures.iter().flat_map(|figure| &figure.tables).filter_map(|table| table.weakest);
+        if let Some((count, confidence)) = weak.min_by_key(|(count, _)| *count).filter(|_| !known) {
+            doubts.push(format::few_runs(count, confidence));
+        }
+        doubts
     }
 
     /// The same with facts of its own.
@@ -153,14 +211,16 @@ impl Section {
 
     /// The same with figures.
     pub(crate) fn figures(mut self, figures: impl IntoIterator<Item = Figure>) -> Self {
-        let figures = figures.into_iter().map(|mut figure| {
-            figure.tables.retain(|table| !table.rows.is_empty());
-            figure.panels.retain(|panel| panel.chart.has_shape());
-            figure
-        });
-        self.figures.extend(figures.filter(|figure| !(figure.tables.is_empty() && figure.panels.is_empty())));
+        self.figures.extend(figures.into_iter().filter_map(kept));
         self
     }
+}
+
+/// A figure without empty tables and charts, where anything is left of it.
+fn kept(mut figure: Figure) -> Option<Figure> {
+    figure.tables.retain(|table| !table.rows.is_empty());
+    figure.panels.retain(|panel| panel.chart.has_shape());
+    (!(figure.tables.is_empty() && figure.panels.is_empty())).then_some(figure)
 }
 
 impl Figure {

@@ -67,6 +67,8 @@ pub(crate) struct Table {
     pub(crate) terminal_rows: usize,
     /// Columns that a narrow terminal can do without, the most dispensable first; bars go before them.
     pub(crate) dispensable: Vec<usize>,
+    /// The fewest runs behind an interval that holds the true median with less than 95 %, and what it holds it with.
+    pub(crate) weakest: Option<(usize, f64)>,
 }
 
 impl Table {
@@ -81,6 +83,7 @@ impl Table {
             in_page: true,
             terminal_rows: usize::MAX,
             dispensable: Vec::new(),
+            weakest: None,
         }
     }
 

@@ -1,4 +1,5 @@
-//! A document for the eyes in front of a shell: verdict in words, then warnings, then tables, then device and run.
+//! A document for the eyes in front of a shell: one sentence and what supports it, then warnings, then tables, then
+//! what else came out, device and run.
 
 use std::fmt::Write as _;
 
@@ -18,19 +19,19 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
     let title = format!("{} · {}", section.title, device_name(header, &section));
     out.push_str(&wrap(&title, columns, ""));
     let _ = writeln!(out, "{}", "━".repeat(title.chars().count().min(columns)));
-    for (i, sentence) in section.verdict.iter().enumerate() {
-        // The first is the answer; the others support it.
-        out.push_str(&wrap(sentence, columns, if i == 0 { "" } else { "· " }));
+    out.push_str(&wrap(&section.lead, columns, ""));
+    for sentence in &section.points {
+        out.push_str(&wrap(sentence, columns, "· "));
     }
     out.push('\n');
-    let found = &header.warnings;
+    let found = header.warnings.iter().map(|warning| match warnings::meaning(&warning.code) {
+        Some(meaning) => format!("{}: {meaning}. {}", warning.code, warning.text),
+        None => format!("{}: {}", warning.code, warning.text),
+    });
+    let found: Vec<String> = found.chain(section.doubts(header)).collect();
     if !found.is_empty() {
         let _ = writeln!(out, "!! {} before you believe these numbers:", format::plural(found.len() as u64, "warning"));
-        for warning in found {
-            let text = match warnings::meaning(&warning.code) {
-                Some(meaning) => format!("{}: {meaning}. {}", warning.code, warning.text),
-                None => format!("{}: {}", warning.code, warning.text),
-            };
+        for text in found {
             out.push_str(&wrap(&text, columns, "!! "));
         }
         out.push('\n');
@@ -42,6 +43,12 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
         }
         out.push('\n');
     }
+    for sentence in &section.notes {
+        out.push_str(&wrap(sentence, columns, "· "));
+    }
+    if !section.notes.is_empty() {
+        out.push('\n');
+    }
     for (word, value) in facts(header, &section) {
         out.push_str(&wrap(&value, columns, &format!("{word:<12}")));
     }
@@ -50,7 +57,7 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
 
 /// See [`crate::comparison`].
 pub(crate) fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> {
-    let figure = compare::figure(documents)?;
+    let figure = compare::figure(&documents.iter().collect::<Vec<_>>())?;
     let columns = width.map_or(DEFAULT_WIDTH, usize::from).max(20);
     let mut out = format!("{}\n{}\n", figure.title, "━".repeat(figure.title.chars().count()));
     for table in &figure.tables {

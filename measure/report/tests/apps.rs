@@ -100,7 +100,7 @@ fn causes_that_took_no_time_are_in_no_legend() {
 #[test]
 fn an_interval_that_includes_1_is_no_significant_difference() {
     let text = said(&launch(&apps::launch_vs()));
-    assert!(text.contains("Cold, writers takes 1.90 times (1.80 to 2.01, 7 pairs) as long as idle."), "{text}");
+    assert!(text.contains("Cold, writers takes 1.90 times as long as idle."), "{text}");
     assert!(text.contains("Warm, writers against idle: no significant difference"), "{text}");
 }
 
@@ -109,7 +109,7 @@ fn warm_is_less_than_cold_only_where_the_interval_shows_it() {
     let mut report = apps::launch();
     // Pair by pair where the document has pairs, and then not twice; else by the medians.
     let text = said(&launch(&report));
-    assert!(text.contains("60 % (57 to 67 %) less than cold") && !text.contains("as long as cold"), "{text}");
+    assert!(text.contains("60 % less than cold") && !text.contains("as long as cold"), "{text}");
     report.comparisons[0].settled_ratio.high = 1.2;
     assert!(said(&launch(&report)).contains("no significant difference to cold"));
     report.comparisons.clear();
@@ -129,7 +129,7 @@ fn endings_other_than_settled_come_before_all_other_doubts() {
     assert!(text.contains("2 of 6 launches (cold) never settled"), "{text}");
     assert!(text.contains("1 of 6 launches (warm) ended by itself (ended by signal 11)"), "{text}");
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing in {text}"));
-    assert!(at("never settled") < at("The first window appears"));
+    assert!(at("!! 3 warnings") < at("never settled") && at("never settled") < at("is an outlier"));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn one_launch_or_none_is_never_more_than_that() {
     report.sets = vec![set("evince", Temperature::Cold, &parts(400.0, 500.0, 0.0), 1, None)];
     report.comparisons = vec![comparison(&report.sets[0], &report.sets[0])];
     let text = said(&launch(&report));
-    assert!(text.contains("settles after 987 ms (one run)") && text.contains("±?"), "{text}");
+    assert!(text.contains("settles after 987 ms:") && text.contains("!! Some figures are of one run"), "{text}");
     assert!(text.contains("one pair has no interval"), "{text}");
     report.sets[0] = set("evince", Temperature::Cold, &parts(400.0, 500.0, 0.0), 0, None);
     report.comparisons.clear();
@@ -215,7 +215,7 @@ fn steps_stand_against_the_three_limits() {
     let xml = parsed(&page);
     let chart = xml.descendants().find(|n| n.has_tag_name("svg") && n.attribute("role").is_some()).expect("a chart");
     let limits: Vec<&str> =
-        chart.descendants().filter(|n| n.attribute("class") == Some("note")).filter_map(|n| n.text()).collect();
+        chart.descendants().filter(|n| n.attribute("class") == Some("mid note")).filter_map(|n| n.text()).collect();
     assert_eq!(limits, ["100 ms", "1 s", "10 s"]);
     assert_eq!(chart.descendants().filter(|n| n.attribute("class") == Some("level")).count(), 3);
 }
@@ -240,7 +240,7 @@ fn a_suite_names_the_mean_the_worst_and_what_failed() {
         format!("Cold launches take {mean} times as long with writers as idle: geometric mean of 10 apps").as_str(),
         "Worst is chromium with 1.86 times",
         "galculator could not be measured: galculator is not in the phone's root",
-        "Writers (app install and mail sync) wrote only 3.12 MB/s of the target of 4.00 MB/s, 10.8 fsyncs/s.",
+        "The background load fell short of its target: writers reached 3.12 MB/s of 4.00 MB/s.",
         "spread by at most 10 % in 10 of 10 apps",
         "published for 40 Android apps on this phone: 65.0 %",
     ] {

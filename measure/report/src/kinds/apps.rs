@@ -152,25 +152,21 @@ pub(super) fn conditions(conditions: &[Condition]) -> Figure {
         .open()
 }
 
-/// Throughput of each writer against its target.
-pub(super) fn writers(conditions: &[Condition]) -> Vec<String> {
-    let line = |condition: &Condition| {
+/// Background loads that fell short of their target, or whose throughput is unknown: what reached its target stands in the table
+/// of conditions.
+pub(super) fn short_writers(conditions: &[Condition]) -> Option<String> {
+    let short = |condition: &Condition| {
         let writer = condition.writer.as_ref()?;
-        let name = format::sentence(&sets::label_words(&condition.name));
-        let Some(reached) = &writer.reached_bytes_per_s else {
-            return Some(format!("{name}: the throughput of the background load is unknown."));
-        };
-        let syncs = writer.syncs_per_s.as_ref();
-        let syncs = syncs.map_or_else(String::new, |s| format!(", {} fsyncs/s", format::number(s.median)));
-        Some(format!(
-            "{name} ({}) wrote{} {} of the target of {}{syncs}.",
-            shorten(writer.text.trim(), 60),
-            if reached.median >= 0.9 * writer.target_bytes_per_s { "" } else { " only" },
-            format::bandwidth(reached.median),
-            format::bandwidth(writer.target_bytes_per_s)
-        ))
+        let name = sets::label_words(&condition.name);
+        let target = format::bandwidth(writer.target_bytes_per_s);
+        match &writer.reached_bytes_per_s {
+            None => Some(format!("the throughput of {name} is unknown")),
+            Some(reached) if reached.median >= 0.9 * writer.target_bytes_per_s => None,
+            Some(reached) => Some(format!("{name} reached {} of {target}", format::bandwidth(reached.median))),
+        }
     };
-    conditions.iter().filter_map(line).collect()
+    let found: Vec<String> = conditions.iter().filter_map(short).collect();
+    (!found.is_empty()).then(|| format!("The background load fell short of its target: {}.", format::list(&found)))
 }
 
 /// Apps that could not be measured, and launches that did not settle.
@@ -208,7 +204,7 @@ pub(super) fn failures(apps: &[SuiteApp]) -> Figure {
 }
 
 /// Settled time of an app in a condition, as far as it is a number.
-pub(super) fn settled_ms(app: &SuiteApp, condition: &str, temperature: Temperature) -> Option<f64> {
+pub(crate) fn settled_ms(app: &SuiteApp, condition: &str, temperature: Temperature) -> Option<f64> {
     let (_, at) = sets::end(set(app, condition, temperature)?)?;
     Some(at.median).filter(|ms| ms.is_finite() && *ms >= 0.0)
 }

@@ -28,7 +28,7 @@ impl Kind for BenchReport {
 }
 
 fn verdict(report: &BenchReport) -> Vec<String> {
-    let mut verdict = report.verdict.clone();
+    let mut verdict = one_by_one(&report.verdict);
     if verdict.is_empty() {
         verdict.push(if report.jobs.is_empty() {
             "Nothing was measured: the document has no jobs.".to_owned()
@@ -42,6 +42,17 @@ fn verdict(report: &BenchReport) -> Vec<String> {
         verdict.insert(0, report.cache.text.clone());
     }
     verdict
+}
+
+/// The sentences of a verdict one by one; what a cold start waits goes before what a read waits.
+fn one_by_one(verdict: &[String]) -> Vec<String> {
+    match verdict.first().and_then(|first| first.split_once(". A cold start")) {
+        Some((read, start)) => {
+            let lead = [format!("A cold start{start}"), format!("{read}.")];
+            lead.into_iter().chain(verdict[1..].iter().cloned()).collect()
+        }
+        None => verdict.to_vec(),
+    }
 }
 
 fn row(job: &JobResult) -> Row {
@@ -138,10 +149,8 @@ fn percentiles(jobs: &[JobResult]) -> Figure {
         .flat_map(|job| job.latency.percentiles_us.iter().map(move |point| (job, *point)))
         .filter(|(_, (percent, _))| *percent >= 50.0)
         .map(|(job, (percent, us))| {
-            let short = if job.pattern == Pattern::Sequential { "seq." } else { "rand." };
             let text = format!("{} %", format::number(percent));
             load(job.pattern, job.direction)
-                .by("name", format!("{short} {}", format::direction(job.direction)))
                 .by("depth", job.depth_requests)
                 .by("percentile", Place { text, number: Some(nines(percent, job.latency.count)) })
                 .put("time", US, us)
@@ -166,7 +175,7 @@ fn percentiles(jobs: &[JobResult]) -> Figure {
         let ticks =
             [50.0, 90.0, 99.0, 99.9, 99.99, 99.999].map(|percent| (nines(percent, u64::MAX), percent.to_string()));
         x.fixed = ticks.into_iter().filter(|(place, _)| *place <= last).chain([(last, String::new())]).collect();
-        let lines = Lines { x: "percentile", y: "time", series: "load", named: "name", ..Lines::default() };
+        let lines = Lines { x: "percentile", y: "time", series: "load", named: "load", ..Lines::default() };
         let axes = [x, Axis::new("response time", Law::Log10, format::us_tick)];
         figure.chart(
             format!("{} in flight", format::plural(depth.into(), "request")),

@@ -12,7 +12,7 @@ fn load_of(job: &JobResult) -> [u64; 4] {
 }
 
 /// A table of all loads that every benchmark among the documents has; `None` with fewer than two, or nothing in common.
-pub(crate) fn figure(documents: &[Document]) -> Option<Figure> {
+pub(crate) fn figure(documents: &[&Document]) -> Option<Figure> {
     let benches: Vec<&BenchReport> =
         documents.iter().filter_map(|d| if let Document::Bench(b) = d { Some(b.as_ref()) } else { None }).collect();
     let (first, others) = benches.split_first()?;

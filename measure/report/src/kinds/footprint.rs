@@ -49,9 +49,13 @@ impl Kind for FootprintReport {
             format_bytes(self.precondition_bytes)
         );
         let columns = "range | MB/s | interval of MB/s | bar of MB/s | remark";
-        let figure = Figure::new(TITLE, caption)
-            .chart("Throughput", lines.draw(TITLE, axes, &rows))
-            .table(Table::of("Random-write throughput by address range", &rows, columns).dispensable("interval"));
+        let shape = published(&self.header).and_then(|known| Some((known.device, known.footprint?)));
+        let shape = shape.map(|(device, shape)| format!("Published for the {device}: throughput {shape}."));
+        let figure = Figure::new(TITLE, caption).chart("Throughput", lines.draw(TITLE, axes, &rows)).table(
+            Table::of("Random-write throughput by address range", &rows, columns)
+                .dispensable("interval")
+                .noted(shape.unwrap_or_default()),
+        );
         Section::new("Footprint", question, verdict(self)).figures([figure])
     }
 }
@@ -92,11 +96,6 @@ fn verdict(report: &FootprintReport) -> Vec<String> {
             rate(last),
             format_bytes(last.range_bytes)
         ));
-    }
-    if let Some(published) = published(&report.header)
-        && let Some(shape) = published.footprint
-    {
-        said.push(format!("Published for the {}: throughput {shape}.", published.device));
     }
     said
 }

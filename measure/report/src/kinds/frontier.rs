@@ -18,15 +18,15 @@ impl Kind for FrontierReport {
             "Which settings serve {} reads soonest in mixed load, and what does that cost the writes?",
             format_bytes(self.block_bytes)
         );
-        Section::new("Frontier", question, verdict(self)).figures((!self.points.is_empty()).then(|| figure(self)))
+        let not_restored = "The settings of the device could NOT all be restored: check them and set them by hand.";
+        Section::new("Frontier", question, verdict(self))
+            .cautions((!self.restored).then(|| not_restored.to_owned()))
+            .figures((!self.points.is_empty()).then(|| figure(self)))
     }
 }
 
 fn verdict(report: &FrontierReport) -> Vec<String> {
     let mut said = Vec::new();
-    if !report.restored {
-        said.push("The settings of the device could NOT all be restored: check them and set them by hand.".to_owned());
-    }
     let Some(found) = report.point(&report.found) else {
         said.push("Nothing was measured: the document has no point of the settings that were found.".to_owned());
         return said;

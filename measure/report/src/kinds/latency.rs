@@ -22,6 +22,7 @@ impl Kind for LatencyReport {
         );
         Section::new(format!("Latency of {}", shorten(self.app.trim(), 40)), question, verdict(self))
             .facts(facts)
+            .cautions(doubts(self))
             .on(self.phone.as_ref().map(facts::phone_name))
             .figures([steps(self), splits(self), runtime_delay(self)])
     }
@@ -92,7 +93,7 @@ fn verdict(report: &LatencyReport) -> Vec<String> {
         said.push(format!(
             "{}{comma} {verb} {}{parts}.",
             format::sentence(&format!("{of}{}", name(slowest.step))),
-            format::measured(slowest.latency_ms, format::ms)
+            format::ms(slowest.latency_ms.median)
         ));
         said.push(classes(&answered));
     }
@@ -102,7 +103,7 @@ fn verdict(report: &LatencyReport) -> Vec<String> {
             "{} with seed {} take {}{}{parts}.",
             format::sentence(&format::plural(delay.events, "pseudo-random event")),
             delay.seed,
-            format::measured(&delay.total_ms, format::ms),
+            format::ms(delay.total_ms.median),
             if delay.events > 0 {
                 format!(", {} each", format::ms(delay.total_ms.median / delay.events as f64))
             } else {
@@ -118,6 +119,12 @@ fn verdict(report: &LatencyReport) -> Vec<String> {
         let steps = format::plural(nothing.len() as u64, "step");
         said.push(format!("{steps} changed nothing on the screen: {}.", format::list(&nothing)));
     }
+    said
+}
+
+/// Steps that were not stable or not reached, and what the split could not see.
+fn doubts(report: &LatencyReport) -> Vec<String> {
+    let mut said = Vec::new();
     for step in &report.steps {
         said.extend(endings::sentences(
             "repetition",

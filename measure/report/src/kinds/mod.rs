@@ -3,7 +3,7 @@
 //! The kinds are listed in one place, `brisk_results::documents!`: what is there has to implement
 //! [`Kind`](crate::section::Kind) here.
 
-mod apps;
+pub(crate) mod apps;
 mod bench;
 pub(crate) mod compare;
 mod concurrency;
@@ -12,6 +12,7 @@ mod frontier;
 mod kernel;
 mod latency;
 mod launch;
+pub(crate) mod opening;
 mod profile;
 mod prove;
 mod schedulers;

@@ -2,10 +2,11 @@
 
 mod storage;
 
-use brisk_core::stats::{self, Summary};
-use brisk_results::{Gain, ProveReport, Temperature};
+use brisk_core::stats::Summary;
+use brisk_results::prove::conditions::{IDLE, WRITERS, WRITERS_BRISK};
+use brisk_results::{Gain, ProveReport, SuiteApp, Temperature};
 
-use super::apps;
+use super::{apps, opening};
 use crate::declare::*;
 use crate::format::{self, shorten};
 use crate::{facts, ratio, sets};
@@ -19,30 +20,49 @@ impl Kind for ProveReport {
         let mut facts = apps::facts(&self.phone, &self.apps);
         facts.push(("Profile", shorten(&self.set_ups.join("; "), 200)));
         let question = "What does brisk change for app launches on this device, with background load and without?";
-        Section::new("Proof", question, verdict(self)).facts(facts).on(Some(facts::phone_name(&self.phone))).figures([
-            ratios(self),
-            storage::figure(self),
-            apps::by_cause(&self.apps, "Where launches spend their time", false),
-            apps::table(&self.apps, brisk_results::prove::conditions::IDLE, apps::SLOWDOWN),
-            apps::conditions(&self.conditions),
-            settings(self),
-            apps::failures(&self.apps),
-        ])
+        Section::new("Proof", question, verdict(self))
+            .cautions(apps::short_writers(&self.conditions))
+            .cautions(apps::doubts(&self.apps))
+            .picture(picture(self))
+            .facts(facts)
+            .on(Some(facts::phone_name(&self.phone)))
+            .figures([
+                ratios(self),
+                storage::figure(self),
+                apps::by_cause(&self.apps, "Where launches spend their time", false),
+                apps::table(&self.apps, IDLE, apps::SLOWDOWN),
+                apps::conditions(&self.conditions),
+                settings(self),
+                apps::failures(&self.apps),
+            ])
     }
 }
 
+/// One app in seconds, all apps, what idle launches cost, and readers concurrent with writers.
 fn verdict(report: &ProveReport) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
-    said.extend(overall(report, "With background writes", true));
+    let openings = opening::openings(&report.apps, WRITERS, WRITERS_BRISK);
+    said.extend(opening::lead(&openings, while_written(report), ["without brisk", "with it"]));
+    said.extend(overall(report, &format::sentence(while_written(report)), true));
     said.extend(overall(report, "Without load", false));
-    said.extend(removed(report));
-    said.extend(storage::verdict(report));
+    said.extend(report.storage.as_ref().and_then(storage::verdict));
     if said.is_empty() {
         said.push("Nothing was compared: no app has launches both with and without brisk.".to_owned());
     }
-    said.extend(apps::writers(&report.conditions));
-    said.extend(apps::doubts(&report.apps));
     said
+}
+
+/// What goes on while apps are opened: `while an app is installed`.
+fn while_written(report: &ProveReport) -> &'static str {
+    opening::load_words(&report.conditions, WRITERS)
+}
+
+/// Apps with the writers, without brisk and with it.
+fn picture(report: &ProveReport) -> Figure {
+    let openings = opening::openings(&report.apps, WRITERS, WRITERS_BRISK);
+    let verdict = |app: &SuiteApp| report.gains.iter().find(|gain| gain.app == app.name).map(words);
+    let title = format!("Opening apps {}", while_written(report));
+    opening::picture(&openings, IDLE, &title, ["without brisk", "with brisk"], verdict)
 }
 
 fn ratio_of(gain: &Gain, loaded: bool) -> Option<&Summary> {
@@ -53,50 +73,41 @@ fn ratio_of(gain: &Gain, loaded: bool) -> Option<&Summary> {
 fn overall(report: &ProveReport, word: &str, loaded: bool) -> Option<String> {
     let found: Vec<(&Gain, _)> = report.gains.iter().filter_map(|gain| Some((gain, ratio_of(gain, loaded)?))).collect();
     let (mean, count) = ratio::geometric_mean(found.iter().map(|(_, r)| r.median))?;
-    let (mean_percent, most_percent) = PUBLISHED_PERCENT;
-    let paper = if loaded {
-        format!(" (published for SmartIO: {mean_percent} % less on average, {most_percent} % at the most)")
-    } else {
-        String::new()
-    };
     let change = if mean <= 1.0 {
         format!("{} less", format::share(1.0 - mean, 1.0))
     } else {
         format!("{} more", format::share(mean - 1.0, 1.0))
     };
-    // With few pairs an interval promises little.
-    let sure = found.iter().all(|(_, r)| format::sure(r));
     let sentence_of = |judgement: ratio::Judgement, word: &str| {
         let of = found.iter().filter(|(_, r)| ratio::judge(r) == judgement);
         let names: Vec<String> = of.map(|(gain, _)| name(gain)).collect();
         match names.len() {
             0 => format!("none {word}"),
+            n if n == found.len() && n > 2 => format!("all {n} {word}"),
             n => format!("{n} {word} ({})", format::list(&names)),
         }
     };
+    let removed = loaded.then(|| removed(report)).flatten().unwrap_or_default();
     Some(format!(
-        "{word}, launches with brisk take {change} time than without: geometric mean of {}{paper}. {} and {}{}.",
+        "{word}, launches take {change} time with brisk (geometric mean of {}): {}, {}{removed}.",
         format::plural(count, "app"),
-        format::sentence(&sentence_of(ratio::Judgement::Shorter, "improved")),
+        sentence_of(ratio::Judgement::Shorter, "improved"),
         sentence_of(ratio::Judgement::Longer, "regressed"),
-        if sure { " (95 % interval excludes 1)" } else { " (few runs)" },
     ))
 }
 
 /// The share of the latency added by the writer that brisk removes.
 fn removed(report: &ProveReport) -> Option<String> {
-    let mut found: Vec<(&Gain, f64)> =
-        report.gains.iter().filter_map(|gain| Some((gain, gain.gone_percent?))).collect();
-    found.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let (least, middle) = (found.first()?, stats::median(&found.iter().map(|f| f.1).collect::<Vec<_>>())?);
-    let half = found.iter().filter(|(_, percent)| *percent >= 50.0).count();
-    Some(format!(
-        "Added latency removed: {} at the median, {} for {} at the least; at least half for {half} of {}.",
-        format::percent(middle),
-        format::percent(least.1),
-        name(least.0),
-        format::plural(found.len() as u64, "app")
-    ))
+    let of = |gain: &Gain| gain.gone_percent.filter(|percent| percent.is_finite()).map(|p| (p, name(gain)));
+    let mut found: Vec<(f64, String)> = report.gains.iter().filter_map(of).collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ((least, last), (most, first)) = (found.first()?, found.last()?);
+    let share = |percent: f64| format::share(percent, 100.0);
+    Some(if found.len() == 1 {
+        format!("; {} of the added latency is removed", share(*most))
+    } else {
+        format!("; between {} ({last}) and {} ({first}) of the added latency is removed", share(*least), share(*most))
+    })
 }
 
 fn name(gain: &Gain) -> String {
@@ -132,6 +143,11 @@ fn ratios(report: &ProveReport) -> Figure {
             .say("verdict", words(gain))
     };
     let rows: Vec<Row> = report.gains.iter().map(row).collect();
+    let (mean_percent, most_percent) = PUBLISHED_PERCENT;
+    let published = format!(
+        "Ratios are of time with brisk over time without. Published for SmartIO: launches take {mean_percent} % less on \
+         average, {most_percent} % at the most."
+    );
     let columns =
         "app | start | added latency | removed | with writes | interval of with writes | without load | verdict";
     let figure = Figure::new(
@@ -139,11 +155,7 @@ fn ratios(report: &ProveReport) -> Figure {
         "Pair by pair of interleaved launches. Left of 1 brisk saves time, right of it brisk costs time; an interval \
          that includes 1 shows no significant difference.",
     )
-    .table(
-        Table::of("App by app", &rows, columns)
-            .dispensable("interval")
-            .noted("Ratios are of time with brisk over time without."),
-    )
+    .table(Table::of("App by app", &rows, columns).dispensable("interval").noted(published))
     .open();
     [(true, "with writes", "With background writes"), (false, "without load", "Without load")].into_iter().fold(
         figure,
@@ -152,7 +164,7 @@ fn ratios(report: &ProveReport) -> Figure {
                 |gain: &&Gain| ratio_of(gain, loaded).is_some_and(|r| ratio::judge(r) != ratio::Judgement::Nothing);
             let look = Look::nth(usize::from(!loaded));
             let rows: Vec<Row> = report.gains.iter().filter(usable).map(|gain| row(gain).look(look)).collect();
-            let holds = span(&rows, value).into_iter().chain([1.0]).collect();
+            let holds = span(&rows, value, Law::Window);
             let dots = Dots { name: "dot", value, levels: level(1.0, "no change"), holds, ..Dots::default() };
             let x = Axis::new("time with brisk over time without", Law::Window, format::tick);
             figure.chart(title, dots.draw(format!("{title}: time with brisk over time without"), x, &rows))

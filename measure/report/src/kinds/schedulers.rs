@@ -42,7 +42,9 @@ impl Kind for SchedulersReport {
         );
         let rows = mixes(&report);
         let known = published(&report.header).filter(|known| !known.mixes.is_empty());
+        let not_restored = "The scheduler and depth of the device could NOT be restored: set them by hand.";
         Section::new("Schedulers", question, verdict(&report, &rows))
+            .cautions((!report.restored).then(|| not_restored.to_owned()))
             .figures([times(&report, &rows), slowdowns(&report, &rows)])
             .figures(known.filter(|_| !rows.is_empty()).map(|known| paper(&report, known)))
     }
@@ -119,9 +121,6 @@ fn verdict(report: &SchedulersReport, rows: &[Row]) -> Vec<String> {
         }
     }
     let mut said = Vec::new();
-    if !report.restored {
-        said.push("The scheduler and depth of the device could NOT be restored: set them by hand.".to_owned());
-    }
     said.push(match wins.iter().enumerate().max_by_key(|(_, wins)| **wins) {
         Some((i, most)) if *most > 0 => {
             let others = names.iter().zip(&wins).enumerate().filter(|(j, (_, w))| *j != i && **w > 0);

@@ -5,8 +5,8 @@ use brisk_core::units::format_bytes;
 use brisk_results::{Direction, SlowdownReport, SlowdownRow};
 
 use crate::declare::*;
-use crate::format;
 use crate::papers::{Published, Topic};
+use crate::{format, ratio};
 
 impl Kind for SlowdownReport {
     fn section(&self) -> Section {
@@ -16,7 +16,9 @@ impl Kind for SlowdownReport {
             "How much longer does a {} request take while requests of the other kind are in flight?",
             format_bytes(self.block_bytes)
         );
-        Section::new("Slowdown", question, verdict(self, &rows)).figures([times(&rows), ratios(&rows, known)])
+        Section::new("Slowdown", question, verdict(&rows))
+            .cautions(refused(&rows))
+            .figures([times(&rows), ratios(&rows, known)])
     }
 }
 
@@ -27,6 +29,7 @@ fn sides(row: &SlowdownRow, known: Option<&'static Published>, block_bytes: u64)
     let panel = format!("{readers}, {writers}");
     let side = |direction, others: &str, [alone, mixed, slowdown]: [&Summary; 3], peers: Option<Summary>| {
         let paper = known.and_then(|k| k.slowdown(row.pattern, direction, streams, block_bytes));
+        let usable = (!is_refused(slowdown)).then_some(slowdown);
         Row::at("load", format::load(row.pattern, direction))
             .by("streams", format!("{streams} + {streams}"))
             .by("panel", panel.clone())
@@ -38,9 +41,13 @@ fn sides(row: &SlowdownRow, known: Option<&'static Published>, block_bytes: u64)
             // All streams of its own kind, none of the other; with one stream that is the same as alone.
             .put("among peers", US, peers)
             .put("mixed", US, mixed)
-            .put("slowdown", TIMES, slowdown)
+            .put(
+                "slowdown",
+                TIMES,
+                usable.map_or_else(|| Value::Shown(REFUSED.to_owned(), String::new()), |s| Value::Summary(*s)),
+            )
             .put("paper", PRINTED, paper.map(|p| p.stock))
-            .put("here / paper", NUMBER, paper.map(|p| slowdown.median / p.stock))
+            .put("here / paper", NUMBER, paper.and_then(|p| Some(usable?.median / p.stock)))
             .put("paper's SmartIO", PRINTED, paper.and_then(|p| p.smartio))
     };
     let (read, write) = (Direction::Read, Direction::Write);
@@ -50,16 +57,33 @@ fn sides(row: &SlowdownRow, known: Option<&'static Published>, block_bytes: u64)
     ]
 }
 
-fn verdict(report: &SlowdownReport, rows: &[Row]) -> Vec<String> {
+/// A request that waits for others cannot be served sooner than one that waits for none. A ratio below this is refused; one
+/// between it and 1 may be chance.
+const FASTER_THAN_ALONE: f64 = 0.95;
+
+/// What stands in a table instead of a refused slowdown.
+const REFUSED: &str = "refused";
+
+/// Whether a slowdown is refused: the request was faster in mixed load than alone, beyond chance.
+fn is_refused(slowdown: &Summary) -> bool {
+    slowdown.high < FASTER_THAN_ALONE
+}
+
+fn verdict(rows: &[Row]) -> Vec<String> {
     let median = |row: &&Row| row.number("slowdown").unwrap_or_default();
     // A ratio whose interval includes 1 is no slowdown, however large.
     let slowed = |row: &&Row| median(row) > 1.0 && row.range("slowdown").is_none_or(|(low, _)| low > 1.0);
     let by_median = |a: &&Row, b: &&Row| median(a).total_cmp(&median(b));
-    let worst = rows.iter().filter(slowed).max_by(by_median).or_else(|| rows.iter().max_by(by_median));
+    let usable = || rows.iter().filter(|row| row.summary("slowdown").is_some());
+    let worst = usable().filter(slowed).max_by(by_median).or_else(|| usable().max_by(by_median));
     let Some((worst, slowdown)) = worst.and_then(|worst| Some((worst, worst.summary("slowdown")?))) else {
-        return vec!["Nothing was measured: the document has no rows.".to_owned()];
+        return vec![if rows.is_empty() {
+            "Nothing was measured: the document has no rows.".to_owned()
+        } else {
+            "No slowdown is given: every request was faster in mixed load than alone.".to_owned()
+        }];
     };
-    let times = format::measured_times(slowdown);
+    let times = ratio::words(slowdown);
     let takes =
         format!("a {} concurrent with {} takes {times} as long as alone", worst.text("load"), worst.text("others"));
     let mut said = vec![if slowed(&worst) {
@@ -67,25 +91,37 @@ fn verdict(report: &SlowdownReport, rows: &[Row]) -> Vec<String> {
     } else {
         format!("Neither kind measurably slows the other: {takes}.")
     }];
-    for row in &report.rows {
-        let (read, write) = (&row.read_slowdown, &row.write_slowdown);
-        let (r, w) = (read.median, write.median);
-        let (kind, ratio) = if r > w { ("reads", r / w) } else { ("writes", w / r) };
-        let more = format!("{kind} are slowed {} times more", format::number(ratio));
-        said.push(format!(
-            "{} {2} + {2}: reads {3}, writes {4}; {1}.",
-            format::sentence(format::pattern(row.pattern)),
-            match (format::seem_apart(read, write), format::apart(read, write)) {
-                (_, true) => more,
-                (true, false) => format!("{more}, but the runs are few"),
-                (false, _) => "the intervals overlap".to_owned(),
-            },
-            row.streams,
-            format::times(r),
-            format::times(w),
-        ));
-    }
+    said.extend(places(rows, "panel").iter().map(|panel| {
+        let of = only(rows, "panel", panel);
+        let side = |side: &str| {
+            let found: Vec<String> = only(&of, "side", side)
+                .iter()
+                .map(|row| format!("{} ({})", row.text("slowdown"), row.text("order")))
+                .collect();
+            format!("{side}s {}", format::list(&found))
+        };
+        format!("{panel}: {}, {}.", side("read"), side("write"))
+    }));
     said
+}
+
+/// The refused slowdowns, with what explains them.
+fn refused(rows: &[Row]) -> Option<String> {
+    let refused: Vec<String> = rows
+        .iter()
+        .filter(|row| row.text("slowdown") == REFUSED)
+        .map(|row| {
+            let (alone, mixed) = (row.text("alone"), row.text("mixed"));
+            format!("{} with {} ({mixed}, alone {alone})", row.text("load"), row.text("others"))
+        })
+        .collect();
+    (!refused.is_empty()).then(|| {
+        format!(
+            "No slowdown is given where a request was faster in mixed load than alone: {}. Other requests cannot speed it up; \
+             alone, the processor sleeps after each request, and its waking up is part of the response time.",
+            format::list(&refused)
+        )
+    })
 }
 
 /// Figure 4.3 (a): alone and in mixed load, one panel for each number of streams.

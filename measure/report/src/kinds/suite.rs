@@ -4,6 +4,7 @@ use brisk_core::stats::{self, Summary};
 use brisk_results::{SuiteApp, SuiteReport, Temperature};
 
 use super::apps::{self, TEMPERATURES};
+use super::opening;
 use crate::declare::*;
 use crate::format::{self, shorten};
 use crate::papers::apps as published;
@@ -20,6 +21,8 @@ impl Kind for SuiteReport {
     fn section(&self) -> Section {
         let question = "How long until the screens of everyday apps are final, and what does background load add?";
         Section::new("App suite", question, verdict(self))
+            .cautions(apps::short_writers(&self.conditions))
+            .cautions(apps::doubts(&self.apps))
             .facts(apps::facts(&self.phone, &self.apps))
             .on(Some(facts::phone_name(&self.phone)))
             .figures([
@@ -60,7 +63,8 @@ fn ratios_of<'a>(
 }
 
 fn verdict(report: &SuiteReport) -> Vec<String> {
-    let mut said: Vec<String> = loaded(report).filter_map(|(c, t)| slowdown(report, c, t)).collect();
+    let mut said: Vec<String> = opening(report).into_iter().collect();
+    said.extend(loaded(report).filter_map(|(c, t)| slowdown(report, c, t)));
     said.extend(TEMPERATURES.into_iter().filter_map(|t| times(report, t)));
     if said.is_empty() {
         said.push(match report.apps.len() {
@@ -71,9 +75,14 @@ fn verdict(report: &SuiteReport) -> Vec<String> {
     said.extend(warm(report));
     said.extend(steady(report));
     said.extend(checked(report));
-    said.extend(apps::writers(&report.conditions));
-    said.extend(apps::doubts(&report.apps));
     said
+}
+
+/// Opening one app without load and with the first of the loads.
+fn opening(report: &SuiteReport) -> Option<String> {
+    let load = report.conditions.get(1)?;
+    let openings = opening::openings(&report.apps, base(report), &load.name);
+    opening::lead(&openings, "", ["without load", opening::load_words(&report.conditions, &load.name)])
 }
 
 /// What a condition adds, over all apps.
@@ -112,9 +121,7 @@ fn slowdown_sentence(start: &str, name: &str, base: &str, found: &[(String, &Sum
              long (geometric mean)."
         ));
     }
-    // The interval of a few runs is narrower than it should be.
-    let sure = found.iter().all(|(_, r)| format::sure(r));
-    let word = if sure { "the 95 % interval excludes 1:" } else { "the interval of few runs excludes 1:" };
+    let word = "the interval excludes 1:";
     let mut said = format!(
         "{start} launches take {mean} times as long with {name} as {base}: geometric mean of {over}, median {}. ",
         format::number(middle)
@@ -253,8 +260,9 @@ fn ratios(report: &SuiteReport) -> Figure {
         found.map(|(app, settled)| row((app, condition, temperature), settled)).collect()
     };
     let all: Vec<Row> = loaded(report).flat_map(of).collect();
-    let holds = span(&all, "slowdown");
-    let law = if holds.iter().copied().fold(0.0, f64::max) > LARGEST_EVEN { Law::Log10 } else { Law::Window };
+    let largest = all.iter().filter_map(|row| row.number("slowdown")).fold(0.0, f64::max);
+    let law = if largest > LARGEST_EVEN { Law::Log10 } else { Law::Window };
+    let holds = span(&all, "slowdown", law);
     let short = shorten(&base, 20);
     Figure::new(
         "Latency added by background load",
@@ -304,17 +312,14 @@ mod tests {
                 &[("a", SLOWER), ("b", SLOWER)][..],
                 "take 2.00 times as long with writers as idle: geometric mean of 2 apps",
             ),
-            (&[("a", SLOWER), ("b", SAME)], "in 1 of 2 the 95 % interval excludes 1: slower."),
-            (&[("a", SLOWER), ("b", FASTER)], "Worst is a with 2.00 times (1.90 to 2.10, 6 pairs); in 1 of 2"),
+            (&[("a", SLOWER), ("b", SAME)], "in 1 of 2 the interval excludes 1: slower."),
+            (&[("a", SLOWER), ("b", FASTER)], "Worst is a with 2.00 times; in 1 of 2"),
             (&[("a", SLOWER), ("b", FASTER)], "excludes 1: slower, in 1 faster."),
-            (&[("a", FASTER), ("b", SAME)], "In 1 of 2 the 95 % interval excludes 1: faster, in none slower."),
+            (&[("a", FASTER), ("b", SAME)], "In 1 of 2 the interval excludes 1: faster, in none slower."),
             (&[("a", SAME), ("b", SAME)], "no significant difference to idle in any of 2 apps: 1.00 times"),
             (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "take 2.02 times"),
-            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "in 2 of 2 the interval of few runs excludes 1: slower."),
-            (
-                &[("a", SLOWER)],
-                "Cold launch of a with writers takes 2.00 times (1.90 to 2.10, 6 pairs) as long as idle.",
-            ),
+            (&[("a", &[2.0, 2.1]), ("b", SLOWER)], "in 2 of 2 the interval excludes 1: slower."),
+            (&[("a", SLOWER)], "Cold launch of a with writers takes 2.00 times as long as idle."),
             (&[("a", SAME)], "Cold launch of a with writers against idle: no significant difference, 1.00 times"),
         ] {
             let sentence = said(found);

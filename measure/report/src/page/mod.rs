@@ -1,18 +1,23 @@
 //! A page that needs nothing from outside: style, drawings and numbers in one file.
 //!
-//! It is written so that it is well-formed XML too: tests can parse it, and so can programs that collect results. Colours are
+//! It leads with one sentence and one picture; then at most three sentences that support it, warnings, figures with their tables,
+//! and last what else came out, the device and the run. Proofs come first, then studies, then benchmarks. What is said of one
+//! document holds for the page: a warning that several documents share is explained once.
+//!
+//! A page is written so that it is well-formed XML too: tests can parse it, and so can programs that collect results. Colours are
 //! variables of the stylesheet, set for light, dark and paper; words and numbers never depend on them.
 
-use brisk_results::{Document, Warning};
+mod article;
+pub(crate) mod index;
+
+use brisk_results::Document;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::facts::{self, device_name};
+use crate::facts::device_name;
 use crate::kinds::{self, compare};
-use crate::section::{Figure, Glyph, Key, Section};
-use crate::svg::dots::run_mark;
-use crate::svg::{Marker, px};
-use crate::table::Table;
-use crate::{format, warnings};
+use crate::section::Section;
+use crate::{Link, format};
+use article::Told;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -24,139 +29,100 @@ const META: &str = concat!(
 );
 
 /// See [`crate::html`].
-pub(crate) fn render(documents: &[Document]) -> String {
-    let sections: Vec<Section> = documents.iter().map(kinds::section).collect();
+pub(crate) fn render(documents: &[Document], links: &[Link]) -> String {
+    let documents = ordered(documents);
+    let sections: Vec<Section> = documents.iter().map(|document| kinds::section(document)).collect();
+    let mut told = Told::default();
+    let articles: Vec<Markup> = documents
+        .iter()
+        .zip(&sections)
+        .enumerate()
+        .map(|(i, (document, section))| {
+            article::draw(document, section, i, i.checked_sub(1).map(|before| documents[before]), &mut told)
+        })
+        .collect();
+    let compared = compare::figure(&documents);
+    let content = html! {
+        @if documents.is_empty() { h2 { "No documents" } p { "There is nothing to show." } }
+        @for article in &articles { (article) }
+        @if let Some(figure) = compared { article id="compared" {
+            h2.kind { (figure.title) } (article::figure_body(&figure, "compare"))
+        } }
+    };
+    let footer = html! {
+        p {
+            "Values are medians. Whiskers and ± show the interval of the median, from order statistics: no \
+             assumption about the distribution. Ratios are taken pair by pair over interleaved runs. Sizes are \
+             powers of 1024, MB/s are 1,000,000 bytes a second."
+        }
+    };
+    let subject = subject(&documents, &sections);
+    frame(&title(&documents, &sections), &subject, &navigation(&documents, &sections, links), &content, &footer)
+}
+
+/// A whole page around its content, with a first link for those who move by keyboard.
+fn frame(title: &str, subject: &str, navigation: &Markup, content: &Markup, footer: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 (PreEscaped(META))
-                title { (title(documents, &sections)) }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                p.brand { b { "brisk" } " report" }
-                main {
-                    @if documents.is_empty() { h1 { "No documents" } p { "There is nothing to show." } }
-                    @if documents.len() > 1 { (contents(documents, &sections)) }
-                    @if let Some(figure) = compare::figure(documents) { article { h1 { (figure.title) } (figure_body(&figure, "compare")) } }
-                    @for (i, document) in documents.iter().enumerate() {
-                        (article(document, &sections[i], i, i.checked_sub(1).map(|j| &documents[j])))
-                    }
-                }
-                footer {
-                    p {
-                        "Values are medians. Whiskers and ± show the interval of the median, from order statistics: no \
-                         assumption about the distribution. Ratios are taken pair by pair over interleaved runs. Sizes are \
-                         powers of 1024, MB/s are 1,000,000 bytes a second."
-                    }
-                }
+                a.skip href="#content" { "Skip to the content" }
+                header { h1.brand { b { "brisk" } " report " (subject) } (navigation) }
+                main id="content" tabindex="-1" { (content) }
+                footer { (footer) }
             }
         }
     };
     format::harmless(&page.into_string())
 }
 
-fn title(documents: &[Document], sections: &[Section]) -> String {
-    match (documents, sections) {
-        ([document], [section]) => format!("{} · {} · brisk", section.title, device_name(document.header(), section)),
-        _ => format!("{} · brisk", format::plural(documents.len() as u64, "result")),
+/// Proofs first, then what is about apps, then studies, then benchmarks; equals in the order in which they are given.
+fn ordered(documents: &[Document]) -> Vec<&Document> {
+    let mut ordered: Vec<&Document> = documents.iter().collect();
+    ordered.sort_by_key(|document| match document {
+        Document::Prove(_) => 0,
+        Document::Suite(_) | Document::WhatIf(_) | Document::Launch(_) | Document::Latency(_) => 1,
+        Document::Bench(_) => 3,
+        _ => 2,
+    });
+    ordered
+}
+
+fn title(documents: &[&Document], sections: &[Section]) -> String {
+    match (documents, sections, subject(documents, sections)) {
+        ([document], [section], _) => {
+            format!("{} · {} · brisk", section.title, device_name(document.header(), section))
+        }
+        (.., subject) if subject.is_empty() => format!("{} · brisk", format::plural(documents.len() as u64, "result")),
+        (.., subject) => format!("{} · {subject} · brisk", format::plural(documents.len() as u64, "result")),
     }
 }
 
-/// What is on a page of several documents, with the first sentence of each: many readers need no more.
-fn contents(documents: &[Document], sections: &[Section]) -> Markup {
+/// The device that all results of the page are of, if it is one.
+fn subject(documents: &[&Document], sections: &[Section]) -> String {
+    let mut names = documents.iter().zip(sections).map(|(document, section)| device_name(document.header(), section));
+    let first = names.next().unwrap_or_default();
+    if documents.len() > 1 && names.all(|name| name == first) { first } else { String::new() }
+}
+
+/// Where a reader can go: the results of this page, and other pages.
+fn navigation(documents: &[&Document], sections: &[Section], links: &[Link]) -> Markup {
+    let own = || documents.iter().zip(sections).enumerate();
     html! {
-        nav aria-label="Contents" { ol { @for (i, (document, section)) in documents.iter().zip(sections).enumerate() {
-            li {
-                a href=(format!("#d{i}")) { (section.title) " · " (device_name(document.header(), section)) }
-                @if let Some(first) = section.verdict.first() { ": " span { (first) } }
-                @let found = document.header().warnings.len() as u64;
-                @if found > 0 { " " b.alert { (format::plural(found, "warning")) } }
+        @if documents.len() > 1 || !links.is_empty() { nav aria-label="Contents" {
+            @if documents.len() > 1 {
+                ul aria-label="On this page" { @for (i, (document, section)) in own() {
+                    li { a href=(format!("#d{i}")) { (section.title) " " span { (device_name(document.header(), section)) } } }
+                } }
             }
-        } } }
-    }
-}
-
-fn article(document: &Document, section: &Section, index: usize, before: Option<&Document>) -> Markup {
-    // Only the run differs between two documents of one session: say the rest once.
-    let same = before.is_some_and(|before| before.header().environment == document.header().environment);
-    html! {
-        article id=(format!("d{index}")) {
-            h1 { (section.title) " " span { (device_name(document.header(), section)) } }
-            p.question { (format::tight(&section.question)) }
-            div.verdict {
-                @if let Some((lead, rest)) = section.verdict.split_first() {
-                    p.lead { (format::tight(lead)) }
-                    @if !rest.is_empty() { ul { @for sentence in rest { li { (format::tight(sentence)) } } } }
-                }
+            @if !links.is_empty() {
+                ul aria-label="Other pages" { @for link in links { li { a href=(link.href) { (link.words) } } } }
             }
-            (banner(&document.header().warnings))
-            @for (i, figure) in section.figures.iter().enumerate() {
-                section { h2 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
-            }
-            section {
-                h2 { "Device and run" }
-                @if same { p.same { "Same machine, device and settings as above. " (format::instant(&document.header().started)) "." } }
-                @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(document.header(), section))) }
-            }
-        }
-    }
-}
-
-fn fact_list(facts: &[(&'static str, String)]) -> Markup {
-    html! { @if !facts.is_empty() { dl.facts { @for (word, value) in facts { dt { (word) } dd { (value) } } } } }
-}
-
-fn banner(found: &[Warning]) -> Markup {
-    html! { @if !found.is_empty() {
-        aside.warnings role="note" aria-label="Warnings" {
-            h2 { (format::plural(found.len() as u64, "warning")) " before you believe these numbers" }
-            ul { @for warning in found { li {
-                @if let Some(meaning) = warnings::meaning(&warning.code) { b { (format::sentence(meaning)) ". " } }
-                (warning.text) " " code { (warning.code) }
-            } } }
-        }
-    } }
-}
-
-fn figure_body(figure: &Figure, id: &str) -> Markup {
-    let panels = &figure.panels;
-    let tables: Vec<&Table> = figure.tables.iter().filter(|table| table.in_page).collect();
-    html! {
-        p.caption { (format::tight(&figure.caption)) }
-        @if !panels.is_empty() {
-            @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) (key.words) } } } }
-            div.panels { @for (i, panel) in panels.iter().enumerate() {
-                div.panel { h3 { (panel.title) } (panel.chart.draw(&format!("{id}p{i}"))) }
-            } }
-        }
-        @if figure.tables_open || panels.is_empty() {
-            @for table in tables { (table.markup(&figure.title)) }
-        } @else if !tables.is_empty() {
-            details { summary { "All numbers" } @for table in tables { (table.markup("")) } }
-        }
-    }
-}
-
-/// The mark that a legend explains; a screen reader needs only the words next to it.
-fn glyph(key: &Key) -> Markup {
-    let class = key.tone.class();
-    html! {
-        svg viewBox="0 0 30 16" aria-hidden="true" {
-            @match key.glyph {
-                Glyph::Point(marker) => {
-                    path class=(format!("line {class}")) d="M2 8H28" {}
-                    path class=(format!("point {class}")) d=(marker.path(15.0, 8.0, 4.2)) {}
-                }
-                Glyph::Published => path class=(format!("point published {class}")) d=(Marker::Diamond.path(15.0, 8.0, 4.4)) {},
-                Glyph::Solid => path class=(format!("line {class}")) d="M2 8H28" {},
-                Glyph::Dashed => path class=(format!("line dashed {class}")) d="M2 8H28" {},
-                Glyph::Part(texture) => (texture.face(key.tone, [3.0, 1.5, 24.0, 13.0], "")),
-                Glyph::Run => (run_mark(15.0, 8.0, false, &class)),
-                Glyph::Outlier => (run_mark(15.0, 8.0, true, &class)),
-                Glyph::Bar(fill) => path class=(format!("bar {class} {}", fill.class())) d=(format!("M{} 2h12v12h-12z", px(9.0))) {},
-            }
-        }
+        } }
     }
 }

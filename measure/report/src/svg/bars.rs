@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 
+use super::clip::held;
 use super::frame::{Axis, Frame};
+use super::labels::{Label, Way, lines, settle};
 use super::lines::whisker;
 use super::scale::Law;
-use super::{HEIGHT, LINE, Tone, drawing, fit, px};
+use super::{HEIGHT, LINE, Tone, drawing, px};
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,52 +70,115 @@ pub(crate) struct BarChart {
     pub(crate) groups: Vec<Group>,
 }
 
+/// Where everything stands.
+struct Layout {
+    frame: Frame,
+    group_width: f64,
+    /// Values above bars, and the ends of cut intervals.
+    labels: Vec<Label>,
+}
+
 impl BarChart {
     /// The drawing.
     pub(crate) fn draw(&self, id: &str) -> Markup {
-        let bars = || self.groups.iter().flat_map(|g| &g.bars);
-        let x = Axis::new("", Law::Linear, |_| String::new());
-        let frame = Frame::new(
-            &x,
-            &self.y,
-            [],
-            bars().flat_map(|b| [Some(b.value), b.range.map(|r| r.0), b.range.map(|r| r.1)]).flatten(),
-            [0.0, 8.0],
-        );
-        let group_width = (frame.right - frame.left) / self.groups.len().max(1) as f64;
+        let Layout { frame, group_width, labels } = self.layout();
         let content = html! {
             (frame.draw_y(&self.y))
             @for (i, group) in self.groups.iter().enumerate() {
                 (draw_group(group, &frame, frame.left + group_width * i as f64, group_width))
             }
             path.base d=(format!("M{} {}H{}", px(frame.left), px(frame.y.at(0.0)), px(frame.right))) {}
+            @for label in labels { (label.draw()) }
         };
         drawing(id, HEIGHT, &self.title, &self.description, &content)
     }
+
+    fn layout(&self) -> Layout {
+        let bars = || self.groups.iter().flat_map(|g| &g.bars);
+        let x = Axis::new("", Law::Linear, |_| String::new());
+        let ranges: Vec<(f64, f64)> = bars().filter_map(|bar| bar.range).collect();
+        let values = held(Law::Linear, bars().map(|bar| bar.value), &ranges);
+        let frame = Frame::new(&x, &self.y, [], values, [0.0, 8.0]);
+        let group_width = (frame.right - frame.left) / self.groups.len().max(1) as f64;
+        let bounds = [frame.left, frame.right + 8.0];
+        let mut labels = Vec::new();
+        for (i, group) in self.groups.iter().enumerate() {
+            for (bar, centre) in group.bars.iter().zip(centres(group, frame.left + group_width * i as f64, group_width))
+            {
+                let y = frame.y.at(bar.value);
+                let top = bar.range.map_or(y, |range| frame.y.at(range.1)).min(y);
+                let text = match bar.range {
+                    // The value of an interval that is cut stands at its arrow.
+                    Some((_, high)) if high > frame.y.high() => format!("{} to {}", bar.label, (self.y.show)(high)),
+                    _ => bar.label.clone(),
+                };
+                labels.push(Label::centred(centre, top - 4.0, text.trim(), "value", bounds));
+            }
+        }
+        labels.retain(|label| !label.text.is_empty());
+        let labels = settle(labels, Way::Up, [frame.top - 6.0, frame.bottom]);
+        Layout { frame, group_width, labels }
+    }
+}
+
+/// Width of the bars of a group.
+fn bar_width(group: &Group, width: f64) -> f64 {
+    (width * 0.8 / group.bars.len().max(1) as f64).min(44.0)
+}
+
+/// The middles of the bars of a group.
+fn centres(group: &Group, left: f64, width: f64) -> impl Iterator<Item = f64> {
+    let bar = bar_width(group, width);
+    let first = left + width / 2.0 - bar * group.bars.len() as f64 / 2.0;
+    (0..group.bars.len()).map(move |i| first + bar * (i as f64 + 0.5))
 }
 
 fn draw_group(group: &Group, frame: &Frame, left: f64, width: f64) -> Markup {
     let middle = left + width / 2.0;
-    let bar_width = (width * 0.8 / group.bars.len().max(1) as f64).min(44.0);
-    let first = middle - bar_width * group.bars.len() as f64 / 2.0;
+    let bar_width = bar_width(group, width);
     let zero = frame.y.at(0.0);
+    let names = group.name.iter().flat_map(|name| lines(name, width, 2)).take(2);
     html! {
-        @for (i, bar) in group.bars.iter().enumerate() {
-            @let x = first + bar_width * i as f64;
+        @for (bar, centre) in group.bars.iter().zip(centres(group, left, width)) {
             @let y = frame.y.at(bar.value);
-            @let centre = x + bar_width / 2.0;
-            @let top = bar.range.map_or(y, |r| frame.y.at(r.1)).min(y);
             path class=(format!("bar {} {}", bar.tone.class(), bar.fill.class()))
-                d=(format!("M{} {}V{}h{}V{}z", px(x + 1.5), px(zero), px(y), px(bar_width - 3.0), px(zero))) {
+                d=(format!("M{} {}V{}h{}V{}z", px(centre - bar_width / 2.0 + 1.5), px(zero), px(y), px(bar_width - 3.0), px(zero))) {
                 title { (bar.words) }
             }
-            @if let Some((low, high)) = bar.range { (whisker(centre, frame.y.at(low), frame.y.at(high), "ink")) }
-            // The first of three has its room on the left.
-            @let (class, at) = if i == 0 && group.bars.len() > 2 { ("value end", x + bar_width) } else { ("value mid", centre) };
-            text class=(class) x=(px(at)) y=(px(top - 4.0)) { (bar.label) }
+            @if let Some((low, high)) = bar.range { (whisker(&frame.y, centre, [low, high], "ink")) }
         }
-        @for (i, line) in group.name.iter().enumerate() {
-            text.tick.mid x=(px(middle)) y=(px(frame.bottom + LINE * (i + 1) as f64 + 2.0)) { (fit(line, width)) }
+        @for (i, line) in names.enumerate() {
+            text.tick.mid x=(px(middle)) y=(px(frame.bottom + LINE * (i + 1) as f64 + 2.0)) { (line) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_two_labels_of_bars_overlap(groups in prop::collection::vec(prop::collection::vec(0.0f64..5e4, 1..4), 1..5)) {
+            let bar = |value: &f64| Bar {
+                value: *value,
+                range: Some((value * 0.9, value * 1.1)),
+                label: crate::format::count(*value),
+                words: String::new(),
+                tone: Tone::Read,
+                fill: Fill::Full,
+            };
+            let groups = groups.iter().map(|bars| Group {
+                name: ["sequential".to_owned(), "read".to_owned()],
+                bars: bars.iter().map(bar).collect(),
+            });
+            let y = Axis::new("time, us", Law::Linear, crate::format::tick);
+            let chart = BarChart { title: String::new(), description: String::new(), y, groups: groups.collect() };
+            let labels = chart.layout().labels;
+            for (i, a) in labels.iter().enumerate() {
+                prop_assert!(labels[..i].iter().all(|b| !a.overlaps(b)), "{:?}", labels);
+            }
         }
     }
 }

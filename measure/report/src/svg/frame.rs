@@ -140,12 +140,9 @@ impl Frame {
         }
     }
 
-    /// A rule at a value of the ordinate that matters, with a word.
-    pub(crate) fn draw_level(&self, value: f64, word: &str) -> Markup {
+    /// A rule at a value of the ordinate that matters; its word stands among the labels.
+    pub(crate) fn draw_level(&self, value: f64) -> Markup {
         let y = self.y.at(value);
-        html! {
-            path.level d=(format!("M{} {}H{}", px(self.left), px(y), px(self.right))) {}
-            text.note x=(px(self.left + 3.0)) y=(px(y + 13.0)) { (word) }
-        }
+        html! { path.level d=(format!("M{} {}H{}", px(self.left), px(y), px(self.right))) {} }
     }
 }

@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
+use super::clip::{arrow, beyond, held};
 use super::frame::{Axis, Frame};
+use super::labels::{Label, Way, settle};
+use super::scale::Scale;
 use super::{LINE, Marker, Tone, drawing, fit, px, spread_labels, text_width};
 
 /// A measured point.
@@ -85,42 +88,74 @@ impl LineChart {
 
     /// The drawing.
     pub(crate) fn draw(&self, id: &str) -> Markup {
-        let points = || self.series.iter().flat_map(|s| &s.points);
-        let names = self.series.iter().map(|s| text_width(&s.name)).fold(0.0, f64::max);
-        let frame = Frame::new(
-            &self.x,
-            &self.y,
-            points().map(|p| p.x),
-            points()
-                .flat_map(|p| [Some(p.y), p.range.map(|r| r.0), p.range.map(|r| r.1)])
-                .flatten()
-                .chain(self.levels.iter().map(|l| l.0)),
-            match self.names {
-                _ if names == 0.0 => [0.0, 12.0],
-                Names::First => [names + 16.0, 12.0],
-                Names::Last => [0.0, names + 18.0],
-            },
-        );
+        let frame = self.frame();
         let content = html! {
             (frame.draw_y(&self.y))
             (frame.draw_x(&self.x))
-            @for (value, word) in &self.levels { (frame.draw_level(*value, word)) }
-            (self.draw_events(&frame))
+            @for (value, _) in &self.levels { (frame.draw_level(*value)) }
+            @for event in self.events.iter().filter(|event| frame.x.shows(event.x)) {
+                path.event d=(format!("M{} {}V{}", px(frame.x.at(event.x)), px(frame.top), px(frame.bottom))) {}
+            }
             @for series in &self.series { (draw_series(series, &frame)) }
-            @for series in &self.series { (draw_marks(series, &frame)) }
+            @for series in &self.series { (draw_rings(series, &frame)) }
+            @for label in self.labels(&frame) { (label.draw()) }
             (self.draw_names(&frame))
         };
         drawing(id, super::HEIGHT, &self.title, &self.description, &content)
     }
 
-    fn draw_events(&self, frame: &Frame) -> Markup {
-        html! { @for (i, event) in self.events.iter().filter(|e| frame.x.shows(e.x)).enumerate() {
-            @let x = frame.x.at(event.x);
-            @let room = text_width(&event.words);
-            @let (class, at) = if x + room + 6.0 > frame.right { ("note strong end", x - 5.0) } else { ("note strong", x + 5.0) };
-            path.event d=(format!("M{} {}V{}", px(x), px(frame.top), px(frame.bottom))) {}
-            text class=(class) x=(px(at)) y=(px(frame.top + 11.0 + LINE * (i % 4) as f64)) { (event.words) }
-        } }
+    fn frame(&self) -> Frame {
+        let points = || self.series.iter().flat_map(|s| &s.points);
+        let names = self.series.iter().map(|s| text_width(&s.name)).fold(0.0, f64::max);
+        let ranges: Vec<(f64, f64)> = points().filter_map(|point| point.range).collect();
+        let values = points().map(|p| p.y).chain(self.levels.iter().map(|l| l.0));
+        Frame::new(
+            &self.x,
+            &self.y,
+            points().map(|p| p.x),
+            held(self.y.law, values, &ranges),
+            match self.names {
+                _ if names == 0.0 => [0.0, 12.0],
+                Names::First => [names + 16.0, 12.0],
+                Names::Last => [0.0, names + 18.0],
+            },
+        )
+    }
+
+    /// The words within the plot: at marked points, at events, at levels, at intervals that are cut.
+    fn labels(&self, frame: &Frame) -> Vec<Label> {
+        let bounds = [frame.left, frame.right];
+        let mut labels = Vec::new();
+        for series in &self.series {
+            let class = format!("name {}", series.tone.class());
+            for point in series.points.iter().filter(|p| frame.x.shows(p.x) && frame.y.shows(p.y)) {
+                let Some(word) = &point.mark else { continue };
+                let (x, y) = (frame.x.at(point.x), frame.y.at(point.y));
+                let top = point.range.map_or(y, |range| frame.y.at(range.1)).min(y);
+                let baseline = if top - 12.0 < frame.top { y + 22.0 } else { top - 9.0 };
+                labels.push(Label::centred(x, baseline, word, class.as_str(), bounds));
+            }
+        }
+        for event in self.events.iter().filter(|event| frame.x.shows(event.x)) {
+            let x = frame.x.at(event.x);
+            let mut label = Label::from(x + 5.0, frame.top + 11.0, event.words.as_str(), "note strong");
+            if label.right() > frame.right {
+                label.left = (x - 5.0 - label.width).max(frame.left);
+            }
+            labels.push(label);
+        }
+        for (value, word) in &self.levels {
+            labels.push(Label::from(frame.left + 3.0, frame.y.at(*value) + 13.0, word.as_str(), "note"));
+        }
+        for point in self.series.iter().flat_map(|series| &series.points).filter(|p| frame.x.shows(p.x)) {
+            let ends = point.range.iter().flat_map(|(low, high)| [*low, *high]);
+            for end in ends.filter(|end| beyond(&frame.y, *end)) {
+                let up = end > frame.y.high();
+                let baseline = if up { frame.top + 11.0 } else { frame.bottom - 4.0 };
+                labels.push(Label::centred(frame.x.at(point.x) + 14.0, baseline, (self.y.show)(end), "note", bounds));
+            }
+        }
+        settle(labels, Way::Both, [frame.top + 2.0, frame.bottom - 3.0])
     }
 
     /// Names at one end of the lines, moved apart where they would touch.
@@ -166,7 +201,7 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
         }
         @for point in shown {
             @let (x, y) = (frame.x.at(point.x), frame.y.at(point.y));
-            @if let Some((low, high)) = point.range { (whisker(x, frame.y.at(low), frame.y.at(high), &class)) }
+            @if let Some((low, high)) = point.range { (whisker(&frame.y, x, [low, high], &class)) }
             @if few || point.mark.is_some() {
                 path class=(format!("point {class}{}", if series.published { " published" } else { "" })) d=(series.marker.path(x, y, 3.6)) {
                     title { (point.words) }
@@ -176,24 +211,74 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
     }
 }
 
-/// A ring and a word at the marked points.
-fn draw_marks(series: &Series, frame: &Frame) -> Markup {
-    html! { @for point in series.points.iter().filter(|p| frame.x.shows(p.x) && frame.y.shows(p.y)) {
-        @if let Some(word) = &point.mark {
-            @let (x, y) = (frame.x.at(point.x), frame.y.at(point.y));
-            @let top = point.range.map_or(y, |r| frame.y.at(r.1)).min(y);
-            @let label_y = if top - 12.0 < frame.top { y + 22.0 } else { top - 9.0 };
-            @let half = text_width(word) / 2.0;
-            @if !series.published { path class=(format!("ring {}", series.tone.class())) d=(Marker::Circle.path(x, y, 7.5)) {} }
-            text class=(format!("name mid {}", series.tone.class())) x=(px(x.clamp(frame.left + half, (frame.right - half).max(frame.left + half)))) y=(px(label_y)) { (word) }
-        }
+/// A ring at the marked points; their words stand among the labels.
+fn draw_rings(series: &Series, frame: &Frame) -> Markup {
+    let marked = series.points.iter().filter(|p| p.mark.is_some() && frame.x.shows(p.x) && frame.y.shows(p.y));
+    html! { @for point in marked.filter(|_| !series.published) {
+        path class=(format!("ring {}", series.tone.class())) d=(Marker::Circle.path(frame.x.at(point.x), frame.y.at(point.y), 7.5)) {}
     } }
 }
 
-/// An upright whisker with caps, also where they fall together: a narrow interval is not a lacking one.
-pub(crate) fn whisker(x: f64, low_y: f64, high_y: f64, class: &str) -> Markup {
+/// An upright whisker with caps, also where they fall together: a narrow interval is not a lacking one. Where it is cut it has an
+/// arrow instead of a cap.
+pub(crate) fn whisker(scale: &Scale, x: f64, ends: [f64; 2], class: &str) -> Markup {
+    let [low, high] = ends.map(|end| scale.at(end));
+    let cut = ends.map(|end| beyond(scale, end));
+    let cap = |y: f64, cut: bool| if cut { String::new() } else { format!("M{} {}h6", px(x - 3.0), px(y)) };
     html! {
         path class=(format!("whisker {class}"))
-            d=(format!("M{} {}h6m-3 0V{}m-3 0h6", px(x - 3.0), px(low_y), px(high_y))) {}
+            d=(format!("M{} {}V{}{}{}", px(x), px(low), px(high), cap(low, cut[0]), cap(high, cut[1]))) {}
+        @if cut[0] { (arrow(x, low, [0.0, 1.0], class)) }
+        @if cut[1] { (arrow(x, high, [0.0, -1.0], class)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::scale::Law;
+    use proptest::prelude::*;
+
+    fn chart(points: Vec<Point>) -> LineChart {
+        LineChart {
+            title: String::new(),
+            description: String::new(),
+            x: Axis::new("streams", Law::Log2, crate::format::tick),
+            y: Axis::new("ratio", Law::Window, crate::format::tick),
+            series: points
+                .into_iter()
+                .map(|point| Series {
+                    name: "sequential".to_owned(),
+                    tone: Tone::Read,
+                    marker: Marker::Circle,
+                    dashed: false,
+                    published: false,
+                    points: vec![point],
+                })
+                .collect(),
+            levels: vec![(1.0, "no gain".to_owned())],
+            events: vec![Event { x: 4.0, words: "then divided by 3.8".to_owned() }],
+            names: Names::Last,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_labels_of_lines_overlap(
+            marks in prop::collection::vec((0i32..6, 0.5f64..2.0, 1.0f64..40.0), 1..8),
+        ) {
+            let point = |(x, y, wide): &(i32, f64, f64)| Point {
+                x: 2f64.powi(*x),
+                y: *y,
+                range: Some((y / wide, y * wide)),
+                words: String::new(),
+                mark: Some(format!("{}: {y:.2}x", 1 << x)),
+            };
+            let chart = chart(marks.iter().map(point).collect());
+            let labels = chart.labels(&chart.frame());
+            for (i, a) in labels.iter().enumerate() {
+                prop_assert!(labels[..i].iter().all(|b| !a.overlaps(b)), "{:?}", labels);
+            }
+        }
     }
 }

@@ -2,15 +2,18 @@
 //!
 //! Every colour is a class, so that one drawing serves light, dark and paper; every series has a marker and a name next
 //! to it, so that colour is never alone in telling two apart; every measured value shows its interval as a whisker; every
-//! chart has a title and a description for those who do not see it. A chart is drawn for a width of [`WIDTH`] units, which is
+//! chart has a title and a description for those who do not see it. A label stands at its mark and overlaps no other ([`labels`]);
+//! an interval far longer than the others is cut ([`clip`]). A chart is drawn for a width of [`WIDTH`] units, which is
 //! about a phone's, and pages set several of them side by side: letters stay readable everywhere.
 //!
 //! A chart library was tried first. Those at hand fix colours as numbers while drawing (no dark mode by stylesheet),
 //! take categories instead of values along the abscissa, and have no whiskers.
 
 pub(crate) mod bars;
+pub(crate) mod clip;
 pub(crate) mod dots;
 pub(crate) mod frame;
+pub(crate) mod labels;
 pub(crate) mod lines;
 pub(crate) mod scale;
 pub(crate) mod stacks;

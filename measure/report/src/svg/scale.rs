@@ -18,7 +18,8 @@ pub(crate) enum Law {
 }
 
 impl Law {
-    fn even(self) -> bool {
+    /// Whether equal differences are equally long.
+    pub(crate) fn is_even(self) -> bool {
         matches!(self, Self::Linear | Self::Window)
     }
 }
@@ -43,13 +44,13 @@ impl Scale {
     pub(crate) fn around(law: Law, values: impl IntoIterator<Item = f64>) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values {
-            if value.is_finite() && (law.even() || value > 0.0) {
+            if value.is_finite() && (law.is_even() || value > 0.0) {
                 let value = clamp(law, value);
                 (low, high) = (low.min(value), high.max(value));
             }
         }
         if low > high {
-            (low, high) = if law.even() { (0.0, 1.0) } else { (1.0, 10.0) };
+            (low, high) = if law.is_even() { (0.0, 1.0) } else { (1.0, 10.0) };
         }
         let (low, high) = match law {
             Law::Linear | Law::Window => {
@@ -100,7 +101,7 @@ impl Scale {
 
     /// Whether `value` can be drawn at its true place.
     pub(crate) fn shows(&self, value: f64) -> bool {
-        value.is_finite() && (self.law.even() || value > 0.0)
+        value.is_finite() && (self.law.is_even() || value > 0.0)
     }
 
     /// The place of `value`; outside the scale the nearer end.

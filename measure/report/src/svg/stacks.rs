@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
+use super::clip::{arrow, beyond, held};
 use super::frame::{Axis, readable};
+use super::labels::{Label, Way, lines, settle};
 use super::scale::{Law, Scale};
 use super::{LINE, Tone, WIDTH, drawing, fit, px, text_width};
 
@@ -121,7 +123,7 @@ pub(crate) struct StackRow {
     pub(crate) total: f64,
     /// Its interval, where there is one.
     pub(crate) range: Option<(f64, f64)>,
-    /// The whole as it stands on the right.
+    /// The whole as it stands behind the bar.
     pub(crate) label: String,
 }
 
@@ -153,52 +155,77 @@ pub(crate) struct StackChart {
 const BAR: f64 = 15.0;
 /// From one bar to the next.
 const PITCH: f64 = 23.0;
+/// The same where a name takes two lines.
+const TALL_PITCH: f64 = 31.0;
+
+/// Where everything stands.
+struct Layout {
+    scale: Scale,
+    left: f64,
+    pitch: f64,
+    /// Words at the limits.
+    limits: Vec<Label>,
+    top: f64,
+}
 
 impl StackChart {
     /// The drawing; as high as its bars need.
     pub(crate) fn draw(&self, id: &str) -> Markup {
-        let rows = || self.groups.iter().flat_map(|g| &g.rows);
-        let names = rows().map(|r| text_width(&r.name)).fold(20.0, f64::max).min(WIDTH * 0.34);
-        let labels = rows().map(|r| text_width(&r.label) * 1.06).fold(20.0, f64::max).min(WIDTH * 0.32);
-        let (left, right) = (names + 12.0, WIDTH - labels - 12.0);
-        let ends = rows().flat_map(|r| {
-            [Some(r.total), r.range.map(|x| x.1), Some(ends_of(&r.parts).last().map_or(0.0, |end| end.1))]
-        });
-        // No rounding up to a tick: the room is better spent on the parts.
-        let longest = ends.flatten().filter(|end| end.is_finite()).fold(0.0, f64::max);
-        let scale = Scale::exactly(Law::Linear, 0.0, longest).over(left, right);
-        let limits: Vec<&(f64, String)> =
-            self.limits.iter().filter(|(at, _)| Self::is_far_enough(*at, &scale)).collect();
-        let top = if limits.is_empty() { 4.0 } else { 22.0 };
-        let mut y = top;
+        let layout = self.layout();
+        let Layout { scale, left, pitch, top, .. } = &layout;
+        let mut y = *top;
         let mut placed = Vec::new();
         for group in &self.groups {
             let heading = (!group.name.is_empty()).then_some(y + 13.0);
             y += if heading.is_some() { 19.0 } else { 2.0 };
             let first = y;
-            y += PITCH * group.rows.len() as f64 + 5.0;
+            y += pitch * group.rows.len() as f64 + 5.0;
             placed.push((group, heading, first));
         }
         let bottom = y;
         let content = html! {
-            @for (x, text) in readable(&scale, 5, self.x.show) {
-                path.rule d=(format!("M{} {}V{}", px(x), px(top), px(bottom))) {}
+            @for (x, text) in readable(scale, 5, self.x.show) {
+                path.rule d=(format!("M{} {}V{}", px(x), px(*top), px(bottom))) {}
                 text.tick.mid x=(px(x)) y=(px(bottom + LINE)) { (text) }
             }
-            @for (at, word) in limits {
+            @for (at, _) in self.limits.iter().filter(|(at, _)| Self::is_far_enough(*at, scale)) {
                 path.level d=(format!("M{} {}V{}", px(scale.at(*at)), px(top - 6.0), px(bottom))) {}
-                text.note.mid x=(px(scale.at(*at))) y=(px(top - 9.0)) { (word) }
             }
-            path.base d=(format!("M{} {}V{}", px(left), px(top), px(bottom))) {}
+            @for label in &layout.limits { (label.draw()) }
+            path.base d=(format!("M{} {}V{}", px(*left), px(*top), px(bottom))) {}
             @for (group, heading, first) in &placed {
                 @if let Some(at) = heading { text.tick.strong.group x="0" y=(px(*at)) { (fit(&group.name, WIDTH)) } }
                 @for (i, row) in group.rows.iter().enumerate() {
-                    (draw_row(row, &scale, first + PITCH * i as f64, [left, right]))
+                    (draw_row(row, scale, first + pitch * i as f64, *left))
                 }
             }
-            text.axis.mid x=(px(f64::midpoint(left, right))) y=(px(bottom + 2.0 * LINE + 5.0)) { (self.x.words()) }
+            text.axis.mid x=(px(f64::midpoint(*left, WIDTH))) y=(px(bottom + 2.0 * LINE + 5.0)) { (self.x.words()) }
         };
         drawing(id, bottom + 2.0 * LINE + 13.0, &self.title, &self.description, &content)
+    }
+
+    fn layout(&self) -> Layout {
+        let rows = || self.groups.iter().flat_map(|g| &g.rows);
+        let widest = rows().map(|r| text_width(&r.name)).fold(20.0, f64::max);
+        let names = widest.min(WIDTH * 0.34);
+        let pitch = if widest > names { TALL_PITCH } else { PITCH };
+        let left = names + 12.0;
+        let ranges: Vec<(f64, f64)> = rows().filter_map(|row| row.range).collect();
+        let held = held(Law::Linear, rows().map(StackRow::length), &ranges);
+        // No rounding up to a tick: the room is better spent on the parts.
+        let longest = held.into_iter().fold(0.0, f64::max);
+        // Each label stands behind its bar, so the longest bar need not leave room for the longest label.
+        let room = |row: &StackRow| {
+            let end = row.end(longest);
+            if end > 0.0 { (WIDTH - left - label(row, 0.0, 0.0).width - GAP) * longest / end } else { f64::INFINITY }
+        };
+        let right = rows().map(room).fold(WIDTH - 12.0 - left, f64::min).max(60.0) + left;
+        let scale = Scale::exactly(Law::Linear, 0.0, longest).over(left, right);
+        let limits = self.limits.iter().filter(|(at, _)| Self::is_far_enough(*at, &scale));
+        let limits = limits.map(|(at, word)| Label::centred(scale.at(*at), 13.0, word, "note", [left, WIDTH]));
+        let limits = settle(limits.collect(), Way::Up, [-30.0, 13.0]);
+        let top = if limits.is_empty() { 4.0 } else { 22.0 };
+        Layout { scale, left, pitch, limits, top }
     }
 
     /// Whether a limit lies on the axis, and can be told from its beginning.
@@ -206,6 +233,27 @@ impl StackChart {
         let share = (scale.at(at) - scale.at(0.0)) / (scale.at(scale.high()) - scale.at(0.0));
         at <= scale.high() && share > 0.08
     }
+}
+
+/// From the end of a bar or its interval to the label.
+const GAP: f64 = 6.0;
+
+impl StackRow {
+    /// The whole, or its parts where they are longer.
+    fn length(&self) -> f64 {
+        ends_of(&self.parts).last().map_or(0.0, |end| end.1).max(if self.total.is_finite() { self.total } else { 0.0 })
+    }
+
+    /// Where the bar and its interval end on an axis up to `longest`.
+    fn end(&self, longest: f64) -> f64 {
+        let high = self.range.map_or(0.0, |(_, high)| high).min(longest);
+        self.length().max(if high.is_finite() { high } else { 0.0 })
+    }
+}
+
+/// The whole of a bar in words, behind its end.
+fn label(row: &StackRow, x: f64, baseline: f64) -> Label {
+    Label::from(x, baseline, row.label.as_str(), "value")
 }
 
 /// Where each part begins and ends.
@@ -223,14 +271,18 @@ fn ends_of(parts: &[StackPart]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn draw_row(row: &StackRow, scale: &Scale, y: f64, [left, right]: [f64; 2]) -> Markup {
+fn draw_row(row: &StackRow, scale: &Scale, y: f64, left: f64) -> Markup {
     let ends = ends_of(&row.parts);
     let sum = ends.last().map_or(0.0, |end| end.1);
     let middle = y + BAR / 2.0;
     // Words stand before the whisker: neither may hide the other.
     let whisker_begins = row.range.map_or(f64::INFINITY, |(low, _)| scale.at(low) - 2.0);
+    let name = lines(&row.name, left - 8.0, 2);
+    let first = middle + 4.0 - 6.0 * (name.len() as f64 - 1.0);
     html! {
-        text.tick.strong.end x=(px(left - 6.0)) y=(px(middle + 4.0)) { (fit(&row.name, left - 8.0)) }
+        @for (i, line) in name.iter().enumerate() {
+            text.tick.strong.end x=(px(left - 6.0)) y=(px(first + 12.0 * i as f64)) { (line) }
+        }
         @if sum <= 0.0 && scale.at(row.total) - left > 0.5 {
             (Texture::Hollow.face(Tone::Plain, [left, y, scale.at(row.total) - left, BAR], &row.label))
         }
@@ -245,9 +297,15 @@ fn draw_row(row: &StackRow, scale: &Scale, y: f64, [left, right]: [f64; 2]) -> M
             }
         }
         @if let Some((low, high)) = row.range {
-            path.whisker.ink d=(format!("M{} {}v7m0 -3.5H{}m0 -3.5v7", px(scale.at(low)), px(middle - 3.5), px(scale.at(high)))) {}
+            @let (a, b) = (scale.at(low), scale.at(high));
+            @if beyond(scale, high) {
+                path.whisker.ink d=(format!("M{} {}v7m0 -3.5H{}", px(a), px(middle - 3.5), px(b))) {}
+                (arrow(b, middle, [1.0, 0.0], "ink"))
+            } @else {
+                path.whisker.ink d=(format!("M{} {}v7m0 -3.5H{}m0 -3.5v7", px(a), px(middle - 3.5), px(b))) {}
+            }
         }
-        text.value.end x=(px(WIDTH)) y=(px(middle + 4.0)) { (fit(&row.label, WIDTH - right - 4.0)) }
+        (label(row, scale.at(row.end(scale.high())) + GAP, middle + 4.0).draw())
     }
 }
 

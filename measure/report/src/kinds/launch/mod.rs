@@ -24,6 +24,7 @@ impl Kind for LaunchReport {
         let title = format!("Launch of {}", shorten(self.app.trim(), 40));
         let question = "How long until the app's screen is final, and what does the time go to?";
         Section::new(title, question, verdict::verdict(self))
+            .cautions(verdict::cautions(self))
             .facts(facts)
             .on(self.phone.as_ref().map(facts::phone_name))
             .figures([time(self), stages(self), comparisons(self), reads::storage(self), reads::cold(self)])
@@ -108,7 +109,8 @@ fn stages(report: &LaunchReport) -> Figure {
     let named = || report.sets.iter().map(|set| (set, sets::name(set, &report.sets)));
     let stages: Vec<Row> = named().flat_map(|(set, name)| rows_of(set, &name)).collect();
     let runs = named().flat_map(|(set, name)| set.runs.iter().enumerate().map(move |(i, run)| run_row(&name, i, run)));
-    let latest = stages.iter().flat_map(|row| row.numbers("each run")).chain(span(&stages, "time"));
+    let latest =
+        stages.iter().flat_map(|row| row.numbers("each run")).chain(stages.iter().filter_map(|row| row.number("time")));
     let latest = latest.filter(|ms| ms.is_finite()).fold(0.0, f64::max);
     let mut figure = Figure::new(
         "Stages",

@@ -1,4 +1,4 @@
-//! What a launch comes to, in sentences: the time and its parts, then every reason to doubt them.
+//! What a launch comes to, in sentences: the time and its parts, and every reason to doubt them.
 
 use brisk_results::{Cause, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
 
@@ -24,11 +24,11 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
         let name = format::sentence(&sets::name(set, &report.sets));
         let parts = set.split.as_ref().and_then(causes::sentence).map_or_else(String::new, |p| format!(": {p}"));
         said.push(match first {
-            None => format!("{name}, {app} {} {}{parts}.", words(stage), format::measured(at, format::ms)),
+            None => format!("{name}, {app} {} {}{parts}.", words(stage), format::ms(at.median)),
             Some(first) => {
                 let less = against(report, first, set).map_or_else(String::new, |less| format!(", {less}"));
                 let it = if name.contains(',') { ": it" } else { ", it" };
-                format!("{name}{it} {} {}{less}{parts}.", words(stage), format::measured(at, format::ms))
+                format!("{name}{it} {} {}{less}{parts}.", words(stage), format::ms(at.median))
             }
         });
         first = first.or(Some(set));
@@ -48,13 +48,20 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
         let (one, base) = sets::sides(comparison);
         said.push(format!("{}.", format::sentence(&ratio::sentence(&one, &base, &comparison.settled_ratio))));
     }
-    said.extend(report.sets.iter().flat_map(|set| doubts(report, set)));
     said.extend(first.and_then(window));
     said.extend(cpu_wait(report));
     said.extend(first.and_then(|set| read(report, set)));
-    said.extend(cold(report));
+    said.extend(cold(report, true));
+    said
+}
+
+/// Every reason to doubt them.
+pub(super) fn cautions(report: &LaunchReport) -> Vec<String> {
+    let mut said: Vec<String> = report.sets.iter().flat_map(|set| doubts(report, set)).collect();
+    said.extend(cold(report, false));
     said.extend(causes::all_lost(report.sets.iter().filter_map(|s| s.split.as_ref()), ""));
-    if first.is_some() && report.sets.iter().all(|set| set.split.is_none()) {
+    let timed = || report.sets.iter().filter(|set| sets::end(set).is_some());
+    if timed().next().is_some() && timed().all(|set| set.split.is_none()) {
         said.push("There is no split of the time into its causes.".to_owned());
     }
     said.extend(watching(report));
@@ -86,22 +93,19 @@ fn against(report: &LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<
         return None;
     }
     let cold = sets::temperature(first.temperature);
-    let (saved, seen, range) = match of_temperatures(report, first, set) {
+    let (saved, seen) = match of_temperatures(report, first, set) {
         Some(comparison) => {
             let saved = ratio::saved_percent(&comparison.settled_ratio);
             let seen = matches!(ratio::judge(&comparison.settled_ratio), Judgement::Shorter | Judgement::Longer);
-            (saved.median, seen, Some(saved).filter(|s| s.count > 1 && s.median > 0.0))
+            (saved.median, seen)
         }
-        None => ((1.0 - at.median / base.median) * 100.0, format::seem_apart(base, at), None),
+        None => ((1.0 - at.median / base.median) * 100.0, format::seem_apart(base, at)),
     };
     if !seen {
         return Some(format!("no significant difference to {cold}"));
     }
-    let range = range.map_or_else(String::new, |saved| {
-        format!(" ({})", format::interval(&saved, |percent| format::share(percent, 100.0)))
-    });
     let word = if saved > 0.0 { "less" } else { "more" };
-    Some(format!("{}{range} {word} than {cold}", format::share(saved.abs(), 100.0)))
+    Some(format!("{} {word} than {cold}", format::share(saved.abs(), 100.0)))
 }
 
 /// Endings that are not settled, and runs far from the others.
@@ -175,11 +179,12 @@ fn read(report: &LaunchReport, set: &LaunchSet) -> Option<String> {
     ))
 }
 
-/// How cold the cold launches were; sets of which the same is to be said share a sentence.
-fn cold(report: &LaunchReport) -> Vec<String> {
+/// Of which cold launches it is verified that they were cold, or of which it is not; sets of which the same is to be said
+/// share a sentence.
+fn cold(report: &LaunchReport, verified: bool) -> Vec<String> {
     let mut found: Vec<(&str, String, Vec<String>)> = Vec::new();
     for set in report.sets.iter().filter(|set| set.temperature == Temperature::Cold) {
-        let Some((how, evidence)) = coldness(set) else { continue };
+        let Some((how, evidence)) = coldness(set).filter(|(how, _)| (*how == VERIFIED) == verified) else { continue };
         let name = sets::name(set, &report.sets);
         match found.iter_mut().find(|(same, text, _)| *same == how && *text == evidence) {
             Some((_, _, names)) => names.push(name),
@@ -195,6 +200,9 @@ fn cold(report: &LaunchReport) -> Vec<String> {
         .collect()
 }
 
+/// The judgement that is no reason for doubt.
+const VERIFIED: &str = "Cold is verified";
+
 /// A judgement and its evidence.
 fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
     let unchecked = set.runs.iter().filter(|run| run.cold.is_none()).count();
@@ -208,7 +216,7 @@ fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
     let (before, stayed) = (check.cached_before_bytes as f64, check.cached_after_bytes as f64);
     let files = format::plural(check.files, "file");
     if stayed == 0.0 {
-        return Some(("Cold is verified", format!("nothing of the app's {files} stayed in memory")));
+        return Some((VERIFIED, format!("nothing of the app's {files} stayed in memory")));
     }
     let why = check.stayed.first().map_or_else(String::new, |file| {
         format!(", most of {} ({})", shorten(&file.path, 60), shorten(&file.reason, 60))
@@ -218,7 +226,7 @@ fn coldness(set: &LaunchSet) -> Option<(&'static str, String)> {
         format::bytes(before),
         format::bytes(stayed)
     );
-    Some((if stayed <= STAYED_SHARE * before { "Cold is verified" } else { "Not wholly cold" }, evidence))
+    Some((if stayed <= STAYED_SHARE * before { VERIFIED } else { "Not wholly cold" }, evidence))
 }
 
 /// What monitoring cost, when it is not negligible.

@@ -5,9 +5,9 @@ use brisk_core::units::format_bytes;
 use brisk_results::{BothWays, Direction, ProveJobs, ProveReport, ProveStorage};
 
 use crate::declare::*;
+use crate::format;
 use crate::papers::{Published, SlowdownRatio, Topic};
 use crate::ratio::{Judgement, judge};
-use crate::{format, ratio};
 
 /// Microjoules.
 const ENERGY: Unit = Unit { show: energy, tick: format::tick };
@@ -34,13 +34,11 @@ impl Quantity<'_> {
     }
 
     fn effect(&self) -> &'static str {
-        match (self.judge(), format::sure(&self.both.ratio)) {
-            (Judgement::Longer, true) => "regressed",
-            (Judgement::Longer, false) => "regressed (few runs)",
-            (Judgement::Shorter, true) => "improved",
-            (Judgement::Shorter, false) => "improved (few runs)",
-            (Judgement::NoDifference, _) => "no significant difference",
-            (Judgement::OnePair | Judgement::Nothing, _) => "too few runs",
+        match self.judge() {
+            Judgement::Longer => "regressed",
+            Judgement::Shorter => "improved",
+            Judgement::NoDifference => "no significant difference",
+            Judgement::OnePair | Judgement::Nothing => "too few runs",
         }
     }
 
@@ -80,62 +78,40 @@ fn load(jobs: &ProveJobs) -> String {
     format!("{} {1} + {1}", format::pattern(jobs.pattern), jobs.streams)
 }
 
-/// Sentences for the verdict of the whole proof.
-pub(super) fn verdict(report: &ProveReport) -> Vec<String> {
-    let Some(storage) = &report.storage else { return Vec::new() };
-    let paper = published(&report.header);
-    let mut said: Vec<String> = Vec::new();
-    for jobs in &storage.jobs {
-        said.push(effects(storage, jobs));
-        said.push(slowdowns(storage, jobs, paper));
-    }
-    if !storage.jobs.is_empty() {
-        said.push(format!("Energy is {}; {}.", storage.meter.what, storage.meter.uncertainty));
-    }
-    said
-}
-
-/// Regressions, then improvements, then what did not change.
-fn effects(storage: &ProveStorage, jobs: &ProveJobs) -> String {
-    let all = quantities(storage, jobs);
+/// A sentence for the verdict of the whole proof: regressions, then improvements, then what did not change, over all jobs.
+pub(super) fn verdict(storage: &ProveStorage) -> Option<String> {
+    let streams = u64::from(storage.jobs.first()?.streams);
+    let all: Vec<(&ProveJobs, [Quantity<'_>; 6])> =
+        storage.jobs.iter().map(|jobs| (jobs, quantities(storage, jobs))).collect();
     let part = |(words, judgements): (&str, &[Judgement])| {
-        let of = all.iter().take(JUDGED).filter(|one| judgements.contains(&one.judge()));
-        let found: Vec<String> = of.map(|one| format!("{} {}", one.name, ratio::words(&one.both.ratio))).collect();
-        (!found.is_empty()).then(|| format!("{words} {}", format::list(&found)))
+        let of = |i: usize| -> Option<String> {
+            let found = all.iter().filter(|(_, all)| judgements.contains(&all[i].judge()));
+            let found: Vec<String> = found
+                .map(|(jobs, all)| {
+                    let told = !matches!(all[i].judge(), Judgement::NoDifference);
+                    let median =
+                        if told { format!("{} ", format::number(all[i].both.ratio.median)) } else { String::new() };
+                    format!("{median}({})", format::pattern(jobs.pattern))
+                })
+                .collect();
+            (!found.is_empty()).then(|| format!("{} {}", all[0].1[i].name, format::list(&found)))
+        };
+        let found: Vec<String> = (0..JUDGED).filter_map(of).collect();
+        (!found.is_empty()).then(|| format!("{words} {}", found.join(", ")))
     };
     let effects: [(&str, &[Judgement]); 4] = [
         ("regressed:", &[Judgement::Longer]),
         ("improved:", &[Judgement::Shorter]),
-        ("no significant difference in", &[Judgement::NoDifference]),
+        ("no significant difference:", &[Judgement::NoDifference]),
         ("too few runs to judge:", &[Judgement::OnePair, Judgement::Nothing]),
     ];
     let parts: Vec<String> = effects.into_iter().filter_map(part).collect();
-    format!("Readers concurrent with writers ({}), with brisk over without: {}.", load(jobs), parts.join("; "))
-}
-
-/// Each side over alone, without and with, and what was published.
-fn slowdowns(storage: &ProveStorage, jobs: &ProveJobs, paper: Option<&'static Published>) -> String {
-    let side = |both: &BothWays, direction| {
-        let known = published_slowdown(storage, jobs, direction, paper);
-        let paper = known.map_or_else(String::new, |known| {
-            let smartio =
-                known.smartio.map_or_else(String::new, |v| format!(" and {} with SmartIO", format::printed(v)));
-            format!(" (published: {}{smartio})", format::printed(known.stock))
-        });
-        let times = |summary: &Summary| format::times(summary.median);
-        format!(
-            "a {} takes {} without brisk and {} with it{paper}",
-            format::direction(direction),
-            times(&both.without),
-            times(&both.with)
-        )
-    };
-    format!(
-        "Over its time alone ({}) {}, {}.",
-        load(jobs),
-        side(&jobs.read_slowdown, Direction::Read),
-        side(&jobs.write_slowdown, Direction::Write)
-    )
+    Some(format!(
+        "{} concurrent with {}, with brisk as multiples of the same without: {}.",
+        format::sentence(&format::plural(streams, "reader")),
+        format::plural(streams, "writer"),
+        parts.join("; ")
+    ))
 }
 
 fn published_slowdown(
@@ -156,8 +132,10 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
             "A foreground app that reads, and background jobs that write, {} each a request, past the page cache. \
              Finite jobs, as fio runs them: they begin together, each moves the same bytes and ends, so the work is \
              the same with brisk and without. Left of 1 brisk saves, right of it brisk costs; for throughput it is the \
-             other way round.",
-            format_bytes(storage.block_bytes)
+             other way round. Energy is {}; {}.",
+            format_bytes(storage.block_bytes),
+            storage.meter.what,
+            storage.meter.uncertainty
         ),
     )
     .open();
@@ -171,7 +149,7 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
             value: "with / without",
             below: "effect",
             levels: level(1.0, "no change"),
-            holds: span(&judged, "with / without").into_iter().chain([1.0]).collect(),
+            holds: span(&judged, "with / without", Law::Window),
             ..Dots::default()
         };
         let streams = u64::from(jobs.streams);
@@ -251,7 +229,7 @@ mod tests {
     #[test]
     fn regressions_are_reported_first_and_less_throughput_is_one() {
         let (less, same, more) = ([0.4, 0.5].as_slice(), [0.9, 1.1].as_slice(), [1.2, 1.3].as_slice());
-        let text_of = |storage: &ProveStorage| effects(storage, &storage.jobs[0]);
+        let text_of = |storage: &ProveStorage| verdict(storage).expect("jobs");
         let text = text_of(&storage(less, same, less, more));
         let order =
             ["regressed: throughput 0.450", "modelled energy 1.25", "improved: read latency 0.450", "no significant"];

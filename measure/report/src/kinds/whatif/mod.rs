@@ -16,6 +16,7 @@ impl Kind for WhatIfReport {
     fn section(&self) -> Section {
         let question = "How much of the launch time could better storage save at most?";
         Section::new("What if", question, verdict(self))
+            .cautions(apps::doubts(&self.apps))
             .facts(apps::facts(&self.phone, &self.apps))
             .on(Some(facts::phone_name(&self.phone)))
             .figures([
@@ -70,8 +71,7 @@ impl Effect<'_> {
                 share(bound)
             )
         } else if count == 1 {
-            let interval = format::interval(&self.apps[0].1, SHARE.show);
-            format!("{start}, {what} could save at most {} of the time of {most_app} ({interval}).", share(most))
+            format!("{start}, {what} could save at most {} of the time of {most_app}.", share(most))
         } else {
             format!(
                 "{start}, {what} could save at most {} of the time at the median of {over}, from {} ({least_app}) to \
@@ -108,7 +108,6 @@ fn verdict(report: &WhatIfReport) -> Vec<String> {
         said.push("Nothing was compared: no app has pairs of launches under two conditions.".to_owned());
     }
     said.extend(sqlite::sentences(report));
-    said.extend(apps::doubts(&report.apps));
     said
 }
 

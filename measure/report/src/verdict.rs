@@ -1,0 +1,177 @@
+//! Three sentences over all documents of a run: the disk, the phones, brisk.
+
+use brisk_core::stats;
+use brisk_results::prove::conditions::{IDLE, WRITERS};
+use brisk_results::{BenchReport, CacheVerdict, Direction, Document, Gain, Pattern, ProveReport, Temperature};
+
+use crate::format::{self, list, shorten};
+use crate::kinds::{apps, opening};
+use crate::papers;
+use crate::ratio::{Judgement, geometric_mean, judge};
+
+/// Bytes that a text editor with its toolkit reads at a cold start.
+const LAUNCH_READ_BYTES: f64 = 35e6;
+/// A wait from this on breaks the train of thought (user-perceived latency paper, section 2).
+const THOUGHT_S: f64 = 1.0;
+/// One frame of a screen of 60 Hz.
+const FRAME_US: f64 = 16_667.0;
+/// A copy of large files at this rate is no cause for waiting.
+const LARGE_FILES_BYTES_PER_S: f64 = 50e6;
+
+/// See [`crate::verdict`].
+pub(crate) fn sentences(documents: &[Document]) -> [String; 3] {
+    let bench = documents.iter().find_map(|document| match document {
+        Document::Bench(bench) => Some(bench.as_ref()),
+        _ => None,
+    });
+    let mut proofs: Vec<&ProveReport> = documents
+        .iter()
+        .filter_map(|document| match document {
+            Document::Prove(proof) => Some(proof.as_ref()),
+            _ => None,
+        })
+        .collect();
+    proofs.sort_by_key(|proof| papers::for_preset(&proof.phone.preset).and_then(|phone| phone.year));
+    let warnings: usize = documents.iter().map(|document| document.header().warnings.len()).sum();
+    [
+        bench.map_or_else(|| "The disk of this machine was not measured.".to_owned(), disk),
+        phones(&proofs),
+        changes(&proofs, warnings as u64),
+    ]
+}
+
+/// What the disk is good for, and what not, each with its figure.
+fn disk(bench: &BenchReport) -> String {
+    let name = bench.header.environment.device.as_ref().map_or_else(
+        || shorten(&bench.header.environment.path, 60),
+        |device| shorten(device.model.as_deref().unwrap_or(&device.name).trim(), 60),
+    );
+    if matches!(bench.cache.verdict, CacheVerdict::Memory | CacheVerdict::Lying) {
+        return format!("What the disk of this machine ({name}) is good for is unknown: {}", bench.cache.text);
+    }
+    let mut uses: Vec<(bool, String)> = Vec::new();
+    let reads = |pattern| {
+        let all = bench.jobs.iter().chain(&bench.block_sweep).chain(&bench.depth_sweep);
+        all.filter(move |job| job.pattern == pattern && job.direction == Direction::Read)
+    };
+    let rate = |job: &brisk_results::JobResult| job.bandwidth_bytes_per_s.median;
+    let fastest = reads(Pattern::Sequential).map(rate).filter(|rate| *rate > 0.0).max_by(f64::total_cmp);
+    if let Some(random) =
+        reads(Pattern::Random).find(|job| job.depth_requests == 1).map(rate).filter(|rate| *rate > 0.0)
+    {
+        let slow_s = LAUNCH_READ_BYTES / random;
+        let fast_s = fastest.map_or(slow_s, |rate| (LAUNCH_READ_BYTES / rate).min(slow_s));
+        let waits = format!(
+            "opening apps (a cold start of 35 MB waits {} to {})",
+            format::seconds(fast_s),
+            format::seconds(slow_s)
+        );
+        uses.push((slow_s < THOUGHT_S, waits));
+    }
+    if let Some(sync) = bench.syncs.iter().find(|sync| sync.call == "fsync").or(bench.syncs.first()) {
+        let us = sync.latency.p50_us;
+        uses.push((us < FRAME_US, format!("databases (a durable write takes {})", format::us(us))));
+    }
+    if let Some(rate) = fastest {
+        uses.push((rate >= LARGE_FILES_BYTES_PER_S, format!("large files ({})", format::bandwidth(rate))));
+    }
+    let of =
+        |good: bool| list(&uses.iter().filter(|(is, _)| *is == good).map(|(_, text)| text.clone()).collect::<Vec<_>>());
+    match (of(true), of(false)) {
+        (good, bad) if good.is_empty() && bad.is_empty() => {
+            format!("The benchmark of this machine's disk ({name}) has no figures.")
+        }
+        (good, bad) if bad.is_empty() => format!("The disk of this machine ({name}) is good for {good}."),
+        (good, bad) if good.is_empty() => format!("The disk of this machine ({name}) is too slow for {bad}."),
+        (good, bad) => format!("The disk of this machine ({name}) is good for {good}, and slow for {bad}."),
+    }
+}
+
+/// A phone as people know it: `Samsung Galaxy S5 of 2014`.
+fn phone(proof: &ProveReport) -> String {
+    match papers::for_preset(&proof.phone.preset) {
+        Some(known) => {
+            let year = known.year.map_or_else(String::new, |year| format!(" of {year}"));
+            format!("{}{year}", known.name())
+        }
+        None => shorten(proof.phone.preset.trim(), 40),
+    }
+}
+
+/// How long apps take to open on each phone, and how much longer while something writes.
+fn phones(proofs: &[&ProveReport]) -> String {
+    let of = |proof: &&ProveReport| {
+        let times: Vec<f64> =
+            proof.apps.iter().filter_map(|app| apps::settled_ms(app, IDLE, Temperature::Cold)).collect();
+        let (least, most) = times.iter().fold((f64::INFINITY, 0.0f64), |(l, m), v| (l.min(*v), m.max(*v)));
+        if times.is_empty() {
+            return None;
+        }
+        let (least, most) = (format::ms(least), format::ms(most));
+        let range = if least == most { most } else { format!("{least} to {most}") };
+        let loaded: Vec<f64> = proof
+            .apps
+            .iter()
+            .filter_map(|app| {
+                Some(
+                    apps::settled_ms(app, WRITERS, Temperature::Cold)?
+                        / apps::settled_ms(app, IDLE, Temperature::Cold)?,
+                )
+            })
+            .collect();
+        let load = opening::load_words(&proof.conditions, WRITERS);
+        let slower = geometric_mean(loaded)
+            .map_or_else(String::new, |(mean, _)| format!(", {} times as long {load}", format::number(mean)));
+        Some(format!("{range} on an emulated {}{slower}", phone(proof)))
+    };
+    let found: Vec<String> = proofs.iter().filter_map(of).collect();
+    if found.is_empty() {
+        return "No app was opened on an emulated phone: that needs root.".to_owned();
+    }
+    format!("Opening an app takes {}.", found.join("; "))
+}
+
+/// What brisk changes on each phone: with the load, without it, and every regression.
+fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
+    let change = |ratio: f64| {
+        let percent = format::share((1.0 - ratio).abs(), 1.0);
+        if ratio <= 1.0 { format!("{percent} less") } else { format!("{percent} more") }
+    };
+    let mean = |proof: &ProveReport, of: fn(&Gain) -> Option<f64>| {
+        geometric_mean(proof.gains.iter().filter_map(of)).map(|m| m.0)
+    };
+    let of = |proof: &&ProveReport| {
+        let loaded = mean(proof, |gain| Some(gain.loaded_ratio.as_ref()?.median))?;
+        let load = opening::load_words(&proof.conditions, WRITERS);
+        let removed: Vec<f64> =
+            proof.gains.iter().filter_map(|gain| gain.gone_percent).filter(|p| p.is_finite()).collect();
+        let removed = stats::median(&removed).map_or_else(String::new, |median| {
+            format!(" ({} of the added latency removed)", format::share(median, 100.0))
+        });
+        let idle = mean(proof, |gain| Some(gain.idle_ratio.as_ref()?.median));
+        let idle = idle.map_or_else(String::new, |ratio| format!(", and {} without load", change(ratio)));
+        Some(format!("{} time on the {} {load}{removed}{idle}", change(loaded), phone(proof)))
+    };
+    let found: Vec<String> = proofs.iter().filter_map(of).collect();
+    if found.is_empty() {
+        return "What brisk changes was not measured: no proof is among the documents.".to_owned();
+    }
+    let regressed = |proof: &&ProveReport| -> Vec<String> {
+        let of = |gain: &Gain| {
+            let is =
+                |ratio: &Option<stats::Summary>| ratio.as_ref().is_some_and(|ratio| judge(ratio) == Judgement::Longer);
+            (is(&gain.loaded_ratio) || is(&gain.idle_ratio)).then(|| shorten(gain.app.trim(), 32))
+        };
+        proof.gains.iter().filter_map(of).collect()
+    };
+    let mut regressed: Vec<String> = proofs.iter().flat_map(regressed).collect();
+    regressed.sort_unstable();
+    regressed.dedup();
+    let regressed =
+        if regressed.is_empty() { "no app regressed".to_owned() } else { format!("regressed: {}", list(&regressed)) };
+    let warnings = match warnings {
+        0 => String::new(),
+        n => format!("; {} to read with it", format::plural(n, "warning")),
+    };
+    format!("With brisk opening an app takes {}; {regressed}{warnings}.", found.join("; "))
+}
