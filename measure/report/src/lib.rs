@@ -73,6 +73,15 @@ pub fn html(documents: &[Document]) -> String {
     page::render(documents, &[])
 }
 
+/// What each page has near its beginning, and files that are no page of brisk have not.
+pub const MARK: &str = "<meta name=\"generator\" content=\"brisk\"/>";
+
+/// A sentence in lines of at most `columns` characters, broken between words.
+#[must_use]
+pub fn wrapped(sentence: &str, columns: usize) -> String {
+    format::wrap(sentence, columns.max(20), "")
+}
+
 /// A place to go from a page: a file next to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {

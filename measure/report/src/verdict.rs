@@ -153,8 +153,12 @@ fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
         Some(format!("{} time on the {} {load}{removed}{idle}", change(loaded), phone(proof)))
     };
     let found: Vec<String> = proofs.iter().filter_map(of).collect();
+    let warnings = match warnings {
+        0 => String::new(),
+        n => format!("; {} to read with it", format::plural(n, "warning")),
+    };
     if found.is_empty() {
-        return "What brisk changes was not measured: no proof is among the documents.".to_owned();
+        return format!("What brisk changes was not measured: no proof is among the documents{warnings}.");
     }
     let regressed = |proof: &&ProveReport| -> Vec<String> {
         let of = |gain: &Gain| {
@@ -169,9 +173,5 @@ fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
     regressed.dedup();
     let regressed =
         if regressed.is_empty() { "no app regressed".to_owned() } else { format!("regressed: {}", list(&regressed)) };
-    let warnings = match warnings {
-        0 => String::new(),
-        n => format!("; {} to read with it", format::plural(n, "warning")),
-    };
     format!("With brisk opening an app takes {}; {regressed}{warnings}.", found.join("; "))
 }

@@ -1,4 +1,6 @@
-//! `brisk report`: results that were written before, in the terminal or as a page.
+//! `brisk report`: results that were written before, in the terminal or as pages.
+
+mod pages;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,12 @@ pub(crate) struct Args {
     /// Write one page with charts, for all documents, that needs no network; - writes it to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
+    /// Write a page for each device and an index.html that links them into DIR, and print their paths
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "html"])]
+    pages: Option<PathBuf>,
+    /// Print three sentences: what this disk is good for, how apps open on the phones, what brisk changes
+    #[arg(long, conflicts_with = "json")]
+    verdict: bool,
 
     #[command(flatten)]
     json: Json,
@@ -31,6 +39,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for file in &args.files {
         documents.extend(read(file)?);
     }
+    if args.verdict {
+        print(&verdict(&documents))?;
+    }
+    if let Some(folder) = &args.pages {
+        let written = pages::write(folder, &brisk_report::pages(&documents))?;
+        let paths: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        print(&format!("{}\n", paths.join("\n")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match &args.html {
         Some(out) if is_standard(out) => print_exactly(&brisk_report::html(&documents))?,
         Some(out) => {
@@ -39,6 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("cannot write the page to {}", out.display()))?;
             print(&format!("{}\n", out.display()))?;
         }
+        None if args.verdict => {}
         None => args.json.show_list(&documents, || {
             let width = terminal_width();
             let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
@@ -47,6 +65,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         })?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The three sentences, each on lines of its own.
+fn verdict(documents: &[Document]) -> String {
+    let sentences = brisk_report::verdict(documents);
+    let columns = terminal_width().map_or(100, usize::from);
+    sentences.iter().map(|sentence| brisk_report::wrapped(sentence, columns)).collect()
 }
 
 fn is_standard(path: &Path) -> bool {

@@ -57,13 +57,16 @@ Random writes run at 2.40 MB/s while they stay within 8 MiB, then drop by a fact
 MiB.
 · Random writes of an app should stay within the range before the first drop.
 
+!! 1 warning before you believe these numbers:
+!! The intervals of 3 runs hold the true median with 75 % only: differences of that size may be
+   chance.
+
 Random-write throughput by address range
   range        MB/s        interval                remark
 ──────────────────────────────────────────────────────────────
   8 MiB   2.40 ±2 %    2.35 to 2.45  ████████████  then ÷4.00
  64 MiB  0.600 ±2 %  0.588 to 0.612  ███
- Medians of 3 runs; ± is half the interval of the median, which with the fewest runs is their whole
- range and holds the true median with 75 % only.
+ Medians of 3 runs; ± is half the interval of the median, which with few runs is their whole range.
 
 Device      unknown: no single block device below the path
 File system ext4
@@ -151,4 +154,49 @@ fn a_page_that_cannot_be_written_is_an_error_and_costs_no_document() {
     assert!(html("./a.json").contains("is one of the documents"));
     assert_eq!(fs::read_to_string(folder.path().join("a.json")).expect("still there"), text);
     assert!(refusal(&["a.json", "--html", "x", "--json"], folder.path()).contains("--json"));
+}
+
+#[test]
+fn pages_of_a_run_go_into_a_folder_with_an_index_and_their_paths_are_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = document(1, "footprint").replace("\"/data\"", "\"/mnt/card\"");
+    fs::write(folder.path().join("two.json"), format!("[{}, {other}]", document(1, "footprint"))).expect("written");
+    let output = brisk(&["two.json", "--pages", "new/pages", "--verdict"], folder.path());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(said.starts_with("The disk of this machine was not measured.\n"), "{said}");
+    let pages = folder.path().canonicalize().expect("there").join("new/pages");
+    let paths: Vec<&str> = said.lines().filter(|line| line.ends_with(".html")).collect();
+    assert_eq!(paths, ["index.html", "data.html", "mnt-card.html"].map(|name| pages.join(name).display().to_string()));
+    for path in paths {
+        assert!(fs::read_to_string(path).expect("a page").starts_with("<!DOCTYPE html>"));
+    }
+    // Pages of an earlier run are replaced.
+    assert_eq!(brisk(&["two.json", "--pages", "new/pages"], folder.path()).status.code(), Some(0));
+}
+
+#[test]
+fn pages_replace_no_file_of_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
+    fs::create_dir(folder.path().join("site")).expect("made");
+    fs::write(folder.path().join("site/index.html"), "<!DOCTYPE html><title>mine</title>").expect("written");
+    let said = refusal(&["a.json", "--pages", "site"], folder.path());
+    assert!(said.contains("site/index.html is not a page of brisk and stays: give --pages another folder"), "{said}");
+    assert_eq!(fs::read_dir(folder.path().join("site")).expect("there").count(), 1, "no page was written");
+    let said = refusal(&["a.json", "--pages", "a.json"], folder.path());
+    assert!(said.contains("cannot make the folder a.json"), "{said}");
+    assert!(refusal(&["a.json", "--pages", "x", "--html", "y"], folder.path()).contains("--html"));
+    assert!(refusal(&["a.json", "--verdict", "--json"], folder.path()).contains("--json"));
+    assert!(refusal(&["missing.json", "--pages", "x"], folder.path()).contains("cannot read missing.json"));
+    assert!(!folder.path().join("x").exists(), "a folder was made for nothing");
+}
+
+#[test]
+fn the_verdict_alone_is_three_sentences() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
+    let output = brisk(&["a.json", "--verdict"], folder.path());
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(said.matches(".\n").count(), 3, "{said}");
 }

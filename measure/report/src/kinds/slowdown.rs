@@ -94,15 +94,22 @@ fn verdict(rows: &[Row]) -> Vec<String> {
     said.extend(places(rows, "panel").iter().map(|panel| {
         let of = only(rows, "panel", panel);
         let side = |side: &str| {
-            let found: Vec<String> = only(&of, "side", side)
-                .iter()
-                .map(|row| format!("{} ({})", row.text("slowdown"), row.text("order")))
-                .collect();
+            let of = only(&of, "side", side);
+            let found: Vec<String> =
+                of.iter().map(|row| format!("{} ({})", in_words(row), row.text("order"))).collect();
             format!("{side}s {}", format::list(&found))
         };
-        format!("{panel}: {}, {}.", side("read"), side("write"))
+        format!("{panel}: {}; {}.", side("read"), side("write"))
     }));
     said
+}
+
+/// A slowdown, unless its interval includes 1.
+fn in_words(row: &Row) -> String {
+    match row.range("slowdown") {
+        Some((low, high)) if low <= 1.0 && high >= 1.0 => "no significant slowdown".to_owned(),
+        _ => row.text("slowdown"),
+    }
 }
 
 /// The refused slowdowns, with what explains them.

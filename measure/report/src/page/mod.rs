@@ -16,7 +16,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::facts::device_name;
 use crate::kinds::{self, compare};
 use crate::section::Section;
-use crate::{Link, format};
+use crate::{Link, MARK, format};
 use article::Told;
 
 const STYLE: &str = include_str!("style.css");
@@ -25,7 +25,7 @@ const STYLE: &str = include_str!("style.css");
 const META: &str = concat!(
     "<meta charset=\"utf-8\"/>",
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
-    "<meta name=\"referrer\" content=\"no-referrer\"/>"
+    "<meta name=\"referrer\" content=\"no-referrer\"/>",
 );
 
 /// See [`crate::html`].
@@ -66,7 +66,7 @@ fn frame(title: &str, subject: &str, navigation: &Markup, content: &Markup, foot
         (DOCTYPE)
         html lang="en" {
             head {
-                (PreEscaped(META))
+                (PreEscaped(META)) (PreEscaped(MARK))
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
