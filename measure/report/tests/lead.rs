@@ -172,7 +172,7 @@ fn a_read_that_is_faster_with_writers_than_alone_is_refused_and_explained() {
     // An interval that includes 1 shows no slowdown, whatever the median is.
     report.rows[0].read_slowdown = Summary::of(&[0.3, 0.5, 0.9, 2.0, 6.0, 6.1]).expect("finite");
     let text = brisk_report::terminal(&document(report.clone()), Some(160));
-    assert!(text.contains("reads no significant slowdown (sequential); writes"), "{text}");
+    assert!(text.contains("reads no significant slowdown; writes"), "{text}");
     // Within a few percent it is chance, and no reason to refuse anything.
     report.rows[0].read_slowdown = samples::summary(0.99, 0.1, 7);
     assert!(!brisk_report::terminal(&document(report.clone()), Some(160)).contains("refused"));

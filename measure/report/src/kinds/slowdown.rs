@@ -95,6 +95,9 @@ fn verdict(rows: &[Row]) -> Vec<String> {
         let of = only(rows, "panel", panel);
         let side = |side: &str| {
             let of = only(&of, "side", side);
+            if of.iter().all(|row| in_words(row) == NOT_SLOWED) {
+                return format!("{side}s {NOT_SLOWED}");
+            }
             let found: Vec<String> =
                 of.iter().map(|row| format!("{} ({})", in_words(row), row.text("order"))).collect();
             format!("{side}s {}", format::list(&found))
@@ -104,10 +107,13 @@ fn verdict(rows: &[Row]) -> Vec<String> {
     said
 }
 
+/// What an interval that includes 1 shows.
+const NOT_SLOWED: &str = "no significant slowdown";
+
 /// A slowdown, unless its interval includes 1.
 fn in_words(row: &Row) -> String {
     match row.range("slowdown") {
-        Some((low, high)) if low <= 1.0 && high >= 1.0 => "no significant slowdown".to_owned(),
+        Some((low, high)) if low <= 1.0 && high >= 1.0 => NOT_SLOWED.to_owned(),
         _ => row.text("slowdown"),
     }
 }

@@ -51,12 +51,15 @@ pub(super) fn draw(
             }
             p.lead { (format::tight(&section.lead)) }
             @if let Some(figure) = picture {
-                section.picture { h3 { (figure.title) } (figure_body(figure, &format!("d{index}p"))) }
+                section.picture { h3 { (figure.title) } (drawings(figure, &format!("d{index}p"))) }
             }
             @if !section.points.is_empty() {
                 ul.points { @for sentence in &section.points { li { (format::tight(sentence)) } } }
             }
             (doubts)
+            @if let Some(figure) = picture.filter(|figure| figure.tables.iter().any(|table| table.in_page)) {
+                section { h3 { (figure.title) ": numbers" } (tables(figure, false)) }
+            }
             @for (i, figure) in figures.into_iter().enumerate() {
                 section { h3 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
             }
@@ -120,8 +123,27 @@ fn doubts(header: &Header, section: &Section, told: &mut Told) -> Markup {
 
 /// A figure without its heading.
 pub(super) fn figure_body(figure: &Figure, id: &str) -> Markup {
-    let panels = &figure.panels;
+    html! {
+        (drawings(figure, id))
+        (tables(figure, !figure.panels.is_empty()))
+    }
+}
+
+/// The tables of a figure, folded away below `drawn` charts unless they are part of the story.
+fn tables(figure: &Figure, drawn: bool) -> Markup {
     let tables: Vec<&Table> = figure.tables.iter().filter(|table| table.in_page).collect();
+    html! {
+        @if figure.tables_open || !drawn {
+            @for table in tables { (table.markup(&figure.title)) }
+        } @else if !tables.is_empty() {
+            details { summary { "All numbers" } @for table in tables { (table.markup("")) } }
+        }
+    }
+}
+
+/// How to read the charts of a figure, and the charts.
+fn drawings(figure: &Figure, id: &str) -> Markup {
+    let panels = &figure.panels;
     html! {
         p.caption { (format::tight(&figure.caption)) }
         @if !panels.is_empty() {
@@ -129,11 +151,6 @@ pub(super) fn figure_body(figure: &Figure, id: &str) -> Markup {
             div.panels { @for (i, panel) in panels.iter().enumerate() {
                 div.panel { @if !panel.title.is_empty() { h4 { (panel.title) } } (panel.chart.draw(&format!("{id}p{i}"))) }
             } }
-        }
-        @if figure.tables_open || panels.is_empty() {
-            @for table in tables { (table.markup(&figure.title)) }
-        } @else if !tables.is_empty() {
-            details { summary { "All numbers" } @for table in tables { (table.markup("")) } }
         }
     }
 }

@@ -6,14 +6,17 @@ use maud::{Markup, html};
 use super::{frame, ordered, render};
 use crate::facts::device_name;
 use crate::section::Section;
-use crate::{Link, Page, format, kinds, verdict};
+use crate::{Link, Page, format, kinds, papers, verdict};
 
 /// File of the index.
 const INDEX: &str = "index.html";
 
 /// The documents of one device.
 struct Device {
+    /// As pages are headed.
     name: String,
+    /// As a person would call it.
+    words: String,
     file: String,
     documents: Vec<Document>,
 }
@@ -25,7 +28,7 @@ pub(crate) fn pages(documents: &[Document]) -> Vec<Page> {
     let page = |device: &Device| {
         let others = devices.iter().filter(|other| other.file != device.file);
         let links = std::iter::once(Link { href: INDEX.to_owned(), words: "All results".to_owned() })
-            .chain(others.map(|other| Link { href: other.file.clone(), words: other.name.clone() }));
+            .chain(others.map(|other| Link { href: other.file.clone(), words: other.words.clone() }));
         Page { name: device.file.clone(), html: render(&device.documents, &links.collect::<Vec<_>>()) }
     };
     std::iter::once(index).chain(devices.iter().map(page)).collect()
@@ -45,9 +48,20 @@ fn devices(documents: &[Document]) -> Vec<Device> {
         let numbered = (2..).map(|n| format!("{stem}-{n}.html"));
         let file = std::iter::once(format!("{stem}.html")).chain(numbered).find(|file| !taken(file));
         let file = file.expect("one of endless names is free");
-        devices.push(Device { name, file, documents: vec![document.clone()] });
+        let words = in_words(&name, document);
+        devices.push(Device { name, words, file, documents: vec![document.clone()] });
     }
     devices
+}
+
+/// A device as a person would call it: the phone of a preset, the disk of this machine.
+fn in_words(name: &str, document: &Document) -> String {
+    let preset = name.strip_suffix(" (emulated)");
+    match (preset, preset.and_then(papers::for_preset), document) {
+        (_, Some(known), _) => format!("{} (emulated)", known.name()),
+        (None, None, Document::Bench(_)) => format!("The disk of this machine ({name})"),
+        _ => name.to_owned(),
+    }
 }
 
 /// The name of a file for a device: what is no letter or digit becomes a hyphen.
@@ -62,11 +76,13 @@ fn index(documents: &[Document], devices: &[Device]) -> String {
     let sections =
         |device: &Device| -> Vec<Section> { ordered(&device.documents).into_iter().map(kinds::section).collect() };
     let [disk, phones, brisk] = verdict::sentences(documents);
+    let proven = documents.iter().any(|document| matches!(document, Document::Prove(_)));
+    let [lead, second, third] = if proven { [brisk, phones, disk] } else { [disk, phones, brisk] };
     let entry = |device: &Device| -> Markup {
         let sections = sections(device);
         html! {
             section {
-                h3 { a href=(device.file) { (device.name) } }
+                h3 { a href=(device.file) { (device.words) } }
                 dl.leads { @for section in &sections { dt { (section.title) } dd { (format::tight(&section.lead)) } } }
             }
         }
@@ -74,9 +90,9 @@ fn index(documents: &[Document], devices: &[Device]) -> String {
     let content = html! {
         article {
             h2.kind { "Results" }
-            p.lead { (format::tight(&brisk)) }
-            p { (format::tight(&phones)) }
-            p { (format::tight(&disk)) }
+            p.lead { (format::tight(&lead)) }
+            p { (format::tight(&second)) }
+            p { (format::tight(&third)) }
             @for device in devices { (entry(device)) }
         }
     };

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::clip::held;
+use super::clip::{beyond, held};
 use super::frame::{Axis, Frame};
-use super::labels::{Label, Way, lines, settle};
+use super::labels::{Label, STEP, Way, lines, settle};
 use super::lines::whisker;
 use super::scale::Law;
 use super::{HEIGHT, LINE, Tone, drawing, px};
@@ -101,20 +101,23 @@ impl BarChart {
         let frame = Frame::new(&x, &self.y, [], values, [0.0, 8.0]);
         let group_width = (frame.right - frame.left) / self.groups.len().max(1) as f64;
         let bounds = [frame.left, frame.right + 8.0];
-        let mut labels = Vec::new();
+        // The ends of cut intervals find room after the numbers of the bars.
+        let (mut labels, mut ends) = (Vec::new(), Vec::new());
         for (i, group) in self.groups.iter().enumerate() {
             for (bar, centre) in group.bars.iter().zip(centres(group, frame.left + group_width * i as f64, group_width))
             {
                 let y = frame.y.at(bar.value);
-                let top = bar.range.map_or(y, |range| frame.y.at(range.1)).min(y);
-                let text = match bar.range {
-                    // The value of an interval that is cut stands at its arrow.
-                    Some((_, high)) if high > frame.y.high() => format!("{} to {}", bar.label, (self.y.show)(high)),
-                    _ => bar.label.clone(),
-                };
-                labels.push(Label::centred(centre, top - 4.0, text.trim(), "value", bounds));
+                let end = bar.range.map_or(y, |range| frame.y.at(range.1)).min(y);
+                // Above a short whisker; at the end of a long one the number would be read as the whisker's.
+                let top = if y - end < STEP { end } else { y };
+                labels.push(Label::centred(centre, top - 4.0, bar.label.as_str(), "value", bounds));
+                if bar.range.is_some_and(|(_, high)| beyond(&frame.y, high)) {
+                    let high = bar.range.map_or(0.0, |range| range.1);
+                    ends.push(Label::centred(centre + 12.0, frame.top + 8.0, (self.y.show)(high), "note", bounds));
+                }
             }
         }
+        labels.append(&mut ends);
         labels.retain(|label| !label.text.is_empty());
         let labels = settle(labels, Way::Up, [frame.top - 6.0, frame.bottom]);
         Layout { frame, group_width, labels }
@@ -157,6 +160,26 @@ fn draw_group(group: &Group, frame: &Frame, left: f64, width: f64) -> Markup {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_number_of_a_bar_stands_at_the_bar_however_long_its_whisker_is() {
+        let bar = |high: f64| Bar {
+            value: 300.0,
+            range: Some((250.0, high)),
+            label: "300".to_owned(),
+            words: String::new(),
+            tone: Tone::Read,
+            fill: Fill::Full,
+        };
+        let groups = vec![Group { name: Default::default(), bars: vec![bar(320.0), bar(1_900.0)] }];
+        let y = Axis::new("us", Law::Linear, crate::format::tick);
+        let layout = BarChart { title: String::new(), description: String::new(), y, groups }.layout();
+        let top = layout.frame.y.at(300.0);
+        assert_eq!(layout.labels.iter().map(|label| label.text.as_str()).collect::<Vec<_>>(), ["300", "300", "1900"]);
+        for label in &layout.labels[..2] {
+            assert!((0.0..2.0 * STEP).contains(&(top - label.baseline)), "{label:?} at {top}");
+        }
+    }
 
     proptest! {
         #[test]

@@ -106,7 +106,7 @@ impl DotChart {
     /// All words of the drawing but ticks and names.
     fn layout(&self) -> Layout {
         let names = self.rows.iter().map(|r| text_width(&r.name)).fold(20.0, f64::max).min(WIDTH * 0.34);
-        let (left, right) = (names + 12.0, WIDTH - 10.0);
+        let (left, right) = (names + 14.0, WIDTH - 14.0);
         let pitch = if self.rows.iter().any(|row| !row.below.is_empty()) { TALL_ROW } else { ROW };
         let scale = self.scale().over(left + 8.0, right - 8.0);
         let bounds = [left, WIDTH];

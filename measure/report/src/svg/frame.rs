@@ -102,7 +102,7 @@ impl Frame {
         let y_scale = y.scale(ys);
         let y_ticks = y.ticks(&y_scale, 6);
         let widest = y_ticks.iter().map(|(_, text)| text_width(text)).fold(14.0, f64::max);
-        let (left, right) = ((widest + 10.0).min(110.0), WIDTH - right_room.clamp(10.0, 170.0));
+        let (left, right) = ((widest + 10.0).min(110.0), WIDTH - right_room.clamp(10.0, 190.0));
         let (top, bottom) = (30.0, HEIGHT - 2.0 * LINE - 10.0);
         Self {
             x: x.scale(xs).over(left + 8.0 + left_room.clamp(0.0, 120.0), right - 4.0),

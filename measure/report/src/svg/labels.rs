@@ -75,7 +75,7 @@ impl Label {
 
 /// Size and weight of letters of a class, relative to those that [`text_width`] estimates.
 fn weight(class: &str) -> f64 {
-    if class.contains("name") { 1.06 } else { 0.97 }
+    if class.contains("name") { 1.12 } else { 1.03 }
 }
 
 /// Where a label may go when its place is taken.
