@@ -101,77 +101,71 @@ fn phone(proof: &ProveReport) -> String {
 /// How long apps take to open on each phone, and how much longer while something writes.
 fn phones(proofs: &[&ProveReport]) -> String {
     let of = |proof: &&ProveReport| {
-        let times: Vec<f64> =
-            proof.apps.iter().filter_map(|app| apps::settled_ms(app, IDLE, Temperature::Cold)).collect();
+        let at = |condition, app| apps::settled_ms(app, condition, Temperature::Cold);
+        let times: Vec<f64> = proof.apps.iter().filter_map(|app| at(IDLE, app)).collect();
         let (least, most) = times.iter().fold((f64::INFINITY, 0.0f64), |(l, m), v| (l.min(*v), m.max(*v)));
         if times.is_empty() {
             return None;
         }
         let (least, most) = (format::ms(least), format::ms(most));
         let range = if least == most { most } else { format!("{least} to {most}") };
-        let loaded: Vec<f64> = proof
-            .apps
-            .iter()
-            .filter_map(|app| {
-                Some(
-                    apps::settled_ms(app, WRITERS, Temperature::Cold)?
-                        / apps::settled_ms(app, IDLE, Temperature::Cold)?,
-                )
-            })
-            .collect();
-        let load = opening::load_words(&proof.conditions, WRITERS);
-        let slower = geometric_mean(loaded)
-            .map_or_else(String::new, |(mean, _)| format!(", {} times as long {load}", format::number(mean)));
-        Some(format!("{range} on an emulated {}{slower}", phone(proof)))
+        let slower = geometric_mean(proof.apps.iter().filter_map(|app| Some(at(WRITERS, app)? / at(IDLE, app)?)));
+        let slower = slower.map_or_else(String::new, |(mean, _)| {
+            format!(" ({} times as long {})", format::number(mean), opening::load_words(&proof.conditions, WRITERS))
+        });
+        Some(format!("an emulated {} opens apps in {range}{slower}", phone(proof)))
     };
     let found: Vec<String> = proofs.iter().filter_map(of).collect();
     if found.is_empty() {
         return "No app was opened on an emulated phone: that needs root.".to_owned();
     }
-    format!("Opening an app takes {}.", found.join("; "))
+    format!("{}.", format::sentence(&list(&found)))
 }
 
 /// What brisk changes on each phone: with the load, without it, and every regression.
 fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
-    let change = |ratio: f64| {
-        let percent = format::share((1.0 - ratio).abs(), 1.0);
-        if ratio <= 1.0 { format!("{percent} less") } else { format!("{percent} more") }
-    };
-    let mean = |proof: &ProveReport, of: fn(&Gain) -> Option<f64>| {
-        geometric_mean(proof.gains.iter().filter_map(of)).map(|m| m.0)
-    };
-    let of = |proof: &&ProveReport| {
-        let loaded = mean(proof, |gain| Some(gain.loaded_ratio.as_ref()?.median))?;
-        let load = opening::load_words(&proof.conditions, WRITERS);
-        let removed: Vec<f64> =
-            proof.gains.iter().filter_map(|gain| gain.gone_percent).filter(|p| p.is_finite()).collect();
-        let removed = stats::median(&removed).map_or_else(String::new, |median| {
-            format!(" ({} of the added latency removed)", format::share(median, 100.0))
-        });
-        let idle = mean(proof, |gain| Some(gain.idle_ratio.as_ref()?.median));
-        let idle = idle.map_or_else(String::new, |ratio| format!(", and {} without load", change(ratio)));
-        Some(format!("{} time on the {} {load}{removed}{idle}", change(loaded), phone(proof)))
-    };
-    let found: Vec<String> = proofs.iter().filter_map(of).collect();
     let warnings = match warnings {
         0 => String::new(),
         n => format!("; {} to read with it", format::plural(n, "warning")),
     };
-    if found.is_empty() {
+    let mean = |proof: &ProveReport, of: fn(&Gain) -> Option<f64>| {
+        geometric_mean(proof.gains.iter().filter_map(of)).map(|(mean, _)| mean)
+    };
+    let on = |proof: &&ProveReport, ratio: f64| {
+        let word = if ratio <= 1.0 { "less" } else { "more" };
+        format!("{} {word} on the {}", format::share((1.0 - ratio).abs(), 1.0), phone(proof))
+    };
+    let all = |of: fn(&Gain) -> Option<f64>| -> Vec<String> {
+        proofs.iter().filter_map(|proof| Some(on(proof, mean(proof, of)?))).collect()
+    };
+    let loaded = all(|gain| Some(gain.loaded_ratio.as_ref()?.median));
+    let idle = all(|gain| Some(gain.idle_ratio.as_ref()?.median));
+    if loaded.is_empty() && idle.is_empty() {
         return format!("What brisk changes was not measured: no proof is among the documents{warnings}.");
     }
+    let mut loads: Vec<&str> = proofs.iter().map(|proof| opening::load_words(&proof.conditions, WRITERS)).collect();
+    loads.dedup();
+    let load = if let [one] = loads[..] { one } else { "with background writes" };
+    let mut parts = Vec::new();
+    if !loaded.is_empty() {
+        parts.push(format!("{load}, the time to open an app with brisk is {}", list(&loaded)));
+    }
+    if !idle.is_empty() {
+        parts.push(format!("without load {}", list(&idle)));
+    }
     let regressed = |proof: &&ProveReport| -> Vec<String> {
-        let of = |gain: &Gain| {
-            let is =
-                |ratio: &Option<stats::Summary>| ratio.as_ref().is_some_and(|ratio| judge(ratio) == Judgement::Longer);
-            (is(&gain.loaded_ratio) || is(&gain.idle_ratio)).then(|| shorten(gain.app.trim(), 32))
-        };
-        proof.gains.iter().filter_map(of).collect()
+        let longer =
+            |ratio: &Option<stats::Summary>| ratio.as_ref().is_some_and(|ratio| judge(ratio) == Judgement::Longer);
+        let worse = proof.gains.iter().filter(|gain| longer(&gain.loaded_ratio) || longer(&gain.idle_ratio));
+        worse.map(|gain| apps::shown(&gain.app)).collect()
     };
     let mut regressed: Vec<String> = proofs.iter().flat_map(regressed).collect();
     regressed.sort_unstable();
     regressed.dedup();
-    let regressed =
-        if regressed.is_empty() { "no app regressed".to_owned() } else { format!("regressed: {}", list(&regressed)) };
-    format!("With brisk opening an app takes {}; {regressed}{warnings}.", found.join("; "))
+    parts.push(if regressed.is_empty() {
+        "no app regressed".to_owned()
+    } else {
+        format!("regressed: {}", list(&regressed))
+    });
+    format!("{}{warnings}.", format::sentence(&parts.join("; ")))
 }

@@ -11,7 +11,12 @@ pub(super) const TEMPERATURES: [Temperature; 2] = [Temperature::Cold, Temperatur
 
 /// The name of an app.
 pub(super) fn name(app: &SuiteApp) -> String {
-    shorten(app.name.trim(), 32)
+    shown(&app.name)
+}
+
+/// The name of an app as it is shown: whole, unless it is no name any more.
+pub(crate) fn shown(name: &str) -> String {
+    shorten(name.trim(), 48)
 }
 
 /// The same with its group.

@@ -111,7 +111,7 @@ fn removed(report: &ProveReport) -> Option<String> {
 }
 
 fn name(gain: &Gain) -> String {
-    shorten(gain.app.trim(), 32)
+    apps::shown(&gain.app)
 }
 
 /// The verdict of one app in a word or two; regressions go first.

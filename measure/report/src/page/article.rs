@@ -142,7 +142,7 @@ fn tables(figure: &Figure, drawn: bool) -> Markup {
 }
 
 /// How to read the charts of a figure, and the charts.
-fn drawings(figure: &Figure, id: &str) -> Markup {
+pub(super) fn drawings(figure: &Figure, id: &str) -> Markup {
     let panels = &figure.panels;
     html! {
         p.caption { (format::tight(&figure.caption)) }

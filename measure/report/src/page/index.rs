@@ -3,7 +3,7 @@
 use brisk_results::Document;
 use maud::{Markup, html};
 
-use super::{frame, ordered, render};
+use super::{article, frame, ordered, render};
 use crate::facts::device_name;
 use crate::section::Section;
 use crate::{Link, Page, format, kinds, papers, verdict};
@@ -76,8 +76,8 @@ fn index(documents: &[Document], devices: &[Device]) -> String {
     let sections =
         |device: &Device| -> Vec<Section> { ordered(&device.documents).into_iter().map(kinds::section).collect() };
     let [disk, phones, brisk] = verdict::sentences(documents);
-    let proven = documents.iter().any(|document| matches!(document, Document::Prove(_)));
-    let [lead, second, third] = if proven { [brisk, phones, disk] } else { [disk, phones, brisk] };
+    // The first page's first result leads here too.
+    let first = devices.first().and_then(|device| Some((device, sections(device).into_iter().next()?)));
     let entry = |device: &Device| -> Markup {
         let sections = sections(device);
         html! {
@@ -89,10 +89,14 @@ fn index(documents: &[Document], devices: &[Device]) -> String {
     };
     let content = html! {
         article {
-            h2.kind { "Results" }
-            p.lead { (format::tight(&lead)) }
-            p { (format::tight(&second)) }
-            p { (format::tight(&third)) }
+            div.head { h2.kind { "Results" @if let Some((device, _)) = &first { " " span { (device.words) } } } }
+            @if let Some((_, section)) = &first {
+                p.lead { (format::tight(&section.lead)) }
+                @if let (Some(figure), _) = section.pictured() {
+                    section.picture { h3 { (figure.title) } (article::drawings(figure, "first")) }
+                }
+            }
+            ul.points { @for sentence in [&brisk, &phones, &disk] { li { (format::tight(sentence)) } } }
             @for device in devices { (entry(device)) }
         }
     };

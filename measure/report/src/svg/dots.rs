@@ -176,7 +176,7 @@ impl Layout {
 fn draw_row(row: &Row, layout: &Layout, y: f64) -> Markup {
     let class = row.tone.class();
     let scale = &layout.scale;
-    let name = lines(&row.name, layout.left - 8.0, 2);
+    let name = lines(&row.name, layout.left - 8.0, 3);
     let first = y + 4.0 - 6.5 * (name.len() as f64 - 1.0);
     html! {
         @for (i, line) in name.iter().enumerate() {

@@ -86,6 +86,10 @@ pub(super) fn verdict(storage: &ProveStorage) -> Option<String> {
     let part = |(words, judgements): (&str, &[Judgement])| {
         let of = |i: usize| -> Option<String> {
             let found = all.iter().filter(|(_, all)| judgements.contains(&all[i].judge()));
+            let of_all = all.iter().all(|(_, all)| all[i].judge() == Judgement::NoDifference);
+            if of_all && judgements.contains(&Judgement::NoDifference) {
+                return Some(all[0].1[i].name.to_owned());
+            }
             let found: Vec<String> = found
                 .map(|(jobs, all)| {
                     let told = !matches!(all[i].judge(), Judgement::NoDifference);
