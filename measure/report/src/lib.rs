@@ -16,7 +16,9 @@
 //!   MB/s"`, the dimension and the measure of its charts, captions and notes; and it has its verdict in prose, functions of the
 //!   report to sentences. Spreads, intervals, legends, descriptions and what the intervals promise are not its business.
 //! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup, `terminal`
-//!   and `page` put a `Section` (verdict, warnings, figures, facts) together.
+//!   and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most, warnings, figures, what else
+//!   was found, facts.
+//! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over all.
 //! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
 //!   line there, its file here and the line that declares this module.
 //! - Code that several kinds share: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in

@@ -58,7 +58,7 @@ pub(super) fn draw(
             }
             (doubts)
             @if let Some(figure) = picture.filter(|figure| figure.tables.iter().any(|table| table.in_page)) {
-                section { h3 { (figure.title) ": numbers" } (tables(figure, false)) }
+                section { h3 { (figure.title) ": numbers" } (tables(figure, true)) }
             }
             @for (i, figure) in figures.into_iter().enumerate() {
                 section { h3 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }

@@ -113,11 +113,12 @@ fn subject(documents: &[&Document], sections: &[Section]) -> String {
 /// Where a reader can go: the results of this page, and other pages.
 fn navigation(documents: &[&Document], sections: &[Section], links: &[Link]) -> Markup {
     let own = || documents.iter().zip(sections).enumerate();
+    let same = !subject(documents, sections).is_empty();
     html! {
         @if documents.len() > 1 || !links.is_empty() { nav aria-label="Contents" {
             @if documents.len() > 1 {
                 ul aria-label="On this page" { @for (i, (document, section)) in own() {
-                    li { a href=(format!("#d{i}")) { (section.title) " " span { (device_name(document.header(), section)) } } }
+                    li { a href=(format!("#d{i}")) { (section.title) @if !same { " " span { (device_name(document.header(), section)) } } } }
                 } }
             }
             @if !links.is_empty() {
