@@ -217,7 +217,12 @@ impl Table {
                         th scope="col" class=[(*kind == Kind::Numbers).then_some("n")] { (head) }
                     } } }
                     tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(), Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
-                        td class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                        // The first words of a line are its heading: screen readers repeat them with each number.
+                        @if i == 0 && *kind == Kind::Words {
+                            th scope="row" class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                        } @else {
+                            td class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                        }
                     } } } }
                 }
             }
@@ -326,7 +331,8 @@ mod tests {
         let markup = sample().markup("").into_string();
         assert!(!markup.contains('█'));
         assert!(markup.contains("write &lt;b&gt;"));
-        assert_eq!(markup.matches("<th ").count(), 2);
+        assert_eq!(markup.matches("<th scope=\"col\"").count(), 2);
+        assert_eq!(markup.matches("<th scope=\"row\"").count(), 2);
     }
 
     #[test]

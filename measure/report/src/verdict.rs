@@ -110,9 +110,12 @@ fn phones(proofs: &[&ProveReport]) -> String {
         let (least, most) = (format::ms(least), format::ms(most));
         let range = if least == most { most } else { format!("{least} to {most}") };
         let slower = geometric_mean(proof.apps.iter().filter_map(|app| Some(at(WRITERS, app)? / at(IDLE, app)?)));
-        let slower = slower.map_or_else(String::new, |(mean, _)| {
-            format!(" ({} times as long {})", format::number(mean), opening::load_words(&proof.conditions, WRITERS))
-        });
+        let load = opening::load_words(&proof.conditions, WRITERS);
+        let slower = match slower {
+            Some((mean, _)) if mean > 1.0 => format!(" ({} times as long {load})", format::number(mean)),
+            Some(_) => format!(" (no longer {load})"),
+            None => String::new(),
+        };
         Some(format!("an emulated {} opens apps in {range}{slower}", phone(proof)))
     };
     let found: Vec<String> = proofs.iter().filter_map(of).collect();

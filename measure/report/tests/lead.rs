@@ -211,3 +211,39 @@ fn the_first_link_skips_to_the_content_and_lists_stand_in_landmarks() {
     let skips = levels.windows(2).filter(|pair| pair[1] > pair[0] + 1).count();
     assert_eq!(skips, 0, "{levels:?}");
 }
+
+#[test]
+fn every_chart_has_its_numbers_in_a_table() {
+    for documents in [samples::all(), samples::ugly()] {
+        let page = brisk_report::html(&documents);
+        let xml = parsed(&page);
+        let sections = xml.descendants().filter(|n| n.has_tag_name("section"));
+        let drawn = sections.filter(|n| n.descendants().any(|n| n.attribute("role") == Some("img")));
+        for section in drawn {
+            let has_table = |node: Node<'_, '_>| node.descendants().any(|n| n.has_tag_name("table"));
+            let heading =
+                |node: Node<'_, '_>| node.children().find(|n| n.has_tag_name("h3")).map(words).unwrap_or_default();
+            let numbers = format!("{}: numbers", heading(section));
+            let below = section.next_siblings().find(|node| heading(*node) == numbers);
+            assert!(has_table(section) || below.is_some_and(has_table), "{}", heading(section));
+        }
+    }
+}
+
+#[test]
+fn apps_that_open_faster_with_the_load_are_a_reason_for_doubt_and_no_share_is_above_all() {
+    let mut report = apps::prove();
+    report.gains[0].gone_percent = Some(347.0);
+    report.gains.truncate(1);
+    for stage in
+        report.apps[0].sets.iter_mut().filter(|set| set.label.starts_with("writers")).flat_map(|set| &mut set.stages)
+    {
+        stage.at_ms.median /= 3.0;
+    }
+    let document = Document::Prove(Box::new(report));
+    let text = brisk_report::terminal(&document, Some(200)).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("all of the added latency is removed") && !text.contains("347 %"), "{text}");
+    assert!(text.contains("!! Apps opened faster while an app is installed than without load: evince ("), "{text}");
+    let good = brisk_report::terminal(&Document::Prove(Box::new(apps::prove())), Some(200));
+    assert!(!good.contains("Apps opened faster"), "{good}");
+}

@@ -95,14 +95,12 @@ pub(super) fn by_cause(apps: &[SuiteApp], title: &str, each_app: bool) -> Figure
             .noted(format!("{} Bars are as long as the app's longest.", causes::letters_note(&rows)))
             .terminal_only(),
     )
-    .table(
-        Table::of(
-            "Time until settled by cause",
-            &split,
-            &format!("app | launch | whole | {}", causes::columns(&split)),
-        )
-        .page_only(),
-    );
+    .table(if split.is_empty() {
+        Table::of("Time until settled", &rows, "app | launch | settled").page_only()
+    } else {
+        let columns = format!("app | launch | whole | {}", causes::columns(&split));
+        Table::of("Time until settled by cause", &split, &columns).page_only()
+    });
     let (panel, group) = if each_app { ("app", "start") } else { ("start", "app") };
     places(&rows, panel).into_iter().fold(figure, |figure, place| {
         let of = only(&rows, panel, &place);

@@ -9,11 +9,28 @@ use super::apps::{self, TEMPERATURES};
 use crate::declare::*;
 use crate::format;
 
+/// How the times without load are named.
+const IDLE: &str = "without load";
+
 /// One app under two conditions.
 pub(crate) struct Opening<'a> {
     app: &'a SuiteApp,
     before_ms: f64,
     after_ms: f64,
+}
+
+impl Opening<'_> {
+    /// Name and times, where the second time is less than `share` of the first.
+    pub(crate) fn shorter(&self, share: f64) -> Option<String> {
+        (self.after_ms < share * self.before_ms).then(|| {
+            format!(
+                "{} ({}, without load {})",
+                apps::name(self.app),
+                format::ms(self.after_ms),
+                format::ms(self.before_ms)
+            )
+        })
+    }
 }
 
 /// All apps with a time under both conditions: of their cold launches, of warm ones where there are no cold.
@@ -86,7 +103,7 @@ pub(crate) fn picture(
     openings: &[Opening<'_>],
     idle: &str,
     title: &str,
-    [before, after]: [&str; 2],
+    [before, after]: [&'static str; 2],
     verdict: impl Fn(&SuiteApp) -> Option<&'static str>,
 ) -> Figure {
     let row = |one: &Opening<'_>| {
@@ -94,32 +111,34 @@ pub(crate) fn picture(
         let label = format!("{} to {}", format::ms(one.before_ms), format::ms(one.after_ms));
         Row::at("app", apps::name(one.app))
             .look(Look::nth(0))
-            .put("before", MS, one.before_ms)
-            .put("after", MS, one.after_ms)
-            .put("idle", MS, idle_ms)
+            .put(before, MS, one.before_ms)
+            .put(after, MS, one.after_ms)
+            .put(IDLE, MS, idle_ms)
             .put("change", MS, Value::Shown(label, String::new()))
             .say("verdict", verdict(one.app))
     };
     let rows: Vec<Row> = openings.iter().map(row).collect();
     let dots = Dots {
         name: "app",
-        value: "after",
+        value: after,
         label: "change",
-        from: "before",
+        from: before,
         below: "verdict",
-        strokes: &["idle"],
+        strokes: &[IDLE],
         ..Dots::default()
     };
-    let law = law_for(rows.iter().flat_map(|row| [row.number("before"), row.number("after")]).flatten());
+    let law = law_for(rows.iter().flat_map(|row| [row.number(before), row.number(after)]).flatten());
     let figure = Figure::new(title, "Time from the start until the screen is settled: medians, shorter is better.")
         .key(Tone::Nth(0), Glyph::Before, before)
         .key(Tone::Nth(0), Glyph::Point(Marker::Circle), after);
-    let figure = if rows.iter().any(|row| row.number("idle").is_some()) {
-        figure.key(Tone::Nth(0), Glyph::Stroke, "without load")
+    let figure = if rows.iter().any(|row| row.number(IDLE).is_some()) {
+        figure.key(Tone::Nth(0), Glyph::Stroke, IDLE)
     } else {
         figure
     };
     let drawn = dots.draw(title, Axis::new("time until settled", law, format::ms_tick), &rows);
+    let columns = format!("app | {IDLE} | {before} | {after} | verdict");
+    let figure = figure.table(Table::of("Time until settled, medians", &rows, &columns).page_only());
     if rows.is_empty() { figure } else { figure.chart("", drawn) }
 }
 

@@ -15,6 +15,9 @@ use crate::{facts, ratio, sets};
 /// 4.5.4, which names no concurrent load).
 const PUBLISHED_PERCENT: (f64, f64) = (20.5, 37.8);
 
+/// Launches with the writers over those without load that are below this are no chance of a quiet machine.
+const FASTER_THAN_ALONE: f64 = 0.95;
+
 impl Kind for ProveReport {
     fn section(&self) -> Section {
         let mut facts = apps::facts(&self.phone, &self.apps);
@@ -22,6 +25,7 @@ impl Kind for ProveReport {
         let question = "What does brisk change for app launches on this device, with background load and without?";
         Section::new("Proof", question, verdict(self))
             .cautions(apps::short_writers(&self.conditions))
+            .cautions(faster_with_load(self))
             .cautions(apps::doubts(&self.apps))
             .picture(picture(self))
             .facts(facts)
@@ -102,11 +106,31 @@ fn removed(report: &ProveReport) -> Option<String> {
     let mut found: Vec<(f64, String)> = report.gains.iter().filter_map(of).collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     let ((least, last), (most, first)) = (found.first()?, found.last()?);
-    let share = |percent: f64| format::share(percent, 100.0);
+    // An app that opens faster than without load has lost all of it.
+    let share = |percent: f64| if percent >= 100.0 { "all".to_owned() } else { format::share(percent, 100.0) };
     Some(if found.len() == 1 {
         format!("; {} of the added latency is removed", share(*most))
     } else {
         format!("; between {} ({last}) and {} ({first}) of the added latency is removed", share(*least), share(*most))
+    })
+}
+
+/// The share of the added latency that is removed, in a table.
+fn shown_removed(percent: f64) -> String {
+    if percent > 100.0 { "> 100 %".to_owned() } else { (PERCENT.show)(percent) }
+}
+
+/// Apps that opened faster with the writers than without load: writers cannot speed them up.
+fn faster_with_load(report: &ProveReport) -> Option<String> {
+    let openings = opening::openings(&report.apps, IDLE, WRITERS);
+    let faster: Vec<String> = openings.iter().filter_map(|one| one.shorter(FASTER_THAN_ALONE)).collect();
+    (!faster.is_empty()).then(|| {
+        format!(
+            "Apps opened faster {} than without load: {}. Writes cannot speed them up, so something else disturbed this run, and \
+             differences of that size may be chance.",
+            while_written(report),
+            format::list(&faster)
+        )
     })
 }
 
@@ -137,7 +161,7 @@ fn ratios(report: &ProveReport) -> Figure {
             .by("start", sets::temperature(gain.temperature))
             .by("dot", dot)
             .put("added latency", MS, gain.added_ms)
-            .figure("removed", gain.gone_percent.map_or_else(|| "-".to_owned(), PERCENT.show))
+            .figure("removed", gain.gone_percent.map_or_else(|| "-".to_owned(), shown_removed))
             .put("with writes", TIMES, gain.loaded_ratio)
             .put("without load", TIMES, gain.idle_ratio)
             .say("verdict", words(gain))

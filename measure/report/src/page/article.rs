@@ -51,13 +51,15 @@ pub(super) fn draw(
             }
             p.lead { (format::tight(&section.lead)) }
             @if let Some(figure) = picture {
-                section.picture { h3 { (figure.title) } (drawings(figure, &format!("d{index}p"))) }
+                section.picture { h3 { (figure.title) } (drawings(figure, &format!("d{index}p")))
+                    @if !figure.tables_open { (tables(figure, true)) }
+                }
             }
             @if !section.points.is_empty() {
                 ul.points { @for sentence in &section.points { li { (format::tight(sentence)) } } }
             }
             (doubts)
-            @if let Some(figure) = picture.filter(|figure| figure.tables.iter().any(|table| table.in_page)) {
+            @if let Some(figure) = picture.filter(|figure| figure.tables_open && figure.tables.iter().any(|table| table.in_page)) {
                 section { h3 { (figure.title) ": numbers" } (tables(figure, true)) }
             }
             @for (i, figure) in figures.into_iter().enumerate() {
