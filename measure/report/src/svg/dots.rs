@@ -65,6 +65,10 @@ pub(crate) struct DotChart {
 const TALL_ROW: f64 = 47.0;
 /// Height of one without.
 const ROW: f64 = 38.0;
+/// How far below the marks the words stand.
+const BELOW: f64 = 18.0;
+/// How much further below where there are runs between them.
+const RUNS: f64 = 8.0;
 
 /// Where everything stands.
 struct Layout {
@@ -107,7 +111,9 @@ impl DotChart {
     fn layout(&self) -> Layout {
         let names = self.rows.iter().map(|r| text_width(&r.name)).fold(20.0, f64::max).min(WIDTH * 0.34);
         let (left, right) = (names + 14.0, WIDTH - 14.0);
-        let pitch = if self.rows.iter().any(|row| !row.below.is_empty()) { TALL_ROW } else { ROW };
+        let tall = self.rows.iter().any(|row| !row.below.is_empty());
+        let runs = tall && self.rows.iter().any(|row| !row.runs.is_empty());
+        let pitch = if tall { TALL_ROW + if runs { RUNS } else { 0.0 } } else { ROW };
         let scale = self.scale().over(left + 8.0, right - 8.0);
         let bounds = [left, WIDTH];
         let level = |(value, word): &(f64, String)| Label::centred(scale.at(*value), 0.0, word, "note", bounds);
@@ -148,14 +154,15 @@ impl DotChart {
         let bounds = [layout.left, WIDTH];
         let at = layout.scale.at(row.value);
         let value = Label::centred(at, y - 8.0, &row.label, format!("name {class}"), bounds);
-        let below = Label::centred(at, y + 18.0, &row.below, "note", bounds);
+        let low = y + BELOW + if row.runs.is_empty() { 0.0 } else { RUNS };
+        let below = Label::centred(at, low, &row.below, "note", bounds);
         let mut words = vec![value, below];
         words.retain(|label| !label.text.is_empty());
         // The ends of a cut interval: at its arrow, below the line, pushed aside where words stand there.
         let ends = row.range.iter().flat_map(|(low, high)| [*low, *high]);
         for end in ends.filter(|end| beyond(&layout.scale, *end)) {
             let text = (self.x.show)(end);
-            let mut label = Label::centred(layout.scale.at(end), y + 18.0, text, "note", bounds);
+            let mut label = Label::centred(layout.scale.at(end), low, text, "note", bounds);
             if let Some(other) = words.iter().find(|other| label.overlaps(other)) {
                 let before = other.left - label.width - 6.0;
                 label.left = if before >= layout.left { before } else { other.right() + 6.0 };
@@ -282,6 +289,19 @@ mod tests {
         let texts: Vec<&str> = layout.rows[2].iter().map(|label| label.text.as_str()).collect();
         assert!(texts.contains(&"42.6"), "{texts:?}");
         assert_eq!(chart.draw("x").into_string().matches("clip read").count(), 1);
+    }
+
+    #[test]
+    fn words_below_a_mark_leave_room_for_its_runs() {
+        let mut with_runs = row("evince", 0.7, (0.65, 0.75), "most 8 %");
+        with_runs.runs = vec![Run { value: 0.7, outlier: true }];
+        let chart = chart(vec![with_runs.clone(), with_runs], Law::Window);
+        let layout = chart.layout();
+        let below = layout.rows[0].last().expect("words");
+        assert_eq!(below.text, "most 8 %");
+        // A run is drawn 9 units below the marks and is 3.2 large.
+        assert!(below.baseline - 10.5 > layout.middle(0) + 9.0 + 3.2, "{below:?}");
+        assert!(!below.overlaps(&layout.rows[1][0]));
     }
 
     proptest! {

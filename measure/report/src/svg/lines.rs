@@ -173,6 +173,7 @@ impl LineChart {
                 Some((s, frame.x.at(end.x), frame.y.at(end.y)))
             })
             .collect();
+        let named = once(named);
         let wanted: Vec<f64> = named.iter().map(|(_, _, y)| *y).collect();
         let placed = spread_labels(&wanted, LINE - 1.0, frame.top + 4.0, frame.bottom);
         let first = named.iter().map(|(_, x, _)| *x).fold(frame.right, f64::min);
@@ -189,6 +190,20 @@ impl LineChart {
             }
         } }
     }
+}
+
+/// Names without those that stand next to their like: a solid and a dashed line of one scheduler, say.
+fn once(named: Vec<(&Series, f64, f64)>) -> Vec<(&Series, f64, f64)> {
+    let mut kept: Vec<(&Series, f64, f64)> = Vec::with_capacity(named.len());
+    for (series, x, y) in named {
+        let same = |(other, _, at): &(&Series, f64, f64)| {
+            (other.name.as_str(), other.tone) == (series.name.as_str(), series.tone) && (at - y).abs() < 2.0 * LINE
+        };
+        if !kept.iter().any(same) {
+            kept.push((series, x, y));
+        }
+    }
+    kept
 }
 
 fn draw_series(series: &Series, frame: &Frame) -> Markup {
@@ -263,6 +278,15 @@ mod tests {
             events: vec![Event { x: 4.0, words: "then divided by 3.8".to_owned() }],
             names: Names::Last,
         }
+    }
+
+    #[test]
+    fn lines_that_end_together_and_have_one_name_are_named_once() {
+        let at = |y: f64| Point { x: 1.0, y, range: None, words: String::new(), mark: None };
+        let far = Point { x: 32.0, ..at(2.0) };
+        let named = |points| chart(points).draw("x").into_string().matches(">sequential<").count();
+        assert_eq!(named(vec![at(1.0), at(1.01), far.clone()]), 2);
+        assert_eq!(named(vec![at(1.0), at(1.5), far]), 3);
     }
 
     proptest! {
