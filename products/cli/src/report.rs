@@ -39,13 +39,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for file in &args.files {
         documents.extend(read(file)?);
     }
+    if args.verdict && args.html.as_deref().is_some_and(is_standard) {
+        bail!("--verdict and --html - both write to standard output: give --html a file");
+    }
+    // Pages go first: where they cannot be written there is nothing but the reason.
+    let written = match &args.pages {
+        Some(folder) => pages::write(folder, &brisk_report::pages(&documents))?,
+        None => Vec::new(),
+    };
     if args.verdict {
         print(&verdict(&documents))?;
     }
-    if let Some(folder) = &args.pages {
-        let written = pages::write(folder, &brisk_report::pages(&documents))?;
-        let paths: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        print(&format!("{}\n", paths.join("\n")))?;
+    if args.pages.is_some() {
+        let paths: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
+        print(&paths)?;
         return Ok(ExitCode::SUCCESS);
     }
     match &args.html {

@@ -184,10 +184,12 @@ fn pages_replace_no_file_of_others() {
     let said = refusal(&["a.json", "--pages", "site"], folder.path());
     assert!(said.contains("site/index.html is not a page of brisk and stays: give --pages another folder"), "{said}");
     assert_eq!(fs::read_dir(folder.path().join("site")).expect("there").count(), 1, "no page was written");
-    let said = refusal(&["a.json", "--pages", "a.json"], folder.path());
-    assert!(said.contains("cannot make the folder a.json"), "{said}");
+    let said = refusal(&["a.json", "--verdict", "--pages", "a.json"], folder.path());
+    assert!(said.contains("a.json is no folder: give --pages the name of one"), "{said}");
     assert!(refusal(&["a.json", "--pages", "x", "--html", "y"], folder.path()).contains("--html"));
     assert!(refusal(&["a.json", "--verdict", "--json"], folder.path()).contains("--json"));
+    let said = refusal(&["a.json", "--verdict", "--html", "-"], folder.path());
+    assert!(said.contains("--verdict and --html - both write to standard output"), "{said}");
     assert!(refusal(&["missing.json", "--pages", "x"], folder.path()).contains("cannot read missing.json"));
     assert!(!folder.path().join("x").exists(), "a folder was made for nothing");
 }

@@ -17,6 +17,9 @@ const HEAD_BYTES: u64 = 1024;
 /// # Errors
 /// When the folder cannot be made, a file there is no page of brisk, or a page cannot be written.
 pub(super) fn write(folder: &Path, pages: &[Page]) -> anyhow::Result<Vec<PathBuf>> {
+    if folder.exists() && !folder.is_dir() {
+        bail!("{} is no folder: give --pages the name of one, which need not exist", folder.display());
+    }
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let folder = folder.canonicalize().with_context(|| format!("cannot use the folder {}", folder.display()))?;
     let paths: Vec<PathBuf> = pages.iter().map(|page| folder.join(&page.name)).collect();
