@@ -3,20 +3,24 @@
 
 use std::fmt::Write as _;
 
-use brisk_results::Document;
+use brisk_results::{Document, Header};
 
 use crate::facts::{device_name, facts};
 use crate::format::{DEFAULT_WIDTH, wrap};
 use crate::kinds::{self, compare};
+use crate::section::Section;
 use crate::{format, warnings};
 
 /// See [`crate::terminal`].
 pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
-    let section = kinds::section(document);
-    let header = document.header();
+    show(document.header(), &kinds::section(document), width)
+}
+
+/// A section as text.
+pub(crate) fn show(header: &Header, section: &Section, width: Option<u16>) -> String {
     let columns = width.map_or(DEFAULT_WIDTH, usize::from).max(20);
     let mut out = String::new();
-    let title = format!("{} · {}", section.title, device_name(header, &section));
+    let title = format!("{} · {}", section.title, device_name(header, section));
     out.push_str(&wrap(&title, columns, ""));
     let _ = writeln!(out, "{}", "━".repeat(title.chars().count().min(columns)));
     out.push_str(&wrap(&section.lead, columns, ""));
@@ -49,7 +53,7 @@ pub(crate) fn render(document: &Document, width: Option<u16>) -> String {
     if !section.notes.is_empty() {
         out.push('\n');
     }
-    for (word, value) in facts(header, &section) {
+    for (word, value) in facts(header, section) {
         out.push_str(&wrap(&value, columns, &format!("{word:<12}")));
     }
     format::harmless(&out)

@@ -113,7 +113,7 @@ fn phones(proofs: &[&ProveReport]) -> String {
         let load = opening::load_words(&proof.conditions, WRITERS);
         let slower = match slower {
             Some((mean, _)) if mean > 1.0 => format!(" ({} times as long {load})", format::number(mean)),
-            Some(_) => format!(" (no longer {load})"),
+            Some(_) => format!(" (no slower {load})"),
             None => String::new(),
         };
         Some(format!("an emulated {} opens apps in {range}{slower}", phone(proof)))

@@ -59,6 +59,7 @@ pub(crate) fn lead(openings: &[Opening<'_>], of: &str, [before, after]: [&str; 2
     let one = middle(openings)?;
     let among = match openings.len() {
         1 => String::new(),
+        2 => " (of 2 apps the less favourable one)".to_owned(),
         n => format!(" (the middle one of {n} apps)"),
     };
     let of = if of.is_empty() { String::new() } else { format!(" {of}") };
@@ -166,6 +167,7 @@ mod tests {
             )
         );
         // Of two the one that gains less.
+        assert!(lead(&all[..2], "", words).is_some_and(|said| said.ends_with("(of 2 apps the less favourable one).")));
         assert!(
             lead(&all[..2], "", words).is_some_and(|said| said.starts_with("Opening the text editor (mousepad): 1."))
         );
