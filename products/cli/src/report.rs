@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => Vec::new(),
     };
     if args.verdict {
-        print(&verdict(&documents))?;
+        print(&judged(&verdict(&documents)))?;
     }
     if args.pages.is_some() {
         let paths: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
