@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, ChangedExternally, Lock};
+use brisk_act::{Actuator, ChangedExternally, Lock, Paths};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
@@ -153,7 +153,8 @@ impl Daemon {
     /// Runs until a signal or `--once` ends it, and restores everything.
     ///
     /// # Errors
-    /// When poll fails, or something could not be restored.
+    /// When poll fails, or settings are not, or not known to be, as they were before brisk: those of this daemon, or those of a killed
+    /// one whose journal is damaged.
     pub fn run(mut self) -> anyhow::Result<()> {
         self.scan_devices();
         self.round();
@@ -177,6 +178,9 @@ impl Daemon {
         let restored = self.actuator.restore();
         self.recorder.close(self.moment.now);
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
+        if !self.options.dry_run {
+            start::check_restored(&Paths::with_run_dir(&self.options.run_dir))?;
+        }
         // The settings of a removed device need no restore.
         for left in report.left.iter().filter(|left| left.found.is_some()) {
             let found = left.found.as_deref().unwrap_or_default();

@@ -137,6 +137,20 @@ fn restore_changes_of_the_dead(paths: &Paths, trouble: &mut Vec<String>) {
     trouble.extend(damaged_journals(paths).iter().map(ToString::to_string));
 }
 
+/// Checks at the end that nothing that a killed daemon changed is left: undoes again what the start could not.
+///
+/// # Errors
+/// When settings cannot be restored, or a damaged journal lies there, so that some are unknown. Exit code 1, whatever the damage.
+pub(super) fn check_restored(paths: &Paths) -> anyhow::Result<()> {
+    restore_all(paths, Duration::ZERO, |_| ()).context("not everything from before brisk is restored")?;
+    let damaged = damaged_journals(paths);
+    if !damaged.is_empty() {
+        let damaged: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+        anyhow::bail!("not everything from before brisk is known to be restored: {}", damaged.join("; "));
+    }
+    Ok(())
+}
+
 /// The id of the group that may use the socket.
 pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32> {
     let name = &config.daemon.socket_group;

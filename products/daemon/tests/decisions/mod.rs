@@ -1,6 +1,8 @@
 //! Decisions of a running daemon on a free loop device: what is dropped and why, and what its own writes cause. As root; skipped
 //! with the reason elsewhere.
 
+mod journals;
+
 use crate::harness::{Briskd, Loop, place, turn};
 use brisk_core::arbiter::Rule;
 use brisk_core::outcome::Outcome;
