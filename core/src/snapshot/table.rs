@@ -202,6 +202,8 @@ counters! {
             1 merged_reads => merged_reads_per_s;
             /// Writes that were merged.
             2 merged_writes => merged_writes_per_s;
+            /// Level: writes issued to the device and not completed.
+            3 in_flight_write_requests;
         }
     }
 }
@@ -239,5 +241,11 @@ counters! {
         io_pressure: Option<StallTotals>, 1 => io_pressure: Option<StallShares> = [part_if_known "io"];
         /// Its tasks waited for memory.
         memory_pressure: Option<StallTotals>, 1 => memory_pressure: Option<StallShares> = [part_if_known "memory"];
+        later {
+            /// Bytes that its tasks read from storage; `None` where the kernel does not count them or does not show them.
+            4 read_bytes => read_bytes_per_s;
+            /// Bytes that its tasks wrote, counted when they were written to the page cache.
+            5 write_bytes => write_bytes_per_s;
+        }
     }
 }

@@ -112,6 +112,7 @@ fn disks() -> impl Strategy<Value = Vec<DiskTotals>> {
         merged_reads: flush.map(|(reads, _)| reads),
         merged_writes: flush.map(|(_, writes)| writes),
         flush: flush.map(|(requests, time_ms)| FlushTotals { requests, time_ms }),
+        in_flight_write_requests: flush.map(|(writes, _)| writes),
         in_flight_requests: 0,
         busy_ms,
         queue_ms,
@@ -120,10 +121,12 @@ fn disks() -> impl Strategy<Value = Vec<DiskTotals>> {
 }
 
 fn apps() -> impl Strategy<Value = Vec<AppTotals>> {
-    let one = ("[ab]", prop::option::of(total()), stall(), stall());
-    let one = one.prop_map(|(name, cpu_us, io_pressure, memory_pressure)| AppTotals {
+    let one = ("[ab]", prop::option::of(total()), stall(), stall(), prop::option::of((total(), total())));
+    let one = one.prop_map(|(name, cpu_us, io_pressure, memory_pressure, moved)| AppTotals {
         name,
         cpu_us,
+        read_bytes: moved.map(|(read_bytes, _)| read_bytes),
+        write_bytes: moved.map(|(_, write_bytes)| write_bytes),
         io_pressure,
         memory_pressure,
         ..AppTotals::default()

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::ParseError;
+use crate::block::DeviceNumber;
 use crate::fields::{self, lines, split_deleted};
+use crate::process::BytesMoved;
 
 /// Time that the group's tasks have run on processors, groups below it included, since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,33 @@ pub fn parse_cgroup_cpu(bytes: &[u8]) -> Result<CgroupCpu, ParseError> {
         user_us: user.ok_or(ParseError::MissingLine("user_usec"))?,
         system_us: system.ok_or(ParseError::MissingLine("system_usec"))?,
     })
+}
+
+/// Reads the text of io.stat: device, and the bytes that the group has read from it and written to it. Devices without either are
+/// left out.
+///
+/// # Errors
+/// When a line has no device number, or a value is not a number.
+pub fn parse_io_stat(bytes: &[u8]) -> Result<Vec<(DeviceNumber, BytesMoved)>, ParseError> {
+    let mut devices = Vec::new();
+    for mut words in lines(bytes) {
+        let line = words.line;
+        let device = fields::text(words.word("device")?);
+        let device = device.parse().map_err(|_| ParseError::BadField { line, field: "device", text: device })?;
+        let mut moved = BytesMoved::default();
+        while let Some(word) = words.next_word() {
+            let Some(at) = word.iter().position(|&byte| byte == b'=') else { continue };
+            match &word[..at] {
+                b"rbytes" => moved.read_bytes = fields::number(line, "rbytes", &word[at + 1..])?,
+                b"wbytes" => moved.write_bytes = fields::number(line, "wbytes", &word[at + 1..])?,
+                _ => {}
+            }
+        }
+        if moved != BytesMoved::default() {
+            devices.push((device, moved));
+        }
+    }
+    Ok(devices)
 }
 
 /// Reads the text of cgroup.procs: process ids, one a line, in no order and now and then twice. Those of processes that
@@ -145,6 +174,17 @@ pub fn parse_process_cgroups(bytes: &[u8]) -> Result<Vec<ProcessCgroup>, ParseEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_has_moved_bytes_of_each_device() {
+        let text = b"8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n7:2 rbytes=0 wbytes=0 rios=0 wios=0\n\
+                     259:1 rbytes=4096\n254:0\n";
+        let moved = |read_bytes, write_bytes| BytesMoved { read_bytes, write_bytes };
+        let number = |major, minor| DeviceNumber { major, minor };
+        let expected = [(number(8, 16), moved(1_459_200, 314_773_504)), (number(259, 1), moved(4096, 0))];
+        assert_eq!(parse_io_stat(text), Ok(expected.into()));
+        assert!(parse_io_stat(b"8 rbytes=1\n").is_err() && parse_io_stat(b"8:1 rbytes=x\n").is_err());
+    }
     use proptest::prelude::*;
 
     #[test]

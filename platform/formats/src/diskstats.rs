@@ -54,7 +54,19 @@ fn counted(name: String, mut words: Words<'_>) -> Result<DiskTotals, ParseError>
         queue_ms,
         merged_reads,
         merged_writes,
+        in_flight_write_requests: None,
     })
+}
+
+/// Reads the number of writes in flight from the text of a device's `inflight` in /sys (Documentation/ABI/stable/sysfs-block):
+/// reads, then writes, both issued to the driver and not completed.
+///
+/// # Errors
+/// When a number is missing or none.
+pub fn parse_writes_in_flight(bytes: &[u8]) -> Result<u64, ParseError> {
+    let mut words = lines(bytes).next().ok_or(ParseError::MissingLine("inflight"))?;
+    let _reads: u64 = words.number("reads")?;
+    words.number("writes")
 }
 
 /// Counters of one direction, and the requests of it that were merged.
@@ -67,6 +79,12 @@ fn counters(requests: u64, words: &mut Words<'_>) -> Result<(IoTotals, u64), Par
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn writes_in_flight_are_the_second_number() {
+        assert_eq!(parse_writes_in_flight(b"       3       12\n"), Ok(12));
+        assert!(parse_writes_in_flight(b"3\n").is_err() && parse_writes_in_flight(b"").is_err());
+    }
 
     const VDA: &str = " 254       0 vda 67074 7430 5170682 76114 10731 29243 8727744 28040 3 15360 104522";
 
@@ -126,6 +144,7 @@ mod tests {
                     queue_ms: numbers[10],
                     merged_reads: Some(numbers[1]),
                     merged_writes: Some(numbers[5]),
+                    in_flight_write_requests: None,
                 };
                 prop_assert_eq!(read, Ok(vec![disk]));
             }

@@ -34,10 +34,10 @@ pub use backing_file::parse_backing_file;
 pub use block::{DeviceNumber, DeviceNumberError, WearTenths, device_name, device_node, parse_life_time, sysfs_name};
 pub use cgroup::{
     CgroupCpu, ProcessCgroup, common_value, parse_cgroup_cpu, parse_cgroup_processes, parse_controllers_v1,
-    parse_controllers_v2, parse_populated, parse_process_cgroups,
+    parse_controllers_v2, parse_io_stat, parse_populated, parse_process_cgroups,
 };
 pub use cpu::{parse_cpu_list, parse_cpu_stat};
-pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of};
+pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of, parse_writes_in_flight};
 pub use error::ParseError;
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};
@@ -46,7 +46,8 @@ pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
 pub use power_rails::{PowerRail, parse_power_rails};
 pub use process::{
-    MappedFile, ProcessStat, parse_command_line, parse_mapped_files, parse_process_session, parse_process_stat,
+    BytesMoved, MappedFile, ProcessStat, parse_command_line, parse_mapped_files, parse_process_io,
+    parse_process_session, parse_process_stat,
 };
 pub use psi::{Pressure, Resource, Stall, parse_pressure};
 pub use schedulers::{Schedulers, parse_schedulers};

@@ -24,6 +24,8 @@ pub struct ProcessStat {
     pub parent: u32,
     /// Its session.
     pub session: i32,
+    /// Flags of the kernel (PF_ in include/linux/sched.h).
+    pub flags: u32,
     /// Time in the program, all threads, those that ended included.
     pub user_ticks: u64,
     /// Time in the kernel for it.
@@ -36,7 +38,25 @@ pub struct ProcessStat {
     pub resident_pages: u64,
 }
 
+/// PF_FORKNOEXEC: forked, and has not executed a program since.
+const FORK_NO_EXEC: u32 = 0x40;
+
+/// Bytes moved from and to storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BytesMoved {
+    /// Read from storage; what the page cache held is not part of it.
+    pub read_bytes: u64,
+    /// Written: by a process when it changed the page cache, by a control group when it reached the device.
+    pub write_bytes: u64,
+}
+
 impl ProcessStat {
+    /// Whether it still runs the program of the process that forked it: its own program is not known yet.
+    #[must_use]
+    pub fn is_before_exec(&self) -> bool {
+        self.flags & FORK_NO_EXEC != 0
+    }
+
     /// Whether it has ended, and only its parent has not noticed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -73,7 +93,9 @@ pub fn parse_process_stat(bytes: &[u8]) -> Result<ProcessStat, ParseError> {
     let parent = words.number("ppid")?;
     skip(&mut words, &["pgrp"])?;
     let session = words.number("session")?;
-    skip(&mut words, &["tty_nr", "tpgid", "flags", "minflt", "cminflt", "majflt", "cmajflt"])?;
+    skip(&mut words, &["tty_nr", "tpgid"])?;
+    let flags = words.number("flags")?;
+    skip(&mut words, &["minflt", "cminflt", "majflt", "cmajflt"])?;
     let (user_ticks, system_ticks) = (words.number("utime")?, words.number("stime")?);
     skip(&mut words, &["cutime", "cstime", "priority"])?;
     let nice = words.number("nice")?;
@@ -82,7 +104,39 @@ pub fn parse_process_stat(bytes: &[u8]) -> Result<ProcessStat, ParseError> {
     skip(&mut words, &["vsize"])?;
     let resident_pages = words.number("rss")?;
     let (pid, comm) = (fields::number(1, "pid", pid)?, OsString::from_vec(comm.to_vec()));
-    Ok(ProcessStat { pid, comm, state, parent, session, user_ticks, system_ticks, nice, start_ticks, resident_pages })
+    Ok(ProcessStat {
+        pid,
+        comm,
+        state,
+        parent,
+        session,
+        flags,
+        user_ticks,
+        system_ticks,
+        nice,
+        start_ticks,
+        resident_pages,
+    })
+}
+
+/// Reads the text of /proc/PID/io (Documentation/filesystems/proc.rst, 3.3). Unknown lines are skipped.
+///
+/// # Errors
+/// When `read_bytes` or `write_bytes` is missing or not a number.
+pub fn parse_process_io(bytes: &[u8]) -> Result<BytesMoved, ParseError> {
+    let (mut read, mut write) = (None, None);
+    for mut words in lines(bytes) {
+        let slot = match words.next_word() {
+            Some(b"read_bytes:") => &mut read,
+            Some(b"write_bytes:") => &mut write,
+            _ => continue,
+        };
+        *slot = Some(words.number("bytes")?);
+    }
+    Ok(BytesMoved {
+        read_bytes: read.ok_or(ParseError::MissingLine("read_bytes"))?,
+        write_bytes: write.ok_or(ParseError::MissingLine("write_bytes"))?,
+    })
 }
 
 /// Reads the session from the text of /proc/PID/stat, of which the first 256 bytes are enough: for callers who ask all
@@ -185,8 +239,18 @@ mod tests {
             assert_eq!((stat.parent, stat.session, stat.user_ticks, stat.system_ticks), (1, 8, 12, 34));
             assert_eq!(parse_process_session(format!("7 ({name}) {TAIL}").as_bytes()), Ok(8));
             assert_eq!((stat.start_ticks, stat.resident_pages), (1_166_638, 413));
-            assert!(!stat.has_ended());
+            assert!(!stat.has_ended() && !stat.is_before_exec());
+            let forked = format!("7 ({name}) {}", TAIL.replacen("4194304", "4194368", 1));
+            assert!(parse_process_stat(forked.as_bytes()).expect(name).is_before_exec());
         }
+    }
+
+    #[test]
+    fn a_process_has_moved_what_its_two_lines_say() {
+        let text =
+            b"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 12288\ncancelled_write_bytes: 7\n";
+        assert_eq!(parse_process_io(text), Ok(BytesMoved { read_bytes: 4096, write_bytes: 12_288 }));
+        assert_eq!(parse_process_io(b"read_bytes: 1\n"), Err(ParseError::MissingLine("write_bytes")));
     }
 
     #[test]

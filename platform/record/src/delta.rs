@@ -129,6 +129,7 @@ mod tests {
                 rss_bytes: Some(0),
                 io_pressure: stall,
                 memory_pressure: stall,
+                ..AppTotals::default()
             }],
             ..Snapshot::default()
         }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals};
 use brisk_formats::{
-    CgroupCpu, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessStat, ProcessStatus, Resource,
-    Swap, fields, parse_cgroup_cpu, parse_cgroup_processes, parse_command_line, parse_cpu_list, parse_cpu_stat,
-    parse_disk_stats, parse_limits, parse_mapped_files, parse_mem_info, parse_mounts, parse_net_devices,
-    parse_pressure, parse_process_cgroups, parse_process_stat, parse_process_status, parse_swaps,
+    BytesMoved, CgroupCpu, DeviceNumber, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessStat,
+    ProcessStatus, Resource, Swap, fields, parse_cgroup_cpu, parse_cgroup_processes, parse_command_line,
+    parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits, parse_mapped_files, parse_mem_info,
+    parse_mounts, parse_net_devices, parse_pressure, parse_process_cgroups, parse_process_io, parse_process_stat,
+    parse_process_status, parse_swaps,
 };
 
 use crate::error::{Error, Result};
@@ -58,6 +59,11 @@ readers! {
     process_status() -> ProcessStatus = parse("/proc/self/status", parse_process_status);
     /// What process `pid` is and has used, from /proc/PID/stat; `None` when there is no such process.
     process_stat(pid: u32) -> Option<ProcessStat> = parse_optional(format!("/proc/{pid}/stat"), parse_process_stat);
+    /// Bytes that process `pid` has moved from and to storage, from /proc/PID/io; `None` when there is no such process, and on
+    /// kernels that count none.
+    process_io(pid: u32) -> Option<BytesMoved> = parse_optional(format!("/proc/{pid}/io"), parse_process_io);
+    /// Bytes that the control group at `dir` has moved from and to each device, from its io.stat; `None` without the io controller.
+    cgroup_io(dir: &Path) -> Option<Vec<(DeviceNumber, BytesMoved)>> = parse_optional(dir.join("io.stat"), parse_io_stat);
     /// The files that process `pid` has mapped, from /proc/PID/maps; `None` when there is no such process, empty for kernel
     /// threads and processes that have ended.
     mapped_files(pid: u32) -> Option<Vec<MappedFile>> = parse_optional(format!("/proc/{pid}/maps"), parse_mapped_files);

@@ -13,11 +13,12 @@ use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Sna
 use brisk_formats::group_name::{is_app, last_name};
 use brisk_formats::{
     Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
-    parse_pressure, parse_stat_of, sysfs_name,
+    parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
 };
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{Absent as _, Error, Result};
+use crate::group_io::GroupIo;
 use crate::kept::Kept;
 use crate::machine::Sense;
 
@@ -67,6 +68,7 @@ pub struct Sampler {
 struct StatFile {
     name: String,
     file: Kept,
+    in_flight: Option<Kept>,
 }
 
 /// The control group of an app.
@@ -76,6 +78,8 @@ struct Group {
     dir: PathBuf,
     /// It and the groups below it.
     members: Vec<PathBuf>,
+    /// What its tasks have read and written; `None` when that is not asked for.
+    io: Option<GroupIo>,
 }
 
 impl Sampler {
@@ -105,11 +109,18 @@ impl Sampler {
 
     /// Samples exactly these disks and groups of apps from now on, each given by its directory and name: for callers that
     /// watch groups. Without them nothing is searched for, and what processes have in memory is not
-    /// summed up, which costs more than all else.
+    /// summed up, which costs more than all else. What the groups read and write is counted instead.
     pub fn look_at(&mut self, devices: Vec<String>, groups: impl Iterator<Item = (PathBuf, String)>) {
         self.choice.devices = devices;
         self.few = None;
-        self.groups = groups.map(|(dir, name)| Group { name, dir, members: Vec::new() }).collect();
+        let mut known: BTreeMap<PathBuf, GroupIo> =
+            self.groups.drain(..).filter_map(|group| Some((group.dir, group.io?))).collect();
+        self.groups = groups
+            .map(|(dir, name)| {
+                let io = Some(known.remove(&dir).unwrap_or_default());
+                Group { name, dir, members: Vec::new(), io }
+            })
+            .collect();
         self.search_at_ns = None;
         self.with_resident = false;
     }
@@ -135,7 +146,11 @@ impl Sampler {
         })
     }
 
-    fn disks(&mut self) -> Result<Vec<DiskTotals>> {
+    /// The chosen disks at this moment, and nothing else: for callers that wait for requests between two snapshots.
+    ///
+    /// # Errors
+    /// As [`Sampler::snapshot`].
+    pub fn disks(&mut self) -> Result<Vec<DiskTotals>> {
         if (1..=ASKED_ONE_BY_ONE).contains(&self.choice.devices.len())
             && let Some(disks) = self.few_disks()?
         {
@@ -163,8 +178,11 @@ impl Sampler {
             return Ok(None);
         };
         let mut totals = Vec::with_capacity(files.len());
-        for StatFile { name, file } in &mut files {
-            let Some(disk) = file.parse(|bytes| parse_stat_of(name, bytes)).or_hidden()? else { return Ok(None) };
+        for StatFile { name, file, in_flight } in &mut files {
+            let Some(mut disk) = file.parse(|bytes| parse_stat_of(name, bytes)).or_hidden()? else { return Ok(None) };
+            if let Some(in_flight) = in_flight {
+                disk.in_flight_write_requests = in_flight.parse(parse_writes_in_flight).or_hidden()?;
+            }
             totals.push(disk);
         }
         self.few = Some(files);
@@ -174,8 +192,10 @@ impl Sampler {
     /// The `stat` files of the chosen devices; `None` when one has none.
     fn stat_files(&self) -> Result<Option<Vec<StatFile>>> {
         let of = |name: &String| {
-            let path = Path::new("/sys/class/block").join(sysfs_name(name)).join("stat");
-            Ok(Kept::open(&self.sense, path).or_hidden()?.map(|file| StatFile { name: name.clone(), file }))
+            let dir = Path::new("/sys/class/block").join(sysfs_name(name));
+            let in_flight = Kept::open(&self.sense, dir.join("inflight")).or_hidden()?;
+            let file = Kept::open(&self.sense, dir.join("stat")).or_hidden()?;
+            Ok(file.map(|file| StatFile { name: name.clone(), file, in_flight }))
         };
         self.choice.devices.iter().map(of).collect()
     }
@@ -199,24 +219,34 @@ impl Sampler {
             self.groups = self.search()?;
         }
         let mut apps = Vec::with_capacity(self.groups.len());
-        for group in &self.groups {
+        let mut groups = std::mem::take(&mut self.groups);
+        for group in &mut groups {
             match self.app(group) {
                 Ok(app) => apps.extend(app),
                 Err(Error::Denied { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.groups = groups;
+                    return Err(error);
+                }
             }
         }
+        self.groups = groups;
         Ok(apps)
     }
 
     /// What a group has used; `None` when it is gone.
-    fn app(&self, group: &Group) -> Result<Option<AppTotals>> {
+    fn app(&self, group: &mut Group) -> Result<Option<AppTotals>> {
         let cpu = self.sense.cgroup_cpu(&group.dir)?;
         let io_pressure = self.sense.cgroup_pressure(&group.dir, Resource::Io)?;
         let memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
         if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
             return Ok(None);
         }
+        let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
+        let moved = match &mut group.io {
+            Some(io) => io.read(&self.sense, &group.dir, waited_us)?,
+            None => None,
+        };
         Ok(Some(AppTotals {
             name: group.name.clone(),
             cpu_us: cpu.map(|cpu| cpu.usage_us),
@@ -227,6 +257,8 @@ impl Sampler {
             },
             io_pressure: io_pressure.map(stall_totals),
             memory_pressure: self.sense.cgroup_pressure(&group.dir, Resource::Memory)?.map(stall_totals),
+            read_bytes: moved.map(|moved| moved.read_bytes),
+            write_bytes: moved.map(|moved| moved.write_bytes),
         }))
     }
 
@@ -269,7 +301,7 @@ impl Sampler {
                 members.push(below.to_owned());
                 true
             });
-            Group { name: if twice { path } else { names[index].clone() }, dir, members }
+            Group { name: if twice { path } else { names[index].clone() }, dir, members, io: None }
         });
         Ok(groups.collect())
     }
@@ -336,6 +368,7 @@ mod tests {
             let grows = |of: fn(&DiskTotals) -> u64| of(&before) <= of(&disks[0]) && of(&disks[0]) <= of(&after);
             assert!(grows(|disk| disk.read.requests) && grows(|disk| disk.write.bytes), "{disks:?} {after:?}");
             assert!(grows(|disk| disk.flush.unwrap_or_default().requests), "{disks:?} {after:?}");
+            assert!(disks[0].in_flight_write_requests.is_some(), "{disks:?}");
         }
         sampler.look_at(vec![used, "gone".to_owned()], std::iter::empty());
         assert_eq!(sampler.snapshot().expect("understood").disks.len(), 1);
