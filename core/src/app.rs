@@ -86,6 +86,8 @@ pub struct AppFacts {
     pub chosen: Option<Tolerance>,
     /// Settings that its control group offers.
     pub offers: Vec<GroupSetting>,
+    /// Disks that its requests may go to; `None` when unknown.
+    pub disks: Option<Vec<String>>,
 }
 
 /// An app as engines see it.
@@ -104,6 +106,18 @@ pub struct App {
     /// Settings that its control group offers, which reach all that runs in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<GroupSetting>,
+    /// Kernel names of the disks that its requests may go to: those under its program and its open files, those that its group has
+    /// sent requests to, and swap. `None` when unknown, as in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disks: Option<Vec<String>>,
+}
+
+impl App {
+    /// Whether requests of the app may go to the disk `name`: false only when its disks are known, and others.
+    #[must_use]
+    pub fn may_use(&self, name: &str) -> bool {
+        self.disks.as_ref().is_none_or(|disks| disks.iter().any(|disk| disk == name))
+    }
 }
 
 /// Puts an app into its class.
@@ -135,6 +149,7 @@ pub fn classify(facts: &AppFacts) -> App {
         tolerance,
         reason: Reason::rule(rule),
         offers: facts.offers.clone(),
+        disks: facts.disks.clone(),
     }
 }
 
@@ -186,6 +201,19 @@ mod tests {
         for (change, tolerance, rule) in cases {
             assert_eq!(with(change), (tolerance, rule.to_owned()));
         }
+    }
+
+    #[test]
+    fn an_app_of_unknown_place_may_use_every_disk() {
+        let may_use = |disks: Option<&[&str]>| {
+            let disks = disks.map(|disks| disks.iter().map(|&disk| disk.to_owned()).collect());
+            classify(&AppFacts { disks, ..AppFacts::default() }).may_use("sda")
+        };
+        assert_eq!((may_use(None), may_use(Some(&["sdb", "sda"]))), (true, true));
+        assert_eq!((may_use(Some(&["sdb"])), may_use(Some(&[]))), (false, false));
+        // As records of earlier versions have it.
+        let old = r#"{"group":"g","id":"g","launching":true,"tolerance":"interactive","reason":{"rule":"launching"}}"#;
+        assert_eq!(serde_json::from_str::<App>(old).expect("an app").disks, None);
     }
 
     #[test]

@@ -11,8 +11,16 @@
 //! reads, concurrent with writes. Settings stay in force for the minimum dwell time `dwell_ms`, and for the hold-off
 //! `hold_ms` after the last need. *Back-off*: no settings for a device on which they did not help, for some time.
 //!
+//! A need takes evidence that *writes* compete (`writes.rs`) and that the app *reads from this device* (`foreground.rs`). The first
+//! reads of a launch come before any evidence of them, so they are presumed where its disk is not known to be another one: such a need
+//! ends with the dwell time when no read follows. A launch without writes changes nothing: it would cost time and gain none.
+//!
 //! Properties, each with a test of the same name:
-//! - `nothing_is_requested_without_a_foreground_request`;
+//! - `nothing_is_requested_without_a_foreground_request`, and `without_writes_nothing_is_requested`;
+//! - `a_launch_during_writes_gets_its_priority_before_its_first_reads`, and
+//!   `a_launch_that_meets_writes_later_is_protected_by_the_next_sample`;
+//! - `apps_on_other_disks_change_nothing`; `without_knowledge_of_the_app_the_reads_of_the_device_decide`;
+//! - `a_launch_that_only_writes_is_not_waited_for`; `a_launch_that_reads_nothing_is_held_for_three_seconds_at_most`;
 //! - `no_knob_changes_faster_than_the_dwell`;
 //! - `the_same_inputs_give_the_same_decision`;
 //! - `no_scheduler_is_requested_that_the_device_lacks`;
@@ -22,11 +30,13 @@
 mod adaptive;
 mod config;
 mod effect;
+mod foreground;
 mod hysteresis;
 mod paper;
 mod place;
 mod profile;
 mod requests;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +46,7 @@ use serde::{Deserialize, Serialize};
 
 pub use config::{Config, Mode};
 pub use effect::Effect;
+pub use foreground::{LastRead, Launch};
 pub use hysteresis::Hysteresis;
 pub use profile::{Concurrency, Evidence, Profile, QueueSettings, file_name, shipped};
 
@@ -60,6 +71,10 @@ pub struct State {
     pub groups: BTreeMap<String, Hysteresis>,
     /// Whether any is raised: then the priority of background groups is lowered.
     pub others: Hysteresis,
+    /// Background groups whose priority is lowered or was, by name.
+    pub lowered: BTreeMap<String, Hysteresis>,
+    /// Launches that go on, by group.
+    pub launches: BTreeMap<String, Launch>,
     /// Knobs that the kernel refused: not requested for again until the configuration is another one.
     pub refused: BTreeSet<Knob>,
 }

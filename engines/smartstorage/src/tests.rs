@@ -78,6 +78,7 @@ impl World {
             launching: true,
             tolerance: Tolerance::Interactive,
             offers: Vec::new(),
+            disks: None,
             reason: Reason::rule("test"),
         };
         let apps = if self.launching { vec![app] } else { Vec::new() };

@@ -50,6 +50,8 @@ struct Known {
     offers: Option<Vec<GroupSetting>>,
     /// Whether it is in the foreground; `None` where that is unknown, or it is no app.
     focused: Option<bool>,
+    /// Disks that its requests may go to; `None` when unknown.
+    disks: Option<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -230,7 +232,7 @@ impl Launch {
 
 impl Known {
     fn of(group: Group) -> Self {
-        Self { group, session: None, launch: None, nice_min: None, offers: None, focused: None }
+        Self { group, session: None, launch: None, nice_min: None, offers: None, focused: None, disks: None }
     }
 
     fn of_session(session: ProcessSession) -> Self {
@@ -287,6 +289,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         listed: services.class_of(&id),
         nice_min: known.nice_min,
         offers: known.offers.clone().unwrap_or_default(),
+        disks: known.disks.clone(),
         chosen: chosen.get(&id).copied(),
         id,
     }
