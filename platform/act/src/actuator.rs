@@ -254,6 +254,20 @@ impl Actuator {
         }
     }
 
+    /// Finds the directories of control groups that are not known, or gone, in one walk through all groups.
+    fn learn_dirs<'a>(&mut self, groups: impl Iterator<Item = &'a String>) {
+        let is_known = |group: &str| self.groups.get(group).is_some_and(|dirs| dirs.iter().all(|dir| dir.is_dir()));
+        let unknown: Vec<&str> =
+            groups.map(String::as_str).filter(|group| groups::session(group).is_none() && !is_known(group)).collect();
+        if unknown.len() < 2 {
+            return;
+        }
+        // Without control groups each of them gives that error itself.
+        for (group, dirs) in groups::all_named(&self.paths, &unknown).unwrap_or_default() {
+            self.groups.insert(group, dirs);
+        }
+    }
+
     fn apply_and_settle(
         &mut self,
         device: &str,

@@ -6,7 +6,7 @@
 //! Only threads without a priority get one, and only threads that have it from brisk lose it again; what such a thread
 //! makes has inherited it. Groups and threads come and go while one looks: what is gone is passed over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -48,6 +48,14 @@ pub(crate) fn named(paths: &Paths, name: &str) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
+/// The control groups of each of these names that there are.
+///
+/// # Errors
+/// When there are no control groups.
+pub(crate) fn all_named(paths: &Paths, names: &[&str]) -> Result<BTreeMap<String, Vec<PathBuf>>, Error> {
+    Ok(find_all(&root(paths)?, names))
+}
+
 /// The session that a name stands for.
 pub(crate) fn session(name: &str) -> Option<u32> {
     name.strip_prefix(SESSION)?.parse().ok()
@@ -74,14 +82,20 @@ pub(crate) fn parent_of(dir: &Path) -> Option<u32> {
 
 /// All groups of this name (or end of a path) below `root`, such as those of two users.
 pub(crate) fn find(root: &Path, name: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut to_look = vec![root.to_owned()];
-    while let Some(dir) = to_look.pop() {
+    find_all(root, &[name]).remove(name).unwrap_or_default()
+}
+
+/// The same for several names in one walk; a group below one of the same name is part of it.
+fn find_all(root: &Path, names: &[&str]) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    let mut to_look = vec![(root.to_owned(), names.to_vec())];
+    while let Some((dir, names)) = to_look.pop() {
         for inner in dirs_in(&dir) {
-            if inner.strip_prefix(root).is_ok_and(|below| below.ends_with(name)) {
-                found.push(inner);
-            } else {
-                to_look.push(inner);
+            let is_named = |name: &&str| inner.strip_prefix(root).is_ok_and(|below| below.ends_with(name));
+            let (here, deeper): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| is_named(name));
+            here.into_iter().for_each(|name| found.entry(name.to_owned()).or_default().push(inner.clone()));
+            if !deeper.is_empty() {
+                to_look.push((inner, deeper));
             }
         }
     }
@@ -192,6 +206,15 @@ mod tests {
         assert_eq!(found, [dir.path().join("user-1/app.scope"), dir.path().join("user-2/app.scope")]);
         assert_eq!(find(dir.path(), "user-2/app.scope"), [dir.path().join("user-2/app.scope")]);
         assert!(find(dir.path(), "none.scope").is_empty());
+        // Several names give what each gives alone.
+        let names = ["app.scope", "user-2/app.scope", "inner", "none.scope", "app.scope.d"];
+        let mut all = find_all(dir.path(), &names);
+        for name in names {
+            let (mut together, mut alone) = (all.remove(name).unwrap_or_default(), find(dir.path(), name));
+            together.sort();
+            alone.sort();
+            assert_eq!(together, alone, "{name}");
+        }
     }
 
     #[test]

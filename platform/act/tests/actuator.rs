@@ -13,6 +13,7 @@ use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome};
 use fixture_tree::Machine;
 use proptest::prelude::*;
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags};
 
 fn targets(texts: &[(&str, &str)]) -> Vec<Setting> {
     texts.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
@@ -401,6 +402,40 @@ fn threads_that_have_a_priority_of_their_own_keep_it() {
     assert_eq!([plain.priority(), late.priority()], [nothing.clone(), nothing]);
     assert_eq!([same.priority(), other.priority()], ["best-effort: prio 6", "best-effort: prio 1"]);
     assert_eq!(machine.journals(), 0);
+}
+
+#[test]
+fn all_groups_of_one_call_share_one_write_of_the_journal() {
+    let machine = Machine::new();
+    let idlers: Vec<Idler> = (0..8).map(|_| Idler::new()).collect();
+    let groups: Vec<String> = (0..8).map(|number| format!("app-{number}.scope")).collect();
+    for (group, idler) in groups.iter().zip(&idlers) {
+        machine.group(group, &[idler.thread()]);
+    }
+    fs::create_dir_all(&machine.paths.journal).expect("fixture");
+    let inotify = rustix::fs::inotify::init(CreateFlags::NONBLOCK).expect("Linux");
+    // A journal is made, and renamed to its name; an empty one is removed. Equal events that follow each other would be one.
+    let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+    rustix::fs::inotify::add_watch(&inotify, &machine.paths.journal, flags).expect("a directory");
+    let saves = || {
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut reader = Reader::new(&inotify, &mut buffer);
+        let events = std::iter::from_fn(|| reader.next().ok().map(|event| event.events()));
+        events.filter(|events| !events.contains(ReadFlags::CREATE)).count()
+    };
+    let mut actuator = machine.actuator();
+    let knobs: Vec<String> = groups.iter().map(|group| format!("io_priority/{group}")).collect();
+    let wanted = |value| targets(&knobs.iter().map(|knob| (knob.as_str(), value)).collect::<Vec<_>>());
+    let applied = actuator.apply(&wanted("best-effort 6"));
+    assert!(applied.iter().all(|one| one.outcome == written("none", "best-effort 6")), "{applied:?}");
+    assert!(idlers.iter().all(|idler| idler.priority() == "best-effort: prio 6"));
+    assert_eq!(saves(), 1);
+    // Both values are on disk while the second replaces the first.
+    actuator.apply(&wanted("idle"));
+    assert_eq!(saves(), 2);
+    let released = actuator.apply(&[]);
+    assert!(released.iter().all(|one| one.outcome == Outcome::Restored { to: "none".to_owned() }), "{released:?}");
+    assert_eq!((saves(), machine.journals()), (1, 0));
 }
 
 #[test]
