@@ -77,7 +77,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     let front: Vec<Foreground<'_>> = interactive.map(|app| Foreground::new(app, interval.as_ref())).collect();
     let begun = follow_launches(config, &mut next, &front, &sights, now_ns);
     let reasons = step_devices(config, &mut next, &front, &sights, now_ns);
-    let pending = writes::pending(&observed.now.memory);
+    let pending = writes::pending(config, &observed.now.memory);
     for of in &front {
         let begins = begun.contains(&of.app.group.as_str());
         step_priority(config, &mut next, of, &sights, pending.filter(|_| begins), now_ns);
@@ -186,7 +186,10 @@ fn step_priority(
 ) {
     let hold = next.groups.get(&of.app.group).copied().unwrap_or_default();
     let used = || sights.iter().filter(|sight| of.app.may_use(&sight.device.name));
-    let of_launch = |sight: &Sight<'_>| match (next.launches.get(&of.app.group), sight.writes.or(pending)) {
+    // Dirty pages are those of all devices: they count for one that is written to.
+    let is_written = |sight: &Sight<'_>| sight.rates.is_some_and(|rates| rates.write.requests_per_s > 0.0);
+    let writes = |sight: &Sight<'_>| sight.writes.or(pending.filter(|_| is_written(sight)));
+    let of_launch = |sight: &Sight<'_>| match (next.launches.get(&of.app.group), writes(sight)) {
         (Some(launch), Some(_)) if config.boost_launches => launch.need(&sight.device.name, now_ns),
         _ => Need::No,
     };

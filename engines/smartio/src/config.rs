@@ -23,11 +23,11 @@ pub enum Mode {
 pub struct Config {
     /// How it works.
     pub mode: Mode,
-    /// Reads with a mean latency below this need no settings. A launch always gets them.
+    /// Reads with a mean latency below this need no settings. A launch during writes always gets them.
     pub read_delay_aim_ms: f64,
     /// How long a write may be deferred by reads of higher priority (the paper's time slice: 100 ms).
     pub writes_wait_max_ms: u32,
-    /// Whether apps that are launched get the I/O class `launching_priority`.
+    /// Whether apps that are launched during writes get the I/O class `launching_priority`.
     pub boost_launches: bool,
     /// Minimum write throughput of a profile, in percent of the default's, for `brisk study frontier` to choose it.
     pub write_throughput_min_percent: f64,
@@ -35,6 +35,8 @@ pub struct Config {
     pub writes_min_per_s: f64,
     /// Reads below this rate are ignored.
     pub reads_min_per_s: f64,
+    /// Dirty pages from which on writes are expected: an app that begins then gets its priority in advance. 0 never does.
+    pub dirty_min_mib: u64,
     /// An app waits for storage when it stalled on it for this share of the time.
     pub stall_min_percent: f64,
     /// Minimum dwell time between two changes of a knob.
@@ -69,6 +71,7 @@ impl Default for Config {
             write_throughput_min_percent: 90.0,
             writes_min_per_s: 5.0,
             reads_min_per_s: 5.0,
+            dirty_min_mib: 32,
             stall_min_percent: 10.0,
             dwell_ms: 1_000,
             hold_ms: 3_000,

@@ -11,9 +11,6 @@ use crate::config::Config;
 const COMPLETED_MIN: f64 = 4.0;
 /// So many writes in flight are a queue rather than a single commit.
 const QUEUED_MIN: u64 = 2;
-/// Dirty pages of this size are written back within seconds: below it they may stay for 30 s (vm.dirty_expire_centisecs), and
-/// every desktop has some.
-const PENDING_MIN_BYTES: u64 = 32 << 20;
 
 /// Writes that compete with reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,10 +53,11 @@ pub(crate) fn on_device(
     (!on && requests >= QUEUED_MIN).then_some(Writes::InFlight { requests })
 }
 
-/// Dirty pages that are, or will soon be, written back.
-pub(crate) fn pending(memory: &MemoryLevels) -> Option<Writes> {
+/// Dirty pages that are, or will soon be, written back, of all devices. Few of them may stay for 30 s (vm.dirty_expire_centisecs), and every desktop
+/// has some; many are those of an install, of which the write-back begins within seconds.
+pub(crate) fn pending(config: &Config, memory: &MemoryLevels) -> Option<Writes> {
     let bytes = memory.dirty_bytes.saturating_add(memory.writeback_bytes);
-    (bytes >= PENDING_MIN_BYTES).then_some(Writes::Pending { bytes })
+    (config.dirty_min_mib > 0 && bytes >> 20 >= config.dirty_min_mib).then_some(Writes::Pending { bytes })
 }
 
 #[cfg(test)]
@@ -97,9 +95,12 @@ mod tests {
 
     #[test]
     fn few_dirty_pages_are_nothing_to_wait_for() {
+        let config = |dirty_min_mib| Config { dirty_min_mib, ..Config::default() };
         let of = |dirty_mib: u64, writeback_mib: u64| {
             let (dirty_bytes, writeback_bytes) = (dirty_mib << 20, writeback_mib << 20);
-            pending(&MemoryLevels { dirty_bytes, writeback_bytes, ..MemoryLevels::default() })
+            let memory = MemoryLevels { dirty_bytes, writeback_bytes, ..MemoryLevels::default() };
+            assert_eq!(pending(&config(0), &memory), None);
+            pending(&config(32), &memory)
         };
         assert_eq!((of(31, 0), of(16, 16)), (None, Some(Writes::Pending { bytes: 32 << 20 })));
     }

@@ -86,6 +86,13 @@ impl Sense {
         GroupSetting::ALL.into_iter().filter(offers).collect()
     }
 
+    /// Whether there are groups below the one at `dir`: its processes are not all in its own list then. By the number of links, which
+    /// cgroup file systems keep as others do; false where they do not.
+    #[must_use]
+    pub fn has_groups_below(&self, dir: &Path) -> bool {
+        rustix::fs::stat(self.path(dir)).is_ok_and(|stat| stat.st_nlink > 2)
+    }
+
     fn cgroup_v2(&self, mount: Mount) -> Result<CgroupV2> {
         let dir = mount.mount_point;
         let controllers = self.read_optional(dir.join("cgroup.controllers"))?;
@@ -102,6 +109,20 @@ impl Sense {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_of_this_machine_knows_of_those_below() {
+        brisk_requires::requires!(Root, Cgroup2);
+        let sense = Sense::default();
+        let root = sense.cgroups().expect("Linux").v2.expect("mounted").mount_point;
+        let group = root.join(format!("brisk-test-below-{}", std::process::id()));
+        std::fs::create_dir(&group).expect("root makes groups");
+        let before = sense.has_groups_below(&group);
+        std::fs::create_dir(group.join("inner")).expect("root makes groups");
+        let after = sense.has_groups_below(&group);
+        std::fs::remove_dir(group.join("inner")).and_then(|()| std::fs::remove_dir(&group)).expect("removed");
+        assert_eq!((before, after), (false, true));
+    }
 
     #[test]
     fn a_group_offers_what_has_a_file_there() {

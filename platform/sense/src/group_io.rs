@@ -2,8 +2,7 @@
 //! sum over its processes (/proc/PID/io), which costs three calls for each. Therefore processes are read only when tasks of the
 //! group have waited for storage since the last time: a group that has not has met no device that matters to it.
 //!
-//! The sums only grow: what a process read that has ended stays part of them. A group whose processes are all in groups below it has
-//! no sum.
+//! The sums only grow: what a process read that has ended stays part of them. A group with groups below it has no sum of processes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,6 +29,9 @@ impl GroupIo {
         let is_first = self.sum.is_none();
         if waited_us.is_some() && waited_us == self.waited_us && !is_first {
             return Ok(self.sum);
+        }
+        if sense.has_groups_below(dir) {
+            return Ok(None);
         }
         self.waited_us = waited_us;
         let mut now = BTreeMap::new();

@@ -34,6 +34,14 @@ impl Sense {
         }
         Ok(Some(devices))
     }
+
+    /// The device that requests for the file or block device at `path` go to; `None` when it is gone, or neither.
+    ///
+    /// # Errors
+    /// When the kernel does not show it to this process.
+    pub fn file_device(&self, path: &Path) -> Result<Option<DeviceNumber>> {
+        Ok(device_of(&self.path(path)).or_absent()?.flatten())
+    }
 }
 
 /// The device that requests for this file go to; `None` for what is neither a file, a directory nor a block device.
@@ -64,6 +72,8 @@ mod tests {
         let cpu = std::fs::File::open("/proc/stat").expect("Linux");
         let found = sense.file_devices(std::process::id()).expect("own").expect("runs");
         assert!(found.contains(&program) && found.contains(&of(Path::new("/proc/stat"))), "{found:?}");
+        assert_eq!(sense.file_device(Path::new("/proc/stat")).expect("readable"), Some(of(Path::new("/proc/stat"))));
+        assert_eq!(sense.file_device(Path::new("/gone")).expect("no error"), None);
         drop(cpu);
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         child.wait().expect("ends");

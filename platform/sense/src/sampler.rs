@@ -111,8 +111,10 @@ impl Sampler {
     /// watch groups. Without them nothing is searched for, and what processes have in memory is not
     /// summed up, which costs more than all else. What the groups read and write is counted instead.
     pub fn look_at(&mut self, devices: Vec<String>, groups: impl Iterator<Item = (PathBuf, String)>) {
-        self.choice.devices = devices;
-        self.few = None;
+        if self.choice.devices != devices {
+            self.choice.devices = devices;
+            self.few = None;
+        }
         let mut known: BTreeMap<PathBuf, GroupIo> =
             self.groups.drain(..).filter_map(|group| Some((group.dir, group.io?))).collect();
         self.groups = groups

@@ -26,6 +26,8 @@ const LAUNCH_NS_MAX: u64 = 20_000_000_000;
 const SAMPLE_NS: u64 = 250_000_000;
 /// Interval between readings of nice values and group settings: a service may be made nice after its start.
 const REFRESH_NS: u64 = 60_000_000_000;
+/// How long the disks of an app that is not launched are known.
+const LOCATED_NS: u64 = 5_000_000_000;
 /// Waiting for storage for less than this part of the time is rest.
 const REST_PERCENT: u64 = 2;
 
@@ -51,7 +53,9 @@ struct Known {
     /// Whether it is in the foreground; `None` where that is unknown, or it is no app.
     focused: Option<bool>,
     /// Disks that its requests may go to; `None` when unknown.
-    disks: Option<Vec<String>>,
+    disks: Option<BTreeSet<String>>,
+    /// When they were found out.
+    located_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -200,6 +204,38 @@ impl Apps {
         }
     }
 
+    /// Finds out on which disks apps are: those that are launched each time, as their files come and go, the others when that is older
+    /// than five seconds; with `front_only` those that are no apps are left out. `disks` gives those of the app in a directory, and whether it is launched; a session is of unknown place.
+    pub fn locate(
+        &mut self,
+        at_ns: u64,
+        front_only: bool,
+        (chosen, services): (&BTreeMap<String, Tolerance>, &Services),
+        mut disks: impl FnMut(&Path, bool) -> Option<BTreeSet<String>>,
+    ) {
+        for known in self.known.values_mut().filter(|known| known.session.is_none()) {
+            if front_only && !known.is_app() {
+                continue;
+            }
+            let launching = known.launch.is_some();
+            let is_fresh = known.located_ns.is_some_and(|then_ns| at_ns.saturating_sub(then_ns) < LOCATED_NS);
+            // The priority of a service is not changed.
+            if (is_fresh && !launching) || classify(&facts(known, chosen, services)).tolerance == Tolerance::System {
+                continue;
+            }
+            let before = known.disks.take().filter(|_| launching);
+            known.disks = disks(&known.group.dir, launching)
+                .map(|found| found.into_iter().chain(before.into_iter().flatten()).collect());
+            known.located_ns = Some(at_ns);
+        }
+    }
+
+    /// Whether an app is being launched.
+    #[must_use]
+    pub fn has_launches(&self) -> bool {
+        self.known.values().any(|known| known.launch.is_some())
+    }
+
     /// Groups of apps, for the sampler: directory and name.
     pub fn groups(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let apps = self.known.values().filter(|known| known.session.is_none() && known.is_app());
@@ -232,7 +268,16 @@ impl Launch {
 
 impl Known {
     fn of(group: Group) -> Self {
-        Self { group, session: None, launch: None, nice_min: None, offers: None, focused: None, disks: None }
+        Self {
+            group,
+            session: None,
+            launch: None,
+            nice_min: None,
+            offers: None,
+            focused: None,
+            disks: None,
+            located_ns: None,
+        }
     }
 
     fn of_session(session: ProcessSession) -> Self {
@@ -289,7 +334,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         listed: services.class_of(&id),
         nice_min: known.nice_min,
         offers: known.offers.clone().unwrap_or_default(),
-        disks: known.disks.clone(),
+        disks: known.disks.as_ref().map(|disks| disks.iter().cloned().collect()),
         chosen: chosen.get(&id).copied(),
         id,
     }

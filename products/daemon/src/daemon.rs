@@ -32,6 +32,7 @@ use crate::control::Server;
 use crate::control::protocol::Counts;
 use crate::devices;
 use crate::engines::Engines;
+use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::render;
 use crate::savings::{Savings, Under};
@@ -113,6 +114,7 @@ struct Machine {
     sources: Sources,
     sampler: Sampler,
     apps: Apps,
+    places: Places,
     /// Managed devices.
     devices: Vec<Device>,
     /// When they were scanned; `None` when devices came or went since.
@@ -261,6 +263,7 @@ impl Daemon {
             Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
         };
         self.actuator.invalidate();
+        self.machine.places.forget();
         let before = &self.machine.devices;
         let found = devices::with_originals(before, found, &self.state.settings.held());
         let names_without = |all: &[Device], others: &[Device]| -> Vec<String> {

@@ -70,7 +70,7 @@ fn used(
 }
 
 /// The kernel's name of what is at `path`, if that is a node of a block device: below /dev, on Android below /dev/block.
-fn name_of(path: &Path) -> Option<String> {
+pub(crate) fn name_of(path: &Path) -> Option<String> {
     // Names of volumes are links to the kernel's names.
     let node = path.starts_with("/dev").then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))?;
     let below = node.strip_prefix("/dev/block").or_else(|_| node.strip_prefix("/dev")).ok()?;
@@ -78,7 +78,7 @@ fn name_of(path: &Path) -> Option<String> {
 }
 
 /// The disks under these devices.
-fn disks_below(all: &[BlockDevice], names: BTreeSet<String>) -> BTreeSet<String> {
+pub(crate) fn disks_below(all: &[BlockDevice], names: BTreeSet<String>) -> BTreeSet<String> {
     let disk_of = |name: &str| {
         all.iter().find(|device| device.name == name || device.partitions.iter().any(|part| part.name == name))
     };

@@ -21,6 +21,7 @@ pub mod daemon;
 pub mod devices;
 pub mod engines;
 pub mod explain;
+pub mod places;
 pub mod profiles;
 pub mod recorder;
 pub mod render;

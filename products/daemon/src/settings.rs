@@ -132,6 +132,12 @@ impl Settings {
         devices.filter(is_calm).map(|device| (device.to_owned(), under(device))).collect()
     }
 
+    /// Whether any setting holds brisk's value now.
+    #[must_use]
+    pub fn is_any_in_force(&self) -> bool {
+        self.in_force().next().is_some()
+    }
+
     fn in_force(&self) -> impl Iterator<Item = &SettingState> {
         self.states.values().filter(|state| state.is_in_force())
     }

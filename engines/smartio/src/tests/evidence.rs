@@ -48,7 +48,10 @@ fn a_launch_during_writes_gets_its_priority_before_its_first_reads() {
     // A queue of writes that has just begun, in a machine that was idle.
     assert_eq!(rules_of(Step { in_flight_writes: 2, ..begin }, &[QUIET]), all);
     // Pages of an install that wait for their write-back: for the app, not for the device, which has nothing to throttle yet.
-    assert_eq!(rules_of(Step { dirty_mib: 100, ..begin }, &[QUIET]), all[1..]);
+    let install = Step { dirty_mib: 100, ..begin };
+    assert_eq!(rules_of(Step { writes: 1, ..install }, &[QUIET]), all[1..]);
+    // They are of another device: nothing was written to this one.
+    assert_eq!(rules_of(install, &[QUIET]), [""; 0]);
     assert_eq!(rules_of(begin, &[QUIET]), [""; 0]);
 }
 

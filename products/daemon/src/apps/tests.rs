@@ -181,6 +181,48 @@ fn what_groups_offer_is_looked_at_once_a_minute_and_sessions_offer_nothing() {
 }
 
 #[test]
+fn the_disks_of_a_launch_add_up_and_those_of_others_are_known_for_five_seconds() {
+    let mut apps = Apps::default();
+    apps.was_there(group("/c/backup.scope"));
+    apps.was_there(group("/c/system.slice/dbus.service"));
+    apps.session_was_there(session(7, true));
+    apps.began(group("/c/app-x-1.scope"), 0);
+    let mut asked = Vec::new();
+    let mut locate = |apps: &mut Apps, at_ns: u64, front_only: bool, disk: Option<&str>| {
+        asked.clear();
+        apps.locate(at_ns, front_only, (&BTreeMap::new(), &Services::default()), |dir, launching| {
+            asked.push((last_name(dir), launching));
+            disk.map(|disk| BTreeSet::from([disk.to_owned()]))
+        });
+        let listed = apps.list(&BTreeMap::new(), &Services::default());
+        let of = |group: &str| listed.iter().find(|app| app.group == group).expect("there").disks.clone();
+        assert_eq!(
+            (of("dbus.service"), of("session-7")),
+            (None, None),
+            "their priority, or their processes, are not known"
+        );
+        let asked: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
+        (
+            asked.join(" "),
+            of("app-x-1.scope").map(|disks| disks.join(" ")),
+            of("backup.scope").map(|disks| disks.join(" ")),
+        )
+    };
+    let some = |disks: &str| Some(disks.to_owned());
+    assert_eq!(locate(&mut apps, 0, true, Some("sda")), ("app-x-1.scope".to_owned(), some("sda"), None));
+    assert_eq!(
+        locate(&mut apps, 1, false, Some("sdb")),
+        ("app-x-1.scope backup.scope".to_owned(), some("sda sdb"), some("sdb"))
+    );
+    assert_eq!(locate(&mut apps, 2, false, None), ("app-x-1.scope".to_owned(), None, some("sdb")));
+    let due_ns = LOCATED_NS + 1;
+    assert_eq!(
+        locate(&mut apps, due_ns, false, Some("sdc")),
+        ("app-x-1.scope backup.scope".to_owned(), some("sdc"), some("sdc"))
+    );
+}
+
+#[test]
 fn who_gives_way_is_a_batch_once_that_is_seen() {
     let mut apps = Apps::default();
     let class = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance;

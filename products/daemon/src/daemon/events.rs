@@ -11,6 +11,9 @@ use super::{Daemon, Machine, SETTLE_NS, timer};
 use crate::apps;
 use crate::sources::Woken;
 
+/// Writes since the last round that engines are to see at once while an app is launched: fewer are a commit of a journal.
+const WRITES_MIN: u64 = 4;
+
 impl Daemon {
     /// Turns what woke the daemon into events.
     pub(super) fn collect_events(&mut self, woken: &Woken) {
@@ -56,6 +59,22 @@ impl Daemon {
         };
         for event in apps.sample_launches(self.moment.now.monotonic_ns, waited_us) {
             self.push_event(event.kind);
+        }
+        self.meet_writes();
+    }
+
+    /// Has engines asked at once when writes begin while an app is launched. Only the disks are read for it: without writes, a launch
+    /// costs no rounds.
+    fn meet_writes(&mut self) {
+        if !self.machine.apps.has_launches() || self.state.settings.is_any_in_force() {
+            // With settings in force engines ask often enough.
+            return;
+        }
+        // A failure shows again, and is reported, in the next round.
+        let began = self.machine.sampler.disks().is_ok_and(|disks| self.writes_since(&disks, WRITES_MIN));
+        if began {
+            self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
+            self.schedule_round();
         }
     }
 

@@ -1,6 +1,6 @@
 //! One round: snapshot, decision, levels and edges, record.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::action::Once;
 use brisk_core::app::App;
@@ -9,6 +9,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::{Outcome, Performed};
+use brisk_core::snapshot::{DiskTotals, Snapshot};
 use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
 
@@ -18,6 +19,8 @@ use crate::settings::Change;
 
 /// A setting whose queue was busy is tried again after this time.
 const BUSY_RETRY_NS: u64 = 50_000_000;
+/// Share of the time in which tasks of the machine wait for storage, from which an app in front may get settings.
+const STALL_PERCENT: f64 = 5.0;
 
 impl Daemon {
     /// Asks the engines, applies what the arbiter resolves, and records it.
@@ -36,6 +39,7 @@ impl Daemon {
             self.state.savings.add_interval(&interval, &self.state.under);
         }
         let events = std::mem::take(&mut self.moment.events);
+        self.locate_apps(&snapshot);
         let apps = self.list_apps(now_ns);
         let observed = Observed {
             previous: self.moment.previous.as_ref(),
@@ -69,6 +73,38 @@ impl Daemon {
         let Machine { sense, apps, .. } = &mut self.machine;
         apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
         apps.list(&self.policy.config.apps, &self.policy.config.services)
+    }
+
+    /// Finds out on which disks apps are, when one may have to wait for writes: that costs more than the rest of a round. While
+    /// none is launched and none waits for long, those of background groups are left out.
+    fn locate_apps(&mut self, now: &Snapshot) {
+        if !self.writes_since(&now.disks, 1) {
+            return;
+        }
+        let interval = self.moment.previous.as_ref().and_then(|previous| now.since(previous));
+        let stall_percent = interval.and_then(|interval| interval.pressure.io).map(|stall| stall.some_percent);
+        let acts = self.machine.apps.has_launches() || self.state.settings.is_any_in_force();
+        let front_only = !acts && stall_percent.is_some_and(|percent| percent < STALL_PERCENT);
+        if !acts && stall_percent.is_some_and(|percent| percent == 0.0) {
+            return;
+        }
+        let Machine { sense, apps, places, devices, .. } = &mut self.machine;
+        let managed: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
+        let config = &self.policy.config;
+        apps.locate(now.at_ns, front_only, (&config.apps, &config.services), |dir, launching| {
+            places.of_group(sense, dir, launching, &managed)
+        });
+    }
+
+    /// Whether so many writes went to a managed device since the last round, or one goes there now.
+    pub(super) fn writes_since(&self, now: &[DiskTotals], requests_min: u64) -> bool {
+        let before = self.moment.previous.iter().flat_map(|previous| &previous.disks);
+        let before: BTreeMap<&str, u64> = before.map(|disk| (disk.name.as_str(), disk.write.requests)).collect();
+        now.iter().any(|disk| {
+            let written =
+                before.get(disk.name.as_str()).map_or(0, |before| disk.write.requests.saturating_sub(*before));
+            written >= requests_min || disk.in_flight_write_requests.is_some_and(|requests| requests > 0)
+        })
     }
 
     /// Writes the levels, and has the results shown.

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::control::protocol::Counts;
 use crate::control::{SOCKET, Server};
 use crate::engines::Engines;
+use crate::places::Places;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::savings::Savings;
@@ -92,6 +93,7 @@ impl Daemon {
                 sense,
                 sources,
                 apps,
+                places: Places::default(),
                 devices: Vec::new(),
                 scanned_ns: None,
             },

@@ -2,6 +2,7 @@
 //! with the reason elsewhere.
 
 mod journals;
+mod launches;
 
 use crate::harness::{Briskd, Loop, place, turn};
 use brisk_core::arbiter::Rule;

@@ -73,9 +73,14 @@ pub(crate) struct App {
 impl App {
     /// One that is not in its group yet; `None`, with the skip recorded, where there can be no group.
     pub(crate) fn new(group: &Path) -> Option<Self> {
+        Self::with(group, Command::new("sleep").arg("600"))
+    }
+
+    /// The same with another program.
+    pub(crate) fn with(group: &Path, program: &mut Command) -> Option<Self> {
         available(&[Capability::Root, Capability::Cgroup2])?;
         std::fs::create_dir(group).expect("root makes groups");
-        let process = Command::new("sleep").arg("600").spawn().expect("a sleep");
+        let process = program.stdin(Stdio::piped()).spawn().expect("it starts");
         Some(Self { group: group.to_owned(), process })
     }
 
@@ -83,7 +88,14 @@ impl App {
         std::fs::write(self.group.join("cgroup.procs"), self.process.id().to_string()).expect("moved");
     }
 
+    /// Ends the input that it may wait for.
+    pub(crate) fn go(&mut self) {
+        drop(self.process.stdin.take());
+    }
+
     pub(crate) fn end(&mut self) {
+        // Children too.
+        let _ = std::fs::write(self.group.join("cgroup.kill"), "1");
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
