@@ -74,7 +74,8 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     }
 
     let interactive = observed.apps.iter().filter(|app| app.tolerance == Tolerance::Interactive);
-    let front: Vec<Foreground<'_>> = interactive.map(|app| Foreground::new(app, interval.as_ref())).collect();
+    let front: Vec<Foreground<'_>> =
+        interactive.map(|app| Foreground::new(app, observed.now, interval.as_ref())).collect();
     let begun = follow_launches(config, &mut next, &front, &sights, now_ns);
     let reasons = step_devices(config, &mut next, &front, &sights, now_ns);
     let pending = writes::pending(config, &observed.now.memory);

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use brisk_core::app::App;
 use brisk_core::device::Device;
-use brisk_core::snapshot::{AppRates, DiskRates, Interval};
+use brisk_core::snapshot::{AppRates, DiskRates, Interval, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -32,11 +32,12 @@ pub(crate) struct Foreground<'a> {
 }
 
 impl<'a> Foreground<'a> {
-    pub(crate) fn new(app: &'a App, interval: Option<&'a Interval>) -> Self {
+    pub(crate) fn new(app: &'a App, now: &Snapshot, interval: Option<&'a Interval>) -> Self {
         let rates = interval.and_then(|interval| interval.apps.iter().find(|rates| rates.name == app.group));
-        // That of the whole machine where groups have no counters.
-        let own = rates.and_then(|rates| rates.io_pressure);
-        let stall = own.or(interval.and_then(|interval| interval.pressure.io));
+        // That of the whole machine where groups have no counters. A group that is new has, and has not waited yet.
+        let counts = now.apps.iter().any(|totals| totals.name == app.group && totals.io_pressure.is_some());
+        let of_machine = interval.and_then(|interval| interval.pressure.io).filter(|_| !counts);
+        let stall = rates.and_then(|rates| rates.io_pressure).or(of_machine);
         Self { app, rates, stall_percent: stall.map_or(0.0, |stall| stall.some_percent) }
     }
 

@@ -215,6 +215,8 @@ impl Actuator {
                 }
             }
         }
+        // Before the queues, whose settings take longer: an app may be about to read.
+        outcomes.extend(self.apply_priorities(&priorities));
         for (device, wanted) in &queues {
             let known = self.settled.get(device).filter(|settled| settled.wanted == *wanted);
             let applied = match known {
@@ -223,7 +225,6 @@ impl Actuator {
             };
             outcomes.extend(applied.into_iter().map(|(setting, outcome)| (Knob::queue(device, setting), outcome)));
         }
-        outcomes.extend(self.apply_priorities(&priorities));
         outcomes.extend(self.apply_files(&files));
         let is_named =
             |group: &str| priorities.contains_key(group) || files.keys().any(|knob| knob.group() == Some(group));

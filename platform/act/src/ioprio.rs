@@ -13,8 +13,8 @@ const CLASS_SHIFT: u32 = 13;
 const LEVEL_MASK: u32 = 0b111;
 const WHO_PROCESS: libc::c_int = 1;
 
-/// Class and level that were chosen for a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Class and level that were chosen for a thread, in the order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IoPriority {
     /// Before all others.
     Realtime(u8),

@@ -97,6 +97,35 @@ fn a_launch_whose_disk_turns_out_to_be_another_one_is_let_go_without_hold_off() 
 }
 
 #[test]
+fn a_new_group_has_not_waited_yet_whatever_the_machine_does() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    machine.now.pressure.io = Some(StallTotals::default());
+    let decision = machine.run(&config, &[WRITES, LAUNCH]);
+    let mut second = machine.clone();
+    second.apps.push(App { launching: true, ..app("app-second.scope", Tolerance::Interactive) });
+    for counts in [true, false] {
+        let mut machine = second.clone();
+        let previous = machine.now.clone();
+        machine.now.at_ns += 500 * MS;
+        machine.now.pressure.io = Some(StallTotals { some_us: 400_000, full_us: None });
+        let disk = &mut machine.now.disks[0];
+        (disk.read.requests, disk.read.time_ms, disk.write.requests) =
+            (disk.read.requests + 100, disk.read.time_ms + 900, disk.write.requests + 100);
+        let io_pressure = counts.then(StallTotals::default);
+        machine.now.apps.push(AppTotals { name: "app-second.scope".to_owned(), io_pressure, ..AppTotals::default() });
+        let (devices, apps) = (std::slice::from_ref(&machine.device), machine.apps.as_slice());
+        let observed = Observed { previous: Some(&previous), now: &machine.now, events: &[], devices, apps };
+        let decided = decide(&config, &decision.state, &observed);
+        let reason = decided
+            .requests
+            .iter()
+            .find(|request| request.setting().is_some_and(|setting| setting.knob.group() == Some("app-second.scope")));
+        let rule = reason.map(|request| request.reason.rule.as_ref());
+        assert_eq!(rule, Some(if counts { "launch_may_wait" } else { "foreground_waits" }));
+    }
+}
+
+#[test]
 fn without_knowledge_of_the_app_the_reads_of_the_device_decide() {
     // No counters of the app, no places: writes alone hold the settings for a second, reads for as long as they come.
     let writes = Step { writes: 100, ..LAUNCHING };

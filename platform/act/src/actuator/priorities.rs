@@ -93,8 +93,10 @@ impl Actuator {
     }
 
     /// Puts all plans on disk at once, and then gives the priorities.
-    fn give_priorities(&mut self, plans: Vec<Plan>) -> Vec<(String, Outcome)> {
+    fn give_priorities(&mut self, mut plans: Vec<Plan>) -> Vec<(String, Outcome)> {
         let Some(journal) = self.journal.as_mut().filter(|_| !plans.is_empty()) else { return Vec::new() };
+        // The foreground first.
+        plans.sort_by_key(|plan| plan.priority);
         let before = journal.priorities().clone();
         plans.iter().for_each(|plan| put(journal.priorities(), &plan.entry));
         if let Err(error) = journal.save() {
