@@ -21,6 +21,8 @@
 //! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over all.
 //! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
 //!   line there, its file here and the line that declares this module.
+//! - *Documents are compared* (`compare`): which rows of a kind join with those of another document, the ratio of each measure
+//!   with its interval, and a verdict that holds for many measures. The result is a document too.
 //! - Code that several kinds share: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
 //!   words (`ratio`), published figures ([`papers`]).
 //!
@@ -33,6 +35,7 @@
 mod causes;
 mod chart;
 mod columns;
+mod compare;
 mod declare;
 mod endings;
 mod facts;
@@ -52,6 +55,7 @@ mod verdict;
 mod warnings;
 
 use brisk_results::Document;
+pub use compare::{CompareError, Condition, compare};
 pub use read::{ReadError, parse};
 
 /// The text for a terminal: the verdict in words, then warnings, tables, and device and run. `width` is the number of columns;
@@ -59,6 +63,12 @@ pub use read::{ReadError, parse};
 #[must_use]
 pub fn terminal(document: &Document, width: Option<u16>) -> String {
     terminal::render(document, width)
+}
+
+/// A comparison as [`terminal`] shows it, with all measures: those without a change too.
+#[must_use]
+pub fn terminal_of_all(report: &brisk_results::ComparisonReport, width: Option<u16>) -> String {
+    terminal::show(&report.header, &kinds::comparison::section(report, true), width)
 }
 
 /// Several benchmarks compared, as text; `None` when there are fewer than two, or when they have no

@@ -264,6 +264,16 @@ impl Row {
         self.found.iter().find(|(name, ..)| *name == measure).map(|(_, unit, value)| (*unit, value))
     }
 
+    /// Its dimensions with its places along them.
+    pub(crate) fn dimensions(&self) -> impl Iterator<Item = (&'static str, &Place)> {
+        self.at.iter().map(|(name, place)| (*name, place))
+    }
+
+    /// Its measures with what was found.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.found.iter().map(|(name, _, value)| (*name, value))
+    }
+
     /// The summary of a measure.
     pub(crate) fn summary(&self, measure: &str) -> Option<&Summary> {
         if let (_, Value::Summary(summary)) = self.get(measure)? { Some(summary) } else { None }

@@ -19,6 +19,9 @@ pub(crate) fn meaning(code: &str) -> Option<&'static str> {
         "opens_unknown" => "cold launches may have found some of their files in memory",
         "noisy_profile" => "the machine was too busy to tell settings apart",
         "saturated" => "more arrived than the device could do",
+        "different_modes" => "the conditions were not measured in the same way, so ratios may come from that alone",
+        "mixed_condition" => "documents of one condition were not measured alike",
+        "document_warnings" => "a document that was compared has warnings of its own",
         "not_restored" => "a setting of the device could not be put back",
         _ => return None,
     })

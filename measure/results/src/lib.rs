@@ -3,6 +3,7 @@
 //! Names end in their unit (`_ms`, `_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change that
 //! would break a reader raises [`SCHEMA_VERSION`]. Measurements fill these; reports read nothing else.
 //!
+//! - [`comparison`]: what changed between documents of the same kind.
 //! - [`frontier`]: settings under mixed load.
 //! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
@@ -12,6 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub mod comparison;
 pub mod frontier;
 pub mod kernel;
 pub mod launch;
@@ -20,6 +22,7 @@ pub mod prove;
 pub mod storage;
 pub mod suite;
 
+pub use comparison::*;
 pub use frontier::*;
 pub use kernel::*;
 pub use launch::*;
@@ -128,6 +131,12 @@ macro_rules! documents {
             /// The names of all kinds, as they stand in the field `kind`.
             pub const KINDS: &'static [&'static str] = &[$($name),+];
 
+            /// Its name among [`Self::KINDS`].
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$kind(_) => $name,)+ }
+            }
+
             /// The head that all documents have.
             #[must_use]
             pub fn header(&self) -> &Header {
@@ -177,4 +186,6 @@ documents! {
     Profile(ProfileReport) = "profile",
     /// `brisk kernel`.
     Kernel(KernelReport) = "kernel",
+    /// `brisk compare`.
+    Comparison(ComparisonReport) = "comparison",
 }

@@ -1,6 +1,7 @@
 //! `brisk`: wiring of the command. Each subcommand has its file; those of the laboratory are handed over to `brisk-lab`.
 
 mod bench;
+mod compare;
 mod config;
 mod doctor;
 mod explain;
@@ -51,6 +52,8 @@ enum Command {
     Lab(brisk_command::lab::Command),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
+    /// Compare results of the same kind: what improved, what regressed, with intervals; for CI and updates of a device
+    Compare(compare::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
@@ -97,6 +100,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Tune(args) => tune::run(&args),
         Command::Lab(command) => lab::hand_over(command.name()),
         Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),

@@ -85,7 +85,8 @@ fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<Document>> {
+/// All documents of a file; of standard input for `-`.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Vec<Document>> {
     let mut text = Vec::new();
     let name = if is_standard(file) {
         std::io::stdin().lock().read_to_end(&mut text).context("cannot read standard input")?;

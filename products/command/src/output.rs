@@ -60,15 +60,33 @@ impl Outputs {
     /// # Errors
     /// The first of all that failed; later ones are printed.
     pub fn write(&self, document: &Document) -> anyhow::Result<()> {
+        self.write_shown(document, |width| brisk_report::terminal(document, width))
+    }
+
+    /// The same, where the terminal shows what `shown` gives for its width.
+    ///
+    /// # Errors
+    /// The first of all that failed; later ones are printed.
+    pub fn write_shown(
+        &self,
+        document: &Document,
+        shown: impl FnOnce(Option<u16>) -> String,
+    ) -> anyhow::Result<()> {
         let files = self.keep(document);
         let printed = if self.json.as_deref().is_some_and(is_standard) {
             json(document).and_then(|json| print_exactly(&json))
         } else if self.html.as_deref().is_some_and(is_standard) {
             print_exactly(&page(document))
         } else {
-            print(&judged(&brisk_report::terminal(document, terminal_width())))
+            print(&judged(&shown(terminal_width())))
         };
         first_of(files, printed)
+    }
+
+    /// The files that will be written, each with its option.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let both = [("--json", &self.json), ("--html", &self.html)];
+        both.into_iter().filter_map(|(option, file)| Some((option, file_of(file.as_ref())?.as_path())))
     }
 
     /// Writes the files alone: the results so far.

@@ -6,6 +6,7 @@
 pub(crate) mod apps;
 mod bench;
 pub(crate) mod compare;
+pub(crate) mod comparison;
 mod concurrency;
 mod footprint;
 mod frontier;

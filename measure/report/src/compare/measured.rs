@@ -1,0 +1,135 @@
+//! What of each kind of document is compared: tidy rows of independent measures, and what has to be alike.
+//!
+//! A row names a place by what was asked for (load, depth, app, condition), never by what was found, so that rows of two
+//! documents join. Measures that say the same in another form (throughput and requests a second of one load) are there once:
+//! each further one takes power from all others ([`super::false_alarms`]). Where a document has the single runs, they are the
+//! value; else its summary.
+
+mod apps;
+mod kernel;
+mod storage;
+
+use brisk_results::{Better, Document};
+
+use crate::rows::{BANDWIDTH, BYTES, COUNT, MS, NUMBER, PERCENT, Row, S, TIMES, US, Unit};
+use crate::section::Facts;
+
+/// What of a kind of document is compared.
+pub(super) trait Measured {
+    /// A row for each place of the study, with the measures of [`MEASURES`].
+    fn measured(&self) -> Vec<Row>;
+
+    /// How it was measured, as far as that changes what is found: budget, sizes, commands.
+    fn mode(&self) -> Facts;
+}
+
+/// See [`Measured::measured`].
+pub(super) fn rows(document: &Document) -> Vec<Row> {
+    brisk_results::with_report!(document, report => report.measured())
+}
+
+/// See [`Measured::mode`].
+pub(super) fn mode(document: &Document) -> Facts {
+    brisk_results::with_report!(document, report => report.mode())
+}
+
+/// A measure: its unit in documents, and which way it improves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measure {
+    /// Its name in rows.
+    pub(super) name: &'static str,
+    /// Its unit in documents.
+    pub(super) unit: &'static str,
+    /// Which way it improves.
+    pub(super) better: Better,
+}
+
+const fn lower(name: &'static str, unit: &'static str) -> Measure {
+    Measure { name, unit, better: Better::Lower }
+}
+
+const fn higher(name: &'static str, unit: &'static str) -> Measure {
+    Measure { name, unit, better: Better::Higher }
+}
+
+const fn neither(name: &'static str, unit: &'static str) -> Measure {
+    Measure { name, unit, better: Better::Neither }
+}
+
+/// All measures that are compared.
+pub(super) const MEASURES: &[Measure] = &[
+    // Storage.
+    higher("throughput", "bytes_per_s"),
+    higher("write throughput", "bytes_per_s"),
+    higher("read throughput", "bytes_per_s"),
+    higher("transactions/s", "per_s"),
+    lower("mean latency", "us"),
+    lower("p50 latency", "us"),
+    lower("p99 latency", "us"),
+    lower("longest latency", "us"),
+    lower("read latency", "us"),
+    lower("p99 read latency", "us"),
+    lower("write latency", "us"),
+    lower("longest write", "us"),
+    lower("latency alone", "us"),
+    lower("latency among peers", "us"),
+    lower("latency in mixed load", "us"),
+    lower("slowdown", "ratio"),
+    lower("CPU/request", "us"),
+    lower("serial time", "s"),
+    lower("concurrent time", "s"),
+    higher("speed-up", "ratio"),
+    lower("time of the mix", "s"),
+    lower("time of a job", "s"),
+    lower("energy", "uj"),
+    lower("energy/request", "uj"),
+    neither("CPUs busy", "percent"),
+    neither("requests/s", "per_s"),
+    // Apps.
+    lower("first process", "ms"),
+    lower("first window", "ms"),
+    lower("first frame", "ms"),
+    lower("settled", "ms"),
+    lower("idle", "ms"),
+    lower("settled less CPU wait", "ms"),
+    lower("read from storage", "bytes"),
+    lower("latency", "ms"),
+    lower("first change", "ms"),
+    lower("time of all events", "ms"),
+    lower("with brisk over without", "ratio"),
+    neither("background writes", "bytes_per_s"),
+    neither("background syncs", "per_s"),
+];
+
+/// The measure of that name.
+pub(super) fn measure(name: &str) -> Option<&'static Measure> {
+    MEASURES.iter().find(|measure| measure.name == name)
+}
+
+/// How values of a unit read.
+pub(crate) fn unit(name: &str) -> Unit {
+    match name {
+        "us" => US,
+        "ms" => MS,
+        "s" => S,
+        "bytes" => BYTES,
+        "bytes_per_s" => BANDWIDTH,
+        "per_s" => COUNT,
+        "uj" => ENERGY,
+        "ratio" => TIMES,
+        "percent" => PERCENT,
+        _ => NUMBER,
+    }
+}
+
+/// Microjoules.
+const ENERGY: Unit = Unit { show: energy, tick: crate::format::tick };
+
+fn energy(uj: f64) -> String {
+    let number = crate::format::number;
+    match uj.abs() {
+        large if large >= 1e6 => format!("{} J", number(uj / 1e6)),
+        middle if middle >= 1e3 => format!("{} mJ", number(uj / 1e3)),
+        _ => format!("{} uJ", number(uj)),
+    }
+}

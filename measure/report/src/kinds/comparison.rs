@@ -1,0 +1,316 @@
+//! Conditions compared: what regressed, what improved, and what cannot be told apart.
+
+use brisk_core::stats::Summary;
+use brisk_results::{
+    Better, ChangeVerdict, ComparedCondition, ComparedMeasure, ComparedValue, ComparisonReport, UnmatchedMeasure,
+};
+
+use crate::compare::measured::unit;
+use crate::compare::words;
+use crate::declare::*;
+use crate::format::{self, shorten};
+
+/// Lines of the picture: more are not looked at.
+const DRAWN: usize = 24;
+/// Rows that a terminal shows of what changed, and of what only one condition has.
+const CHANGED_IN_TERMINAL: usize = 40;
+const UNMATCHED_IN_TERMINAL: usize = 10;
+
+/// Verdicts in the order in which they are told.
+const VERDICTS: [ChangeVerdict; 7] = [
+    ChangeVerdict::Regressed,
+    ChangeVerdict::Improved,
+    ChangeVerdict::NoChange,
+    ChangeVerdict::TooFewRuns,
+    ChangeVerdict::OneRun,
+    ChangeVerdict::NotJudged,
+    ChangeVerdict::NoRatio,
+];
+
+impl Kind for ComparisonReport {
+    fn section(&self) -> Section {
+        section(self, false)
+    }
+}
+
+/// A comparison, ready to be shown. `all`: a terminal lists the measures without a change too.
+pub(crate) fn section(report: &ComparisonReport, all: bool) -> Section {
+    let question = match report.conditions.as_slice() {
+        [_, _] => "What has changed between the two conditions?",
+        _ => "What has changed between the baseline and each other condition?",
+    };
+    Section {
+        machine: Some(conditions(report)),
+        ..Section::new("Comparison", question, verdict(report))
+    }
+    .on(Some(title(report)))
+    .figures([picture(report, all), differences(report), unmatched(report)])
+}
+
+fn title(report: &ComparisonReport) -> String {
+    let name = |condition: &ComparedCondition| shorten(&condition.name, 40);
+    match report.conditions.as_slice() {
+        [baseline, one] => format!("{} against {}", name(one), name(baseline)),
+        [baseline, others @ ..] => format!("{} conditions against {}", others.len(), name(baseline)),
+        [] => "nothing".to_owned(),
+    }
+}
+
+fn conditions(report: &ComparisonReport) -> Facts {
+    let files = |condition: &ComparedCondition| {
+        let files: Vec<&str> = condition.documents.iter().map(|document| document.file.as_str()).collect();
+        let runs = format::plural(files.len() as u64, "document");
+        format!("{}: {} ({runs})", shorten(&condition.name, 60), shorten(&files.join(", "), 200))
+    };
+    let word = |i| if i == 0 { "Baseline" } else { "Compared" };
+    report.conditions.iter().enumerate().map(|(i, condition)| (word(i), files(condition))).collect()
+}
+
+/// The verdict of one measure in words.
+fn verdict_words(verdict: ChangeVerdict) -> &'static str {
+    match verdict {
+        ChangeVerdict::Regressed => "regressed",
+        ChangeVerdict::Improved => "improved",
+        ChangeVerdict::NoChange => "no change",
+        ChangeVerdict::TooFewRuns => "too few runs",
+        ChangeVerdict::OneRun => "one run",
+        ChangeVerdict::NotJudged => "not judged",
+        ChangeVerdict::NoRatio => "no ratio",
+    }
+}
+
+fn of<'a>(
+    measures: impl Iterator<Item = &'a ComparedMeasure>,
+    verdict: ChangeVerdict,
+) -> impl Iterator<Item = &'a ComparedMeasure> {
+    measures.filter(move |one| one.verdict == verdict)
+}
+
+/// A sentence for each condition, with the largest certain change; then what would make it fail, and how they differ.
+fn verdict(report: &ComparisonReport) -> Vec<String> {
+    let mut said: Vec<String> = report.conditions.iter().skip(1).map(|condition| changes(report, condition)).collect();
+    if said.is_empty() {
+        said.push("Nothing was compared: the document has no conditions.".to_owned());
+    }
+    if let Some(percent) = report.fail_on_regression_percent {
+        let limit = format::percent(percent);
+        said.push(match report.regressions_beyond(percent).count() {
+            0 => format!("No regression is larger than {limit}."),
+            count => format!("Failed: {} larger than {limit}.", plural_is(count, "regression")),
+        });
+    }
+    if !report.differences.is_empty() {
+        let difference = |one: &brisk_results::ConditionDifference| {
+            let of = if report.conditions.len() > 2 { format!(" ({})", shorten(&one.condition, 30)) } else { String::new() };
+            let [before, after] = [&one.baseline, &one.compared].map(|value| shorten(value, 40));
+            format!("{} {before}, now {after}{of}", shorten(&one.what, 40))
+        };
+        let first: Vec<String> = report.differences.iter().take(4).map(difference).collect();
+        let more = report.differences.len() - first.len();
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        said.push(format!("The conditions differ: {}{more}.", first.join("; ")));
+    }
+    said
+}
+
+fn plural_is(count: usize, one: &str) -> String {
+    let is = if count == 1 { "is" } else { "are" };
+    format!("{} {is}", format::plural(count as u64, one))
+}
+
+/// What changed under one condition.
+fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
+    let name = shorten(&condition.name, 40);
+    let all = || report.measures.iter().filter(|one| one.condition == condition.name);
+    let judged = all().filter(|one| one.p_value.is_some() && one.better != Better::Neither).count();
+    let count = |verdict| of(all(), verdict).count();
+    if judged == 0 {
+        return format!(
+            "{name}: no measure has the runs for a verdict. Compare documents with more runs, or pool three documents of \
+             each condition."
+        );
+    }
+    let measures = format::plural(judged as u64, "measure");
+    let example = |verdict| of(all(), verdict).next().map_or_else(String::new, |one| format!(" ({})", change(one)));
+    let (regressed, improved) = (ChangeVerdict::Regressed, ChangeVerdict::Improved);
+    match (count(regressed), count(improved)) {
+        (0, 0) => format!("{name}: no change in any of {measures}."),
+        (0, better) => format!("{name}: {better} of {measures} improved, none regressed{}.", example(improved)),
+        (worse, 0) => format!("{name}: {worse} of {measures} regressed, none improved{}.", example(regressed)),
+        (worse, better) => format!(
+            "{name}: {worse} of {measures} regressed{} and {better} improved{}.",
+            example(regressed),
+            example(improved)
+        ),
+    }
+}
+
+/// `evince, cold, writers: settled 1.42 times, 1.31 to 1.55`.
+fn change(one: &ComparedMeasure) -> String {
+    let ratio = one.ratio.map_or_else(String::new, |ratio| format!(" {} times", format::number(ratio)));
+    let interval = interval(one).map_or_else(String::new, |interval| format!(", {interval}"));
+    format!("{}{ratio}{interval}", named(one))
+}
+
+fn named(one: &ComparedMeasure) -> String {
+    shorten(&words(&one.place, &one.measure), 110)
+}
+
+fn interval(one: &ComparedMeasure) -> Option<String> {
+    let (low, high) = one.ratio_low.zip(one.ratio_high)?;
+    Some(format!("{} to {}", format::number(low), format::number(high)))
+}
+
+/// A value with the runs and documents behind it.
+fn value(of: &ComparedValue, show: fn(f64) -> String) -> Value {
+    let documents = if of.documents > 1 { format!(" in {}", of.documents) } else { String::new() };
+    Value::Shown(show(of.value), format!("({}{documents})", of.runs))
+}
+
+fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
+    let show = unit(&one.unit).show;
+    let tone = match one.verdict {
+        ChangeVerdict::Regressed => Look { tone: Tone::Write, marker: Marker::Square, ..Look::PLAIN },
+        ChangeVerdict::Improved => Look { tone: Tone::Read, ..Look::PLAIN },
+        _ => Look { marker: Marker::Diamond, ..Look::PLAIN },
+    };
+    let kinds = report.measures.iter().any(|other| other.kind != one.kind);
+    let several = report.conditions.len() > 2;
+    Row::at("verdict", verdict_words(one.verdict))
+        .by("condition", if several { shorten(&one.condition, 30) } else { String::new() })
+        .by("kind", if kinds { one.kind.clone() } else { String::new() })
+        .by("measure", named(one))
+        .look(tone)
+        .put("baseline", NUMBER, value(&one.baseline, show))
+        .put("compared", NUMBER, value(&one.compared, show))
+        .figure("ratio", one.ratio.map(format::times))
+        .figure("interval", interval(one))
+        .say("better", match one.better {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+            Better::Neither => "",
+        })
+        .put("log ratio", NUMBER, log_ratio(one))
+}
+
+/// The logarithm of the ratio with its interval, for the picture: evenly spaced factors are evenly far apart.
+fn log_ratio(one: &ComparedMeasure) -> Option<Summary> {
+    let (ratio, low, high) = (one.ratio?, one.ratio_low?, one.ratio_high?);
+    let log = |value: f64| if value > 0.0 { value.ln() } else { f64::NAN };
+    let (median, low, high) = (log(ratio), log(low), log(high));
+    let finite = [median, low, high].into_iter().all(f64::is_finite);
+    let summary = Summary { count: 2, median, low, high, confidence: 0.95, min: low, max: high, variation: 0.0 };
+    finite.then_some(summary)
+}
+
+/// Ratios with their intervals, what changed first, and all numbers.
+fn picture(report: &ComparisonReport, all: bool) -> Figure {
+    let rows: Vec<Row> = report.measures.iter().map(|one| row(report, one)).collect();
+    let drawn: Vec<Row> = rows.iter().filter(|row| row.summary("log ratio").is_some()).take(DRAWN).cloned().collect();
+    let left_out = rows.iter().filter(|row| row.summary("log ratio").is_some()).count() - drawn.len();
+    let more = if left_out > 0 { format!(" {left_out} more, without a larger change, are in the table.") } else { String::new() };
+    let few = report.measures.is_empty();
+    let caption = if few {
+        String::new()
+    } else {
+        format!(
+            "Compared over baseline: 1 is no change, the line is the interval at {}. Square: regressed, circle: improved, \
+             diamond: the interval includes 1.{more}",
+            level(report)
+        )
+    };
+    let dots = Dots { name: "measure", value: "log ratio", label: "ratio", below: "verdict", ..Dots::default() };
+    let dots = Dots { levels: crate::declare::level(0.0, "no change"), ..dots };
+    let axis = Axis::new("compared over baseline, log scale", Law::Window, |log| format::tick(log.exp()));
+    let is_changed = |row: &&Row| ["regressed", "improved"].contains(&row.text("verdict").as_str());
+    let changed: Vec<Row> = rows.iter().filter(is_changed).cloned().collect();
+    let columns = "verdict | condition | kind | measure | baseline | compared | ratio | interval";
+    let note = format!(
+        "Values with (runs in documents). Intervals at {}, so that at most {} of these verdicts are expected to be false.",
+        level(report),
+        format::percent(report.false_discovery_percent)
+    );
+    let mut of_changed =
+        Table::of("Changed", &changed, columns).dispensable("kind | interval").noted(note.clone()).first_in_terminal(CHANGED_IN_TERMINAL);
+    let mut of_all = Table::of("All measures", &rows, &format!("{columns} | better")).dispensable("better | kind").noted(note);
+    of_all.in_terminal = all;
+    of_changed.in_terminal = !all;
+    of_changed.in_page = false;
+    Figure::new("What changed", caption)
+        .key(Tone::Write, Glyph::Point(Marker::Square), "regressed")
+        .key(Tone::Read, Glyph::Point(Marker::Circle), "improved")
+        .key(Tone::Plain, Glyph::Point(Marker::Diamond), "no change")
+        .chart("Ratios", dots.draw("Ratio of each measure, compared over baseline", axis, &drawn))
+        .table(of_changed)
+        .table(of_all)
+        .table(sums(report, all))
+}
+
+/// `95 %`, or more where few of many measures changed.
+fn level(report: &ComparisonReport) -> String {
+    let percent = report.interval_percent;
+    if !(0.0..=100.0).contains(&percent) {
+        return "an unknown level".to_owned();
+    }
+    // Three digits of what is missed.
+    let digits = if percent > 99.9 { 3 } else { 1 };
+    let text = format!("{percent:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+/// How many measures have each verdict, and the range of their ratios.
+fn sums(report: &ComparisonReport, all: bool) -> Table {
+    let row = |verdict: &ChangeVerdict| {
+        let measures: Vec<&ComparedMeasure> = of(report.measures.iter(), *verdict).collect();
+        let ratios = || measures.iter().filter_map(|one| one.ratio).filter(|ratio| ratio.is_finite());
+        let (least, largest) = (ratios().min_by(f64::total_cmp), ratios().max_by(f64::total_cmp));
+        (!measures.is_empty()).then(|| {
+            Row::at("verdict", verdict_words(*verdict))
+                .put("measures", TALLY, measures.len() as u64)
+                .put("least ratio", TIMES, least)
+                .put("largest ratio", TIMES, largest)
+                .say("why", why(*verdict))
+        })
+    };
+    let rows: Vec<Row> = VERDICTS.iter().filter_map(row).collect();
+    let note = if all { "" } else { "--all lists every measure." };
+    Table::of("Verdicts", &rows, "verdict | measures | least ratio | largest ratio | why").noted(note)
+}
+
+fn why(verdict: ChangeVerdict) -> &'static str {
+    match verdict {
+        ChangeVerdict::Regressed | ChangeVerdict::Improved => "the interval excludes 1",
+        ChangeVerdict::NoChange => "the interval includes 1",
+        ChangeVerdict::TooFewRuns => "fewer than three runs on one side",
+        ChangeVerdict::OneRun => "a document has one value of it: pool three documents of each condition",
+        ChangeVerdict::NotJudged => "no direction is better",
+        ChangeVerdict::NoRatio => "zero on one side",
+    }
+}
+
+fn differences(report: &ComparisonReport) -> Figure {
+    let row = |one: &brisk_results::ConditionDifference| {
+        Row::at("what", shorten(&one.what, 60))
+            .by("condition", if report.conditions.len() > 2 { shorten(&one.condition, 30) } else { String::new() })
+            .by("baseline", shorten(&one.baseline, 100))
+            .by("compared", shorten(&one.compared, 100))
+    };
+    let rows: Vec<Row> = report.differences.iter().map(row).collect();
+    Figure::new("Differences of condition", "What differs besides the figures: a change may have any of these causes.")
+        .table(Table::of("Differences of condition", &rows, "what | condition | baseline | compared"))
+        .open()
+}
+
+fn unmatched(report: &ComparisonReport) -> Figure {
+    let row = |one: &UnmatchedMeasure| {
+        Row::at("only in", shorten(&one.only_in, 40))
+            .by("not in", shorten(&one.not_in, 40))
+            .by("kind", one.kind.clone())
+            .by("measure", shorten(&words(&one.place, &one.measure), 110))
+    };
+    let rows: Vec<Row> = report.unmatched.iter().map(row).collect();
+    let title = "Only in one of two conditions";
+    Figure::new(title, "These places were not measured under both conditions, so they have no ratio.")
+        .table(Table::of(title, &rows, "only in | not in | kind | measure").first_in_terminal(UNMATCHED_IN_TERMINAL))
+}
