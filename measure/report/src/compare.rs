@@ -11,7 +11,7 @@
 //! - `false_alarms`: the level at which a measure counts as changed, given all of them.
 //! - `circumstances`: in what the conditions differ.
 //!
-//! Properties, each with a test of the same name:
+//! Properties, each with a test of the same name (`tests/compare.rs`):
 //! - swapped conditions invert ratios and verdicts;
 //! - a document compared with itself has no change;
 //! - scaling both conditions changes no ratio;
@@ -21,8 +21,6 @@ mod circumstances;
 mod false_alarms;
 mod log_ratio;
 pub(crate) mod measured;
-#[cfg(test)]
-mod tests;
 
 use brisk_results::{
     Better, ChangeVerdict, ComparedCondition, ComparedDocument, ComparedMeasure, ComparedValue, ComparisonReport,
@@ -73,7 +71,9 @@ pub enum CompareError {
         file: String,
     },
     /// No kind in common.
-    #[error("{baseline} has documents of kind {baseline_kinds}, {condition} of kind {kinds}: only documents of the same kind compare")]
+    #[error(
+        "{baseline} has documents of kind {baseline_kinds}, {condition} of kind {kinds}: only documents of the same kind compare"
+    )]
     DifferentKinds {
         /// The baseline.
         baseline: String,
@@ -85,7 +85,9 @@ pub enum CompareError {
         kinds: String,
     },
     /// The same kind, and not one place in common.
-    #[error("{baseline} and {condition} have no measure in common: {baseline} has, for one, {in_baseline}; {condition} has {in_condition}")]
+    #[error(
+        "{baseline} and {condition} have no measure in common: {baseline} has, for one, {in_baseline}; {condition} has {in_condition}"
+    )]
     NothingInCommon {
         /// The baseline.
         baseline: String,
@@ -97,7 +99,9 @@ pub enum CompareError {
         in_condition: String,
     },
     /// A pattern that selects nothing.
-    #[error("--only {pattern:?} selects none of the {measures} measures, such as {example:?}: use a part of such a name, with * for any text")]
+    #[error(
+        "--only {pattern:?} selects none of the {measures} measures, such as {example:?}: use a part of such a name, with * for any text"
+    )]
     NoMatch {
         /// The pattern.
         pattern: String,
@@ -188,7 +192,7 @@ pub fn compare(
         compared_kinds.extend(kinds);
     }
     warnings.extend(circumstances::doubts(baseline, &compared_kinds));
-    for pattern in only.iter().filter(|pattern| !all.iter().any(|one| selects(pattern, one))) {
+    if let Some(pattern) = only.iter().find(|pattern| !all.iter().any(|one| selects(pattern, one))) {
         let example = all.first().cloned().unwrap_or_default();
         return Err(CompareError::NoMatch { pattern: pattern.clone(), measures: all.len(), example });
     }
@@ -282,7 +286,8 @@ fn measures_of<'a>(
 ) -> impl Iterator<Item = (Key, Option<Estimate>)> + 'a {
     row.measures().filter_map(move |(name, value)| {
         let measure = measured::measure(name)?;
-        let place = row.dimensions().map(|(dimension, place)| (dimension.to_owned(), place.text.clone()));
+        let place = row.dimensions().filter(|(_, place)| !place.text.is_empty());
+        let place = place.map(|(dimension, place)| (dimension.to_owned(), place.text.clone()));
         let place = device.cloned().into_iter().chain(place).collect();
         Some((Key { kind, place, measure }, Estimate::of(value)))
     })
@@ -324,7 +329,7 @@ fn measure(condition: &str, baseline: &Found, compared: &Found) -> Joined {
     let (base, other) = (estimate(baseline), estimate(compared));
     let value = |estimate: Option<Estimate>, found: &Found| ComparedValue {
         // A value that is no positive number is zero here: nothing else is measured.
-        value: estimate.map_or(0.0, |estimate| estimate.log.exp()),
+        centre: estimate.map_or(0.0, |estimate| estimate.log.exp()),
         runs: estimate.map_or(0, |estimate| estimate.runs),
         documents: found.estimates.len() as u64,
     };
@@ -369,7 +374,7 @@ fn judge(measures: Vec<Joined>) -> (Vec<ComparedMeasure>, f64) {
 fn verdict(one: &ComparedMeasure, level: f64) -> ChangeVerdict {
     let (base, other) = (&one.baseline, &one.compared);
     let Some(ratio) = one.ratio else {
-        let both_zero = base.value == 0.0 && other.value == 0.0;
+        let both_zero = base.centre == 0.0 && other.centre == 0.0;
         return if both_zero { ChangeVerdict::NoChange } else { ChangeVerdict::NoRatio };
     };
     match (one.better, one.p_value) {
@@ -394,14 +399,14 @@ fn certain_change(one: &ComparedMeasure) -> f64 {
 /// A place and its measure as they read: `random read, 4 KiB, depth 32: throughput`.
 pub(crate) fn words(place: &[(String, String)], measure: &str) -> String {
     // A number needs the name of its dimension.
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b" +".contains(&byte));
     let word = |(dimension, text): &(String, String)| match text.as_str() {
-        "" => None,
-        text if is_number(text) => Some(format!("{dimension} {text}")),
-        "its own" => Some(format!("its own {dimension}")),
-        text => Some(text.to_owned()),
+        text if is_number(text) => format!("{dimension} {text}"),
+        "its own" => format!("its own {dimension}"),
+        text => text.to_owned(),
     };
-    let words: Vec<String> = place.iter().filter_map(word).collect();
+    let mut words: Vec<String> = place.iter().map(word).collect();
+    words.dedup();
     format!("{}: {measure}", words.join(", "))
 }
 

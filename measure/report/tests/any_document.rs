@@ -4,6 +4,7 @@ mod samples;
 
 use std::sync::LazyLock;
 
+use brisk_report::Condition;
 use brisk_results::Document;
 use proptest::prelude::*;
 use roxmltree::ParsingOptions;
@@ -20,7 +21,8 @@ static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Fields whose words and numbers mean something to serde.
-const FIXED: [&str; 14] = [
+const FIXED: [&str; 15] = [
+    "better",
     "kind",
     "schema_version",
     "pattern",
@@ -40,7 +42,10 @@ const FIXED: [&str; 14] = [
 const LONG: [&str; 9] =
     ["count", "requests", "sequential_requests", "files", "files_count", "events", "lost_events", "seed", "bytes"];
 /// Fields that may be absent in every kind that has them.
-const OPTIONAL: [&str; 22] = [
+const OPTIONAL: [&str; 25] = [
+    "ratio_low",
+    "ratio_high",
+    "p_value",
     "latency_ms",
     "split",
     "storage",
@@ -137,7 +142,18 @@ proptest! {
 
     #[test]
     fn no_document_makes_the_views_panic_or_print_nan(noise in any_noise(), width in prop::option::of(0u16..200)) {
-        let documents = noise.documents();
+        let mut documents = noise.documents();
+        // One good document with its spoiled twin: any, over the cases.
+        let nth = (noise.kept + noise.numbers.len()) % SAMPLES.len();
+        let one = |name: &str, document: Document| Condition {
+            name: name.to_owned(),
+            documents: vec![(format!("{name}.json"), document)],
+        };
+        let good = SAMPLES[nth].clone().try_into().expect("a document");
+        let pair = [one("good", good), one(&noise.text, documents[nth].clone())];
+        if let Ok(found) = brisk_report::compare(&pair, &[], ("2026-11-24T07:00:00Z", "0.1.0")) {
+            documents.push(Document::Comparison(Box::new(found)));
+        }
         let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
         shown.extend(brisk_report::comparison(&documents, width));
         let page = brisk_report::html(&documents);

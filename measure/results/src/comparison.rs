@@ -74,7 +74,7 @@ pub enum ChangeVerdict {
 pub struct ComparedValue {
     /// In the measure's unit: the geometric mean of the runs, or the median where a document keeps no runs; of several
     /// documents their geometric mean.
-    pub value: f64,
+    pub centre: f64,
     /// Runs behind it, over all documents.
     pub runs: u64,
     /// Documents that have it.

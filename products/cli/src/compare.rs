@@ -118,10 +118,12 @@ impl Named {
         Self { name, files }
     }
 
-    /// Its name, or that of its files: `before.json`, `a1.json and 2 more`.
+    /// Its name, or that of its files: `before` of before.json, `a1 and 2 more`; with their paths for `whole`.
     fn words(&self, whole: bool) -> String {
         let Some((first, others)) = self.files.split_first() else { return "nothing".to_owned() };
-        let short = first.file_name().filter(|_| !whole).map_or(first.as_os_str(), |name| name);
+        let is_json = first.extension().is_some_and(|extension| extension == "json");
+        let name = if is_json { first.file_stem() } else { first.file_name() };
+        let short = name.filter(|_| !whole).map_or(first.as_os_str(), |name| name);
         let first = short.to_string_lossy().into_owned();
         match (&self.name, others.len()) {
             (Some(name), _) => name.clone(),
@@ -262,7 +264,7 @@ mod tests {
         let named = ["no/a.json", "yes/a.json", "yes/a.json", "b.json,c.json", "x=d.json"].map(Named::parse);
         let conditions = with_names(named.iter().map(|one| (one, Vec::new())).collect());
         let names: Vec<&str> = conditions.iter().map(|condition| condition.name.as_str()).collect();
-        assert_eq!(names, ["no/a.json", "yes/a.json", "yes/a.json (2)", "b.json and 1 more", "x"]);
+        assert_eq!(names, ["no/a.json", "yes/a.json", "yes/a.json (2)", "b and 1 more", "x"]);
     }
 
     #[test]

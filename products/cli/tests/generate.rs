@@ -6,7 +6,8 @@ fn brisk() -> Command {
     Command::new(env!("CARGO_BIN_EXE_brisk"))
 }
 
-const SUBCOMMANDS: [&str; 9] = ["doctor", "bench", "study", "launch", "latency", "suite", "report", "lab", "monitor"];
+const SUBCOMMANDS: [&str; 10] =
+    ["doctor", "bench", "study", "launch", "latency", "suite", "report", "compare", "lab", "monitor"];
 
 #[test]
 fn every_subcommand_has_a_man_page() {

@@ -67,11 +67,7 @@ impl Outputs {
     ///
     /// # Errors
     /// The first of all that failed; later ones are printed.
-    pub fn write_shown(
-        &self,
-        document: &Document,
-        shown: impl FnOnce(Option<u16>) -> String,
-    ) -> anyhow::Result<()> {
+    pub fn write_shown(&self, document: &Document, shown: impl FnOnce(Option<u16>) -> String) -> anyhow::Result<()> {
         let files = self.keep(document);
         let printed = if self.json.as_deref().is_some_and(is_standard) {
             json(document).and_then(|json| print_exactly(&json))

@@ -68,7 +68,7 @@ fn of_kind(condition: &Condition, kind: &str) -> Vec<(Circumstance, Vec<String>)
 /// Values in words, whatever their order.
 fn words(values: &[String]) -> String {
     let mut values: Vec<String> = values.iter().map(|one| format::shorten(one, 80)).collect();
-    values.iter_mut().filter(|one| one.is_empty()).for_each(|one| "none".clone_into(one));
+    values.iter_mut().filter(|one| one.is_empty()).for_each(|one| "unknown".clone_into(one));
     values.sort();
     format::list(&values)
 }
@@ -88,11 +88,13 @@ pub(super) fn differences(
             if before == after {
                 continue;
             }
-            let what = if kinds.len() > 1 && one.is_mode { format!("{} of {kind}", one.what) } else { one.what.to_owned() };
+            let what =
+                if kinds.len() > 1 && one.is_mode { format!("{} of {kind}", one.what) } else { one.what.to_owned() };
             if one.is_mode {
                 let text = format!(
-                    "{}, {what}: {before} in {}, {after} in {}. Measure both in the same way to compare them.",
+                    "{}, {}: {before} in {}, {after} in {}. Measure both in the same way to compare them.",
                     format::sentence(kind),
+                    one.what.to_lowercase(),
                     baseline.name,
                     condition.name
                 );
@@ -126,11 +128,8 @@ pub(super) fn doubts(condition: &Condition, kinds: &[&'static str]) -> Vec<Warni
         let mut codes: Vec<String> = document.header().warnings.iter().map(|one| one.code.clone()).collect();
         codes.dedup();
         if !codes.is_empty() {
-            let text = format!(
-                "{} ({file}): {}. `brisk report {file}` has the values.",
-                condition.name,
-                format::list(&codes)
-            );
+            let text =
+                format!("{} ({file}): {}. `brisk report {file}` has the values.", condition.name, format::list(&codes));
             warnings.push(Warning { code: "document_warnings".into(), text });
         }
     }

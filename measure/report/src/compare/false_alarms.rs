@@ -32,8 +32,8 @@ mod tests {
     fn the_level_agrees_with_the_example_of_the_paper() {
         // Benjamini and Hochberg 1995, section 4: 15 hypotheses, of which the first four are rejected; Bonferroni rejects three.
         let paper = [
-            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590,
-            1.0,
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
+            0.7590, 1.0,
         ];
         let level = level(&paper);
         assert!((level - 4.0 * 0.05 / 15.0).abs() < 1e-12, "{level}");

@@ -8,7 +8,7 @@
 //! - *a summary of more runs*: its median, and as standard error the width of its interval over that of the standard normal
 //!   interval of the same confidence. That interval is from order statistics, so the standard error is on the large side: of
 //!   equal conditions 1 to 4 % are called different at a level of 5 %, where runs give 2 to 5 % (simulated: 3 to 20 runs, normal,
-//!   exponential and Student's logarithms, a tenth of outliers; `compare/tests.rs` has a part of it);
+//!   exponential and Student's logarithms, a tenth of outliers; `tests/compare.rs` has a part of it);
 //! - *a single value*: no variance, so there is no interval.
 //!
 //! [`pooled`] joins the documents of a condition. Runs of one document share its circumstances (temperature, layout of files,
@@ -103,10 +103,8 @@ pub(super) fn pooled(documents: &[Estimate]) -> Option<Estimate> {
     }
     let count = documents.len() as f64;
     let (log, between) = mean_and_variance(&documents.iter().map(|one| one.log).collect::<Vec<_>>());
-    let between = between.map(|variance| Error {
-        variance: (variance + RESOLUTION.powi(2)) / count,
-        freedom: count - 1.0,
-    });
+    let between =
+        between.map(|variance| Error { variance: (variance + RESOLUTION.powi(2)) / count, freedom: count - 1.0 });
     let errors: Option<Vec<Error>> = documents.iter().map(|one| one.error).collect();
     let within = errors.map(|errors| Error {
         variance: errors.iter().map(|error| error.variance).sum::<f64>() / count.powi(2),
@@ -238,8 +236,11 @@ mod tests {
             assert_eq!(Estimate::of(&Value::Number(wrong)), None);
         }
         let summary = Summary::of(&[1.0; 8]).expect("finite");
-        for wrong in [Summary { low: f64::NAN, ..summary }, Summary { low: 3.0, ..summary }, Summary { confidence: 1.0, ..summary }]
-        {
+        for wrong in [
+            Summary { low: f64::NAN, ..summary },
+            Summary { low: 3.0, ..summary },
+            Summary { confidence: 1.0, ..summary },
+        ] {
             assert_eq!(Estimate::of(&Value::Summary(wrong)), None);
         }
     }

@@ -40,10 +40,12 @@ pub(crate) fn section(report: &ComparisonReport, all: bool) -> Section {
         _ => "What has changed between the baseline and each other condition?",
     };
     Section {
-        machine: Some(conditions(report)),
+        // Machine and device of each condition are among what differs.
+        machine: Some(Facts::new()),
         ..Section::new("Comparison", question, verdict(report))
     }
     .on(Some(title(report)))
+    .facts(conditions(report))
     .figures([picture(report, all), differences(report), unmatched(report)])
 }
 
@@ -93,7 +95,7 @@ fn verdict(report: &ComparisonReport) -> Vec<String> {
         said.push("Nothing was compared: the document has no conditions.".to_owned());
     }
     if let Some(percent) = report.fail_on_regression_percent {
-        let limit = format::percent(percent);
+        let limit = format!("{} %", format::tick(percent));
         said.push(match report.regressions_beyond(percent).count() {
             0 => format!("No regression is larger than {limit}."),
             count => format!("Failed: {} larger than {limit}.", plural_is(count, "regression")),
@@ -101,7 +103,8 @@ fn verdict(report: &ComparisonReport) -> Vec<String> {
     }
     if !report.differences.is_empty() {
         let difference = |one: &brisk_results::ConditionDifference| {
-            let of = if report.conditions.len() > 2 { format!(" ({})", shorten(&one.condition, 30)) } else { String::new() };
+            let of =
+                if report.conditions.len() > 2 { format!(" ({})", shorten(&one.condition, 30)) } else { String::new() };
             let [before, after] = [&one.baseline, &one.compared].map(|value| shorten(value, 40));
             format!("{} {before}, now {after}{of}", shorten(&one.what, 40))
         };
@@ -164,7 +167,7 @@ fn interval(one: &ComparedMeasure) -> Option<String> {
 /// A value with the runs and documents behind it.
 fn value(of: &ComparedValue, show: fn(f64) -> String) -> Value {
     let documents = if of.documents > 1 { format!(" in {}", of.documents) } else { String::new() };
-    Value::Shown(show(of.value), format!("({}{documents})", of.runs))
+    Value::Shown(show(of.centre), format!("({}{documents})", of.runs))
 }
 
 fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
@@ -174,22 +177,28 @@ fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
         ChangeVerdict::Improved => Look { tone: Tone::Read, ..Look::PLAIN },
         _ => Look { marker: Marker::Diamond, ..Look::PLAIN },
     };
-    let kinds = report.measures.iter().any(|other| other.kind != one.kind);
-    let several = report.conditions.len() > 2;
-    Row::at("verdict", verdict_words(one.verdict))
-        .by("condition", if several { shorten(&one.condition, 30) } else { String::new() })
-        .by("kind", if kinds { one.kind.clone() } else { String::new() })
-        .by("measure", named(one))
+    // Columns that would say the same in each line are left out.
+    let mut row = Row::at("verdict", verdict_words(one.verdict));
+    if report.conditions.len() > 2 {
+        row = row.by("condition", shorten(&one.condition, 30));
+    }
+    if report.measures.iter().any(|other| other.kind != one.kind) {
+        row = row.by("kind", one.kind.clone());
+    }
+    row.by("measure", named(one))
         .look(tone)
         .put("baseline", NUMBER, value(&one.baseline, show))
         .put("compared", NUMBER, value(&one.compared, show))
         .figure("ratio", one.ratio.map(format::times))
         .figure("interval", interval(one))
-        .say("better", match one.better {
-            Better::Lower => "lower",
-            Better::Higher => "higher",
-            Better::Neither => "",
-        })
+        .say(
+            "better",
+            match one.better {
+                Better::Lower => "lower",
+                Better::Higher => "higher",
+                Better::Neither => "",
+            },
+        )
         .put("log ratio", NUMBER, log_ratio(one))
 }
 
@@ -208,7 +217,11 @@ fn picture(report: &ComparisonReport, all: bool) -> Figure {
     let rows: Vec<Row> = report.measures.iter().map(|one| row(report, one)).collect();
     let drawn: Vec<Row> = rows.iter().filter(|row| row.summary("log ratio").is_some()).take(DRAWN).cloned().collect();
     let left_out = rows.iter().filter(|row| row.summary("log ratio").is_some()).count() - drawn.len();
-    let more = if left_out > 0 { format!(" {left_out} more, without a larger change, are in the table.") } else { String::new() };
+    let more = if left_out > 0 {
+        format!(" {left_out} more, without a larger change, are in the table.")
+    } else {
+        String::new()
+    };
     let few = report.measures.is_empty();
     let caption = if few {
         String::new()
@@ -228,11 +241,15 @@ fn picture(report: &ComparisonReport, all: bool) -> Figure {
     let note = format!(
         "Values with (runs in documents). Intervals at {}, so that at most {} of these verdicts are expected to be false.",
         level(report),
-        format::percent(report.false_discovery_percent)
+        format_args!("{} %", format::tick(report.false_discovery_percent))
     );
-    let mut of_changed =
-        Table::of("Changed", &changed, columns).dispensable("kind | interval").noted(note.clone()).first_in_terminal(CHANGED_IN_TERMINAL);
-    let mut of_all = Table::of("All measures", &rows, &format!("{columns} | better")).dispensable("better | kind").noted(note);
+    let mut of_changed = Table::of("Changed", &changed, columns)
+        .dispensable("kind | baseline | compared")
+        .noted(note.clone())
+        .first_in_terminal(CHANGED_IN_TERMINAL);
+    let mut of_all = Table::of("All measures", &rows, &format!("{columns} | better"))
+        .dispensable("better | kind | baseline | compared")
+        .noted(note);
     of_all.in_terminal = all;
     of_changed.in_terminal = !all;
     of_changed.in_page = false;
@@ -291,10 +308,11 @@ fn why(verdict: ChangeVerdict) -> &'static str {
 
 fn differences(report: &ComparisonReport) -> Figure {
     let row = |one: &brisk_results::ConditionDifference| {
-        Row::at("what", shorten(&one.what, 60))
-            .by("condition", if report.conditions.len() > 2 { shorten(&one.condition, 30) } else { String::new() })
-            .by("baseline", shorten(&one.baseline, 100))
-            .by("compared", shorten(&one.compared, 100))
+        let mut row = Row::at("what", shorten(&one.what, 60));
+        if report.conditions.len() > 2 {
+            row = row.by("condition", shorten(&one.condition, 30));
+        }
+        row.by("baseline", shorten(&one.baseline, 100)).by("compared", shorten(&one.compared, 100))
     };
     let rows: Vec<Row> = report.differences.iter().map(row).collect();
     Figure::new("Differences of condition", "What differs besides the figures: a change may have any of these causes.")

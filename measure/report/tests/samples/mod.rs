@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
 pub mod apps;
+pub mod pairs;
 mod ugly;
 
 use std::sync::LazyLock;
@@ -480,5 +481,6 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("profile", Document::Profile(Box::new(profile()))),
         ("kernel", Document::Kernel(Box::new(kernel()))),
         ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
+        ("comparison", Document::Comparison(Box::new(pairs::comparison()))),
     ]
 }

@@ -19,23 +19,30 @@ const STAGES: [Stage; 5] = [Stage::FirstProcess, Stage::FirstWindow, Stage::Firs
 /// What counts where apps are many: that something shows, and that the screen is final.
 const STAGES_OF_MANY: [Stage; 2] = [Stage::FirstWindow, Stage::Settled];
 
-/// The launches of one condition and temperature, with each run.
-fn launches(app: &str, set: &LaunchSet, stages: &[Stage]) -> Row {
+/// The launches of a set, with each run.
+fn launches(app: &str, set: &LaunchSet, among: &[LaunchSet], stages: &[Stage]) -> Row {
+    // A single condition may have the app's command as its label.
+    let condition = if among.iter().all(|other| other.label == set.label) { "" } else { &set.label };
     let row = Row::at("app", app.trim())
         .by("start", sets::temperature(set.temperature))
-        .by("condition", sets::label_words(&set.label));
+        .by("condition", sets::label_words(condition));
     // Without a screen the end of the work counts.
     let headless = set.stage(Stage::Settled).is_none().then_some(Stage::Idle).filter(|idle| !stages.contains(idle));
-    stages.iter().copied().chain(headless).fold(row, |row, stage| {
-        row.put(sets::stage_words(stage), MS, sets::runs_at(set, |run| run.at_ms(stage)))
-    })
+    stages
+        .iter()
+        .copied()
+        .chain(headless)
+        .fold(row, |row, stage| row.put(sets::stage_words(stage), MS, sets::runs_at(set, |run| run.at_ms(stage))))
 }
 
 /// What one app's launches took besides stages.
 fn costs(row: Row, set: &LaunchSet) -> Row {
     let read = |run: &LaunchRun| run.storage.as_ref().map(|storage| storage.read.bytes as f64);
-    row.put("settled less CPU wait", MS, sets::runs_at(set, |run| run.settled_less_cpu_wait_ms))
-        .put("read from storage", BYTES, sets::runs_at(set, read))
+    row.put("settled less CPU wait", MS, sets::runs_at(set, |run| run.settled_less_cpu_wait_ms)).put(
+        "read from storage",
+        BYTES,
+        sets::runs_at(set, read),
+    )
 }
 
 fn screen(screen: &ScreenFacts) -> (&'static str, String) {
@@ -56,7 +63,7 @@ fn phone(phone: &PhoneFacts) -> Facts {
 
 impl Measured for LaunchReport {
     fn measured(&self) -> Vec<Row> {
-        self.sets.iter().map(|set| costs(launches(&self.app, set, &STAGES), set)).collect()
+        self.sets.iter().map(|set| costs(launches(&self.app, set, &self.sets, &STAGES), set)).collect()
     }
 
     fn mode(&self) -> Facts {
@@ -72,9 +79,11 @@ impl Measured for LatencyReport {
             chart::runs(step.runs.iter().filter_map(of))
         };
         let steps = self.steps.iter().map(|step| {
-            app(&step.name)
-                .put("latency", MS, runs(step, |run| Some(run.latency_ms)))
-                .put("first change", MS, runs(step, |run| run.first_change_ms))
+            app(&step.name).put("latency", MS, runs(step, |run| Some(run.latency_ms))).put(
+                "first change",
+                MS,
+                runs(step, |run| run.first_change_ms),
+            )
         });
         let events = self.runtime_delay.iter().map(|delay| {
             let step = format!("{} with seed {}", format::plural(delay.events, "event"), delay.seed);
@@ -91,7 +100,7 @@ impl Measured for LatencyReport {
 
 /// All launches of many apps.
 fn suite(apps: &[SuiteApp]) -> impl Iterator<Item = Row> {
-    apps.iter().flat_map(|app| app.sets.iter().map(move |set| launches(&app.name, set, &STAGES_OF_MANY)))
+    apps.iter().flat_map(|app| app.sets.iter().map(move |set| launches(&app.name, set, &app.sets, &STAGES_OF_MANY)))
 }
 
 /// What the writers of the conditions reached.

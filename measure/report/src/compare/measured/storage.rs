@@ -103,8 +103,8 @@ impl Measured for SchedulersReport {
             let asked = x.wanted_depth_requests.or_else(|| several(x).then_some(x.queue_depth_requests));
             Row::at("scheduler", x.scheduler.clone())
                 .by("mix", format!("{} % {} reads", x.read_percent, format::pattern(x.pattern)))
-                .by("queue depth", asked.map_or_else(|| "its own".to_owned(), |depth| depth.to_string()))
-                .by("load depth", x.depth_requests)
+                .by("queue", asked.map_or_else(|| "its own".to_owned(), |depth| depth.to_string()))
+                .by("load", x.depth_requests)
                 .put("time of the mix", S, x.response_s)
                 .put("read latency", US, x.read_us)
                 .put("write latency", US, x.write_us)
@@ -120,7 +120,11 @@ impl Measured for SchedulersReport {
 impl Measured for FootprintReport {
     fn measured(&self) -> Vec<Row> {
         let row = |point: &brisk_results::FootprintPoint| {
-            Row::at("range", size(point.range_bytes)).put("throughput", BANDWIDTH, point.bandwidth_bytes_per_s)
+            Row::at("load", "random write").by("range", format!("within {}", format_bytes(point.range_bytes))).put(
+                "throughput",
+                BANDWIDTH,
+                point.bandwidth_bytes_per_s,
+            )
         };
         self.points.iter().map(row).collect()
     }
