@@ -188,10 +188,13 @@ pub fn compare(
         let (found, doubtful) = circumstances::differences(baseline, condition, &kinds);
         differences.extend(found);
         warnings.extend(doubtful);
-        warnings.extend(circumstances::doubts(condition, &kinds));
+        warnings.extend(circumstances::mixed(condition, &kinds));
         compared_kinds.extend(kinds);
+        compared_kinds.sort_unstable();
+        compared_kinds.dedup();
     }
-    warnings.extend(circumstances::doubts(baseline, &compared_kinds));
+    warnings.extend(circumstances::mixed(baseline, &compared_kinds));
+    warnings.extend(circumstances::of_documents(conditions, &compared_kinds));
     if let Some(pattern) = only.iter().find(|pattern| !all.iter().any(|one| selects(pattern, one))) {
         let example = all.first().cloned().unwrap_or_default();
         return Err(CompareError::NoMatch { pattern: pattern.clone(), measures: all.len(), example });

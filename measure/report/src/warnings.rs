@@ -21,7 +21,7 @@ pub(crate) fn meaning(code: &str) -> Option<&'static str> {
         "saturated" => "more arrived than the device could do",
         "different_modes" => "the conditions were not measured in the same way, so ratios may come from that alone",
         "mixed_condition" => "documents of one condition were not measured alike",
-        "document_warnings" => "a document that was compared has warnings of its own",
+        "document_warnings" => "documents that were compared have warnings of their own",
         "not_restored" => "a setting of the device could not be put back",
         _ => return None,
     })

@@ -219,6 +219,13 @@ fn differences_of_condition_are_named_and_other_modes_warned_of() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("Bench, budget: normal in before, full in after"), "{words}");
     assert!(words.contains("The conditions differ: Kernel 6.18.4, now 6.12.1"), "{words}");
+    // Both documents may have some: one warning has them all.
+    let mut loud = samples::bench();
+    loud.header.warnings = vec![Warning { code: "few_repeats".into(), text: "few".into() }];
+    let loud = Document::Bench(Box::new(loud));
+    let report = compared(&loud, &loud);
+    let [only] = report.header.warnings.as_slice() else { panic!("{:?}", report.header.warnings) };
+    assert!(only.text.starts_with("before-0.json: few_repeats; after-0.json: few_repeats."), "{}", only.text);
     // Pooled documents that differ among themselves.
     let (a, mut b) = (samples::footprint(), samples::footprint());
     b.requests += 1;

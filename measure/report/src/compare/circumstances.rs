@@ -110,8 +110,8 @@ pub(super) fn differences(
     (differences, warnings)
 }
 
-/// What a reader has to know of one condition by itself: documents that were not measured alike, and their own warnings.
-pub(super) fn doubts(condition: &Condition, kinds: &[&'static str]) -> Vec<Warning> {
+/// What a reader has to know of one condition by itself: documents that were not measured alike.
+pub(super) fn mixed(condition: &Condition, kinds: &[&'static str]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for kind in kinds {
         for (one, values) in of_kind(condition, kind).into_iter().filter(|(_, values)| values.len() > 1) {
@@ -124,14 +124,19 @@ pub(super) fn doubts(condition: &Condition, kinds: &[&'static str]) -> Vec<Warni
             warnings.push(Warning { code: "mixed_condition".into(), text });
         }
     }
-    for (file, document) in condition.documents.iter().filter(|(_, document)| kinds.contains(&document.kind())) {
+    warnings
+}
+
+/// The warnings of the documents themselves, by their codes.
+pub(super) fn of_documents(conditions: &[Condition], kinds: &[&'static str]) -> Option<Warning> {
+    let documents = conditions.iter().flat_map(|condition| &condition.documents);
+    let of_document = |(file, document): &(String, Document)| {
         let mut codes: Vec<String> = document.header().warnings.iter().map(|one| one.code.clone()).collect();
         codes.dedup();
-        if !codes.is_empty() {
-            let text =
-                format!("{} ({file}): {}. `brisk report {file}` has the values.", condition.name, format::list(&codes));
-            warnings.push(Warning { code: "document_warnings".into(), text });
-        }
-    }
-    warnings
+        let is_compared = kinds.contains(&document.kind());
+        (is_compared && !codes.is_empty()).then(|| format!("{file}: {}", format::list(&codes)))
+    };
+    let found: Vec<String> = documents.filter_map(of_document).collect();
+    let text = format!("{}. `brisk report` has their values.", found.join("; "));
+    (!found.is_empty()).then(|| Warning { code: "document_warnings".into(), text })
 }

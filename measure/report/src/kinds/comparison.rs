@@ -12,6 +12,8 @@ use crate::format::{self, shorten};
 
 /// Lines of the picture: more are not looked at.
 const DRAWN: usize = 24;
+/// Factor from its ratio at which a whisker is cut.
+const WHISKER: f64 = 3.0;
 /// Rows that a terminal shows of what changed, and of what only one condition has.
 const CHANGED_IN_TERMINAL: usize = 40;
 const UNMATCHED_IN_TERMINAL: usize = 10;
@@ -137,7 +139,7 @@ fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
     let example = |verdict| of(all(), verdict).next().map_or_else(String::new, |one| format!(" ({})", change(one)));
     let (regressed, improved) = (ChangeVerdict::Regressed, ChangeVerdict::Improved);
     match (count(regressed), count(improved)) {
-        (0, 0) => format!("{name}: no change in any of {measures}."),
+        (0, 0) => format!("{name}: no change in any of {measures}{}.", unseen(all())),
         (0, better) => format!("{name}: {better} of {measures} improved, none regressed{}.", example(improved)),
         (worse, 0) => format!("{name}: {worse} of {measures} regressed, none improved{}.", example(regressed)),
         (worse, better) => format!(
@@ -145,6 +147,16 @@ fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
             example(regressed),
             example(improved)
         ),
+    }
+}
+
+/// What `no change` is worth: a change that half of the measures would not have shown.
+fn unseen<'a>(measures: impl Iterator<Item = &'a ComparedMeasure>) -> String {
+    let judged = of(measures, ChangeVerdict::NoChange);
+    let widths: Vec<f64> = judged.filter_map(|one| Some(one.ratio_high? / one.ratio?)).collect();
+    match brisk_core::stats::median(&widths) {
+        Some(width) => format!("; half of them would not show one of less than {} times", format::number(width)),
+        None => String::new(),
     }
 }
 
@@ -171,6 +183,11 @@ fn value(of: &ComparedValue, show: fn(f64) -> String) -> Value {
 }
 
 fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
+    named_row(report, one, named(one))
+}
+
+/// The same under another name.
+fn named_row(report: &ComparisonReport, one: &ComparedMeasure, name: String) -> Row {
     let show = unit(&one.unit).show;
     let tone = match one.verdict {
         ChangeVerdict::Regressed => Look { tone: Tone::Write, marker: Marker::Square, ..Look::PLAIN },
@@ -185,7 +202,7 @@ fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
     if report.measures.iter().any(|other| other.kind != one.kind) {
         row = row.by("kind", one.kind.clone());
     }
-    row.by("measure", named(one))
+    row.by("measure", name)
         .look(tone)
         .put("baseline", NUMBER, value(&one.baseline, show))
         .put("compared", NUMBER, value(&one.compared, show))
@@ -202,11 +219,13 @@ fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
         .put("log ratio", NUMBER, log_ratio(one))
 }
 
-/// The logarithm of the ratio with its interval, for the picture: evenly spaced factors are evenly far apart.
+/// The logarithm of the ratio with its interval, for the picture: equal factors are equally far apart. A whisker ends at
+/// [`WHISKER`] from its ratio, as few noisy measures would leave no room to all others.
 fn log_ratio(one: &ComparedMeasure) -> Option<Summary> {
     let (ratio, low, high) = (one.ratio?, one.ratio_low?, one.ratio_high?);
     let log = |value: f64| if value > 0.0 { value.ln() } else { f64::NAN };
-    let (median, low, high) = (log(ratio), log(low), log(high));
+    let median = log(ratio);
+    let (low, high) = (log(low).max(median - WHISKER.ln()), log(high).min(median + WHISKER.ln()));
     let finite = [median, low, high].into_iter().all(f64::is_finite);
     let summary = Summary { count: 2, median, low, high, confidence: 0.95, min: low, max: high, variation: 0.0 };
     finite.then_some(summary)
@@ -215,52 +234,86 @@ fn log_ratio(one: &ComparedMeasure) -> Option<Summary> {
 /// Ratios with their intervals, what changed first, and all numbers.
 fn picture(report: &ComparisonReport, all: bool) -> Figure {
     let rows: Vec<Row> = report.measures.iter().map(|one| row(report, one)).collect();
-    let drawn: Vec<Row> = rows.iter().filter(|row| row.summary("log ratio").is_some()).take(DRAWN).cloned().collect();
-    let left_out = rows.iter().filter(|row| row.summary("log ratio").is_some()).count() - drawn.len();
-    let more = if left_out > 0 {
-        format!(" {left_out} more, without a larger change, are in the table.")
-    } else {
-        String::new()
-    };
-    let few = report.measures.is_empty();
-    let caption = if few {
-        String::new()
-    } else {
-        format!(
-            "Compared over baseline: 1 is no change, the line is the interval at {}. Square: regressed, circle: improved, \
-             diamond: the interval includes 1.{more}",
-            level(report)
-        )
-    };
-    let dots = Dots { name: "measure", value: "log ratio", label: "ratio", below: "verdict", ..Dots::default() };
-    let dots = Dots { levels: crate::declare::level(0.0, "no change"), ..dots };
-    let axis = Axis::new("compared over baseline, log scale", Law::Window, |log| format::tick(log.exp()));
-    let is_changed = |row: &&Row| ["regressed", "improved"].contains(&row.text("verdict").as_str());
-    let changed: Vec<Row> = rows.iter().filter(is_changed).cloned().collect();
+    let is_changed = |one: &&ComparedMeasure| matches!(one.verdict, ChangeVerdict::Regressed | ChangeVerdict::Improved);
+    let changed: Vec<Row> = report.measures.iter().filter(is_changed).map(|one| row(report, one)).collect();
     let columns = "verdict | condition | kind | measure | baseline | compared | ratio | interval";
-    let note = format!(
-        "Values with (runs in documents). Intervals at {}, so that at most {} of these verdicts are expected to be false.",
-        level(report),
-        format_args!("{} %", format::tick(report.false_discovery_percent))
-    );
-    let mut of_changed = Table::of("Changed", &changed, columns)
-        .dispensable("kind | baseline | compared")
-        .noted(note.clone())
-        .first_in_terminal(CHANGED_IN_TERMINAL);
-    let mut of_all = Table::of("All measures", &rows, &format!("{columns} | better"))
-        .dispensable("better | kind | baseline | compared")
-        .noted(note);
+    let narrow = "kind | baseline | compared";
+    let mut of_changed = Table::of("Changed", &changed, columns).dispensable(narrow).noted(note(report));
+    of_changed = of_changed.first_in_terminal(CHANGED_IN_TERMINAL);
+    let mut of_all = Table::of("All measures", &rows, &format!("{columns} | better"));
+    of_all = of_all.dispensable(&format!("better | {narrow}")).noted(note(report));
     of_all.in_terminal = all;
     of_changed.in_terminal = !all;
     of_changed.in_page = false;
-    Figure::new("What changed", caption)
+    let (title, drawn, left_out) = drawn(report);
+    let more = if left_out > 0 { format!(" {left_out} with smaller changes are in the table.") } else { String::new() };
+    let is_cut =
+        |one: &ComparedMeasure| one.ratio.zip(one.ratio_high).is_some_and(|(ratio, high)| high > ratio * WHISKER);
+    let cut = if report.measures.iter().take(DRAWN).any(is_cut) {
+        format!(" Whiskers are cut at {} times their ratio; the table has their ends.", format::tick(WHISKER))
+    } else {
+        String::new()
+    };
+    let caption = format!(
+        "Compared over baseline: 1 is no change, the whisker is the interval at {}. Square: regressed, circle: improved, \
+         diamond: the interval includes 1.{cut}{more}",
+        level(report)
+    );
+    let dots = Dots { name: "measure", value: "log ratio", label: "ratio", below: "verdict", ..Dots::default() };
+    let dots = Dots { levels: crate::declare::level(0.0, "no change"), ..dots };
+    let axis = Axis::new("compared over baseline, log scale", Law::Window, |log| format::tick(log.exp()));
+    Figure::new("What changed", if report.measures.is_empty() { String::new() } else { caption })
         .key(Tone::Write, Glyph::Point(Marker::Square), "regressed")
         .key(Tone::Read, Glyph::Point(Marker::Circle), "improved")
         .key(Tone::Plain, Glyph::Point(Marker::Diamond), "no change")
-        .chart("Ratios", dots.draw("Ratio of each measure, compared over baseline", axis, &drawn))
+        .chart(title, dots.draw("Ratio of each measure, compared over baseline", axis, &drawn))
         .table(of_changed)
         .table(of_all)
         .table(sums(report, all))
+}
+
+/// What the values and intervals in a table are.
+fn note(report: &ComparisonReport) -> String {
+    let several = report.measures.iter().any(|one| one.baseline.documents.min(one.compared.documents) > 1);
+    let within = if several {
+        ""
+    } else {
+        " What varies from one measurement to the next is not in them: pool three documents of each condition for that."
+    };
+    format!(
+        "Values with (runs in documents): geometric means of the runs, or medians where a document has no single runs. \
+         Intervals at {}, so that at most {} % of these verdicts are expected to be false.{within}",
+        level(report),
+        format::tick(report.false_discovery_percent)
+    )
+}
+
+/// The rows of the picture under its title, and how many are left out. What all names would repeat stands in the title.
+fn drawn(report: &ComparisonReport) -> (String, Vec<Row>, usize) {
+    let with_interval = || report.measures.iter().filter(|one| log_ratio(one).is_some());
+    let shown: Vec<&ComparedMeasure> = with_interval().take(DRAWN).collect();
+    let is_common = |part: &(String, String)| shown.len() > 1 && shown.iter().all(|one| one.place.contains(part));
+    let measure = |one: &ComparedMeasure| one.measure.clone();
+    let same_measure = shown.len() > 1 && shown.windows(2).all(|pair| pair[0].measure == pair[1].measure);
+    let parts = |one: &ComparedMeasure, common: bool| {
+        let place = one.place.iter().filter(|part| is_common(part) == common).cloned().collect::<Vec<_>>();
+        match (place.is_empty(), same_measure == common) {
+            (true, true) => measure(one),
+            (true, false) => String::new(),
+            (false, true) => words(&place, &one.measure),
+            (false, false) => words(&place, "").trim_end_matches(": ").to_owned(),
+        }
+    };
+    let title = match shown.first().map(|one| parts(one, true)).filter(|common| !common.is_empty()) {
+        Some(common) => format!("Ratios of {}", shorten(&common, 60)),
+        None => "Ratios".to_owned(),
+    };
+    let rows = shown.iter().map(|one| {
+        let name = parts(one, false);
+        let of = if report.conditions.len() > 2 { format!("{}: ", shorten(&one.condition, 20)) } else { String::new() };
+        named_row(report, one, format!("{of}{}", shorten(&name, 80)))
+    });
+    (title, rows.collect(), with_interval().count() - shown.len())
 }
 
 /// `95 %`, or more where few of many measures changed.
