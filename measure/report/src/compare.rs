@@ -22,12 +22,15 @@ mod false_alarms;
 mod log_ratio;
 pub(crate) mod measured;
 
+use std::collections::{HashMap, HashSet};
+
 use brisk_results::{
     Better, ChangeVerdict, ComparedCondition, ComparedDocument, ComparedMeasure, ComparedValue, ComparisonReport,
     Document, Header, SCHEMA_VERSION, UnmatchedMeasure, Warning,
 };
 use thiserror::Error;
 
+use crate::format;
 use crate::rows::Row;
 use log_ratio::{Estimate, LogRatio};
 use measured::Measure;
@@ -113,25 +116,42 @@ pub enum CompareError {
 }
 
 /// A measure of a place: what joins two documents.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     kind: &'static str,
     place: Vec<(String, String)>,
-    measure: &'static Measure,
-}
-
-impl PartialEq for Measure {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
+    measure: &'static str,
 }
 
 /// A measure under one condition.
 #[derive(Debug, Clone)]
 struct Found {
     key: Key,
+    measure: &'static Measure,
     /// One for each document that has it; `None` where the value is not positive.
     estimates: Vec<Option<Estimate>>,
+}
+
+/// All measures of a condition, in the order of its documents, and where each is among them.
+#[derive(Debug, Default)]
+struct All {
+    found: Vec<Found>,
+    at: HashMap<Key, usize>,
+}
+
+impl All {
+    fn get(&self, key: &Key) -> Option<&Found> {
+        self.at.get(key).map(|at| &self.found[*at])
+    }
+
+    fn add(&mut self, key: &Key, measure: &'static Measure, estimate: Option<Estimate>) {
+        let next = self.found.len();
+        let at = *self.at.entry(key.clone()).or_insert(next);
+        if at == next {
+            self.found.push(Found { key: key.clone(), measure, estimates: Vec::new() });
+        }
+        self.found[at].estimates.push(estimate);
+    }
 }
 
 /// `baseline` and then others, each held against it. `only` are patterns of the measures to compare, all of them where it is
@@ -171,9 +191,10 @@ pub fn compare(
         let of_condition = found(condition, &devices);
         let (joined, lone) = join((baseline, &of_baseline), (condition, &of_condition));
         if joined.is_empty() {
-            let first = |found: &[Found]| {
-                let of_kind = found.iter().find(|one| kinds.contains(&one.key.kind));
-                of_kind.map_or_else(|| "none".to_owned(), |one| words(&one.key.place, one.key.measure.name))
+            let first = |all: &All| {
+                let of_kind = all.found.iter().find(|one| kinds.contains(&one.key.kind));
+                let named = of_kind.map(|one| words(&one.key.place, one.key.measure));
+                named.map_or_else(|| "none".to_owned(), |named| format::harmless(&named))
             };
             return Err(CompareError::NothingInCommon {
                 baseline: baseline.name.clone(),
@@ -196,7 +217,7 @@ pub fn compare(
     warnings.extend(circumstances::mixed(baseline, &compared_kinds));
     warnings.extend(circumstances::of_documents(conditions, &compared_kinds));
     if let Some(pattern) = only.iter().find(|pattern| !all.iter().any(|one| selects(pattern, one))) {
-        let example = all.first().cloned().unwrap_or_default();
+        let example = all.first().map(|one| format::harmless(one)).unwrap_or_default();
         return Err(CompareError::NoMatch { pattern: pattern.clone(), measures: all.len(), example });
     }
     let is_selected = |kind: &str, place: &[(String, String)], measure: &str| {
@@ -257,25 +278,19 @@ fn several_devices(conditions: &[Condition]) -> Vec<&'static str> {
     Document::KINDS.iter().filter(several).copied().collect()
 }
 
-/// All measures of a condition, in the order of its documents.
-fn found(condition: &Condition, several_devices: &[&'static str]) -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
+/// All measures of a condition.
+fn found(condition: &Condition, several_devices: &[&'static str]) -> All {
+    let mut all = All::default();
     for (_, document) in &condition.documents {
         let kind = document.kind();
         let device = several_devices.contains(&kind).then(|| ("device".to_owned(), circumstances::device(document)));
-        let mut of_document: Vec<(Key, Option<Estimate>)> = Vec::new();
+        // Base loads are points of the sweeps too: the first counts.
+        let mut of_document: HashSet<Key> = HashSet::new();
         for row in measured::rows(document) {
-            for (key, estimate) in measures_of(kind, device.as_ref(), &row) {
-                // Base loads are points of the sweeps too.
-                if !of_document.iter().any(|(known, _)| *known == key) {
-                    of_document.push((key, estimate));
+            for (key, measure, estimate) in measures_of(kind, device.as_ref(), &row) {
+                if of_document.insert(key.clone()) {
+                    all.add(&key, measure, estimate);
                 }
-            }
-        }
-        for (key, estimate) in of_document {
-            match all.iter_mut().find(|one| one.key == key) {
-                Some(one) => one.estimates.push(estimate),
-                None => all.push(Found { key, estimates: vec![estimate] }),
             }
         }
     }
@@ -286,13 +301,16 @@ fn measures_of<'a>(
     kind: &'static str,
     device: Option<&'a (String, String)>,
     row: &'a Row,
-) -> impl Iterator<Item = (Key, Option<Estimate>)> + 'a {
-    row.measures().filter_map(move |(name, value)| {
-        let measure = measured::measure(name)?;
+) -> impl Iterator<Item = (Key, &'static Measure, Option<Estimate>)> + 'a {
+    row.measures().filter_map(move |(name, unit, value)| {
+        let measure = measured::measure(name);
+        debug_assert!(measure.is_some(), "{name} is not among the measures");
+        let measure = measure?;
+        debug_assert_eq!((unit.show)(1234.5), (measured::unit(measure.unit).show)(1234.5), "the unit of {name}");
         let place = row.dimensions().filter(|(_, place)| !place.text.is_empty());
         let place = place.map(|(dimension, place)| (dimension.to_owned(), place.text.clone()));
         let place = device.cloned().into_iter().chain(place).collect();
-        Some((Key { kind, place, measure }, Estimate::of(value)))
+        Some((Key { kind, place, measure: name }, measure, Estimate::of(value)))
     })
 }
 
@@ -301,25 +319,25 @@ type Joined = (ComparedMeasure, Option<LogRatio>);
 
 /// What both have, and what only one has of the kinds of which the other has a document.
 fn join(
-    (baseline, of_baseline): (&Condition, &[Found]),
-    (condition, of_condition): (&Condition, &[Found]),
+    (baseline, of_baseline): (&Condition, &All),
+    (condition, of_condition): (&Condition, &All),
 ) -> (Vec<Joined>, Vec<UnmatchedMeasure>) {
     let lone = |one: &Found, only_in: &Condition, not_in: &Condition| UnmatchedMeasure {
         only_in: only_in.name.clone(),
         not_in: not_in.name.clone(),
         kind: one.key.kind.to_owned(),
         place: one.key.place.clone(),
-        measure: one.key.measure.name.to_owned(),
+        measure: one.key.measure.to_owned(),
     };
     let (mut joined, mut unmatched) = (Vec::new(), Vec::new());
-    for one in of_condition {
-        match of_baseline.iter().find(|base| base.key == one.key) {
+    for one in &of_condition.found {
+        match of_baseline.get(&one.key) {
             Some(base) => joined.push(measure(&condition.name, base, one)),
             None => unmatched.push(lone(one, condition, baseline)),
         }
     }
-    let has = |key: &Key| of_condition.iter().any(|one| one.key == *key);
-    unmatched.extend(of_baseline.iter().filter(|one| !has(&one.key)).map(|one| lone(one, baseline, condition)));
+    let lacks = |one: &&Found| of_condition.get(&one.key).is_none();
+    unmatched.extend(of_baseline.found.iter().filter(lacks).map(|one| lone(one, baseline, condition)));
     (joined, unmatched)
 }
 
@@ -337,14 +355,14 @@ fn measure(condition: &str, baseline: &Found, compared: &Found) -> Joined {
         documents: found.estimates.len() as u64,
     };
     let ratio = base.zip(other).map(|(base, other)| LogRatio::of(&other, &base));
-    let key = &compared.key;
+    let (key, measure) = (&compared.key, compared.measure);
     let found = ComparedMeasure {
         condition: condition.to_owned(),
         kind: key.kind.to_owned(),
         place: key.place.clone(),
-        measure: key.measure.name.to_owned(),
-        unit: key.measure.unit.to_owned(),
-        better: key.measure.better,
+        measure: measure.name.to_owned(),
+        unit: measure.unit.to_owned(),
+        better: measure.better,
         baseline: value(base, baseline),
         compared: value(other, compared),
         ratio: ratio.map(|ratio| ratio.log.exp()).filter(|ratio| ratio.is_finite() && *ratio > 0.0),

@@ -270,8 +270,8 @@ impl Row {
     }
 
     /// Its measures with what was found.
-    pub(crate) fn measures(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.found.iter().map(|(name, _, value)| (*name, value))
+    pub(crate) fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Value)> {
+        self.found.iter().map(|(name, unit, value)| (*name, *unit, value))
     }
 
     /// The summary of a measure.

@@ -77,9 +77,9 @@ Changed
  regressed  random write, within 8 MiB: throughput   2.40 MB/s (5)  1.80 MB/s (5)  0.750x  0.736 to 0.765
  improved   random write, within 16 MiB: throughput  1.20 MB/s (5)  1.50 MB/s (5)   1.25x    1.23 to 1.27
  Values with (runs in documents): geometric means of the runs, or medians where a document has no
- single runs. Intervals at 96.7 %, so that at most 5 % of these verdicts are expected to be false.
- What varies from one measurement to the next is not in them: pool three documents of each condition
- for that.
+ single runs. Ratios with 95 % intervals, adjusted for the number of measures (96.7 % each): of the
+ verdicts improved and regressed at most 5 % are expected to be false. What varies from one
+ measurement to the next is not in these intervals: pool three documents of each condition for that.
 
 Verdicts
  verdict    measures  least ratio  largest ratio  why

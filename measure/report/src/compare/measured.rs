@@ -61,7 +61,6 @@ pub(super) const MEASURES: &[Measure] = &[
     // Storage.
     higher("throughput", "bytes_per_s"),
     higher("write throughput", "bytes_per_s"),
-    higher("read throughput", "bytes_per_s"),
     higher("transactions/s", "per_s"),
     lower("mean latency", "us"),
     lower("p50 latency", "us"),

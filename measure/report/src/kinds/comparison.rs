@@ -255,7 +255,7 @@ fn picture(report: &ComparisonReport, all: bool) -> Figure {
         String::new()
     };
     let caption = format!(
-        "Compared over baseline: 1 is no change, the whisker is the interval at {}. Square: regressed, circle: improved, \
+        "Compared over baseline: 1 is no change. Whiskers are {}. Square: regressed, circle: improved, \
          diamond: the interval includes 1.{cut}{more}",
         level(report)
     );
@@ -278,11 +278,11 @@ fn note(report: &ComparisonReport) -> String {
     let within = if several {
         ""
     } else {
-        " What varies from one measurement to the next is not in them: pool three documents of each condition for that."
+        " What varies from one measurement to the next is not in these intervals: pool three documents of each condition for that."
     };
     format!(
         "Values with (runs in documents): geometric means of the runs, or medians where a document has no single runs. \
-         Intervals at {}, so that at most {} % of these verdicts are expected to be false.{within}",
+         Ratios with {}: of the verdicts improved and regressed at most {} % are expected to be false.{within}",
         level(report),
         format::tick(report.false_discovery_percent)
     )
@@ -316,17 +316,16 @@ fn drawn(report: &ComparisonReport) -> (String, Vec<Row>, usize) {
     (title, rows.collect(), with_interval().count() - shown.len())
 }
 
-/// `95 %`, or more where few of many measures changed.
+/// `95 % intervals, adjusted for the number of measures (98.5 % each)`.
 fn level(report: &ComparisonReport) -> String {
-    let percent = report.interval_percent;
-    if !(0.0..=100.0).contains(&percent) {
-        return "an unknown level".to_owned();
+    let (all, each) = (100.0 - report.false_discovery_percent, report.interval_percent);
+    // The more nines, the more digits.
+    let digits = if each > 99.9 { 3 } else { 1 };
+    let whole = format!("{} % intervals", format::tick(all));
+    match (each - all).abs() < 0.05 || !(0.0..=100.0).contains(&each) {
+        true => whole,
+        false => format!("{whole}, adjusted for the number of measures ({each:.digits$} % each)"),
     }
-    // Three digits of what is missed.
-    let digits = if percent > 99.9 { 3 } else { 1 };
-    let text = format!("{percent:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} %")
 }
 
 /// How many measures have each verdict, and the range of their ratios.

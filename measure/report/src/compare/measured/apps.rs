@@ -25,7 +25,7 @@ fn launches(app: &str, set: &LaunchSet, among: &[LaunchSet], stages: &[Stage]) -
     let condition = if among.iter().all(|other| other.label == set.label) { "" } else { &set.label };
     let row = Row::at("app", app.trim())
         .by("start", sets::temperature(set.temperature))
-        .by("condition", sets::label_words(condition));
+        .by("condition", condition.trim().replace('_', " "));
     // Without a screen the end of the work counts.
     let headless = set.stage(Stage::Settled).is_none().then_some(Stage::Idle).filter(|idle| !stages.contains(idle));
     stages
