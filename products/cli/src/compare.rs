@@ -120,11 +120,11 @@ impl Named {
 
     /// Its name, or that of its files: `before` of before.json, `a1 and 2 more`; with their paths for `whole`.
     fn words(&self, whole: bool) -> String {
-        let Some((first, others)) = self.files.split_first() else { return "nothing".to_owned() };
+        let Some((first, others)) = self.files.split_first() else { return "an empty list of files".to_owned() };
         let is_json = first.extension().is_some_and(|extension| extension == "json");
         let name = if is_json { first.file_stem() } else { first.file_name() };
         let short = name.filter(|_| !whole).map_or(first.as_os_str(), |name| name);
-        let first = short.to_string_lossy().into_owned();
+        let first = shown(Path::new(short));
         match (&self.name, others.len()) {
             (Some(name), _) => name.clone(),
             (None, 0) => first,
@@ -147,6 +147,11 @@ impl Named {
         }
         Ok(all)
     }
+}
+
+/// A file as it reads.
+fn shown(file: &Path) -> String {
+    if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() }
 }
 
 /// The documents in a folder, in the order of their files. Other JSON and comparisons are left out, and named.
@@ -221,7 +226,7 @@ fn with_names(conditions: Vec<(&Named, Vec<(PathBuf, Document)>)>) -> Vec<Condit
         names.push(unique);
     }
     let documents = |documents: Vec<(PathBuf, Document)>| {
-        documents.into_iter().map(|(file, document)| (file.display().to_string(), document)).collect()
+        documents.into_iter().map(|(file, document)| (shown(&file), document)).collect()
     };
     names
         .into_iter()

@@ -139,7 +139,8 @@ fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
     let example = |verdict| of(all(), verdict).next().map_or_else(String::new, |one| format!(" ({})", change(one)));
     let (regressed, improved) = (ChangeVerdict::Regressed, ChangeVerdict::Improved);
     match (count(regressed), count(improved)) {
-        (0, 0) => format!("{name}: no change in any of {measures}{}.", unseen(all())),
+        (0, 0) if judged == 1 => format!("{name}: no change in the one measure{}.", unseen(all(), "it")),
+        (0, 0) => format!("{name}: no change in any of {measures}{}.", unseen(all(), "half of them")),
         (0, better) => format!("{name}: {better} of {measures} improved, none regressed{}.", example(improved)),
         (worse, 0) => format!("{name}: {worse} of {measures} regressed, none improved{}.", example(regressed)),
         (worse, better) => format!(
@@ -151,11 +152,11 @@ fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
 }
 
 /// What `no change` is worth: a change that half of the measures would not have shown.
-fn unseen<'a>(measures: impl Iterator<Item = &'a ComparedMeasure>) -> String {
+fn unseen<'a>(measures: impl Iterator<Item = &'a ComparedMeasure>, which: &str) -> String {
     let judged = of(measures, ChangeVerdict::NoChange);
     let widths: Vec<f64> = judged.filter_map(|one| Some(one.ratio_high? / one.ratio?)).collect();
     match brisk_core::stats::median(&widths) {
-        Some(width) => format!("; half of them would not show one of less than {} times", format::number(width)),
+        Some(width) => format!("; {which} would not show one of less than {} times", format::number(width)),
         None => String::new(),
     }
 }
