@@ -131,12 +131,6 @@ macro_rules! documents {
             /// The names of all kinds, as they stand in the field `kind`.
             pub const KINDS: &'static [&'static str] = &[$($name),+];
 
-            /// Its name among [`Self::KINDS`].
-            #[must_use]
-            pub fn kind(&self) -> &'static str {
-                match self { $(Self::$kind(_) => $name,)+ }
-            }
-
             /// The head that all documents have.
             #[must_use]
             pub fn header(&self) -> &Header {
@@ -146,6 +140,12 @@ macro_rules! documents {
             /// The same, to be completed by a caller that knows more of the machine.
             pub fn header_mut(&mut self) -> &mut Header {
                 match self { $(Self::$kind(report) => &mut report.header,)+ }
+            }
+
+            /// Its name among [`Self::KINDS`].
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$kind(_) => $name,)+ }
             }
         }
 
@@ -184,8 +184,8 @@ documents! {
     Prove(ProveReport) = "prove",
     /// `brisk profile`.
     Profile(ProfileReport) = "profile",
-    /// `brisk kernel`.
-    Kernel(KernelReport) = "kernel",
     /// `brisk compare`.
     Comparison(ComparisonReport) = "comparison",
+    /// `brisk kernel`.
+    Kernel(KernelReport) = "kernel",
 }

@@ -479,8 +479,8 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("what-if", Document::WhatIf(Box::new(apps::what_if()))),
         ("prove", Document::Prove(Box::new(apps::prove()))),
         ("profile", Document::Profile(Box::new(profile()))),
+        ("comparison", Document::Comparison(Box::new(pairs::comparison()))),
         ("kernel", Document::Kernel(Box::new(kernel()))),
         ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
-        ("comparison", Document::Comparison(Box::new(pairs::comparison()))),
     ]
 }

@@ -83,6 +83,6 @@ pub fn comparison() -> ComparisonReport {
         condition("after", &after),
         condition("other", &[Document::Slowdown(Box::new(other))]),
     ];
-    let found = brisk_report::compare(&conditions, &[], ("2026-11-24T07:00:00Z", "0.1.0")).expect("slowdowns");
+    let found = brisk_report::compare(&conditions, &[], ("2026-11-24T07:00:00Z", "0.2.0")).expect("slowdowns");
     ComparisonReport { fail_on_regression_percent: Some(5.0), ..found }
 }
