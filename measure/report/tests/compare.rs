@@ -226,6 +226,18 @@ fn differences_of_condition_are_named_and_other_modes_warned_of() {
     let report = compared(&loud, &loud);
     let [only] = report.header.warnings.as_slice() else { panic!("{:?}", report.header.warnings) };
     assert!(only.text.starts_with("before-0.json: few_repeats; after-0.json: few_repeats."), "{}", only.text);
+    // A scheduler is what the conditions are meant to differ in, a load is not.
+    let (plain, mut other) = (samples::apps::suite(), samples::apps::suite());
+    other.phone.scheduler = Some("bfq".into());
+    let [plain, other] = [plain, other].map(|report| Document::Suite(Box::new(report)));
+    let report = compared(&plain, &other);
+    assert_eq!(report.differences.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["Scheduler of the phone"]);
+    assert!(report.header.warnings.is_empty(), "{:?}", report.header.warnings);
+    let Document::Suite(mut busier) = other else { panic!("a suite") };
+    busier.conditions[1].writer.as_mut().expect("a writer").target_bytes_per_s *= 2.0;
+    let report = compared(&plain, &Document::Suite(busier));
+    assert_eq!(report.header.warnings.len(), 1, "{:?}", report.header.warnings);
+    assert!(report.header.warnings[0].text.starts_with("Suite, background load: "), "{:?}", report.header.warnings);
     // Pooled documents that differ among themselves.
     let (a, mut b) = (samples::footprint(), samples::footprint());
     b.requests += 1;

@@ -38,7 +38,8 @@ fn circumstances(document: &Document) -> Vec<Circumstance> {
         ("brisk", environment.brisk_version.clone()),
         ("I/O engine", engine(document.header())),
     ];
-    let machine = found.into_iter().map(|(what, value)| Circumstance { what, value, is_mode: false });
+    let found = found.into_iter().chain(measured::setting(document));
+    let machine = found.map(|(what, value)| Circumstance { what, value, is_mode: false });
     let mode = measured::mode(document).into_iter();
     machine.chain(mode.map(|(what, value)| Circumstance { what, value, is_mode: true })).collect()
 }

@@ -19,8 +19,14 @@ pub(super) trait Measured {
     /// A row for each place of the study, with the measures of [`MEASURES`].
     fn measured(&self) -> Vec<Row>;
 
-    /// How it was measured, as far as that changes what is found: budget, sizes, commands.
+    /// How it was measured, as far as that changes what is found: budget, sizes, commands. Where two conditions differ in it,
+    /// their ratios are doubtful.
     fn mode(&self) -> Facts;
+
+    /// On what it was measured, beyond the head of the document: what two conditions may be meant to differ in.
+    fn setting(&self) -> Facts {
+        Facts::new()
+    }
 }
 
 /// See [`Measured::measured`].
@@ -31,6 +37,11 @@ pub(super) fn rows(document: &Document) -> Vec<Row> {
 /// See [`Measured::mode`].
 pub(super) fn mode(document: &Document) -> Facts {
     brisk_results::with_report!(document, report => report.mode())
+}
+
+/// See [`Measured::setting`].
+pub(super) fn setting(document: &Document) -> Facts {
+    brisk_results::with_report!(document, report => report.setting())
 }
 
 /// A measure: its unit in documents, and which way it improves.

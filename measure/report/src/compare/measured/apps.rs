@@ -67,8 +67,11 @@ impl Measured for LaunchReport {
     }
 
     fn mode(&self) -> Facts {
-        let command = ("Command", format::shorten(&self.command.join(" "), 120));
-        [command, screen(&self.screen)].into_iter().chain(self.phone.iter().flat_map(phone)).collect()
+        vec![("Command", format::shorten(&self.command.join(" "), 120)), screen(&self.screen)]
+    }
+
+    fn setting(&self) -> Facts {
+        self.phone.as_ref().map(phone).unwrap_or_default()
     }
 }
 
@@ -93,8 +96,11 @@ impl Measured for LatencyReport {
     }
 
     fn mode(&self) -> Facts {
-        let command = ("Command", format::shorten(&self.command.join(" "), 120));
-        [command, screen(&self.screen)].into_iter().chain(self.phone.iter().flat_map(phone)).collect()
+        vec![("Command", format::shorten(&self.command.join(" "), 120)), screen(&self.screen)]
+    }
+
+    fn setting(&self) -> Facts {
+        self.phone.as_ref().map(phone).unwrap_or_default()
     }
 }
 
@@ -113,8 +119,8 @@ fn writers(conditions: &[Condition]) -> impl Iterator<Item = Row> {
     })
 }
 
-/// The phone, and the load that each condition aims at.
-fn suite_mode(of: &PhoneFacts, conditions: &[Condition]) -> Facts {
+/// The load that each condition aims at.
+fn background_load(conditions: &[Condition]) -> (&'static str, String) {
     let loads: Vec<String> = conditions
         .iter()
         .filter_map(|condition| {
@@ -123,7 +129,7 @@ fn suite_mode(of: &PhoneFacts, conditions: &[Condition]) -> Facts {
             Some(format!("{}: {}, {target}", sets::label_words(&condition.name), writer.text.trim()))
         })
         .collect();
-    phone(of).into_iter().chain([("Background load", loads.join("; "))]).collect()
+    ("Background load", loads.join("; "))
 }
 
 impl Measured for SuiteReport {
@@ -132,7 +138,11 @@ impl Measured for SuiteReport {
     }
 
     fn mode(&self) -> Facts {
-        suite_mode(&self.phone, &self.conditions)
+        vec![background_load(&self.conditions)]
+    }
+
+    fn setting(&self) -> Facts {
+        phone(&self.phone)
     }
 }
 
@@ -152,7 +162,11 @@ impl Measured for WhatIfReport {
     }
 
     fn mode(&self) -> Facts {
-        suite_mode(&self.phone, &self.conditions)
+        vec![background_load(&self.conditions)]
+    }
+
+    fn setting(&self) -> Facts {
+        phone(&self.phone)
     }
 }
 
@@ -172,14 +186,17 @@ impl Measured for ProveReport {
     }
 
     fn mode(&self) -> Facts {
-        let mut mode = suite_mode(&self.phone, &self.conditions);
-        mode.push(("Profile", self.set_ups.join("; ")));
+        let mut mode = vec![background_load(&self.conditions)];
         let sizes = |storage: &brisk_results::ProveStorage| {
             let streams = storage.jobs.iter().map(|jobs| format_bytes(jobs.stream_bytes)).collect::<Vec<_>>();
             format!("{} of {}, energy {}", streams.join(", "), format_bytes(storage.block_bytes), storage.meter.name)
         };
         mode.extend(self.storage.as_ref().map(|storage| ("Streams", sizes(storage))));
         mode
+    }
+
+    fn setting(&self) -> Facts {
+        phone(&self.phone).into_iter().chain([("Profile", self.set_ups.join("; "))]).collect()
     }
 }
 

@@ -38,11 +38,11 @@ impl Measured for KernelReport {
         let changed = self.scenarios.iter().flat_map(|scenario| {
             scenario.device.changed.iter().map(|(name, value)| format!("{}: {name}={value}", scenario.name))
         });
-        vec![
-            ("Kernel of the lab", self.series.clone()),
-            ("Length of loads", lengths.join(", ")),
-            ("Changes of the device", changed.collect::<Vec<_>>().join("; ")),
-        ]
+        vec![("Length of loads", lengths.join(", ")), ("Changes of the device", changed.collect::<Vec<_>>().join("; "))]
+    }
+
+    fn setting(&self) -> Facts {
+        vec![("Kernel of the lab", self.series.clone())]
     }
 }
 

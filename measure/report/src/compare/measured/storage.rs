@@ -152,12 +152,12 @@ impl Measured for FrontierReport {
     }
 
     fn mode(&self) -> Facts {
+        vec![("Request size", format_bytes(self.block_bytes)), ("Length of a trial", format::seconds(self.trial_s))]
+    }
+
+    fn setting(&self) -> Facts {
         let found = self.point(&self.found).map_or(&self.found, |point| &point.scheduler);
-        vec![
-            ("Request size", format_bytes(self.block_bytes)),
-            ("Length of a trial", format::seconds(self.trial_s)),
-            ("Settings found", found.clone()),
-        ]
+        vec![("Scheduler found", found.clone())]
     }
 }
 
@@ -178,11 +178,14 @@ impl Measured for ProfileReport {
 
     fn mode(&self) -> Facts {
         vec![
-            ("Profile of", self.device_model.clone()),
             ("Meter", self.meter.name.clone()),
             ("Length of a cell", format::seconds(self.cell_s)),
             ("Rounds", self.rounds.to_string()),
         ]
+    }
+
+    fn setting(&self) -> Facts {
+        vec![("Profile of", self.device_model.clone())]
     }
 }
 
