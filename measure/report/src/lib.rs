@@ -65,7 +65,7 @@ pub fn terminal(document: &Document, width: Option<u16>) -> String {
     terminal::render(document, width)
 }
 
-/// A comparison as [`terminal`] shows it, with all measures: those without a change too.
+/// A comparison as [`terminal()`] shows it, with all measures: those without a change too.
 #[must_use]
 pub fn terminal_of_all(report: &brisk_results::ComparisonReport, width: Option<u16>) -> String {
     terminal::show(&report.header, &kinds::comparison::section(report, true), width)
