@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use brisk_command::output::Outputs;
+use brisk_command::terminal::remark;
 use brisk_report::{Condition, ReadError};
 use brisk_results::Document;
 
@@ -172,12 +173,12 @@ fn folder(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Document)>> {
                 let (results, comparisons): (Vec<_>, Vec<_>) =
                     documents.into_iter().partition(|document| !matches!(document, Document::Comparison(_)));
                 if !comparisons.is_empty() {
-                    eprintln!("brisk: {} is left out: it is a comparison itself", file.display());
+                    remark(&format!("{} is left out: it is a comparison itself", file.display()));
                 }
                 all.extend(results.into_iter().map(|document| (file.clone(), document)));
             }
             Err(error) if is_foreign(&error) => {
-                eprintln!("brisk: {} is left out: it is JSON, but not a document of brisk", file.display());
+                remark(&format!("{} is left out: it is JSON, but not a document of brisk", file.display()));
             }
             Err(error) => return Err(error),
         }
