@@ -260,7 +260,7 @@ fn picture(report: &ComparisonReport, all: bool) -> Figure {
          diamond: the interval includes 1.{cut}{more}",
         level(report)
     );
-    let dots = Dots { name: "measure", value: "log ratio", label: "ratio", below: "verdict", ..Dots::default() };
+    let dots = Dots { name: "measure", value: "log ratio", label: "ratio", below: "state", ..Dots::default() };
     let dots = Dots { levels: crate::declare::level(0.0, "no change"), ..dots };
     let axis = Axis::new("compared over baseline, log scale", Law::Window, |log| format::tick(log.exp()));
     Figure::new("What changed", if report.measures.is_empty() { String::new() } else { caption })
@@ -297,7 +297,11 @@ fn drawn(report: &ComparisonReport) -> (String, Vec<Row>, usize) {
     let measure = |one: &ComparedMeasure| one.measure.clone();
     let same_measure = shown.len() > 1 && shown.windows(2).all(|pair| pair[0].measure == pair[1].measure);
     let parts = |one: &ComparedMeasure, common: bool| {
-        let place = one.place.iter().filter(|part| is_common(part) == common).cloned().collect::<Vec<_>>();
+        // A name leaves out what all of its kind have; the title has what all have.
+        let of_kind = || shown.iter().filter(|other| other.kind == one.kind);
+        let in_kind = |part: &(String, String)| of_kind().count() > 1 && of_kind().all(|one| one.place.contains(part));
+        let kept = |part: &&(String, String)| if common { is_common(part) } else { !in_kind(part) };
+        let place = one.place.iter().filter(kept).cloned().collect::<Vec<_>>();
         match (place.is_empty(), same_measure == common) {
             (true, true) => measure(one),
             (true, false) => String::new(),
@@ -312,7 +316,7 @@ fn drawn(report: &ComparisonReport) -> (String, Vec<Row>, usize) {
     let rows = shown.iter().map(|one| {
         let name = parts(one, false);
         let of = if report.conditions.len() > 2 { format!("{}: ", shorten(&one.condition, 20)) } else { String::new() };
-        named_row(report, one, format!("{of}{}", shorten(&name, 80)))
+        named_row(report, one, shorten(&name, 80)).say("state", format!("{of}{}", verdict_words(one.verdict)))
     });
     (title, rows.collect(), with_interval().count() - shown.len())
 }
