@@ -1,0 +1,423 @@
+//! The same swapping under another policy, in model time.
+//!
+//! The trace says what each app wrote out and read in; the policy says where it lies, and so what reads and writes the flash
+//! gets. A fault waits for its page, and the trace stands still meanwhile: what the person does next comes later by as
+//! much. Writes go on in the background.
+//!
+//! What a replay does not know: under another layout the kernel would have chosen other pages, and reading whole extents needs
+//! memory that the trace's system did not reserve; [`Outcome::reserve_pages_max`] tells how much.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use brisk_flash::{Counters, Device, DeviceError, Kind, PAGE_BYTES, Preset};
+use thiserror::Error;
+
+use crate::area::{Area, CLUSTER_SLOTS, Occupant, Policy};
+use crate::queue::{Finished, Queue};
+use crate::trace::{Action, Event, Trace};
+
+/// A launch that does not end is one no longer after this time: writes go on.
+const LAUNCH_NS_MAX: u64 = 20_000_000_000;
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// The device cannot hold the area.
+    #[error("no device for a swap area of {slots} slots: {source}")]
+    Device {
+        /// Size of the area.
+        slots: u32,
+        /// The reason.
+        source: DeviceError,
+    },
+}
+
+/// How it is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Allocation and swap-in.
+    pub policy: Policy,
+    /// A fault reads the slots of an aligned window of `2^page_cluster` (Linux: 3).
+    pub page_cluster: u32,
+    /// Pages that the swap cache keeps unused. Under pressure the kernel reclaims them first; 1,024 (4 MiB) is assumed.
+    pub cache_pages: usize,
+    /// Slots of the area; by default those of the trace.
+    pub area_slots: Option<u32>,
+}
+
+impl Settings {
+    /// Those of Linux, with a policy.
+    #[must_use]
+    pub fn of(policy: Policy) -> Self {
+        Self { policy, page_cluster: 3, cache_pages: 1024, area_slots: None }
+    }
+}
+
+/// A launch in a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Index of the app.
+    pub app: u16,
+    /// Time that its faults waited.
+    pub waited_ns: u64,
+    /// Pages that it used from the swap area.
+    pub pages: u64,
+}
+
+/// Figures of a replay.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// Launches in their order.
+    pub launches: Vec<Launch>,
+    /// Time during which a read waited or was under way.
+    pub reading_ns: u64,
+    /// The part of it with a write in the device.
+    pub reading_with_writes_ns: u64,
+    /// Latency of each read request, from the queue to its end, ascending.
+    pub read_latencies_ns: Vec<u64>,
+    /// Pages read, and those of them that an app used before they left the swap cache.
+    pub read_pages: u64,
+    /// Pages of them that an app used.
+    pub used_pages: u64,
+    /// Pages written.
+    pub written_pages: u64,
+    /// Reads of a request that continue where the one before ended.
+    pub adjacent_reads: u64,
+    /// Faults that needed a read, found their page in the swap cache, or found it in memory since its write had not begun.
+    pub faults: u64,
+    /// Faults that found their page in the swap cache.
+    pub cache_hits: u64,
+    /// Pages that the trace reads in without having written them out, or for which no slot was free: left out.
+    pub unknown_pages: u64,
+    /// Pages whose write was put off during a launch, at most at a time: so much memory the policy has to reserve.
+    pub reserve_pages_max: u64,
+    /// Pages that got a slot outside of an extent of their app.
+    pub strays: u64,
+    /// Counters of the device.
+    pub counters: Counters,
+    /// Time from the first event to the last completion.
+    pub duration_ns: u64,
+}
+
+impl Outcome {
+    /// Mean bandwidth of swap-in while it reads, in bytes per second.
+    #[must_use]
+    pub fn read_bytes_per_s(&self) -> f64 {
+        let bytes = (self.read_pages * PAGE_BYTES) as f64;
+        if self.reading_ns == 0 { 0.0 } else { bytes * 1e9 / self.reading_ns as f64 }
+    }
+
+    /// Mean latency of a read request in ns; `None` without reads.
+    #[must_use]
+    pub fn read_latency_ns_mean(&self) -> Option<f64> {
+        let count = self.read_latencies_ns.len();
+        (count > 0).then(|| self.read_latencies_ns.iter().map(|&one| one as f64).sum::<f64>() / count as f64)
+    }
+
+    /// Time that all launches waited.
+    #[must_use]
+    pub fn waited_ns(&self) -> u64 {
+        self.launches.iter().map(|launch| launch.waited_ns).sum()
+    }
+}
+
+/// Replays a trace on a device of that preset.
+///
+/// # Errors
+/// When the device cannot hold the area.
+pub fn replay(trace: &Trace, preset: &Preset, settings: &Settings) -> Result<Outcome, ReplayError> {
+    let slots = settings.area_slots.unwrap_or(trace.area_slots);
+    // Extents are whole clusters; the device may be larger than the area.
+    let bytes = u64::from(slots.div_ceil(CLUSTER_SLOTS)) * u64::from(CLUSTER_SLOTS) * PAGE_BYTES;
+    let device = Device::new(preset, bytes).map_err(|source| ReplayError::Device { slots, source })?;
+    let mut run = Run::new(settings, slots, device);
+    for event in &trace.events {
+        run.event(event);
+    }
+    run.finish();
+    Ok(run.outcome)
+}
+
+struct Run<'a> {
+    settings: &'a Settings,
+    area: Area,
+    queue: Queue,
+    /// How much later than in the trace everything is.
+    shift_ns: u64,
+    /// Pages that are being read, by slot, and the request that brings them.
+    coming: HashMap<u32, u64>,
+    /// Pages in the swap cache, and the order in which they came.
+    cached: BTreeSet<u32>,
+    order: VecDeque<u32>,
+    /// Requests for reads that have not finished.
+    reading: BTreeSet<u64>,
+    /// Since when a read has been under way or waiting.
+    read_since_ns: Option<u64>,
+    last_read_end: Option<u32>,
+    /// Launches that have not ended: app, begin, index in the outcome.
+    open: BTreeMap<u16, (u64, usize)>,
+    /// Pages whose write is put off.
+    deferred: VecDeque<Occupant>,
+    deferred_set: BTreeSet<Occupant>,
+    outcome: Outcome,
+}
+
+impl<'a> Run<'a> {
+    fn new(settings: &'a Settings, slots: u32, device: Device) -> Self {
+        Self {
+            settings,
+            area: Area::new(settings.policy, slots),
+            queue: Queue::new(device),
+            shift_ns: 0,
+            coming: HashMap::new(),
+            cached: BTreeSet::new(),
+            order: VecDeque::new(),
+            reading: BTreeSet::new(),
+            read_since_ns: None,
+            last_read_end: None,
+            open: BTreeMap::new(),
+            deferred: VecDeque::new(),
+            deferred_set: BTreeSet::new(),
+            outcome: Outcome::default(),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.pass(event.at_us.saturating_mul(1000).saturating_add(self.shift_ns));
+        let occupant = Occupant { app: event.app, page: event.page };
+        match event.action {
+            Action::Front => self.front(event.app),
+            Action::Ready => self.ready(event.app),
+            Action::Out if self.defers() => self.defer(occupant),
+            Action::Out => self.write(occupant),
+            Action::In => self.fault(occupant),
+            Action::Free => {
+                self.cancel(occupant);
+                self.release(occupant);
+            }
+        }
+    }
+
+    /// Lets time pass; launches that last too long end meanwhile.
+    fn pass(&mut self, until_ns: u64) {
+        loop {
+            let ends_ns = self.open.values().map(|(begun_ns, _)| begun_ns.saturating_add(LAUNCH_NS_MAX)).min();
+            match ends_ns.filter(|&ends_ns| ends_ns <= until_ns) {
+                Some(ends_ns) => {
+                    self.advance(ends_ns);
+                    self.open.retain(|_, (begun_ns, _)| begun_ns.saturating_add(LAUNCH_NS_MAX) > ends_ns);
+                    self.write_deferred();
+                }
+                None => return self.advance(until_ns),
+            }
+        }
+    }
+
+    /// Lets the device work until then. Steps end at each completion, so that times with and without writes are apart.
+    fn advance(&mut self, until_ns: u64) {
+        loop {
+            self.queue.dispatch();
+            let next_ns = self.queue.next_event_ns().filter(|&next_ns| next_ns <= until_ns);
+            let (from_ns, to_ns) = (self.queue.now_ns(), next_ns.unwrap_or(until_ns));
+            if self.read_since_ns.is_some() && self.queue.writes() {
+                self.outcome.reading_with_writes_ns += to_ns.saturating_sub(from_ns);
+            }
+            let finished = self.queue.run(to_ns);
+            finished.iter().for_each(|one| self.finished(one));
+            if next_ns.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn finished(&mut self, one: &Finished) {
+        match one.kind {
+            Kind::Read => {
+                self.reading.remove(&one.tag);
+                self.outcome.read_latencies_ns.push(one.done_ns.saturating_sub(one.queued_ns));
+                for slot in one.first_slot..one.first_slot + one.pages {
+                    if self.coming.remove(&slot).is_some() {
+                        self.cached.insert(slot);
+                        self.order.push_back(slot);
+                    }
+                }
+                self.trim_cache();
+                if self.reading.is_empty() && let Some(since_ns) = self.read_since_ns.take() {
+                    self.outcome.reading_ns += one.done_ns.saturating_sub(since_ns);
+                }
+            }
+            Kind::Write => self.outcome.written_pages += u64::from(one.pages),
+            Kind::Flush | Kind::Discard => {}
+        }
+    }
+
+    fn trim_cache(&mut self) {
+        while self.cached.len() > self.settings.cache_pages {
+            let Some(oldest) = self.order.pop_front() else { return };
+            self.cached.remove(&oldest);
+        }
+        // Slots that were used stay in the order until they come to its front.
+        while self.order.front().is_some_and(|slot| !self.cached.contains(slot)) {
+            self.order.pop_front();
+        }
+    }
+
+    fn read(&mut self, slot: u32) {
+        if self.coming.contains_key(&slot) || self.cached.contains(&slot) || self.queue.is_in_memory(slot) {
+            return;
+        }
+        let tag = self.queue.add(Kind::Read, slot);
+        if self.reading.insert(tag) && self.last_read_end == Some(slot) {
+            self.outcome.adjacent_reads += 1;
+        }
+        self.last_read_end = Some(slot + 1);
+        self.coming.insert(slot, tag);
+        self.read_since_ns.get_or_insert(self.queue.now_ns());
+        self.outcome.read_pages += 1;
+    }
+
+    fn front(&mut self, app: u16) {
+        let now_ns = self.queue.now_ns();
+        self.outcome.launches.push(Launch { app, waited_ns: 0, pages: 0 });
+        self.open.insert(app, (now_ns, self.outcome.launches.len() - 1));
+        if matches!(self.settings.policy, Policy::Extents | Policy::Mars) {
+            self.area.slots_of(app).into_iter().for_each(|slot| self.read(slot));
+        }
+    }
+
+    fn ready(&mut self, app: u16) {
+        self.open.remove(&app);
+        if !self.defers() {
+            self.write_deferred();
+        }
+    }
+
+    /// Whether writes have to wait now.
+    fn defers(&self) -> bool {
+        self.settings.policy == Policy::Mars && !self.open.is_empty()
+    }
+
+    fn defer(&mut self, occupant: Occupant) {
+        if self.deferred_set.insert(occupant) {
+            self.deferred.push_back(occupant);
+        }
+        self.outcome.reserve_pages_max = self.outcome.reserve_pages_max.max(self.deferred_set.len() as u64);
+    }
+
+    fn write_deferred(&mut self) {
+        while let Some(occupant) = self.deferred.pop_front() {
+            if self.deferred_set.remove(&occupant) {
+                self.write(occupant);
+            }
+        }
+    }
+
+    fn cancel(&mut self, occupant: Occupant) {
+        self.deferred_set.remove(&occupant);
+        if let Some(slot) = self.area.slot_of(occupant) {
+            self.queue.cancel_write(slot);
+        }
+    }
+
+    fn write(&mut self, occupant: Occupant) {
+        // The old content is void, wherever it is.
+        self.cancel(occupant);
+        self.release(occupant);
+        match self.area.allocate(occupant) {
+            Some(slot) => {
+                self.queue.keep_from_discard(slot);
+                self.queue.add(Kind::Write, slot);
+            }
+            None => self.outcome.unknown_pages += 1,
+        }
+    }
+
+    fn release(&mut self, occupant: Occupant) {
+        if let Some(slot) = self.area.release(occupant) {
+            self.cached.remove(&slot);
+            self.coming.remove(&slot);
+        }
+        if matches!(self.settings.policy, Policy::Extents | Policy::Mars) {
+            for cluster in self.area.take_emptied() {
+                for slot in cluster * CLUSTER_SLOTS..(cluster + 1) * CLUSTER_SLOTS {
+                    self.queue.add(Kind::Discard, slot);
+                }
+            }
+        }
+    }
+
+    /// An app uses a page that was swapped out, and waits for it.
+    fn fault(&mut self, occupant: Occupant) {
+        self.outcome.faults += 1;
+        if self.deferred_set.remove(&occupant) {
+            // Its write was put off: it is in memory.
+            return;
+        }
+        let Some(slot) = self.area.slot_of(occupant) else {
+            self.outcome.unknown_pages += 1;
+            return;
+        };
+        if self.queue.is_in_memory(slot) {
+            self.queue.cancel_write(slot);
+            self.release(occupant);
+            return;
+        }
+        let begun_ns = self.queue.now_ns();
+        if self.cached.contains(&slot) {
+            self.outcome.cache_hits += 1;
+        } else {
+            if !self.coming.contains_key(&slot) {
+                self.read_window(slot);
+            }
+            while self.coming.contains_key(&slot) {
+                let now_ns = self.queue.now_ns();
+                self.queue.dispatch();
+                // A queue with a read in it always has a next event.
+                let next_ns = self.queue.next_event_ns().unwrap_or(now_ns);
+                self.advance(next_ns);
+            }
+        }
+        let waited_ns = self.queue.now_ns() - begun_ns;
+        self.shift_ns += waited_ns;
+        self.outcome.used_pages += 1;
+        if let Some(&(_, index)) = self.open.get(&occupant.app) {
+            self.outcome.launches[index].waited_ns += waited_ns;
+            self.outcome.launches[index].pages += 1;
+        }
+        self.cached.remove(&slot);
+        // Linux gives the slot up at once when more than half of the area is used. Below that it keeps it, for a page
+        // that is reclaimed again unchanged; then the trace has no write of it either.
+        if self.area.is_more_than_half_full() {
+            self.release(occupant);
+        }
+    }
+
+    /// Reads a slot, and its neighbours in use within the aligned window, up to the first free one on each side.
+    fn read_window(&mut self, slot: u32) {
+        let window = 1 << self.settings.page_cluster.min(8);
+        let begin = slot - slot % window;
+        let end = (begin + window).min(self.area.len());
+        let is_used = |at: &u32| self.area.occupant(*at).is_some();
+        let first = (begin..slot).rev().take_while(is_used).last().unwrap_or(slot);
+        let last = (slot + 1..end).take_while(is_used).last().unwrap_or(slot);
+        (first..=last).for_each(|at| self.read(at));
+    }
+
+    fn finish(&mut self) {
+        self.open.clear();
+        self.write_deferred();
+        while self.queue.is_busy() {
+            let now_ns = self.queue.now_ns();
+            let next_ns = self.queue.next_event_ns().unwrap_or(now_ns);
+            self.advance(next_ns);
+        }
+        self.outcome.read_latencies_ns.sort_unstable();
+        self.outcome.strays = self.area.strays();
+        self.outcome.counters = self.queue.device().counters();
+        self.outcome.duration_ns = self.queue.now_ns();
+    }
+}
+
+#[cfg(test)]
+#[path = "replay/tests.rs"]
+mod tests;
