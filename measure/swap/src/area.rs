@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 /// Slots of a cluster or extent: 1 MiB (MARS 3.3; SWAPFILE_CLUSTER of Linux).
 pub const CLUSTER_SLOTS: u32 = 256;
 
-/// How slots are allocated and swap-in is done.
+/// How slots are allocated, and when pages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Policy {
     /// Linux: the next slot of the current cluster, whichever app the page belongs to; then a free cluster; then any free
-    /// slot (MARS 3.3). Faults read the neighbours in an aligned window of `2^page_cluster` slots.
+    /// slot (MARS 3.3).
     Linux,
-    /// Each app has extents of its own (MARS 3.3, figures 5 and 6), and those of an app that comes to the front are read at once.
+    /// Each app has extents of its own (MARS 3.3, figures 5 and 6).
     Extents,
     /// As [`Policy::Extents`], and nothing is written during a launch (MARS 3.4).
     Mars,

@@ -31,6 +31,6 @@ mod trace;
 mod workload;
 
 pub use area::{Area, CLUSTER_SLOTS, Occupant, Policy};
-pub use replay::{Outcome, ReplayError, Settings, replay};
+pub use replay::{Launch, Outcome, ReplayError, Settings, SwapIn, replay};
 pub use trace::{Action, Event, Trace, TraceError};
 pub use workload::{AppSize, Workload, WorkloadError};

@@ -19,8 +19,9 @@ pub(crate) struct Finished {
     pub(crate) kind: Kind,
     pub(crate) first_slot: u32,
     pub(crate) pages: u32,
-    /// When it was queued, and when it was done.
+    /// When it was queued, when the device took it, and when it was done.
     pub(crate) queued_ns: u64,
+    pub(crate) taken_ns: u64,
     pub(crate) done_ns: u64,
 }
 
@@ -31,6 +32,7 @@ struct Queued {
     first_slot: u32,
     pages: u32,
     queued_ns: u64,
+    taken_ns: u64,
 }
 
 impl Queued {
@@ -100,7 +102,7 @@ impl Queue {
             last.pages += 1;
             return last.tag;
         }
-        queue.push_back(Queued { tag, kind, first_slot: slot, pages: 1, queued_ns: now_ns });
+        queue.push_back(Queued { tag, kind, first_slot: slot, pages: 1, queued_ns: now_ns, taken_ns: 0 });
         self.next_tag += 1;
         tag
     }
@@ -161,7 +163,7 @@ impl Queue {
             if one.kind == Kind::Write {
                 self.begun_writes_ns.push(self.now_ns);
             }
-            self.in_flight.push(one);
+            self.in_flight.push(Queued { taken_ns: self.now_ns, ..one });
         }
     }
 
@@ -187,6 +189,7 @@ impl Queue {
                     first_slot: one.first_slot,
                     pages: one.pages,
                     queued_ns: one.queued_ns,
+                    taken_ns: one.taken_ns,
                     done_ns: completion.at_ns,
                 });
             }

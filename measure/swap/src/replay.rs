@@ -32,24 +32,50 @@ pub enum ReplayError {
     },
 }
 
+/// What is read when an app needs a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SwapIn {
+    /// A fault reads its page and the neighbours in an aligned window of `2^page_cluster` slots, as Linux does (3: 32 KiB).
+    Window {
+        /// Binary logarithm of the slots of a window; at most 8.
+        page_cluster: u32,
+    },
+    /// A fault reads the whole cluster or extent of its page.
+    Extent,
+    /// All pages of an app are read when it comes to the front ("the extent will be loaded", MARS 3.3).
+    App,
+}
+
 /// How it is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Allocation and swap-in.
+    /// Allocation of slots, and when pages are written.
     pub policy: Policy,
-    /// A fault reads the slots of an aligned window of `2^page_cluster` (Linux: 3).
-    pub page_cluster: u32,
-    /// Pages that the swap cache keeps unused. Under pressure the kernel reclaims them first; 1,024 (4 MiB) is assumed.
+    /// What is read.
+    pub swap_in: SwapIn,
+    /// Pages that were read and not yet used that memory keeps; the oldest leave first.
     pub cache_pages: usize,
     /// Slots of the area; by default those of the trace.
     pub area_slots: Option<u32>,
 }
 
 impl Settings {
-    /// Those of Linux, with a policy.
+    /// A policy with Linux's default of reading windows of 32 KiB. 4 MiB of the swap cache stay unused at most: under pressure the
+    /// kernel reclaims those pages first (assumed).
     #[must_use]
     pub fn of(policy: Policy) -> Self {
-        Self { policy, page_cluster: 3, cache_pages: 1024, area_slots: None }
+        Self { policy, swap_in: SwapIn::Window { page_cluster: 3 }, cache_pages: 1024, area_slots: None }
+    }
+
+    /// The same with another way to read. Memory for it is there: MARS 3.4 reserves as much as the largest app needs.
+    #[must_use]
+    pub fn reading(self, swap_in: SwapIn) -> Self {
+        let cache_pages = match swap_in {
+            SwapIn::Window { .. } => self.cache_pages,
+            SwapIn::Extent => 4096,
+            SwapIn::App => 32_768,
+        };
+        Self { swap_in, cache_pages, ..self }
     }
 }
 
@@ -75,6 +101,8 @@ pub struct Outcome {
     pub reading_with_writes_ns: u64,
     /// Latency of each read request, from the queue to its end, ascending.
     pub read_latencies_ns: Vec<u64>,
+    /// The same from when the device took it, ascending.
+    pub read_device_ns: Vec<u64>,
     /// Pages read, and those of them that an app used before they left the swap cache.
     pub read_pages: u64,
     /// Pages of them that an app used.
@@ -110,8 +138,13 @@ impl Outcome {
     /// Mean latency of a read request in ns; `None` without reads.
     #[must_use]
     pub fn read_latency_ns_mean(&self) -> Option<f64> {
-        let count = self.read_latencies_ns.len();
-        (count > 0).then(|| self.read_latencies_ns.iter().map(|&one| one as f64).sum::<f64>() / count as f64)
+        mean(&self.read_latencies_ns)
+    }
+
+    /// The same from when the device took it.
+    #[must_use]
+    pub fn read_device_ns_mean(&self) -> Option<f64> {
+        mean(&self.read_device_ns)
     }
 
     /// Time that all launches waited.
@@ -119,6 +152,10 @@ impl Outcome {
     pub fn waited_ns(&self) -> u64 {
         self.launches.iter().map(|launch| launch.waited_ns).sum()
     }
+}
+
+fn mean(all: &[u64]) -> Option<f64> {
+    (!all.is_empty()).then(|| all.iter().map(|&one| one as f64).sum::<f64>() / all.len() as f64)
 }
 
 /// Replays a trace on a device of that preset.
@@ -235,6 +272,7 @@ impl<'a> Run<'a> {
             Kind::Read => {
                 self.reading.remove(&one.tag);
                 self.outcome.read_latencies_ns.push(one.done_ns.saturating_sub(one.queued_ns));
+                self.outcome.read_device_ns.push(one.done_ns.saturating_sub(one.taken_ns));
                 for slot in one.first_slot..one.first_slot + one.pages {
                     if self.coming.remove(&slot).is_some() {
                         self.cached.insert(slot);
@@ -280,7 +318,7 @@ impl<'a> Run<'a> {
         let now_ns = self.queue.now_ns();
         self.outcome.launches.push(Launch { app, waited_ns: 0, pages: 0 });
         self.open.insert(app, (now_ns, self.outcome.launches.len() - 1));
-        if matches!(self.settings.policy, Policy::Extents | Policy::Mars) {
+        if self.settings.swap_in == SwapIn::App {
             self.area.slots_of(app).into_iter().for_each(|slot| self.read(slot));
         }
     }
@@ -367,7 +405,7 @@ impl<'a> Run<'a> {
             self.outcome.cache_hits += 1;
         } else {
             if !self.coming.contains_key(&slot) {
-                self.read_window(slot);
+                self.read_with_neighbours(slot);
             }
             while self.coming.contains_key(&slot) {
                 let now_ns = self.queue.now_ns();
@@ -392,14 +430,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reads a slot, and its neighbours in use within the aligned window, up to the first free one on each side.
-    fn read_window(&mut self, slot: u32) {
-        let window = 1 << self.settings.page_cluster.min(8);
+    /// Reads a slot and what is read with it.
+    fn read_with_neighbours(&mut self, slot: u32) {
+        let window = match self.settings.swap_in {
+            SwapIn::Window { page_cluster } => 1 << page_cluster.min(8),
+            SwapIn::Extent => CLUSTER_SLOTS,
+            // What came to the front has been read; this page has left memory since.
+            SwapIn::App => 1,
+        };
         let begin = slot - slot % window;
-        let end = (begin + window).min(self.area.len());
+        let slots = begin..(begin + window).min(self.area.len());
+        if self.settings.swap_in == SwapIn::Extent {
+            let app = self.area.occupant(slot).map(|one| one.app);
+            let is_of_app = |at: &u32| self.area.occupant(*at).map(|one| one.app) == app;
+            let all: Vec<u32> = slots.filter(is_of_app).collect();
+            all.into_iter().for_each(|at| self.read(at));
+            return;
+        }
+        // Linux stops at the first free slot on each side.
         let is_used = |at: &u32| self.area.occupant(*at).is_some();
         let first = (begin..slot).rev().take_while(is_used).last().unwrap_or(slot);
-        let last = (slot + 1..end).take_while(is_used).last().unwrap_or(slot);
+        let last = (slot + 1..slots.end).take_while(is_used).last().unwrap_or(slot);
         (first..=last).for_each(|at| self.read(at));
     }
 
@@ -412,6 +463,7 @@ impl<'a> Run<'a> {
             self.advance(next_ns);
         }
         self.outcome.read_latencies_ns.sort_unstable();
+        self.outcome.read_device_ns.sort_unstable();
         self.outcome.strays = self.area.strays();
         self.outcome.counters = self.queue.device().counters();
         self.outcome.duration_ns = self.queue.now_ns();

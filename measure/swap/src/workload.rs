@@ -1,13 +1,15 @@
 //! Synthetic swapping: a person who goes back and forth between apps on a phone whose memory is too small for all of them.
 //!
 //! Each app has a heap of pages. A launch uses part of it, in runs of adjacent pages; then the app goes on using its working
-//! set and new pages while it is in front. Memory holds a number of pages; the least recently used ones are written out in
-//! batches of 32 (SWAP_CLUSTER_MAX of Linux). The trace has no slots: a replay allocates them.
+//! set and new pages while it is in front. Memory holds a number of pages; of those that were not used for long, batches of 32
+//! (SWAP_CLUSTER_MAX of Linux) are written out. Linux's lists of inactive pages follow the order of use only roughly, and mix apps
+//! (MARS 2.3): a batch is made of pieces from a window of the oldest uses. The trace has no slots: a replay allocates them.
 //!
 //! The same seed gives the same trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
@@ -17,6 +19,8 @@ use crate::trace::{Action, Event, Trace};
 
 /// Pages that reclaim writes out at a time.
 const BATCH_PAGES: usize = 32;
+/// Pages of a batch that follow each other in the order of use.
+const PIECE_PAGES: usize = 8;
 /// Time that an app computes for each page that it uses in a launch: 400 us make 0.8 s for 2,000 pages.
 const PAGE_US: u64 = 400;
 
@@ -68,6 +72,8 @@ pub struct Workload {
     pub launch_share: f64,
     /// Mean length of a run of adjacent pages.
     pub run_pages: f64,
+    /// Reclaim takes pieces of 8 pages from so many of the oldest uses; 0 is exact order.
+    pub mix_pages: u64,
     /// Mean time that an app stays in front.
     pub stay_us: u64,
     /// Seed of all that is random.
@@ -76,7 +82,7 @@ pub struct Workload {
 
 impl Workload {
     /// Twelve apps from messaging (10 MB) to games (over 100 MB), as MARS figure 14 has them, 40 % of them in memory, in an area of which
-    /// three quarters are used (MARS 4.3). A launch uses half of the heap.
+    /// three quarters are used (MARS 4.3). A launch uses the whole heap: all that was swapped out comes back (MARS 3.4).
     #[must_use]
     pub fn mars(seed: u64) -> Self {
         let sizes_mb = [
@@ -104,8 +110,9 @@ impl Workload {
             memory_pages,
             area_slots,
             switches: 120,
-            launch_share: 0.5,
+            launch_share: 1.0,
             run_pages: 12.0,
+            mix_pages: 8192,
             stay_us: 20_000_000,
             seed,
         }
@@ -197,16 +204,24 @@ impl Person<'_> {
         }
     }
 
-    /// Uses that share of the heap: runs of adjacent pages, in the order of a random walk over it.
+    /// Uses that share of the heap: runs of adjacent pages, in random order.
     fn use_share(&mut self, app: u16, pages: u64, share: f64) {
-        let wanted = (pages as f64 * share.clamp(0.0, 1.0)) as u64;
-        if wanted >= pages {
-            (0..pages).for_each(|page| self.use_page(Occupant { app, page }));
-            return;
+        let mut runs = Vec::new();
+        let mut first = 0;
+        while first < pages {
+            let len = (self.exponential(self.workload.run_pages).ceil() as u64).clamp(1, pages - first);
+            runs.push(first..first + len);
+            first += len;
         }
+        runs.shuffle(&mut self.random);
+        let wanted = (pages as f64 * share.clamp(0.0, 1.0)) as u64;
         let mut used = 0;
-        while used < wanted {
-            used += self.use_run(app, pages);
+        for run in runs {
+            if used >= wanted {
+                return;
+            }
+            used += run.end - run.start;
+            run.for_each(|page| self.use_page(Occupant { app, page }));
         }
     }
 
@@ -230,12 +245,26 @@ impl Person<'_> {
         }
         self.by_use.insert((self.uses, page));
         if self.resident.len() as u64 > self.workload.memory_pages {
-            for _ in 0..BATCH_PAGES {
-                let Some((_, oldest)) = self.by_use.pop_first() else { return };
-                self.resident.remove(&oldest);
-                self.swapped.insert(oldest);
-                self.push(Action::Out, oldest);
+            for _ in 0..BATCH_PAGES / PIECE_PAGES {
+                self.write_out_piece();
             }
+        }
+    }
+
+    /// Writes out pages that were used one after the other, not far from the oldest.
+    fn write_out_piece(&mut self) {
+        let Some(&(oldest, _)) = self.by_use.first() else { return };
+        let from = oldest + (self.random.random::<f64>() * self.workload.mix_pages as f64) as u64;
+        let first = Occupant { app: 0, page: 0 };
+        let mut piece: Vec<(u64, Occupant)> = self.by_use.range((from, first)..).take(PIECE_PAGES).copied().collect();
+        if piece.len() < PIECE_PAGES {
+            piece = self.by_use.iter().take(PIECE_PAGES).copied().collect();
+        }
+        for (used, page) in piece {
+            self.by_use.remove(&(used, page));
+            self.resident.remove(&page);
+            self.swapped.insert(page);
+            self.push(Action::Out, page);
         }
     }
 
@@ -254,7 +283,7 @@ mod tests {
 
     #[test]
     fn no_page_is_read_before_it_was_written_and_none_is_written_twice_in_a_row() {
-        let trace = Workload { switches: 30, ..Workload::mars(7) }.trace().expect("a workload");
+        let trace = Workload { switches: 5, ..Workload::mars(7) }.trace().expect("a workload");
         let mut out = BTreeSet::new();
         for event in &trace.events {
             let page = (event.app, event.page);
@@ -271,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_trace_and_another_seed_another_one() {
-        let of = |seed| Workload { switches: 5, ..Workload::mars(seed) }.trace().expect("a workload");
+        let of = |seed| Workload { switches: 1, ..Workload::mars(seed) }.trace().expect("a workload");
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }

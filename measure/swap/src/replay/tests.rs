@@ -11,6 +11,14 @@ fn trace(lines: &str) -> Trace {
     Trace::parse(&format!("{head}{lines}")).expect("a trace")
 }
 
+/// Apps of a twentieth of the usual size.
+fn small_workload(seed: u64) -> Workload {
+    let mut small = Workload { switches: 10, mix_pages: 400, ..Workload::mars(seed) };
+    small.apps.iter_mut().for_each(|app| app.pages /= 20);
+    small.memory_pages /= 15;
+    Workload { area_slots: small.area_slots / 20, ..small }
+}
+
 fn run<'a>(trace: &Trace, settings: &'a Settings) -> Run<'a> {
     let device = Device::new(&nexus4(), u64::from(trace.area_slots) * PAGE_BYTES).expect("a device");
     let mut run = Run::new(settings, trace.area_slots, device);
@@ -41,16 +49,25 @@ fn pages_that_lie_in_sequence_are_read_with_their_neighbours() {
 
 #[test]
 fn an_extent_is_read_in_large_requests() {
-    let settings = Settings::of(Policy::Extents);
+    let settings = Settings::of(Policy::Extents).reading(SwapIn::App);
     let outcome = replay(&trace(&out_and_in(300)), &nexus4(), &settings).expect("a replay");
     // 256 + 44 pages in requests of at most 128.
     assert_eq!((outcome.read_latencies_ns.len(), outcome.read_pages, outcome.used_pages), (3, 300, 300));
 }
 
 #[test]
+fn a_fault_reads_the_rest_of_its_extent_and_waits_for_its_own_page_alone() {
+    let settings = Settings::of(Policy::Extents).reading(SwapIn::Extent);
+    let outcome = replay(&trace(&out_and_in(300)), &nexus4(), &settings).expect("a replay");
+    // The second extent is read when its first page is needed.
+    assert_eq!((outcome.read_latencies_ns.len(), outcome.read_pages, outcome.used_pages), (3, 300, 300));
+    assert!(outcome.read_device_ns.iter().sum::<u64>() <= outcome.read_latencies_ns.iter().sum());
+}
+
+#[test]
 fn a_fault_delays_what_comes_after_it() {
     let lines = "0,out,a,0,\n0,out,a,500,\n1000000,in,a,0,\n1000000,in,a,500,\n";
-    let outcome = replay(&trace(lines), &nexus4(), &Settings { page_cluster: 0, ..Settings::of(Policy::Linux) });
+    let outcome = replay(&trace(lines), &nexus4(), &Settings::of(Policy::Linux).reading(SwapIn::Window { page_cluster: 0 }));
     let outcome = outcome.expect("a replay");
     // The second read begins when the first has ended: neither waits for the other in the queue.
     let sum: u64 = outcome.read_latencies_ns.iter().sum();
@@ -75,7 +92,8 @@ fn no_write_starts_during_a_launch_under_mars() {
     lines += "5000000,front,a,,\n";
     (0..256).for_each(|page| lines += &format!("5000000,in,a,{page},\n5000000,out,b,{page},\n"));
     lines += "5000000,ready,a,,\n";
-    let (settings, plain) = (Settings::of(Policy::Mars), Settings::of(Policy::Extents));
+    let of = |policy| Settings::of(policy).reading(SwapIn::App);
+    let (settings, plain) = (of(Policy::Mars), of(Policy::Extents));
     let during = |settings: &Settings| {
         let trace = trace(&lines);
         let mut run = run(&trace, settings);
@@ -111,9 +129,9 @@ fn an_extent_that_became_empty_is_discarded_when_the_device_is_idle() {
 
 #[test]
 fn the_same_trace_gives_the_same_figures() {
-    let trace = Workload { switches: 10, ..Workload::mars(3) }.trace().expect("a workload");
+    let trace = small_workload(3).trace().expect("a workload");
     for policy in Policy::ALL {
-        let once = || replay(&trace, &nexus4(), &Settings::of(policy)).expect("a replay");
+        let once = || replay(&trace, &nexus4(), &Settings::of(policy).reading(SwapIn::Extent)).expect("a replay");
         assert_eq!(once(), once());
     }
 }
@@ -124,7 +142,7 @@ proptest! {
     fn any_trace_ends_and_counts_add_up(
         events in proptest::collection::vec((0_u64..20_000, 0_usize..5, 0_u16..3, 0_u64..300), 0..400),
         policy in 0_usize..3,
-        page_cluster in 0_u32..6,
+        swap_in in 0_u32..8,
         area_slots in 1_u32..600,
     ) {
         let actions = [Action::Front, Action::Ready, Action::Out, Action::In, Action::Free];
@@ -135,7 +153,12 @@ proptest! {
         });
         let apps = ["a", "b", "c"].map(str::to_owned).to_vec();
         let trace = Trace { area_slots, apps, events: events.collect() };
-        let settings = Settings { page_cluster, ..Settings::of(Policy::ALL[policy]) };
+        let swap_in = match swap_in {
+            6 => SwapIn::Extent,
+            7 => SwapIn::App,
+            page_cluster => SwapIn::Window { page_cluster },
+        };
+        let settings = Settings::of(Policy::ALL[policy]).reading(swap_in);
         let outcome = replay(&trace, &nexus4(), &settings).expect("a replay");
         let count = |action| trace.events.iter().filter(|event| event.action == action).count() as u64;
         prop_assert_eq!(outcome.faults, count(Action::In));
