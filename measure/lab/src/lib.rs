@@ -48,5 +48,5 @@ pub use brisk_lab_client::{
 pub use error::{Error, Result};
 pub use fidelity::FAITHFUL_FROM_US;
 pub use lab::{Lab, Listed, NewDevice, Repaired, SIZE_BYTES_MIN};
-pub use preset::kind_of_preset;
+pub use preset::{kind_of_preset, load as load_preset};
 pub use server::serve;

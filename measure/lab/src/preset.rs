@@ -5,7 +5,10 @@ use brisk_flash::Preset;
 use crate::error::{Result, io as failed};
 
 /// The preset called `name`, or in the file of that path, with `set` changed.
-pub(crate) fn load(name: &str, set: &[(String, String)]) -> Result<Preset> {
+///
+/// # Errors
+/// When the file cannot be read, or it or a change is no valid preset.
+pub fn load(name: &str, set: &[(String, String)]) -> Result<Preset> {
     let mut preset = if is_path(name) {
         let text = std::fs::read_to_string(name).map_err(failed(format!("read the preset {name}")))?;
         Preset::from_toml(&text)?

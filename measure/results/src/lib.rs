@@ -10,6 +10,7 @@
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
 //! - [`profile`]: what each setting of a device costs.
+//! - [`swap`]: layout of swapping, and its replay under other policies.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,7 @@ pub mod profile;
 pub mod prove;
 pub mod storage;
 pub mod suite;
+pub mod swap;
 
 pub use comparison::*;
 pub use frontier::*;
@@ -30,6 +32,7 @@ pub use profile::*;
 pub use prove::{BothWays, ChangedSetting, Gain, ProveJobs, ProveReport, ProveStorage};
 pub use storage::*;
 pub use suite::*;
+pub use swap::*;
 
 /// Version of every document below.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -188,4 +191,6 @@ documents! {
     Comparison(ComparisonReport) = "comparison",
     /// `brisk kernel`.
     Kernel(KernelReport) = "kernel",
+    /// `brisk swap show` and `brisk swap replay`.
+    Swap(SwapReport) = "swap",
 }

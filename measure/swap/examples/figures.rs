@@ -10,9 +10,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let preset = Preset::builtin("nexus4-emmc")?;
     for seed in if seeds.is_empty() { vec![1] } else { seeds } {
         let trace = Workload::mars(seed).trace()?;
-        for (policy, swap_in) in Policy::ALL.into_iter().flat_map(|policy| {
-            [SwapIn::Window { page_cluster: 3 }, SwapIn::App].map(|swap_in| (policy, swap_in))
-        }) {
+        for (policy, swap_in) in Policy::ALL
+            .into_iter()
+            .flat_map(|policy| [SwapIn::Window { page_cluster: 3 }, SwapIn::App].map(|swap_in| (policy, swap_in)))
+        {
             let outcome = replay(&trace, &preset, &Settings::of(policy).reading(swap_in))?;
             let latencies = &outcome.read_latencies_ns;
             println!(

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use crate::trace::{Action, Event, Trace};
+
 /// Slots of a cluster or extent: 1 MiB (MARS 3.3; SWAPFILE_CLUSTER of Linux).
 pub const CLUSTER_SLOTS: u32 = 256;
 
@@ -219,7 +221,8 @@ impl Area {
         }
         self.current.remove(&app);
         let free = |slot: &u32| self.slots[*slot as usize].is_none() && !self.is_ahead(*slot);
-        let slot = (0..self.len()).find(free).or_else(|| (0..self.len()).find(|&slot| self.slots[slot as usize].is_none()))?;
+        let slot =
+            (0..self.len()).find(free).or_else(|| (0..self.len()).find(|&slot| self.slots[slot as usize].is_none()))?;
         self.strays += 1;
         // Another app's extent that hands this slot out later skips it.
         self.skip(slot);
@@ -240,6 +243,25 @@ impl Area {
             owner.and_then(|app| self.current.remove(&app));
         }
     }
+}
+
+/// The trace with the slots that a policy gives its pages, without their content being read ahead. Slots are given up when their
+/// page is used and more than half of the area is in use, as Linux does.
+#[must_use]
+pub fn with_slots(trace: &Trace, policy: Policy) -> Trace {
+    let mut area = Area::new(policy, trace.area_slots);
+    let slot_of = |event: &Event| {
+        let occupant = Occupant { app: event.app, page: event.page };
+        match event.action {
+            Action::Out => area.allocate(occupant),
+            Action::In if !area.is_more_than_half_full() => area.slot_of(occupant),
+            Action::In | Action::Free => area.release(occupant),
+            Action::Front | Action::Ready => None,
+        }
+    };
+    let slots: Vec<Option<u32>> = trace.events.iter().map(slot_of).collect();
+    let events = trace.events.iter().zip(slots).map(|(event, slot)| Event { slot, ..*event });
+    Trace { events: events.collect(), ..trace.clone() }
 }
 
 #[cfg(test)]
@@ -291,6 +313,16 @@ mod tests {
         assert_eq!(area.take_emptied(), [0]);
         assert_eq!(area.take_emptied(), [0_u32; 0]);
         assert_eq!(area.allocate(page(1, 0)), Some(0));
+    }
+
+    #[test]
+    fn a_laid_out_trace_has_the_slots_of_its_policy() {
+        let head = "#brisk-swap-trace 1 area_slots=1024\ntime_us,action,app,page,slot\n";
+        let lines = "0,front,a,,\n0,out,a,1,\n0,out,b,1,\n0,out,a,2,\n1,in,a,1,\n2,free,b,1,\n";
+        let trace = Trace::parse(&format!("{head}{lines}")).expect("a trace");
+        let slots = |policy| with_slots(&trace, policy).events.iter().map(|event| event.slot).collect::<Vec<_>>();
+        assert_eq!(slots(Policy::Linux), [None, Some(0), Some(1), Some(2), Some(0), Some(1)]);
+        assert_eq!(slots(Policy::Extents), [None, Some(0), Some(256), Some(1), Some(0), Some(256)]);
     }
 
     proptest! {

@@ -124,7 +124,11 @@ mod tests {
                     0,out,a,0,0\n0,out,b,0,1\n10,out,a,1,300\n20,out,a,2,301\n100,front,a,,\n\
                     110,in,a,1,300\n120,in,a,2,301\n130,in,a,0,0\n130,out,b,1,2\n210,in,b,0,1\n220,in,b,7,\n";
         let layout = layout(&Trace::parse(text).expect("a trace"), 100);
-        let bins: Vec<_> = layout.bins.iter().map(|bin| (bin.from_us, bin.in_pages, bin.in_runs, bin.out_pages, bin.out_runs)).collect();
+        let bins: Vec<_> = layout
+            .bins
+            .iter()
+            .map(|bin| (bin.from_us, bin.in_pages, bin.in_runs, bin.out_pages, bin.out_runs))
+            .collect();
         // The read of slot 1 continues that of slot 0, in another interval.
         assert_eq!(bins, [(0, 0, 0, 4, 2), (100, 3, 2, 1, 1), (200, 1, 0, 0, 0)]);
         assert_eq!((layout.in_pages, layout.in_runs, layout.in_pages_with_writes), (4, 2, 3));

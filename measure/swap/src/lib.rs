@@ -30,7 +30,7 @@ mod replay;
 mod trace;
 mod workload;
 
-pub use area::{Area, CLUSTER_SLOTS, Occupant, Policy};
+pub use area::{Area, CLUSTER_SLOTS, Occupant, Policy, with_slots};
 pub use replay::{Launch, Outcome, ReplayError, Settings, SwapIn, replay};
 pub use trace::{Action, Event, Trace, TraceError};
 pub use workload::{AppSize, Workload, WorkloadError};

@@ -248,10 +248,24 @@ mod tests {
         let mut order = Vec::new();
         while queue.is_busy() {
             queue.dispatch();
-            order.extend(queue.in_flight.iter().map(|one| (one.tag, one.kind)).filter(|one| !order.contains(one)).collect::<Vec<_>>());
+            order.extend(
+                queue
+                    .in_flight
+                    .iter()
+                    .map(|one| (one.tag, one.kind))
+                    .filter(|one| !order.contains(one))
+                    .collect::<Vec<_>>(),
+            );
             let next_ns = queue.next_event_ns().unwrap_or(queue.now_ns());
             queue.run(next_ns);
-            order.extend(queue.in_flight.iter().map(|one| (one.tag, one.kind)).filter(|one| !order.contains(one)).collect::<Vec<_>>());
+            order.extend(
+                queue
+                    .in_flight
+                    .iter()
+                    .map(|one| (one.tag, one.kind))
+                    .filter(|one| !order.contains(one))
+                    .collect::<Vec<_>>(),
+            );
         }
         let reads: Vec<bool> = order.iter().map(|(_, kind)| *kind == Kind::Read).collect();
         assert_eq!(&reads[..6], [true, true, false, true, true, false]);

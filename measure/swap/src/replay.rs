@@ -46,6 +46,18 @@ pub enum SwapIn {
     App,
 }
 
+impl SwapIn {
+    /// Its name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Window { .. } => "window",
+            Self::Extent => "extent",
+            Self::App => "app",
+        }
+    }
+}
+
 /// How it is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -280,7 +292,9 @@ impl<'a> Run<'a> {
                     }
                 }
                 self.trim_cache();
-                if self.reading.is_empty() && let Some(since_ns) = self.read_since_ns.take() {
+                if self.reading.is_empty()
+                    && let Some(since_ns) = self.read_since_ns.take()
+                {
                     self.outcome.reading_ns += one.done_ns.saturating_sub(since_ns);
                 }
             }

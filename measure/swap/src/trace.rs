@@ -186,9 +186,10 @@ impl Trace {
             if !field(4).is_empty() {
                 let area_slots = self.area_slots;
                 let at = u32::try_from(number(4)?).ok().filter(|&at| at < area_slots);
-                slot = Some(at.ok_or_else(|| {
-                    wrong(format!("slot {} is outside of the area of {area_slots} slots", field(4)))
-                })?);
+                slot =
+                    Some(at.ok_or_else(|| {
+                        wrong(format!("slot {} is outside of the area of {area_slots} slots", field(4)))
+                    })?);
             }
         }
         Ok(Event { at_us, action, app, page, slot })

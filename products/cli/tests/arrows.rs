@@ -88,6 +88,11 @@ const RULES: &[Rule] = &[
         ],
         others: None,
     },
+    Rule {
+        folder: "measure/swap",
+        brisk: &["brisk-flash"],
+        others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
+    },
     Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-flash", "brisk-results"], others: None },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
@@ -113,6 +118,7 @@ const RULES: &[Rule] = &[
             "brisk-results",
             "brisk-screen",
             "brisk-smartstorage",
+            "brisk-swap",
             "brisk-vm",
             "brisk-smartio",
             "brisk-iram",

@@ -9,6 +9,7 @@ pub mod phone;
 pub mod prove;
 pub mod screen;
 pub mod suite;
+pub mod swap;
 
 /// A subcommand of the laboratory.
 #[derive(Debug, clap::Subcommand)]
@@ -25,6 +26,8 @@ pub enum Command {
     Lab(devices::Args),
     /// Compare I/O schedulers of Linux on emulated flash in a virtual machine, with figures that repeat anywhere
     Kernel(kernel::Args),
+    /// Show swap traces, and replay them with another allocation of swap slots
+    Swap(swap::Args),
 }
 
 impl Command {

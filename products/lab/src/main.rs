@@ -9,6 +9,7 @@ mod on_phone;
 mod profile;
 mod prove;
 mod suite;
+mod swap;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(arguments::Command::Prove(args)) => prove::run(&args),
         Command::Lab(arguments::Command::Lab(args)) => lab::run(&args),
         Command::Lab(arguments::Command::Kernel(args)) => kernel::run(&args),
+        Command::Lab(arguments::Command::Swap(args)) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
     }
 }

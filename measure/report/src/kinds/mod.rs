@@ -19,6 +19,7 @@ mod prove;
 mod schedulers;
 mod slowdown;
 mod suite;
+mod swap;
 mod whatif;
 
 use crate::section::{Kind, Section};

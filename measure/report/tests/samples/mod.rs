@@ -4,6 +4,7 @@
 
 pub mod apps;
 pub mod pairs;
+pub mod swap;
 mod ugly;
 
 use std::sync::LazyLock;
@@ -482,5 +483,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("comparison", Document::Comparison(Box::new(pairs::comparison()))),
         ("kernel", Document::Kernel(Box::new(kernel()))),
         ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
+        ("swap-replay", Document::Swap(Box::new(swap::replay()))),
+        ("swap-show", Document::Swap(Box::new(swap::show()))),
     ]
 }

@@ -67,7 +67,8 @@ fn a_fault_reads_the_rest_of_its_extent_and_waits_for_its_own_page_alone() {
 #[test]
 fn a_fault_delays_what_comes_after_it() {
     let lines = "0,out,a,0,\n0,out,a,500,\n1000000,in,a,0,\n1000000,in,a,500,\n";
-    let outcome = replay(&trace(lines), &nexus4(), &Settings::of(Policy::Linux).reading(SwapIn::Window { page_cluster: 0 }));
+    let outcome =
+        replay(&trace(lines), &nexus4(), &Settings::of(Policy::Linux).reading(SwapIn::Window { page_cluster: 0 }));
     let outcome = outcome.expect("a replay");
     // The second read begins when the first has ended: neither waits for the other in the queue.
     let sum: u64 = outcome.read_latencies_ns.iter().sum();

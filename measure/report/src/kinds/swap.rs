@@ -1,0 +1,169 @@
+//! Swapping: how sequential it was (MARS figures 8 to 10), and what another allocation of slots makes of it.
+
+use brisk_core::units::format_bytes;
+use brisk_results::{SwapLayout, SwapReplay, SwapReport, SwapTrace};
+
+use crate::declare::*;
+use crate::format;
+
+const OVER_TIME: &str = "Swapping over time";
+const REPLAYS: &str = "Bandwidth of swap-in by policy";
+/// Published for a Nexus 4 (MARS 4.2, figures 9 and 10): policy, MB/s, mean and longest read in ms.
+const PUBLISHED: [(&str, f64, f64, f64); 3] =
+    [("linux", 6.94, 3.1, 131.0), ("extents", 18.76, 2.9, 125.0), ("mars", 26.48, 1.9, 10.6)];
+
+impl Kind for SwapReport {
+    fn section(&self) -> Section {
+        let traces = match &self.traces[..] {
+            [one] => one.name.clone(),
+            many => format::plural(many.len() as u64, "trace"),
+        };
+        let preset = self.preset.as_deref();
+        let (title, question) = match preset {
+            Some(preset) => {
+                ("Swap replay", format!("How fast would the swapping of {traces} be on {preset}, under each policy?"))
+            }
+            None => ("Swap trace", format!("How sequential is the swapping of {traces}?")),
+        };
+        let sum = |of: fn(&SwapTrace) -> u64| self.traces.iter().map(|trace| of(trace) as f64).sum::<f64>();
+        let facts = vec![
+            ("Swap area", self.traces.first().map_or_else(String::new, |trace| format_bytes(trace.area_bytes))),
+            ("Read in", format::bytes(sum(|trace| trace.in_bytes))),
+            ("Written out", format::bytes(sum(|trace| trace.out_bytes))),
+            ("Launches", format::tally(sum(|trace| trace.launches))),
+        ];
+        let figures = self.layout.as_ref().map(over_time).into_iter();
+        let figures = figures.chain((!self.replays.is_empty()).then(|| replays(self)));
+        // Times are the recorded system's or the model's: this machine has no part in them.
+        let machine = preset.map_or("the recorded system", |_| "flash model, model time");
+        Section {
+            machine: Some(vec![("Times", machine.to_owned())]),
+            ..Section::new(title, question, verdict(self)).facts(facts).on(preset.map(str::to_owned)).figures(figures)
+        }
+    }
+}
+
+fn way(replay: &SwapReplay) -> String {
+    let reads = match replay.swap_in.as_str() {
+        "app" => "whole app",
+        "extent" => "whole extent",
+        _ => "window",
+    };
+    format!("{}, {reads}", replay.policy)
+}
+
+fn verdict(report: &SwapReport) -> Vec<String> {
+    let mut said = Vec::new();
+    let rate = |one: &SwapReplay| one.in_bytes_per_s.median;
+    if let Some(first) = report.replays.first() {
+        let best = report.replays.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap_or(first);
+        said.push(format!(
+            "Swap-in runs at {} with {}, and at {} with {} ({}).",
+            format::bandwidth(rate(first)),
+            way(first),
+            format::bandwidth(rate(best)),
+            way(best),
+            format::times(rate(best) / rate(first))
+        ));
+        let wait = |one: &SwapReplay| one.launch_wait_ms_mean.median;
+        let least = report.replays.iter().min_by(|a, b| wait(a).total_cmp(&wait(b))).unwrap_or(first);
+        said.push(format!(
+            "A launch waits {} for swap-in with {}, and {} with {}.",
+            format::ms(wait(first)),
+            way(first),
+            format::ms(wait(least)),
+            way(least)
+        ));
+        let unknown: f64 = report.replays.iter().map(|one| one.unknown_pages.median).fold(0.0, f64::max);
+        if unknown > 0.0 {
+            said.push(format!(
+                "Up to {} pages were left out: the trace does not say when they were written.",
+                format::count(unknown)
+            ));
+        }
+    }
+    if let Some(layout) = &report.layout {
+        said.push(match layout.in_run_bytes {
+            Some(bytes) => format!("What was read in lay in pieces of {} on average.", format::bytes(bytes)),
+            None => "Nothing was read in with a known slot.".to_owned(),
+        });
+        if let Some(percent) = layout.in_with_writes_percent {
+            said.push(format!("{} of it was read within 100 ms of a write.", format::share(percent, 100.0)));
+        }
+        if let Some(apps) = layout.apps_in_cluster {
+            said.push(format!("At the end a cluster of 1 MiB had pages of {} apps on average.", format::number(apps)));
+        }
+    }
+    if said.is_empty() {
+        said.push("Nothing was swapped: the document has no events.".to_owned());
+    }
+    said
+}
+
+fn over_time(layout: &SwapLayout) -> Figure {
+    let mut rows = Vec::new();
+    for (side, look) in [("in", brisk_results::Direction::Read), ("out", brisk_results::Direction::Write)] {
+        for bin in &layout.bins {
+            let rate = if side == "in" { bin.in_bytes_per_s } else { bin.out_bytes_per_s };
+            let at = Place { text: format::seconds(bin.from_s), number: Some(bin.from_s) };
+            let row = Row::at("time", at).by("side", side).look(Look::side(look)).put("MB/s", MB_PER_S, rate);
+            rows.push(row.put("piece", BYTES, bin.in_run_bytes.filter(|_| side == "in")));
+        }
+    }
+    let axes = [Axis::new("time", Law::Linear, S.tick), Axis::new("MB/s", Law::Linear, MB_PER_S.tick)];
+    let lines = Lines { x: "time", y: "MB/s", series: "side", named: "side", ..Lines::default() };
+    let caption = format!(
+        "Pages read in and written out, in intervals of {}. A piece is what was read in sequence.",
+        format::seconds(layout.interval_s)
+    );
+    Figure::new(OVER_TIME, caption).chart("Bandwidth", lines.draw(OVER_TIME, axes, &rows)).table(Table::of(
+        "Swapping over time",
+        &rows,
+        "time | side | MB/s | piece",
+    ))
+}
+
+fn replays(report: &SwapReport) -> Figure {
+    let is_published = report.preset.as_deref() == Some("nexus4-emmc");
+    let mut rows: Vec<Row> = report
+        .replays
+        .iter()
+        .map(|one| {
+            let published = PUBLISHED.iter().find(|(policy, ..)| is_published && *policy == one.policy);
+            Row::at("policy", way(one))
+                .put("swap-in", BANDWIDTH, one.in_bytes_per_s)
+                .put("launch waits", MS, one.launch_wait_ms_mean)
+                .put("mean read", MS, one.read_ms_mean)
+                .put("longest read", MS, one.read_ms_max)
+                .put("mean in device", MS, one.device_ms_mean)
+                .put("longest in device", MS, one.device_ms_max)
+                .put("request", BYTES, one.request_bytes_mean)
+                .put("read", BYTES, one.in_bytes)
+                .put("used", SHARE, one.used_percent)
+                .put("written", BYTES, one.out_bytes)
+                .put("with writes", SHARE, one.with_writes_percent)
+                .put("reserve", BYTES, one.reserve_bytes_max)
+                .put("published swap-in", BANDWIDTH, published.map(|one| one.1 * 1e6))
+                .put("published mean", MS, published.map(|one| one.2))
+                .put("published longest", MS, published.map(|one| one.3))
+        })
+        .collect();
+    for (n, row) in rows.iter_mut().enumerate() {
+        row.look = Look::nth(n);
+    }
+    let dots = Dots { name: "policy", value: "swap-in", published: "published swap-in", ..Dots::default() };
+    let axis = Axis::new("bandwidth of swap-in, MB/s", Law::Linear, BANDWIDTH.tick);
+    let caption = "Bandwidth while a read is pending, in model time. Window: a fault reads up to eight neighbours. Whole \
+                   app: all of its pages are read when it comes to the front.";
+    let of = |title, columns| Table::of(title, &rows, columns);
+    Figure::new(REPLAYS, caption)
+        .published(is_published.then(|| "MARS figures 9 and 10".to_owned()))
+        .chart("Bandwidth", dots.draw(REPLAYS, axis, &rows))
+        .table(of("Swap-in by policy", "policy | swap-in | launch waits | published swap-in").dispensable("published swap-in"))
+        .table(of(
+            "Read requests by policy",
+            "policy | mean read | longest read | mean in device | longest in device | request | published mean | published longest",
+        ))
+        .table(of("Amounts by policy", "policy | read | used | written | with writes | reserve"))
+        .open()
+}

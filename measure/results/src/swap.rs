@@ -1,0 +1,111 @@
+//! `brisk swap`: the layout of recorded or synthetic swapping, and what another allocation of slots makes of it.
+
+use brisk_core::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+use crate::Header;
+
+/// A trace of swapping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapTrace {
+    /// Its file, or how it was made.
+    pub name: String,
+    /// Size of the swap area.
+    pub area_bytes: u64,
+    /// Apps in it.
+    pub apps: u64,
+    /// Launches in it.
+    pub launches: u64,
+    /// What was read in and written out.
+    pub in_bytes: u64,
+    /// What was written out.
+    pub out_bytes: u64,
+    /// Time from its first to its last event.
+    pub duration_s: f64,
+}
+
+/// An interval of time of a trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapBin {
+    /// Where it begins.
+    pub from_s: f64,
+    /// Bytes a second read and written in it.
+    pub in_bytes_per_s: f64,
+    /// Bytes a second written in it.
+    pub out_bytes_per_s: f64,
+    /// Mean length of what was read in sequence; absent where nothing was read.
+    pub in_run_bytes: Option<f64>,
+}
+
+/// How sequential the recorded swapping was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapLayout {
+    /// Length of an interval.
+    pub interval_s: f64,
+    /// Intervals in which something happened.
+    pub bins: Vec<SwapBin>,
+    /// Mean length of what was read in sequence.
+    pub in_run_bytes: Option<f64>,
+    /// Percent of what was read within 100 ms of a write.
+    pub in_with_writes_percent: Option<f64>,
+    /// Mean number of apps with pages in a cluster of 1 MiB at the end.
+    pub apps_in_cluster: Option<f64>,
+    /// Events without a slot, which are not counted.
+    pub without_slot: u64,
+}
+
+/// All traces under one policy. Summaries are over the traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapReplay {
+    /// Allocation of slots: `linux`, `extents` or `mars`.
+    pub policy: String,
+    /// What a fault reads: `window`, `extent` or `app`.
+    pub swap_in: String,
+    /// Bandwidth of swap-in while a read is pending.
+    pub in_bytes_per_s: Summary,
+    /// Latency of a read request from the queue to its end: mean and longest of a trace.
+    pub read_ms_mean: Summary,
+    /// The longest of a trace.
+    pub read_ms_max: Summary,
+    /// The same from when the device took it.
+    pub device_ms_mean: Summary,
+    /// The longest of a trace from when the device took it.
+    pub device_ms_max: Summary,
+    /// Time that a launch waited for swap-in: mean of a trace.
+    pub launch_wait_ms_mean: Summary,
+    /// Size of a read request: mean of a trace.
+    pub request_bytes_mean: Summary,
+    /// Bytes that were read.
+    pub in_bytes: Summary,
+    /// Percent of them that an app used.
+    pub used_percent: Summary,
+    /// Bytes that were written.
+    pub out_bytes: Summary,
+    /// Percent of the time of reading with a write in the device.
+    pub with_writes_percent: Summary,
+    /// Most bytes whose write was put off during a launch: memory that has to be free.
+    pub reserve_bytes_max: Summary,
+    /// Pages that got a slot outside of an extent of their app, since none was free.
+    pub stray_pages: Summary,
+    /// Pages that the trace reads without having written them, or that found no free slot.
+    pub unknown_pages: Summary,
+}
+
+/// `brisk swap show` and `brisk swap replay`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapReport {
+    /// Head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The traces.
+    pub traces: Vec<SwapTrace>,
+    /// How the trace lay in the recorded system; absent for a replay.
+    #[serde(default)]
+    pub layout: Option<SwapLayout>,
+    /// The flash of the replays.
+    #[serde(default)]
+    pub preset: Option<String>,
+    /// Policies, in the order asked for.
+    #[serde(default)]
+    pub replays: Vec<SwapReplay>,
+}
