@@ -40,6 +40,8 @@ pub struct App {
     pub user: Option<User>,
     /// Working directory in `root`.
     pub working_dir: Option<PathBuf>,
+    /// Directories of control groups that it joins in addition to its scope, such as a memory group of version 1.
+    pub groups: Vec<PathBuf>,
 }
 
 impl App {
@@ -96,11 +98,19 @@ impl App {
         let working_dir = self.working_dir.as_ref().map(|dir| as_c(dir.as_os_str())).transpose()?;
         let user = self.user.clone();
         let processes = scope.processes().as_raw_fd();
+        let open = |dir: &PathBuf| {
+            let file = File::options().write(true).open(dir.join("cgroup.procs"));
+            file.map_err(|source| Error::Scope { action: "use", path: dir.clone(), source })
+        };
+        let further = self.groups.iter().map(open).collect::<Result<Vec<File>>>()?;
         // SAFETY: the closure runs in the child between fork and exec; it makes system calls on values that were made
         // before the fork, allocates nothing and takes no lock. `processes` stays open: the scope outlives this call.
         unsafe {
             command.pre_exec(move || {
                 check(libc::write(processes, b"0".as_ptr().cast(), 1))?;
+                for group in &further {
+                    check(libc::write(group.as_raw_fd(), b"0".as_ptr().cast(), 1))?;
+                }
                 // An own session: Ctrl-C in the terminal is handled by brisk.
                 check(libc::setsid() as isize)?;
                 if let Some(root) = &root {

@@ -52,6 +52,7 @@ fn main() -> Outcome<()> {
         set: Vec::new(),
         size_bytes: 4 << 30,
         scheduler: None,
+        memory: None,
         image: image.path,
         apps: image.about.apps,
         server: lab(&["serve"]),

@@ -152,6 +152,12 @@ pub enum Error {
         /// Actual mode.
         found: String,
     },
+    /// A phone with that memory or swap cannot be had.
+    #[error("a phone with this memory cannot be had: {reason}")]
+    Memory {
+        /// The reason, and what to do.
+        reason: String,
+    },
     /// Failure of a launch.
     #[error(transparent)]
     Launch(#[from] brisk_launch::Error),

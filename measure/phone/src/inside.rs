@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -61,6 +63,7 @@ impl Inside {
             root: Some(self.root),
             user: self.as_user.then(mounts::user),
             working_dir: Some(if self.as_user { mounts::HOME.into() } else { "/".into() }),
+            groups: Vec::new(),
         })
     }
 }
@@ -101,6 +104,11 @@ pub fn command(app: &App) -> Result<Command> {
     let root = as_c(root)?;
     let working_dir = as_c(app.working_dir.as_deref().unwrap_or(Path::new("/")))?;
     let user = app.user.clone();
+    let open = |dir: &PathBuf| {
+        let file = File::options().write(true).open(dir.join("cgroup.procs"));
+        file.map_err(failed(format!("join the control group {}", dir.display())))
+    };
+    let groups = app.groups.iter().map(open).collect::<Result<Vec<File>>>()?;
     let mut command = Command::new(program);
     command.args(arguments);
     if app.clean_env {
@@ -110,6 +118,10 @@ pub fn command(app: &App) -> Result<Command> {
     // SAFETY: the closure makes system calls on values that were created before the fork; it does not allocate or lock.
     unsafe {
         command.pre_exec(move || {
+            for group in &groups {
+                let written = libc::write(group.as_raw_fd(), b"0".as_ptr().cast(), 1);
+                check(if written < 0 { -1 } else { 0 })?;
+            }
             check(libc::chroot(root.as_ptr()))?;
             check(libc::chdir(c"/".as_ptr()))?;
             if let Some(user) = &user {

@@ -9,7 +9,7 @@
 //! only resources of the phone are changed.
 //!
 //! Files: `catalogue` has the apps, `documents` their documents; `image` builds and finds roots; `extents` copies one to the
-//! device; `mounts` mounts what a root needs, `inside` enters it, `bus` runs in it; `phones`, `lifecycle` and `phone` bring a phone up,
+//! device; `memory` limits what runs in a phone and `swap_area` makes its swap; `mounts` mounts what a root needs, `inside` enters it, `bus` runs in it; `phones`, `lifecycle` and `phone` bring a phone up,
 //! `teardown` takes it down, with `state`, `group` and `processes` to find its resources; `whatif` changes a phone, `writer`
 //! loads it, `sqlite` measures databases on it, `companion` runs a program during launches.
 
@@ -24,6 +24,7 @@ mod home;
 mod image;
 mod inside;
 mod lifecycle;
+mod memory;
 mod mounts;
 mod phone;
 mod phones;
@@ -31,6 +32,7 @@ mod processes;
 mod sqlite;
 mod state;
 pub mod suite;
+mod swap_area;
 mod teardown;
 mod tree;
 mod variant;
@@ -43,6 +45,7 @@ pub use error::{Error, Result};
 pub use home::Home;
 pub use image::{About, FirstRun, Image, Images, make_image};
 pub use inside::{Inside, become_app, command};
+pub use memory::{MemoryGroup, MemorySpec, SwapKind};
 pub use phone::Phone;
 pub use phones::{Listed, NewPhone, Phones};
 pub use sqlite::{JournalMode, SqliteRates, SqliteSpec};

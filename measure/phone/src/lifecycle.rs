@@ -33,6 +33,7 @@ impl Phones {
             mark: fresh_mark(),
             device: None,
             group: None,
+            memory: None,
             buses: Vec::new(),
             variant: Variant::Baseline,
             keep: new.keep,

@@ -20,13 +20,17 @@ use crate::catalogue::{App, Catalogue};
 use crate::error::{Error, Result, io as failed};
 use crate::group::Group;
 use crate::image::{Fnv, check_image, steps::tool};
+use crate::memory::{MemoryGroup, MemorySpec};
 use crate::phones::{NewPhone, Phones};
-use crate::state::{Record, StateDir};
+use crate::state::{MemoryRecord, Record, StateDir};
 use crate::variant::Variant;
-use crate::{bus, extents, inside, mounts, teardown};
+use crate::{bus, extents, inside, mounts, swap_area, teardown};
 
 /// The file system grows in groups of this size; a smaller rest of a device stays unused.
 const GROUP_BYTES: u64 = 128 << 20;
+/// Name of the session bus's memory group, and of that of commands that are no app.
+const BUS_GROUP: &str = "bus";
+const OTHERS_GROUP: &str = "others";
 
 /// A running phone. Unless kept, it is stopped when dropped.
 #[derive(Debug)]
@@ -57,6 +61,9 @@ impl Phone {
         let group = Group::make(&format!("brisk-phone-{}-{:08x}", self.dir.id, of_run_dir.0 as u32))?;
         self.record.group = Some(group.dir().to_owned());
         self.save()?;
+        if let Some(spec) = new.memory {
+            self.limit_memory(spec)?;
+        }
         let (status, _) = self.phones.lab.up(&new.device(self.record.mark), &mut *progress)?;
         let device = PathBuf::from(status.device);
         self.record.device = Some(device.clone());
@@ -71,6 +78,10 @@ impl Phone {
         check()?;
         progress("mounting");
         self.mount()?;
+        if let Some(spec) = new.memory {
+            progress("making swap");
+            self.make_swap(spec)?;
+        }
         self.write_out()?;
         self.set_timed(true)?;
         self.record.ready = true;
@@ -94,10 +105,71 @@ impl Phone {
     pub(crate) fn mount_support(&mut self, root: &Path) -> Result<()> {
         mounts::mount_all(root)?;
         if let Some(pid) = bus::start(root, &self.group(), &self.dir.bus_log())? {
+            if let Some(memory) = self.memory_group() {
+                memory.child(BUS_GROUP)?.add(pid)?;
+            }
             self.record.buses.push(pid);
             self.save()?;
         }
         Ok(())
+    }
+
+    /// Makes the memory group.
+    fn limit_memory(&mut self, spec: MemorySpec) -> Result<()> {
+        let name = self.group().dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let group = MemoryGroup::place(&name)?;
+        self.record.memory = Some(MemoryRecord { spec, group: group.clone(), file: None, zram: None });
+        self.save()?;
+        let group = MemoryGroup::make(&group)?;
+        group.set_limit(Some(spec.limit_bytes))?;
+        group.child(BUS_GROUP)?;
+        group.child(OTHERS_GROUP)?;
+        Ok(())
+    }
+
+    /// Makes the swap areas; each is recorded before it is made.
+    fn make_swap(&mut self, spec: MemorySpec) -> Result<()> {
+        let Some(memory) = self.record.memory.as_mut() else { return Ok(()) };
+        if spec.swap.has_file() {
+            let file = swap_area::file(&self.dir.root());
+            memory.file = Some(file.clone());
+            self.save()?;
+            swap_area::make_file(&file, spec.swap_bytes)?;
+        }
+        if spec.swap.has_zram() {
+            let number = swap_area::add_zram()?;
+            if let Some(memory) = self.record.memory.as_mut() {
+                memory.zram = Some(number);
+            }
+            self.save()?;
+            swap_area::make_zram(number, spec.swap_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Its memory group, where its memory is limited.
+    #[must_use]
+    pub fn memory_group(&self) -> Option<MemoryGroup> {
+        self.record.memory.as_ref().map(|memory| MemoryGroup::at(&memory.group))
+    }
+
+    /// Limit of its memory, and its swap.
+    #[must_use]
+    pub fn memory(&self) -> Option<MemorySpec> {
+        self.record.memory.as_ref().map(|memory| memory.spec)
+    }
+
+    /// Lowers the limit by the memory that compressed pages take now, which the kernel charges to no group; gives that amount.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the kernel refuses the limit.
+    pub fn charge_zram(&self) -> Result<u64> {
+        let Some(memory) = &self.record.memory else { return Ok(0) };
+        let Some(number) = memory.zram else { return Ok(0) };
+        let used_bytes = swap_area::zram_used_bytes(number)?;
+        let limit_bytes = memory.spec.limit_bytes.saturating_sub(used_bytes);
+        MemoryGroup::at(&memory.group).set_limit(Some(limit_bytes))?;
+        Ok(used_bytes)
     }
 
     /// Writes dirty pages back to the flash.
@@ -192,6 +264,9 @@ impl Phone {
         let mut launch = self.command(app.command.iter().map(OsString::from).collect(), Some(display));
         launch.env.extend(app.env.iter().map(|(name, value)| (name.into(), value.into())));
         launch.id.clone_from(&app.name);
+        if let Some(memory) = self.memory_group() {
+            launch.groups = vec![memory.child(&app.name)?.dir().to_owned()];
+        }
         let program = launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
         if inside::find_program(&self.root(), &launch, program).is_none() {
             let has = if self.record.apps.is_empty() { "none".to_owned() } else { self.record.apps.join(",") };
@@ -211,6 +286,7 @@ impl Phone {
             root: Some(self.root()),
             user: Some(mounts::user()),
             working_dir: Some(mounts::HOME.into()),
+            groups: self.memory_group().map(|memory| memory.dir().join(OTHERS_GROUP)).into_iter().collect(),
             ..Launch::from_command(command)
         }
     }

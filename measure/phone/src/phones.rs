@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result, io as failed};
 use crate::image::{check_image, steps::tool};
+use crate::memory::MemorySpec;
 use crate::mounts;
 use crate::state::{Record, StateDir};
 use crate::variant::Variant;
@@ -23,6 +24,8 @@ pub struct NewPhone {
     pub size_bytes: u64,
     /// I/O scheduler; by default the lab's choice.
     pub scheduler: Option<String>,
+    /// Limit of its memory, and its swap; by default neither.
+    pub memory: Option<MemorySpec>,
     /// Image of its root.
     pub image: PathBuf,
     /// Names of the apps in the image; empty if unknown.
@@ -51,6 +54,8 @@ pub struct Listed {
     pub root: PathBuf,
     /// Its apps.
     pub apps: Vec<String>,
+    /// Limit of its memory, and its swap.
+    pub memory: Option<MemorySpec>,
     /// Its what-if variant.
     pub variant: Variant,
     /// Number of processes in it.
@@ -125,6 +130,7 @@ impl Phones {
         if Sense::default().cgroups()?.v2.is_none() {
             return Err(Error::NoCgroup2);
         }
+        new.memory.as_ref().map_or(Ok(()), MemorySpec::check)?;
         Ok(self.lab.check(&new.device(0))?)
     }
 
@@ -148,6 +154,7 @@ impl Phones {
             size_bytes: known.map_or(0, |record| record.size_bytes),
             root: known.map_or_else(|| dir.root(), |record| dir.app_root(record)),
             apps: known.map_or_else(Vec::new, |record| record.apps.clone()),
+            memory: known.and_then(|record| record.memory.as_ref()).map(|memory| memory.spec),
             variant: known.map_or(Variant::Baseline, |record| record.variant),
             processes,
             trouble,

@@ -14,6 +14,7 @@ use brisk_lab::numbered::{Kind, NumberedDir};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
+use crate::memory::MemorySpec;
 use crate::variant::Variant;
 
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -34,6 +35,9 @@ pub(crate) struct Record {
     pub(crate) device: Option<PathBuf>,
     /// Directory of its control group.
     pub(crate) group: Option<PathBuf>,
+    /// Its limited memory, if it has any.
+    #[serde(default)]
+    pub(crate) memory: Option<MemoryRecord>,
     /// Processes of its session buses.
     pub(crate) buses: Vec<u32>,
     /// Its what-if variant.
@@ -42,6 +46,18 @@ pub(crate) struct Record {
     pub(crate) keep: bool,
     /// Whether it became ready.
     pub(crate) ready: bool,
+}
+
+/// Memory and swap of a phone on disk, for their removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MemoryRecord {
+    pub(crate) spec: MemorySpec,
+    /// Directory of the memory group.
+    pub(crate) group: PathBuf,
+    /// Swap file, as a path of this machine.
+    pub(crate) file: Option<PathBuf>,
+    /// Number of the zram device.
+    pub(crate) zram: Option<u32>,
 }
 
 static KIND: Kind = Kind { folder: "phone", mode: 0o755, mount_points: &["root", "ram"] };
@@ -123,6 +139,7 @@ mod tests {
             mark: u64::MAX,
             device: Some("/dev/loop3".into()),
             group: None,
+            memory: None,
             buses: vec![7],
             variant: Variant::SyncOff,
             keep: true,

@@ -1,16 +1,19 @@
 //! Removal of a complete or incomplete phone.
 //!
-//! The order matters: processes before mounts, mounts before the device, the directory last. Only resources of the phone are
+//! The order matters: processes before swap, swap before mounts, mounts before the device, the directory last. Only resources of the phone are
 //! removed: its control group, processes whose root directory is in it, mounts below its directory, the lab device with its
 //! mark.
 
 use std::collections::BTreeSet;
 
+use brisk_core::causes::in_one_line;
+
 use crate::error::{Error, Result, io as failed};
 use crate::group::Group;
+use crate::memory::MemoryGroup;
 use crate::phones::Phones;
-use crate::state::StateDir;
-use crate::{mounts, processes};
+use crate::state::{MemoryRecord, StateDir};
+use crate::{mounts, processes, swap_area};
 
 /// Removes a phone; with `force` even when processes outside use its files. Returns messages on obstacles.
 pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<Vec<String>> {
@@ -35,6 +38,9 @@ pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<
         // Writeback may be untimed now. A server that does not answer is handled below.
         let _ = phones.lab.change(&device.id.to_string(), &[], Some(false), false);
     }
+    if let Some(memory) = record.as_ref().and_then(|record| record.memory.as_ref()) {
+        words.extend(remove_memory(memory));
+    }
     mounts::unmount_all(dir.path(), force)?;
     words.extend(
         holders.iter().map(|by| format!("{by} still uses files of the phone, which are freed when it closes them")),
@@ -48,4 +54,27 @@ pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<
     }
     dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
     Ok(words)
+}
+
+/// Switches swap off, and removes the memory group; its processes have ended. Gives messages on what could not be removed.
+fn remove_memory(memory: &MemoryRecord) -> Vec<String> {
+    let group = MemoryGroup::at(&memory.group);
+    let mut words = Vec::new();
+    let mut note = |done: Result<()>| {
+        if let Err(error) = done {
+            words.push(in_one_line(&error));
+        }
+    };
+    if group.dir().exists() {
+        // What comes back from swap must fit.
+        note(group.set_limit(None));
+    }
+    if let Some(file) = &memory.file {
+        note(swap_area::switch_off(file));
+    }
+    if let Some(number) = memory.zram {
+        note(swap_area::remove_zram(number));
+    }
+    note(group.remove());
+    words
 }

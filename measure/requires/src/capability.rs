@@ -47,6 +47,10 @@ pub enum Capability {
     Cgroup2,
     /// The memory controller, of either version.
     MemoryController,
+    /// The memory controller of version 1, which a machine with version 2 alone has not.
+    MemoryV1,
+    /// Compressed memory as block devices.
+    Zram,
     /// The freezer controller of version 1, which a machine with version 2 alone has not.
     FreezerV1,
     /// eBPF programs load and see what the test needs.
@@ -85,6 +89,8 @@ const WORDS: &[(Capability, &str)] = &[
     (Capability::Fuse, "fuse"),
     (Capability::Cgroup2, "cgroup2"),
     (Capability::MemoryController, "memory_controller"),
+    (Capability::MemoryV1, "memory_v1"),
+    (Capability::Zram, "zram"),
     (Capability::FreezerV1, "freezer_v1"),
     (Capability::Bpf, "bpf"),
     (Capability::Uring, "io_uring"),
@@ -114,6 +120,7 @@ impl Capability {
             C::Root | C::Mount | C::Loop | C::Fuse | C::Cgroup2 | C::MemoryController | C::Bpf => true,
             C::Uring | C::Pressure | C::Connector | C::Schedulers => true,
             C::Disk | C::Shm | C::RootMount | C::SwapFile | C::Kernel | C::NoUblk | C::Loopback | C::FreezerV1 => false,
+            C::MemoryV1 | C::Zram => false,
         }
     }
 
@@ -142,12 +149,9 @@ impl Capability {
             }
             Self::NoUblk => lacks(Path::new("/dev/ublk-control").exists(), "this kernel has ublk"),
             Self::Loopback => lacks(!Path::new("/sys/class/net/lo").exists(), "no loopback interface"),
-            Self::FreezerV1 => lacks(
-                !mount_line(|fields| {
-                    fields.contains(&"cgroup") && fields.last().is_some_and(|end| end.contains("freezer"))
-                }),
-                "no freezer controller of version 1 is mounted",
-            ),
+            Self::FreezerV1 => lacks(!has_v1("freezer"), "no freezer controller of version 1 is mounted"),
+            Self::MemoryV1 => lacks(!has_v1("memory"), "no memory controller of version 1 is mounted"),
+            Self::Zram => lacks(!Path::new("/sys/class/zram-control").exists(), "this kernel has no zram"),
             // The test tries these, and gives the reason to `skip`.
             Self::MemoryController | Self::Bpf | Self::Uring | Self::Pressure | Self::Connector => Ok(()),
             Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel => Ok(()),
@@ -182,6 +186,11 @@ fn mount_line(wanted: impl Fn(&[&str]) -> bool) -> bool {
     static MOUNTS: OnceLock<String> = OnceLock::new();
     let mounts = MOUNTS.get_or_init(|| std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
     mounts.lines().any(|line| wanted(&line.split(' ').collect::<Vec<_>>()))
+}
+
+/// Whether a controller of version 1 is mounted.
+fn has_v1(controller: &str) -> bool {
+    mount_line(|fields| fields.contains(&"cgroup") && fields.last().is_some_and(|end| end.contains(controller)))
 }
 
 fn has_admin_capability() -> bool {

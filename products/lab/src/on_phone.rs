@@ -89,6 +89,7 @@ impl Wanted<'_> {
             set: Vec::new(),
             size_bytes: self.size_bytes,
             scheduler: self.scheduler.map(str::to_owned),
+            memory: None,
             image: PathBuf::new(),
             apps: Vec::new(),
             server: crate::lab::brisk_lab(&run_dir, &["serve"])?,

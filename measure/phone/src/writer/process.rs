@@ -93,6 +93,9 @@ impl Phone {
         let mut writer = Writer { child, requests: Some(requests), replies: BufReader::new(replies), group };
         // It waits for its parameters, so nothing is written before it is in its group.
         writer.group.add(writer.child.id())?;
+        if let Some(memory) = self.memory_group() {
+            memory.child(GROUP)?.add(writer.child.id())?;
+        }
         writer.send(spec)?;
         writer.written()?;
         Ok(writer)

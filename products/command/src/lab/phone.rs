@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use super::devices::key_value;
 use super::variant;
@@ -15,6 +15,7 @@ Examples:
   brisk lab phone up                          # the first time builds the image: some minutes, 4 GB
   brisk lab phone enter -- ls Documents
   DISPLAY=:99 brisk lab phone enter -- evince Documents/report.pdf
+  brisk lab phone up --memory 600M --swap zram+flash
   brisk lab phone down --all
 
 A phone is a small Debian with real apps on an emulated flash device. Its image is kept in the cache; each phone gets a copy,
@@ -126,9 +127,32 @@ pub struct Up {
     /// I/O scheduler [default: mq-deadline where the kernel has it, as on phones]
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
+    /// Memory for all that runs in the phone [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Where a phone with limited memory swaps to
+    #[arg(long, value_enum, value_name = "WHERE", default_value = "flash", requires = "memory")]
+    pub swap: SwapName,
+    /// Size of each swap area [default: twice the memory]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "memory")]
+    pub swap_size: Option<u64>,
     /// As a document.
     #[command(flatten)]
     pub json: Json,
+}
+
+/// Where a phone swaps to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SwapName {
+    /// Nowhere: when memory is full, the kernel ends a process
+    None,
+    /// A file on its flash, where it competes with the files of apps
+    Flash,
+    /// Compressed memory
+    Zram,
+    /// Compressed memory, and a file on its flash when that is full
+    #[value(name = "zram+flash")]
+    ZramFlash,
 }
 
 /// Arguments of the subcommand `down`.

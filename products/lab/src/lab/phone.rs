@@ -9,10 +9,12 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context as _;
 use brisk_command::for_each;
 use brisk_command::json::Document;
-use brisk_command::lab::phone::{Args, Command, Down, Up};
+use brisk_command::lab::phone::{Args, Command, Down, SwapName, Up};
 use brisk_command::signals::Signals;
 use brisk_command::terminal::{remark, spinner, step};
-use brisk_phone::{Catalogue, Error, Images, Inside, NewPhone, Phones, Variant, become_app, serve_writer};
+use brisk_phone::{
+    Catalogue, Error, Images, Inside, MemorySpec, NewPhone, Phones, SwapKind, Variant, become_app, serve_writer,
+};
 use serde_json::json;
 
 use super::phone_view as view;
@@ -79,6 +81,7 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
         set: up.set.clone(),
         size_bytes: up.size,
         scheduler: up.scheduler.clone(),
+        memory: memory(up),
         image: up.image.clone().unwrap_or_default(),
         apps: Vec::new(),
         server: super::brisk_lab(run_dir, &["serve"])?,
@@ -109,6 +112,18 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
         remark(view::made(&listed).trim_end());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The memory that was asked for. Swap is on the flash and twice as large as memory where nothing else is said.
+fn memory(up: &Up) -> Option<MemorySpec> {
+    let limit_bytes = up.memory?;
+    let swap = match up.swap {
+        SwapName::None => SwapKind::None,
+        SwapName::Flash => SwapKind::Flash,
+        SwapName::Zram => SwapKind::Zram,
+        SwapName::ZramFlash => SwapKind::ZramFlash,
+    };
+    Some(MemorySpec { limit_bytes, swap, swap_bytes: up.swap_size.unwrap_or(limit_bytes.saturating_mul(2)) })
 }
 
 /// Goes through all phones even when one cannot be taken down.

@@ -1,7 +1,7 @@
 //! How phones look on a terminal. Values in, text out.
 
 use brisk_core::units::format_bytes;
-use brisk_phone::{Catalogue, Image, Listed};
+use brisk_phone::{Catalogue, Image, Listed, MemorySpec, SwapKind};
 
 use super::view::{lines, table};
 
@@ -34,7 +34,28 @@ pub(super) fn built(image: &Image) -> String {
 pub(super) fn made(listed: &Listed) -> String {
     let device = listed.device.as_ref().map_or_else(String::new, |device| device.display().to_string());
     let apps = if listed.apps.is_empty() { String::new() } else { format!("; apps: {}", listed.apps.join(", ")) };
-    format!("phone {}, {} of {} on {device}{apps}\n", listed.id, format_bytes(listed.size_bytes), listed.preset)
+    let mut text =
+        format!("phone {}, {} of {} on {device}{apps}\n", listed.id, format_bytes(listed.size_bytes), listed.preset);
+    if let Some(spec) = &listed.memory {
+        text += &format!(
+            "{} of memory, {}; unlike on a device, processes reclaim at the limit themselves (no kswapd), and the kernel's own \
+             memory is outside of it\n",
+            format_bytes(spec.limit_bytes),
+            swap(spec)
+        );
+    }
+    text
+}
+
+/// Swap of a phone in words.
+fn swap(spec: &MemorySpec) -> String {
+    let bytes = format_bytes(spec.swap_bytes);
+    match spec.swap {
+        SwapKind::None => "no swap".to_owned(),
+        SwapKind::Flash => format!("{bytes} of swap on its flash"),
+        SwapKind::Zram => format!("{bytes} of compressed swap (zram)"),
+        SwapKind::ZramFlash => format!("{bytes} of compressed swap (zram) before {bytes} on its flash"),
+    }
 }
 
 /// `brisk lab phone list`.
@@ -42,7 +63,7 @@ pub(super) fn list(phones: &[Listed]) -> String {
     if phones.is_empty() {
         return "no phones; bring one up with: brisk lab phone up\n".to_owned();
     }
-    let mut table = table(&["id", "root", "device", "preset", "size", "apps", "variant", "running", "state"]);
+    let mut table = table(&["id", "root", "device", "preset", "size", "memory", "apps", "variant", "running", "state"]);
     for phone in phones {
         let device = phone.device.as_ref().map_or_else(|| "-".to_owned(), |node| node.display().to_string());
         table.add_row([
@@ -51,6 +72,7 @@ pub(super) fn list(phones: &[Listed]) -> String {
             &device,
             &phone.preset,
             &format_bytes(phone.size_bytes),
+            &phone.memory.map_or_else(|| "-".to_owned(), |spec| format_bytes(spec.limit_bytes)),
             &phone.apps.len().to_string(),
             phone.variant.name(),
             &phone.processes.to_string(),

@@ -53,6 +53,7 @@ impl Bench {
             set: Vec::new(),
             size_bytes: 256 * MIB,
             scheduler: None,
+            memory: None,
             image: self.image.clone(),
             apps: Vec::new(),
             server: words(&["serve"]),

@@ -1,0 +1,192 @@
+//! The swap areas of a phone: a file on its flash, and compressed memory.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use brisk_core::units::format_bytes;
+use brisk_sense::Sense;
+use rustix::fs::FallocateFlags;
+
+use crate::error::{Error, Result, io as failed};
+use crate::image::steps::tool;
+
+/// Name of the file in the phone's root.
+const FILE: &str = "swapfile";
+/// Priorities: compressed memory first.
+const ZRAM_PRIORITY: i32 = 100;
+const FILE_PRIORITY: i32 = 10;
+/// The flags of swapon(2): a priority is given.
+const SWAP_FLAG_PREFER: i32 = 0x8000;
+
+/// The file of a phone whose root is mounted at `root`.
+pub(crate) fn file(root: &Path) -> PathBuf {
+    root.join(FILE)
+}
+
+/// Makes the file and switches it on.
+///
+/// # Errors
+/// When the file system has no room for it, or the kernel refuses it.
+pub(crate) fn make_file(file: &Path, bytes: u64) -> Result<()> {
+    let made = File::options().write(true).create(true).truncate(true).open(file);
+    let made = made.map_err(failed(format!("make the swap file {}", file.display())))?;
+    let sized = rustix::fs::fallocate(made.as_fd(), FallocateFlags::empty(), 0, bytes);
+    if let Err(error) = sized {
+        let _ = fs::remove_file(file);
+        if error == rustix::io::Errno::NOSPC {
+            let reason = format!(
+                "its flash has no room for a swap file of {}: give it more with --size, or less swap with --swap-size",
+                format_bytes(bytes)
+            );
+            return Err(Error::Memory { reason });
+        }
+        return Err(failed(format!("make room for the swap file {}", file.display()))(error));
+    }
+    let owner_only = fs::Permissions::from_mode(0o600);
+    made.set_permissions(owner_only).map_err(failed(format!("protect the swap file {}", file.display())))?;
+    drop(made);
+    format(file)?;
+    switch_on(file, FILE_PRIORITY)
+}
+
+/// Adds a device of compressed memory; gives its number. It is to be recorded before [`make_zram`].
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn add_zram() -> Result<u32> {
+    let path = "/sys/class/zram-control/hot_add";
+    let text = fs::read_to_string(path).map_err(failed(format!("read {path}")))?;
+    text.trim().parse().map_err(|_| Error::Memory { reason: format!("{path} has '{}'", text.trim()) })
+}
+
+/// The device of that number.
+pub(crate) fn zram(number: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/zram{number}"))
+}
+
+/// Sizes it, and switches it on. lz4 is used where the kernel has it, as Android does.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn make_zram(number: u32, bytes: u64) -> Result<()> {
+    let algorithms = fs::read_to_string(setting(number, "comp_algorithm")).unwrap_or_default();
+    if algorithms.split([' ', '[', ']', '\n']).any(|name| name == "lz4") {
+        write(number, "comp_algorithm", "lz4")?;
+    }
+    write(number, "disksize", &bytes.to_string())?;
+    let device = zram(number);
+    format(&device)?;
+    switch_on(&device, ZRAM_PRIORITY)
+}
+
+/// Memory that compressed pages take.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn zram_used_bytes(number: u32) -> Result<u64> {
+    let path = setting(number, "mm_stat");
+    let text = fs::read_to_string(&path).map_err(failed(format!("read {}", path.display())))?;
+    // orig_data_size compr_data_size mem_used_total ... (Documentation/admin-guide/blockdev/zram.rst).
+    let used = text.split_whitespace().nth(2).and_then(|word| word.parse().ok());
+    used.ok_or_else(|| Error::Memory { reason: format!("{} has '{}'", path.display(), text.trim()) })
+}
+
+/// Switches an area off, if it is on. What is still in it is read back.
+///
+/// # Errors
+/// When memory does not suffice for what is in it, or it cannot be read.
+pub(crate) fn switch_off(area: &Path) -> Result<()> {
+    let areas = Sense::default().swaps()?;
+    if !areas.iter().any(|one| one.path == area) {
+        return Ok(());
+    }
+    let path = as_c(area)?;
+    // SAFETY: the string ends with a zero byte and outlives the call.
+    let done = unsafe { libc::swapoff(path.as_ptr()) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(failed(format!("switch off swap on {}", area.display()))(io::Error::last_os_error()))
+    }
+}
+
+/// Frees and removes a device of compressed memory, if it is there.
+///
+/// # Errors
+/// When it is in use.
+pub(crate) fn remove_zram(number: u32) -> Result<()> {
+    switch_off(&zram(number))?;
+    if !setting(number, "reset").exists() {
+        return Ok(());
+    }
+    write(number, "reset", "1")?;
+    let path = "/sys/class/zram-control/hot_remove";
+    fs::write(path, number.to_string()).map_err(failed(format!("remove /dev/zram{number}")))
+}
+
+fn setting(number: u32, name: &str) -> PathBuf {
+    PathBuf::from(format!("/sys/block/zram{number}/{name}"))
+}
+
+fn write(number: u32, name: &str, value: &str) -> Result<()> {
+    let path = setting(number, name);
+    fs::write(&path, value).map_err(failed(format!("write {value} to {}", path.display())))
+}
+
+fn format(area: &Path) -> Result<()> {
+    let mkswap = tool("mkswap", "formats the phone's swap area", "util-linux")?;
+    crate::phone::run(Command::new(mkswap).arg("--quiet").arg(area), area)
+}
+
+fn switch_on(area: &Path, priority: i32) -> Result<()> {
+    let path = as_c(area)?;
+    // SAFETY: the string ends with a zero byte and outlives the call.
+    let done = unsafe { libc::swapon(path.as_ptr(), SWAP_FLAG_PREFER | priority) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(failed(format!("switch on swap on {}", area.display()))(io::Error::last_os_error()))
+    }
+}
+
+fn as_c(path: &Path) -> Result<CString> {
+    let made = CString::new(path.as_os_str().as_bytes());
+    made.map_err(|_| Error::Memory { reason: format!("the path {} contains a zero byte", path.display()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_requires::requires;
+
+    #[test]
+    fn compressed_memory_is_switched_on_and_leaves_nothing() {
+        requires!(Root, Zram);
+        let number = add_zram().expect("added");
+        make_zram(number, 32 << 20).expect("made");
+        let areas = Sense::default().swaps().expect("read");
+        assert!(areas.iter().any(|area| area.path == zram(number) && area.priority == ZRAM_PRIORITY), "{areas:?}");
+        // The header of the area is one page.
+        assert!(zram_used_bytes(number).expect("read") < 1 << 20);
+        remove_zram(number).expect("removed");
+        assert!(!Sense::default().swaps().expect("read").iter().any(|area| area.path == zram(number)));
+        assert!(!setting(number, "reset").exists());
+        remove_zram(number).expect("gone is removed");
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_leaves_nothing_and_says_what_to_do() {
+        requires!(Root);
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let file = file(dir.path());
+        let error = make_file(&file, 1 << 60).expect_err("too large").to_string();
+        assert!(error.contains("--swap-size") || error.contains("make room for the swap file"), "{error}");
+        assert!(!file.exists());
+    }
+}

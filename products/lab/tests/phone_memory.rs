@@ -1,0 +1,138 @@
+//! A phone with limited memory and swap: the limit holds for its apps, swap goes to its own flash, and all of it goes with the phone.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod lab_guard;
+#[allow(dead_code, reason = "other tests need more of it")]
+mod phone_bench;
+
+use std::fs;
+use std::os::unix::fs::{chown, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use brisk_phone::{MemorySpec, NewPhone, Phone, Phones, SwapKind, make_image};
+use brisk_requires::{Capability, available, requires};
+use brisk_sense::Sense;
+use lab_guard::{Guard, run};
+use phone_bench::{Bench, run_in};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// Swap areas are the kernel's: one phone with swap at a time.
+static SWAP: Mutex<()> = Mutex::new(());
+
+fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
+    SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn with_memory(bench: &Bench, swap: SwapKind) -> NewPhone {
+    let spec = MemorySpec { limit_bytes: 64 * MIB, swap, swap_bytes: 128 * MIB };
+    NewPhone { size_bytes: 512 * MIB, memory: Some(spec), ..bench.new_phone(false) }
+}
+
+fn up(bench: &Bench, swap: SwapKind) -> Phone {
+    let never = AtomicBool::new(false);
+    Phones::new(bench.lab.dir()).up(&with_memory(bench, swap), &never, &mut |_: &str| {}).expect("a phone").0
+}
+
+fn swaps() -> Vec<PathBuf> {
+    Sense::default().swaps().expect("the kernel has swap").into_iter().map(|area| area.path).collect()
+}
+
+/// Fills 100 MiB of a tmpfs of the phone, which are swapped like heaps.
+fn use_memory(phone: &Phone) {
+    run_in(phone, &["sh", "-c", "dd if=/dev/urandom of=/tmp/pages bs=1M count=100 2>/dev/null"]);
+}
+
+#[test]
+fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
+    requires!(Root, MemoryV1);
+    let _one = one_at_a_time();
+    let Some(bench) = Bench::new() else { return };
+    let phone = up(&bench, SwapKind::Flash);
+    let group = phone.memory_group().expect("limited");
+    let before = phone.flash().expect("the lab answers").requests.write.bytes;
+    assert!(run_in(&phone, &["sh", "-c", "cat /proc/self/cgroup"]).contains("others"), "an app is in the group");
+    use_memory(&phone);
+    assert!(group.usage_bytes().expect("read") <= 64 * MIB);
+    let written = phone.flash().expect("the lab answers").requests.write.bytes - before;
+    assert!(written > 30 * MIB, "{written} bytes were swapped out");
+    let area = phone.root().join("swapfile");
+    assert_eq!(swaps(), [area]);
+    phone.down(false).expect("down");
+    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    assert!(!group.dir().exists());
+    bench.nothing_is_left();
+}
+
+#[test]
+fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
+    requires!(Root, MemoryV1, Zram);
+    let _one = one_at_a_time();
+    let Some(bench) = Bench::new() else { return };
+    let phone = up(&bench, SwapKind::ZramFlash);
+    let limit = phone.memory_group().expect("limited").dir().join("memory.limit_in_bytes");
+    let before = phone.flash().expect("the lab answers").requests.write.bytes;
+    use_memory(&phone);
+    let charged = phone.charge_zram().expect("charged");
+    // Random data cannot be compressed.
+    assert!(charged > 30 * MIB, "{charged}");
+    let left: u64 = fs::read_to_string(&limit).expect("read").trim().parse().expect("a number");
+    assert!(left.abs_diff(64 * MIB - charged) <= 4096, "{left}");
+    let written = phone.flash().expect("the lab answers").requests.write.bytes - before;
+    assert!(written < 8 * MIB, "{written} bytes went to the flash, and zram was not full");
+    let areas = swaps();
+    assert!(areas.len() == 2 && areas.iter().any(|area| area.starts_with("/dev")), "{areas:?}");
+    // A second phone with swap would share these areas.
+    let never = AtomicBool::new(false);
+    let second = Phones::new(bench.lab.dir()).up(&with_memory(&bench, SwapKind::Zram), &never, &mut |_: &str| {});
+    let said = second.expect_err("refused").to_string();
+    assert!(said.contains("swap areas of others are in use") && said.contains("--swap none"), "{said}");
+    phone.down(false).expect("down");
+    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    bench.nothing_is_left();
+}
+
+#[test]
+fn a_phone_made_by_the_command_takes_its_swap_with_it() {
+    requires!(Root, MemoryV1);
+    let _one = one_at_a_time();
+    let Some(bench) = Bench::new() else { return };
+    let words = ["phone", "up", "--image", bench.image(), "--size", "512M", "--memory", "64M", "--swap-size", "64M"];
+    let made = bench.lab.json(&words);
+    assert_eq!(made["memory"]["limit_bytes"], 64 * MIB);
+    assert_eq!(swaps().len(), 1);
+    let id = made["id"].to_string();
+    bench.lab.brisk(&["phone", "down", &id, "--force"]);
+    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    bench.nothing_is_left();
+}
+
+#[test]
+fn bad_sizes_are_refused_before_anything_is_made() {
+    requires!(Root, MemoryV1);
+    let Some(bench) = Bench::new() else { return };
+    let cases: &[(&[&str], &str)] = &[
+        (&["--memory", "1M"], "the limit is too small: at least 64 MiB"),
+        (&["--memory", "64M", "--swap-size", "1M"], "the swap area is too small: at least 16 MiB"),
+        (&["--swap", "zram"], "--memory"),
+        (&["--memory", "64M", "--swap", "disk"], "zram+flash"),
+    ];
+    for (more, said) in cases {
+        let words = [&["phone", "up", "--image", bench.image(), "--size", "256M"], *more].concat();
+        let output = bench.lab.command(&words).output().expect("brisk starts");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {text}");
+        assert!(text.contains(said), "{more:?}: {text}");
+    }
+    // Found when it is made, and all that was made is removed.
+    let _one = one_at_a_time();
+    let words = ["phone", "up", "--image", bench.image(), "--size", "256M", "--memory", "64M", "--swap-size", "2G"];
+    let output = bench.lab.command(&words).output().expect("brisk starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && text.contains("no room for a swap file of 2 GiB"), "{text}");
+    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    bench.nothing_is_left();
+}
