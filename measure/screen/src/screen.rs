@@ -206,6 +206,13 @@ pub trait Screen: Send {
     /// When the connection to the server is lost or the server refuses.
     fn picture(&mut self, rect: Rect) -> Result<Picture>;
 
+    /// Brings the window with this [`WindowInfo::id`] to the front and gives it the keys; returns the CLOCK_MONOTONIC time (ns) of
+    /// the request.
+    ///
+    /// # Errors
+    /// When there is no such window, the server cannot do it, or the connection to it is lost.
+    fn activate(&mut self, window: u64) -> Result<u64>;
+
     /// Sends an input; returns the CLOCK_MONOTONIC time (ns) at which its first event was sent.
     ///
     /// # Errors

@@ -54,6 +54,7 @@ pub struct Wayland {
     pointer: ZwlrVirtualPointerV1,
     keyboard: ZwpVirtualKeyboardV1,
     keymap: Keymap,
+    seat: WlSeat,
     /// The manager of windows, which must stay bound.
     _windows: ZwlrForeignToplevelManagerV1,
 }
@@ -81,7 +82,7 @@ impl Wayland {
         let keymap = Keymap::new();
         set_keymap(&keyboard, &keymap)?;
         let frames = Frames::new(&mut link)?;
-        let mut wayland = Self { link, frames, pointer, keyboard, keymap, _windows: windows };
+        let mut wayland = Self { link, frames, pointer, keyboard, keymap, seat, _windows: windows };
         wayland.link.round_trip("the windows")?;
         // Existing windows are no change.
         wayland.link.state.changes.clear();
@@ -266,6 +267,18 @@ impl Screen for Wayland {
     fn picture(&mut self, rect: Rect) -> Result<Picture> {
         self.collect()?;
         self.frames.picture(rect)
+    }
+
+    fn activate(&mut self, window: u64) -> Result<u64> {
+        self.collect()?;
+        let handle = self.link.state.handle(window).ok_or_else(|| Error::Refused {
+            what: format!("window {window} in front"),
+            reason: "there is no such window".to_owned(),
+        })?;
+        let at_ns = monotonic_ns();
+        handle.activate(&self.seat);
+        self.link.flush()?;
+        Ok(at_ns)
     }
 
     fn send(&mut self, input: &Input) -> Result<u64> {

@@ -23,8 +23,8 @@ use x11rb::connection::{Connection as _, RequestConnection as _};
 use x11rb::protocol::Event;
 use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
-    MOTION_NOTIFY_EVENT, Window,
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConfigureWindowAux, ConnectionExt as _, EventMask, InputFocus,
+    KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, StackMode, Window,
 };
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
 use xkeysym::Keysym;
@@ -314,6 +314,31 @@ impl Screen for X11 {
         self.link.begin();
         let inside = rect.clipped_to(self.size);
         self.pixels.picture(&self.link, inside, self.size)
+    }
+
+    fn activate(&mut self, window: u64) -> Result<u64> {
+        self.link.begin();
+        self.collect()?;
+        let found = self.windows.known().find(|known| known.id == window).map(|known| known.id);
+        let id = found.and_then(|id| Window::try_from(id).ok()).ok_or_else(|| Error::Refused {
+            what: format!("window {window} in front"),
+            reason: "there is no such window".to_owned(),
+        })?;
+        let what = "a window in front";
+        let at_ns = monotonic_ns();
+        if self.windows.managed() {
+            let mask = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
+            let sent = self.link.conn.send_event(false, self.root, mask, self.windows.activation(id));
+            self.link.sent(what, sent)?.ignore_error();
+        } else {
+            let above = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
+            self.link.sent(what, self.link.conn.configure_window(id, &above))?.ignore_error();
+            let focus = self.link.conn.set_input_focus(InputFocus::POINTER_ROOT, id, x11rb::CURRENT_TIME);
+            self.link.sent(what, focus)?.ignore_error();
+            self.focused = Some(id);
+        }
+        self.link.sent(what, self.link.conn.flush())?;
+        Ok(at_ns)
     }
 
     fn send(&mut self, input: &Input) -> Result<u64> {

@@ -96,6 +96,27 @@ fn a_window_comes_up_is_renamed_and_goes() {
 }
 
 #[test]
+fn an_activated_window_has_the_keys() {
+    let Some((server, mut screen)) = set_up() else { return };
+    let mut first = App::connect(server.socket());
+    first.open("first", "the first", 0x10_2030);
+    first.wait_for_focus();
+    let mut second = App::connect(server.socket());
+    second.open("second", "the second", 0x30_2010);
+    second.wait_for_focus();
+    let windows = screen.windows().unwrap();
+    let info = windows.iter().find(|window| window.app_id == "first").expect("the first window");
+    let before_ns = monotonic_ns();
+    let at_ns = screen.activate(info.id).unwrap();
+    assert!((before_ns..=monotonic_ns()).contains(&at_ns));
+    first.wait_for_focus();
+    screen.send(&Input::Key("a".into())).unwrap();
+    assert_eq!(first.next_input(), "key 30 with 0");
+    let error = screen.activate(u64::MAX).unwrap_err().to_string();
+    assert!(error.contains("no such window"), "{error}");
+}
+
+#[test]
 fn keys_arrive_with_their_modifiers() {
     let Some((server, mut screen)) = set_up() else { return };
     let mut app = App::connect(server.socket());

@@ -222,6 +222,24 @@ fn the_newest_window_has_the_keys_without_a_window_manager() {
 }
 
 #[test]
+fn without_a_window_manager_an_activated_window_is_above_and_has_the_keys() {
+    let Some((_server, mut screen, painter)) = set_up() else { return };
+    let below = painter.window(rect(0, 0, 200, 100), false);
+    painter.fill(below, rect(0, 0, 200, 100), 0xff_0000);
+    let above = painter.window(rect(0, 0, 200, 100), false);
+    painter.fill(above, rect(0, 0, 200, 100), 0x00_00ff);
+    painter.sync();
+    assert_eq!(screen.windows().unwrap().len(), 2);
+    screen.activate(below.into()).unwrap();
+    // An answer on the same connection: the request is through.
+    screen.windows().unwrap();
+    assert_eq!(painter.focus(), below);
+    let tree = painter.conn.query_tree(painter.root).unwrap().reply().unwrap();
+    assert_eq!(tree.children.last(), Some(&below));
+    painter.sync();
+}
+
+#[test]
 fn clicks_wheel_and_drags_arrive() {
     let Some((_server, mut screen, mut painter)) = set_up() else { return };
     painter.window(rect(100, 100, 200, 200), false);
@@ -417,6 +435,16 @@ fn on_a_phone_a_window_fills_the_screen_and_the_newest_has_the_keys() {
     assert_eq!(painter.next_key(LONG), "Alt_L");
     assert_eq!(painter.next_key(LONG), "alt+F4");
     assert_eq!(screen.windows().unwrap().len(), 2);
+    // The first comes back, as a person would choose it from a list.
+    let before_ns = monotonic_ns();
+    let at_ns = screen.activate(first.into()).unwrap();
+    assert!((before_ns..=monotonic_ns()).contains(&at_ns));
+    while painter.focus() != first {
+        assert!(begin.elapsed() < LONG, "the keys go to {} and not to {first}", painter.focus());
+        std::thread::yield_now();
+    }
+    let error = screen.activate(u64::MAX).unwrap_err().to_string();
+    assert!(error.contains("no such window"), "{error}");
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub(super) struct Frame {
 #[derive(Debug, Default)]
 struct Toplevel {
     info: WindowInfo,
+    handle: Option<ZwlrForeignToplevelHandleV1>,
     shown: bool,
     changed: bool,
 }
@@ -97,6 +98,12 @@ impl State {
     /// The current windows.
     pub(super) fn windows(&self) -> Vec<WindowInfo> {
         self.toplevels.values().filter(|window| window.shown).map(|window| window.info.clone()).collect()
+    }
+
+    /// The protocol's object for a window.
+    pub(super) fn handle(&self, window: u64) -> Option<&ZwlrForeignToplevelHandleV1> {
+        let found = self.toplevels.values().find(|toplevel| toplevel.shown && toplevel.info.id == window);
+        found.and_then(|toplevel| toplevel.handle.as_ref())
     }
 
     fn change(&mut self, kind: Kind) {
@@ -196,7 +203,8 @@ impl Dispatch<ZwlrForeignToplevelManagerV1, ()> for State {
             // The protocol reuses its own ids for other windows.
             state.windows_so_far += 1;
             let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
-            state.toplevels.insert(toplevel.id(), Toplevel { info, ..Toplevel::default() });
+            let id = toplevel.id();
+            state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
         }
     }
 

@@ -12,8 +12,8 @@ use x11rb::connection::RequestConnection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::res::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{
-    Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, GetPropertyReply, MapState, Window,
-    WindowClass,
+    Atom, AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, EventMask, GetPropertyReply,
+    MapState, Window, WindowClass,
 };
 
 use super::link::Link;
@@ -22,6 +22,7 @@ use crate::screen::{Kind, Rect, Result, WindowInfo};
 x11rb::atom_manager! {
     /// Names of properties.
     pub(super) Atoms: AtomsCookie {
+        _NET_ACTIVE_WINDOW,
         _NET_CLIENT_LIST,
         _NET_SUPPORTING_WM_CHECK,
         _NET_WM_NAME,
@@ -88,6 +89,12 @@ impl Windows {
     /// The newest existing window.
     pub(super) fn newest(&self) -> Option<Window> {
         self.order.last().copied()
+    }
+
+    /// The message by which a window manager is asked to bring a window to the front (EWMH).
+    pub(super) fn activation(&self, window: Window) -> ClientMessageEvent {
+        // 2: on behalf of the user, which no manager refuses in favour of the window in front.
+        ClientMessageEvent::new(32, window, self.atoms._NET_ACTIVE_WINDOW, [2, x11rb::CURRENT_TIME, 0, 0, 0])
     }
 
     /// Whether a window manager answers.
