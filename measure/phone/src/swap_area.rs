@@ -90,11 +90,10 @@ pub(crate) fn make_zram(number: u32, bytes: u64) -> Result<()> {
 /// # Errors
 /// When it cannot be read.
 pub(crate) fn zram_used_bytes(number: u32) -> Result<u64> {
-    let path = setting(number, "mm_stat");
-    let text = fs::read_to_string(&path).map_err(failed(format!("read {}", path.display())))?;
-    // orig_data_size compr_data_size mem_used_total ... (Documentation/admin-guide/blockdev/zram.rst).
-    let used = text.split_whitespace().nth(2).and_then(|word| word.parse().ok());
-    used.ok_or_else(|| Error::Memory { reason: format!("{} has '{}'", path.display(), text.trim()) })
+    let name = format!("zram{number}");
+    let found = Sense::default().zrams()?.into_iter().find(|device| device.name == name);
+    let used = found.map(|device| device.memory_bytes);
+    used.ok_or_else(|| Error::Memory { reason: format!("its compressed memory /dev/{name} is gone") })
 }
 
 /// Switches an area off, if it is on. What is still in it is read back.

@@ -20,6 +20,7 @@ mod limits;
 mod memory;
 mod mountinfo;
 mod net_dev;
+mod page_map;
 mod power_rails;
 pub mod proc_connector;
 mod process;
@@ -44,6 +45,9 @@ pub use limits::{Limit, Limits, parse_limits};
 pub use memory::{parse_mem_info, parse_paging};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
+pub use page_map::{
+    AddressRange, PAGE_ENTRY_BYTES, PageRun, PageState, append_page_runs, parse_address_ranges, parse_page_states,
+};
 pub use power_rails::{PowerRail, parse_power_rails};
 pub use process::{
     BytesMoved, MappedFile, ProcessStat, parse_command_line, parse_mapped_files, parse_process_io,

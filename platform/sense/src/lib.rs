@@ -15,6 +15,7 @@ mod identity;
 mod kept;
 mod loops;
 mod machine;
+mod page_map;
 mod power;
 mod process_files;
 mod queue;
@@ -25,8 +26,8 @@ mod zram;
 
 pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
-    BlockChange, Capability, DeviceNumber, KernelVersion, Limit, Limits, MappedFile, Mount, PowerRail, Pressure,
-    ProcessStat, ProcessStatus, Resource, Schedulers, Swap, WearTenths,
+    AddressRange, BlockChange, Capability, DeviceNumber, KernelVersion, Limit, Limits, MappedFile, Mount, PageRun,
+    PageState, PowerRail, Pressure, ProcessStat, ProcessStatus, Resource, Schedulers, Swap, WearTenths,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
@@ -34,6 +35,7 @@ pub use error::{Error, Result};
 pub use identity::Identity;
 pub use loops::LoopBacking;
 pub use machine::Sense;
+pub use page_map::ProcessPages;
 pub use power::{PowerSupply, PowercapZone};
 pub use queue::BlockQueue;
 pub use sampler::{SampleChoice, Sampler};

@@ -1,0 +1,245 @@
+//! Pages of one process: address ranges of /proc/PID/maps, and the state of each page in /proc/PID/pagemap
+//! (Documentation/admin-guide/mm/pagemap.rst).
+
+use std::ffi::OsString;
+use std::ops::Range;
+use std::os::unix::ffi::OsStringExt as _;
+
+use crate::ParseError;
+use crate::fields::{self, lines};
+
+/// Bytes of an entry of the pagemap.
+pub const PAGE_ENTRY_BYTES: u64 = 8;
+
+const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+const FILE: u64 = 1 << 61;
+/// Bits 0 to 4: number of the swap area; 5 to 54: slot in it.
+const SWAP_TYPE_BITS: u32 = 5;
+const SWAP_BITS: u32 = 55;
+
+/// A range of addresses with one kind of content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressRange {
+    /// First address and the one behind the last.
+    pub addresses: Range<u64>,
+    /// Whether its pages can be used at all; reservations cannot, and may be larger than memory.
+    pub usable: bool,
+    /// Whether its pages can be changed.
+    pub writable: bool,
+    /// Whether changes are seen by other processes.
+    pub shared: bool,
+    /// Inode of the file; 0 without one.
+    pub inode: u64,
+    /// File or name of the kernel, such as `[heap]`; empty for other anonymous memory.
+    pub name: OsString,
+}
+
+/// State of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageState {
+    /// Never used, or its file content is not mapped.
+    Absent,
+    /// In memory, of a file or shared memory.
+    File,
+    /// In memory, of the process alone.
+    Anonymous,
+    /// In a swap area, also while it is in the swap cache.
+    Swapped {
+        /// Number of the swap area.
+        area: u8,
+        /// Slot in the area, in pages from its begin.
+        slot: u64,
+    },
+}
+
+impl PageState {
+    /// The state that an entry of the pagemap describes. Without the right to see slots (CAP_SYS_ADMIN), they are 0.
+    #[must_use]
+    pub fn of(entry: u64) -> Self {
+        if entry & SWAPPED != 0 {
+            let place = entry & ((1 << SWAP_BITS) - 1);
+            return Self::Swapped { area: (place & ((1 << SWAP_TYPE_BITS) - 1)) as u8, slot: place >> SWAP_TYPE_BITS };
+        }
+        match (entry & PRESENT != 0, entry & FILE != 0) {
+            (false, _) => Self::Absent,
+            (true, true) => Self::File,
+            (true, false) => Self::Anonymous,
+        }
+    }
+}
+
+/// Reads the text of /proc/PID/maps, range by range. `[vsyscall]`, which no pagemap has, is left out.
+///
+/// # Errors
+/// When a line lacks a field or a field is not of its type.
+pub fn parse_address_ranges(bytes: &[u8]) -> Result<Vec<AddressRange>, ParseError> {
+    let mut ranges = Vec::new();
+    for mut words in lines(bytes) {
+        let line = words.line;
+        let word = words.word("address")?;
+        let bad = |field, word| ParseError::BadField { line, field, text: fields::text(word) };
+        let addresses = addresses(word).ok_or_else(|| bad("address", word))?;
+        let permissions = words.word("perms")?;
+        let [rights @ .., share] = permissions else { return Err(bad("perms", permissions)) };
+        if rights.len() != 3 {
+            return Err(bad("perms", permissions));
+        }
+        let usable = rights.iter().any(|right| *right != b'-');
+        let (writable, shared) = (rights[1] == b'w', *share == b's');
+        words.word("offset")?;
+        words.word("dev")?;
+        let inode = words.number("inode")?;
+        let name = OsString::from_vec(words.rest.trim_ascii_start().to_vec());
+        if name != "[vsyscall]" {
+            ranges.push(AddressRange { addresses, usable, writable, shared, inode, name });
+        }
+    }
+    Ok(ranges)
+}
+
+fn addresses(word: &[u8]) -> Option<Range<u64>> {
+    let (start, end) = std::str::from_utf8(word).ok()?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    (start <= end).then_some(start..end)
+}
+
+/// The entries in bytes of a pagemap; an incomplete one at the end is left out.
+pub fn parse_page_states(bytes: &[u8]) -> impl Iterator<Item = PageState> {
+    bytes.chunks_exact(PAGE_ENTRY_BYTES as usize).map(|entry| {
+        let mut whole = [0; PAGE_ENTRY_BYTES as usize];
+        whole.copy_from_slice(entry);
+        PageState::of(u64::from_ne_bytes(whole))
+    })
+}
+
+/// Adjacent pages in the same state; swapped ones in adjacent slots of one area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageRun {
+    /// Virtual page number of the first.
+    pub first_page: u64,
+    /// How many.
+    pub pages: u64,
+    /// State of the first.
+    pub state: PageState,
+}
+
+impl PageRun {
+    /// The page behind the last.
+    #[must_use]
+    pub fn end_page(&self) -> u64 {
+        self.first_page + self.pages
+    }
+
+    /// Whether the page behind it, in this state, continues it.
+    fn continues(&self, page: u64, state: PageState) -> bool {
+        page == self.end_page()
+            && match (self.state, state) {
+                (PageState::Swapped { area, slot }, PageState::Swapped { area: next_area, slot: next }) => {
+                    // Without the right to see slots all are 0.
+                    area == next_area && (next == slot + self.pages || (slot == 0 && next == 0))
+                }
+                (own, next) => own == next,
+            }
+    }
+}
+
+/// Appends the pages from `first_page` on as runs; absent ones are left out.
+pub fn append_page_runs(runs: &mut Vec<PageRun>, first_page: u64, states: impl Iterator<Item = PageState>) {
+    for (page, state) in (first_page..).zip(states).filter(|(_, state)| *state != PageState::Absent) {
+        match runs.last_mut() {
+            Some(last) if last.continues(page, state) => last.pages += 1,
+            _ => runs.push(PageRun { first_page: page, pages: 1, state }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ranges_are_read_with_their_rights_and_names() {
+        let text = b"55e0-55e8 r--p 00000000 fe:00 131 /usr/bin/app name\n7f00-7f80 rw-p 00000000 00:00 0 \n\
+                     8000-9000 rw-s 00001000 00:01 5 /dev/shm/x\n7ffe-7fff rw-p 00000000 00:00 0   [stack]\n\
+                     ff00-ff10 --xp 00000000 00:00 0   [vsyscall]\n";
+        let ranges = parse_address_ranges(text).expect("maps");
+        let facts: Vec<_> = ranges
+            .iter()
+            .map(|one| (one.addresses.start, one.writable, one.shared, one.inode, one.name.to_str().expect("UTF-8")))
+            .collect();
+        assert_eq!(
+            facts,
+            [
+                (0x55e0, false, false, 131, "/usr/bin/app name"),
+                (0x7f00, true, false, 0, ""),
+                (0x8000, true, true, 5, "/dev/shm/x"),
+                (0x7ffe, true, false, 0, "[stack]"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for wrong in ["x-y rw-p 0 0:0 0\n", "9-5 rw-p 0 0:0 0\n", "5-9 rw 0 0:0 0\n", "5-9 rw-p 0 0:0 x\n", "5-9\n"] {
+            assert!(parse_address_ranges(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_state_of_a_page_has_its_bits() {
+        assert_eq!(PageState::of(0), PageState::Absent);
+        assert_eq!(PageState::of(PRESENT | 77), PageState::Anonymous);
+        assert_eq!(PageState::of(PRESENT | FILE | 77), PageState::File);
+        // Shared memory that is swapped has both bits.
+        assert_eq!(PageState::of(SWAPPED | FILE | 1000 << 5 | 3), PageState::Swapped { area: 3, slot: 1000 });
+        let bytes = [PRESENT.to_ne_bytes(), (SWAPPED | 7 << 5).to_ne_bytes()].concat();
+        let states: Vec<_> = parse_page_states(&bytes[..15]).collect();
+        assert_eq!(states, [PageState::Anonymous]);
+        assert_eq!(parse_page_states(&bytes).last(), Some(PageState::Swapped { area: 0, slot: 7 }));
+    }
+
+    fn states() -> impl Strategy<Value = Vec<PageState>> {
+        let state = prop_oneof![
+            Just(PageState::Absent),
+            Just(PageState::File),
+            Just(PageState::Anonymous),
+            (0_u8..2, 1_u64..4).prop_map(|(area, slot)| PageState::Swapped { area, slot }),
+        ];
+        proptest::collection::vec(state, 0..60)
+    }
+
+    #[test]
+    fn swapped_pages_are_one_run_only_in_adjacent_slots() {
+        let swapped = |slot| PageState::Swapped { area: 0, slot };
+        let mut runs = Vec::new();
+        append_page_runs(&mut runs, 10, [swapped(5), swapped(6), swapped(8), PageState::File].into_iter());
+        let found: Vec<_> = runs.iter().map(|run| (run.first_page, run.pages, run.state)).collect();
+        assert_eq!(found, [(10, 2, swapped(5)), (12, 1, swapped(8)), (13, 1, PageState::File)]);
+    }
+
+    proptest! {
+        #[test]
+        fn runs_hold_every_page_in_its_state_and_cannot_be_joined(states in states()) {
+            let mut runs = Vec::new();
+            append_page_runs(&mut runs, 100, states.iter().copied());
+            let mut pages: Vec<(u64, PageState)> = Vec::new();
+            for run in &runs {
+                pages.extend((0..run.pages).map(|at| (run.first_page + at, match run.state {
+                    PageState::Swapped { area, slot } => PageState::Swapped { area, slot: slot + at },
+                    state => state,
+                })));
+            }
+            let expected: Vec<_> = (100..).zip(states).filter(|(_, state)| *state != PageState::Absent).collect();
+            prop_assert_eq!(pages, expected);
+            prop_assert!(runs.windows(2).all(|pair| !pair[0].continues(pair[1].first_page, pair[1].state)));
+        }
+
+        #[test]
+        fn no_bytes_make_the_parsers_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_address_ranges(&bytes);
+            prop_assert_eq!(parse_page_states(&bytes).count(), bytes.len() / 8);
+        }
+    }
+}
