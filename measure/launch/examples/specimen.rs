@@ -27,6 +27,8 @@ struct Window {
 
 fn main() -> Outcome<()> {
     let mut window = None;
+    // Pages of its heap that an answer uses.
+    let mut heap: Vec<u8> = Vec::new();
     for word in std::env::args().skip(1) {
         let (action, value) = word.split_once('=').unwrap_or((&word, ""));
         match action {
@@ -45,6 +47,19 @@ fn main() -> Outcome<()> {
                 for blink in 0.. {
                     window.fill(300, 40, 2, 16, if blink % 2 == 0 { 0 } else { 0x00ff_ffff })?;
                     std::thread::sleep(half);
+                }
+            }
+            "hold" => heap = filled(value.parse()?),
+            // Paints, as a window manager or toolkit does at once, and uses the first megabytes of its heap before the answer.
+            "answer-keys-using" => {
+                let used_bytes = value.parse::<usize>()? << 20;
+                let window = need(&mut window)?;
+                loop {
+                    window.next_key()?;
+                    window.draw(40)?;
+                    let sum: u64 = heap[..used_bytes].iter().step_by(4096).map(|&byte| u64::from(byte)).sum();
+                    std::hint::black_box(sum);
+                    window.draw(150)?;
                 }
             }
             "answer-keys" => need(&mut window)?.answer_keys(milliseconds(value)?)?,
@@ -91,6 +106,16 @@ fn main() -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// That many megabytes that cannot be compressed well.
+fn filled(megabytes: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let word = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..megabytes << 20).map(word).collect()
 }
 
 fn milliseconds(value: &str) -> Outcome<Duration> {
@@ -144,10 +169,14 @@ impl Window {
     /// Draws after each key, delayed by `after`.
     fn answer_keys(&mut self, after: Duration) -> Outcome<()> {
         loop {
-            if let x11rb::protocol::Event::KeyPress(_) = self.display.wait_for_event()? {
-                std::thread::sleep(after);
-                self.draw(150)?;
-            }
+            self.next_key()?;
+            std::thread::sleep(after);
+            self.draw(150)?;
         }
+    }
+
+    fn next_key(&self) -> Outcome<()> {
+        while !matches!(self.display.wait_for_event()?, x11rb::protocol::Event::KeyPress(_)) {}
+        Ok(())
     }
 }

@@ -28,7 +28,7 @@ use crate::view::View;
 use crate::watch::{Subject, Watch};
 
 /// The buffer is drained four times a second: it holds about a million events a second, and each drain costs a wake-up.
-const TRACE: brisk_probes::Options = brisk_probes::Options {
+pub(crate) const TRACE: brisk_probes::Options = brisk_probes::Options {
     ring_bytes: 16 << 20,
     interval: Duration::from_millis(250),
     most_events: 10_000_000,
@@ -255,7 +255,7 @@ impl Launcher<'_> {
 
     /// Converts paths relative to a file system into paths of the machine, by the mounts of that file system; those of the
     /// app's own root come first.
-    fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
+    pub(crate) fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
         let mounts = self.sense.mounts().unwrap_or_default();
         let outside = |inode: &Inode, path: Vec<u8>| {
             let path = PathBuf::from(OsString::from_vec(path));
@@ -302,7 +302,7 @@ fn processes(events: &[Event]) -> HashSet<u32> {
     events.iter().flat_map(|event| [Some(event.tid), born(event)]).flatten().collect()
 }
 
-fn without_bpf(error: &dyn std::error::Error) -> String {
+pub(crate) fn without_bpf(error: &dyn std::error::Error) -> String {
     format!(
         "The kernel's events are unavailable ({error}), so the split comes from the control group: reads, swap and writes are \
          one part, and waits for a processor, the network and locks another; reads of single files are unknown."

@@ -11,10 +11,13 @@
 //! - *The split is exclusive* (`split.rs`): its parts add up to the wall time. User and system time share the running part in the
 //!   ratio of the scope's cpu.stat.
 //! - *Settled* is the last visible change that is not periodic (`settle.rs`). Damage that changed no pixel is no change.
+//! - *A return is a launch too* (`relaunch.rs`): an app in the background comes to the front and answers; what it needed of swap and
+//!   files is read from its page tables.
 //! - *Cold is verified.* The files of an app are known from its last launch and its libraries; they are evicted one by one, counted,
 //!   and files that stayed are named with the process that maps them.
 
 mod app;
+pub mod census;
 pub mod clock;
 pub mod cold;
 mod compare;
@@ -28,6 +31,7 @@ mod opened;
 pub mod over;
 #[cfg(test)]
 mod recorded;
+pub mod relaunch;
 pub mod samples;
 pub mod scope;
 pub mod script;
@@ -43,4 +47,5 @@ pub use app::{App, User};
 pub use compare::{Plan, Series, Setup, Surroundings};
 pub use error::{Error, Result};
 pub use launcher::{Launched, Launcher, Settings, Start};
+pub use relaunch::{Relaunched, Resident};
 pub use scope::Scope;

@@ -94,6 +94,11 @@ impl<'a> View<'a> {
         Ok(self.watcher.windows()?)
     }
 
+    /// Brings a window to the front.
+    pub(crate) fn activate(&mut self, window: u64) -> Result<u64> {
+        Ok(self.watcher.activate(window)?)
+    }
+
     /// Sends an input; returns its time.
     pub(crate) fn send(&mut self, input: &Input) -> Result<u64> {
         Ok(self.watcher.send(input)?)

@@ -8,6 +8,7 @@
 //! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
+//! - [`relaunch`]: the return to an app that runs.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
 //! - [`profile`]: what each setting of a device costs.
 //! - [`swap`]: layout of swapping, and its replay under other policies.
@@ -20,6 +21,7 @@ pub mod kernel;
 pub mod launch;
 pub mod profile;
 pub mod prove;
+pub mod relaunch;
 pub mod storage;
 pub mod suite;
 pub mod swap;
@@ -30,6 +32,7 @@ pub use kernel::*;
 pub use launch::*;
 pub use profile::*;
 pub use prove::{BothWays, ChangedSetting, Gain, ProveJobs, ProveReport, ProveStorage};
+pub use relaunch::*;
 pub use storage::*;
 pub use suite::*;
 pub use swap::*;

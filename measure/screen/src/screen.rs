@@ -207,7 +207,7 @@ pub trait Screen: Send {
     fn picture(&mut self, rect: Rect) -> Result<Picture>;
 
     /// Brings the window with this [`WindowInfo::id`] to the front and gives it the keys; returns the CLOCK_MONOTONIC time (ns) of
-    /// the request.
+    /// the request. It waits until the window has the keys, for a second at most: some apps take them only when they run.
     ///
     /// # Errors
     /// When there is no such window, the server cannot do it, or the connection to it is lost.

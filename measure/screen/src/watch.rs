@@ -226,6 +226,14 @@ impl<'a> Watcher<'a> {
         self.screen.send(input)
     }
 
+    /// As [`Screen::activate`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn activate(&mut self, window: u64) -> Result<u64> {
+        self.screen.activate(window)
+    }
+
     /// As [`Screen::windows`].
     ///
     /// # Errors

@@ -43,6 +43,8 @@ const WHEEL_CLICK: f64 = 15.0;
 const DRAG_STEPS: i64 = 8;
 /// Time between them.
 const DRAG_STEP_NS: u64 = 8_000_000;
+/// Time in which an activated window gets the keys.
+const ACTIVATED_NS_MAX: u64 = 1_000_000_000;
 /// wl_keyboard: keymap_format xkb_v1.
 const XKB_V1: u32 = 1;
 
@@ -278,6 +280,9 @@ impl Screen for Wayland {
         let at_ns = monotonic_ns();
         handle.activate(&self.seat);
         self.link.flush()?;
+        while !self.link.state.is_activated(window) && monotonic_ns() < at_ns + ACTIVATED_NS_MAX {
+            self.link.pump(at_ns + ACTIVATED_NS_MAX)?;
+        }
         Ok(at_ns)
     }
 

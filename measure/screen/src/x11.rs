@@ -41,6 +41,11 @@ use crate::screen::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, W
 const DRAG_STEPS: i32 = 8;
 /// Time between them.
 const DRAG_STEP_MS: u32 = 8;
+/// Time in which an activated window gets the keys, and how often that is checked.
+const FOCUS_NS_MAX: u64 = 1_000_000_000;
+const FOCUS_POLL_NS: u64 = 1_000_000;
+/// Depth of a window that has the focus below its top-level window, such as the focus proxy of a toolkit.
+const FOCUS_LEVELS_MAX: usize = 8;
 
 /// A connection to an X11 server.
 #[derive(Debug)]
@@ -196,6 +201,25 @@ impl X11 {
         Ok(())
     }
 
+    /// Whether a window or one of its descendants has the keyboard focus.
+    fn has_keys(&self, window: Window) -> Result<bool> {
+        let what = "the focus";
+        let focus = self.link.answer(what, self.link.sent(what, self.link.conn.get_input_focus())?.reply())?;
+        let mut at = focus.focus;
+        for _ in 0..FOCUS_LEVELS_MAX {
+            if at == window {
+                return Ok(true);
+            }
+            if [x11rb::NONE, InputFocus::POINTER_ROOT.into(), self.root].contains(&at) {
+                return Ok(false);
+            }
+            let tree = self.link.sent(what, self.link.conn.query_tree(at))?.reply();
+            let Some(tree) = self.link.answer_if_there(what, tree)? else { return Ok(false) };
+            at = tree.parent;
+        }
+        Ok(false)
+    }
+
     fn fake(&self, kind: u8, detail: u8, place: (i16, i16), delay_ms: u32) -> Result<()> {
         let sent = self.link.conn.xtest_fake_input(kind, detail, delay_ms, self.root, place.0, place.1, 0);
         self.link.sent("an input", sent)?.ignore_error();
@@ -335,9 +359,15 @@ impl Screen for X11 {
             self.link.sent(what, self.link.conn.configure_window(id, &above))?.ignore_error();
             let focus = self.link.conn.set_input_focus(InputFocus::POINTER_ROOT, id, x11rb::CURRENT_TIME);
             self.link.sent(what, focus)?.ignore_error();
-            self.focused = Some(id);
+            // The newest window has had its turn.
+            self.focused = self.windows.newest();
         }
-        self.link.sent(what, self.link.conn.flush())?;
+        while !self.has_keys(id)? && monotonic_ns() < at_ns + FOCUS_NS_MAX {
+            // No event tells when another client's window gets the focus.
+            let waited = self.link.conn.stream().wait_readable(FOCUS_POLL_NS);
+            waited.map_err(|error| self.link.io_error(what, error))?;
+            self.collect()?;
+        }
         Ok(at_ns)
     }
 

@@ -80,6 +80,7 @@ struct Toplevel {
     handle: Option<ZwlrForeignToplevelHandleV1>,
     shown: bool,
     changed: bool,
+    activated: bool,
 }
 
 /// All state.
@@ -104,6 +105,11 @@ impl State {
     pub(super) fn handle(&self, window: u64) -> Option<&ZwlrForeignToplevelHandleV1> {
         let found = self.toplevels.values().find(|toplevel| toplevel.shown && toplevel.info.id == window);
         found.and_then(|toplevel| toplevel.handle.as_ref())
+    }
+
+    /// Whether a window has the keys.
+    pub(super) fn is_activated(&self, window: u64) -> bool {
+        self.toplevels.values().any(|toplevel| toplevel.info.id == window && toplevel.activated)
     }
 
     fn change(&mut self, kind: Kind) {
@@ -232,6 +238,10 @@ impl Dispatch<ZwlrForeignToplevelHandleV1, ()> for State {
             Event::AppId { app_id } => {
                 window.changed |= window.info.app_id != app_id;
                 window.info.app_id = app_id;
+            }
+            Event::State { state: words } => {
+                // Four bytes each, in the order of this machine; 2 is activated.
+                window.activated = words.chunks_exact(4).any(|word| word == 2_u32.to_ne_bytes());
             }
             Event::Done if !window.shown => {
                 (window.shown, window.changed) = (true, false);

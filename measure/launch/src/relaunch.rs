@@ -1,0 +1,221 @@
+//! Return to an app that runs in the background: it is brought to the front, and answers one input.
+//!
+//! The screen alone is wrong by seconds: the window manager raises the window and the server paints its background at once, while
+//! the app waits for pages to come back from swap. The end is therefore the last of: change of the screen, wait for storage or
+//! memory, work; confirmed by quiet ([`crate::over`]). The split has swap-in and reclaim as parts.
+//!
+//! An app in the background may be frozen; it is thawed when it comes to the front, within the measured time.
+//!
+//! Terms: what a return *touches* are the pages that were in swap, or of files and not mapped, before it and are in memory after
+//! it ([`crate::census`]).
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brisk_probes::Trace;
+use brisk_results::{Ending, RelaunchRun, SplitMethod, Warning};
+use brisk_screen::{Input, Screen};
+
+use crate::app::App;
+use crate::census::Pages;
+use crate::clock::now_ns;
+use crate::error::{Error, Result};
+use crate::launcher::{Launcher, Running, TRACE, without_bpf};
+use crate::observation::{Observation, Traced};
+use crate::view::View;
+use crate::watch::Watch;
+
+/// Time within which the control group has to freeze: a process in an uninterruptible wait delays it.
+const FREEZE_WITHIN: Duration = Duration::from_secs(10);
+
+/// An app that was launched and stays. Dropping it ends the app.
+pub struct Resident {
+    /// Its name, for messages.
+    id: String,
+    running: Running,
+    window: u64,
+    frozen: bool,
+}
+
+/// A return and what to know of it.
+#[derive(Debug, Clone)]
+pub struct Relaunched {
+    /// Times and memory.
+    pub run: RelaunchRun,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
+}
+
+impl Launcher<'_> {
+    /// Launches `app`, waits until it is settled, and keeps it.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends, or shows no window.
+    pub fn keep(&self, app: &App, screen: &mut dyn Screen) -> Result<Resident> {
+        // The events of a launch that is not measured are not needed.
+        let settings = crate::Settings { method: SplitMethod::Cgroup, ..self.settings.clone() };
+        let unwatched = Launcher { sense: self.sense, settings, stop: self.stop };
+        let mut view = View::open(screen)?;
+        let mut running = unwatched.start(app)?;
+        let mut watch = Watch::begin(unwatched.subject(&running), running.begin_ns, false)?;
+        let ending = watch.until_over(Some(&mut view), Some(&mut running.child), None)?;
+        let failed = |reason: &str| Error::Program { program: app.id.clone(), reason: reason.to_owned() };
+        match ending {
+            Ending::Settled | Ending::StillWorking | Ending::Animating => {}
+            Ending::Exited { .. } => return Err(failed("it ended at once")),
+            Ending::DisplayLost => {
+                return Err(Error::Screen(brisk_screen::Error::Lost { display: view.display().to_owned() }));
+            }
+            Ending::NoWindow | Ending::Headless => return Err(failed("it shows no window")),
+        }
+        let window = view.newest_window().map(|window| window.id).ok_or_else(|| failed("its window is gone"))?;
+        Ok(Resident { id: app.id.clone(), running, window, frozen: false })
+    }
+
+    /// Brings the app to the front, sends it `input`, and watches until it has answered.
+    ///
+    /// # Errors
+    /// When the window or the display is gone, or the kernel's files cannot be read.
+    pub fn relaunch(&self, app: &mut Resident, screen: &mut dyn Screen, input: &Input) -> Result<Relaunched> {
+        let mut warnings = Vec::new();
+        let before = self.pages(app)?;
+        let trace = match self.settings.method {
+            SplitMethod::Bpf => match Trace::start(app.running.scope.dir(), &TRACE) {
+                Ok(trace) => Some(trace),
+                Err(error) => {
+                    warnings.push(Warning { code: "no_bpf".to_owned(), text: without_bpf(&error) });
+                    None
+                }
+            },
+            SplitMethod::Cgroup | SplitMethod::Paper => None,
+        };
+        let method = if trace.is_none() && self.settings.method == SplitMethod::Bpf {
+            SplitMethod::Cgroup
+        } else {
+            self.settings.method
+        };
+        let mut view = View::open(screen)?;
+        let begin_ns = now_ns();
+        let mut watch = Watch::begin(self.subject(&app.running), begin_ns, true)?;
+        app.thaw()?;
+        view.activate(app.window)?;
+        view.send(input)?;
+        let ending = watch.until_over(Some(&mut view), Some(&mut app.running.child), trace.as_ref())?;
+        let tiles = view.tiles();
+        let traced = trace.map(|trace| {
+            let recording = trace.stop();
+            Arc::new(Traced {
+                events: recording.events,
+                files: self.named(recording.files, None),
+                lost: recording.lost,
+            })
+        });
+        let seen = watch.finish(ending, None, tiles, traced, 0);
+        let after = self.pages(app)?;
+        Ok(Relaunched { run: run_of(&seen, method, &before, &after), warnings })
+    }
+
+    fn pages(&self, app: &Resident) -> Result<Pages> {
+        let pids = self.sense.cgroup_processes(app.running.scope.dir())?.unwrap_or_default();
+        Pages::read(self.sense, &pids)
+    }
+}
+
+impl Resident {
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Directory of its control group.
+    #[must_use]
+    pub fn group(&self) -> &std::path::Path {
+        self.running.scope.dir()
+    }
+
+    /// Whether any of its processes runs.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn is_alive(&self) -> Result<bool> {
+        self.running.scope.is_populated()
+    }
+
+    /// Stops all its processes until it comes to the front.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or a process does not stop in time.
+    pub fn freeze(&mut self) -> Result<()> {
+        self.set_frozen(true)?;
+        let events = self.group().join("cgroup.events");
+        let deadline = std::time::Instant::now() + FREEZE_WITHIN;
+        let failed = |source| Error::Scope { action: "freeze", path: self.group().to_owned(), source };
+        while !fs::read_to_string(&events).map_err(failed)?.lines().any(|line| line == "frozen 1") {
+            if std::time::Instant::now() >= deadline {
+                return Err(failed(std::io::Error::new(std::io::ErrorKind::TimedOut, "its processes do not stop")));
+            }
+            crate::clock::wait(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Lets its processes run again.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn thaw(&mut self) -> Result<()> {
+        if self.frozen { self.set_frozen(false) } else { Ok(()) }
+    }
+
+    fn set_frozen(&mut self, frozen: bool) -> Result<()> {
+        let file = self.group().join("cgroup.freeze");
+        let action = if frozen { "freeze" } else { "thaw" };
+        fs::write(&file, if frozen { "1" } else { "0" }).map_err(|source| Error::Scope {
+            action,
+            path: self.group().to_owned(),
+            source,
+        })?;
+        self.frozen = frozen;
+        Ok(())
+    }
+
+    /// Ends the app.
+    ///
+    /// # Errors
+    /// When a process does not end.
+    pub fn close(mut self) -> Result<()> {
+        self.thaw()?;
+        self.running.scope.close()?;
+        let _ = self.running.child.wait();
+        Ok(())
+    }
+}
+
+/// The result of an observation of a return.
+fn run_of(seen: &Observation, method: SplitMethod, before: &Pages, after: &Pages) -> RelaunchRun {
+    let ms = |at_ns: u64| at_ns.saturating_sub(seen.begin_ns) as f64 / 1e6;
+    // A window that was there counts as a change at the begin.
+    let screen_ns = seen.settled_ns().filter(|&at_ns| at_ns > seen.begin_ns);
+    let end_ns = match seen.ending {
+        Ending::Settled | Ending::Exited { .. } => {
+            screen_ns.into_iter().chain(seen.idle_ns()).max().unwrap_or(seen.begin_ns)
+        }
+        _ => seen.end_ns,
+    };
+    let first = seen.repaints.iter().map(|repaint| repaint.at_ns).filter(|at_ns| *at_ns >= seen.begin_ns).min();
+    let census = before.census();
+    RelaunchRun {
+        state: census.state(),
+        ending: seen.ending.clone(),
+        end_ms: ms(end_ns),
+        screen_ms: screen_ns.map(ms),
+        first_change_ms: first.map(ms),
+        split: seen.split(end_ns, method),
+        storage: seen.storage(end_ns),
+        before: Some(census),
+        after: Some(after.census()),
+        touched: Some(after.touched_since(before)),
+    }
+}
