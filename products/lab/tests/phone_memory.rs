@@ -62,7 +62,7 @@ fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
     let area = phone.root().join("swapfile");
     assert_eq!(swaps(), [area]);
     phone.down(false).expect("down");
-    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    assert_eq!(swaps(), Vec::<PathBuf>::new());
     assert!(!group.dir().exists());
     bench.nothing_is_left();
 }
@@ -91,7 +91,7 @@ fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
     let said = second.expect_err("refused").to_string();
     assert!(said.contains("swap areas of others are in use") && said.contains("--swap none"), "{said}");
     phone.down(false).expect("down");
-    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    assert_eq!(swaps(), Vec::<PathBuf>::new());
     bench.nothing_is_left();
 }
 
@@ -106,7 +106,7 @@ fn a_phone_made_by_the_command_takes_its_swap_with_it() {
     assert_eq!(swaps().len(), 1);
     let id = made["id"].to_string();
     bench.lab.brisk(&["phone", "down", &id, "--force"]);
-    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    assert_eq!(swaps(), Vec::<PathBuf>::new());
     bench.nothing_is_left();
 }
 
@@ -133,6 +133,6 @@ fn bad_sizes_are_refused_before_anything_is_made() {
     let output = bench.lab.command(&words).output().expect("brisk starts");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && text.contains("no room for a swap file of 2 GiB"), "{text}");
-    assert_eq!(swaps(), [PathBuf::new(); 0]);
+    assert_eq!(swaps(), Vec::<PathBuf>::new());
     bench.nothing_is_left();
 }

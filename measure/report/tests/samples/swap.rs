@@ -38,7 +38,7 @@ pub fn replay() -> SwapReport {
 
 pub fn show() -> SwapReport {
     let bin = |n: u32| {
-        let reads = n % 3 != 0;
+        let reads = !n.is_multiple_of(3);
         json!({
             "from_s": 20.0 * f64::from(n), "in_bytes_per_s": if reads { 1.2e6 + 1e5 * f64::from(n) } else { 0.0 },
             "out_bytes_per_s": 0.8e6 + 5e4 * f64::from(n), "in_run_bytes": reads.then_some(21_600.0),
