@@ -41,6 +41,7 @@ impl Command {
             Self::Prove(_) => "prove",
             Self::Lab(_) => "lab",
             Self::Kernel(_) => "kernel",
+            Self::Swap(_) => "swap",
         }
     }
 }
