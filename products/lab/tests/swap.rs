@@ -58,7 +58,7 @@ fn a_trace_is_made_shown_and_replayed() {
     let made = swap(dir.path(), &["generate", "--switches", "1", "--slots", "--output", "made.swap"]);
     assert!(made.status.success(), "{}", text(&made.stderr));
     let replayed = swap(dir.path(), &["replay", "made.swap", "--policy", "mars", "--swap-in", "window"]);
-    assert!(text(&replayed.stdout).contains("mars, window"), "{}", text(&replayed.stderr));
+    assert!(text(&replayed.stdout).contains("mars (window)"), "{}", text(&replayed.stderr));
 }
 
 #[test]

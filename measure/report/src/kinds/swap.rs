@@ -49,7 +49,7 @@ fn way(replay: &SwapReplay) -> String {
         "extent" => "whole extent",
         _ => "window",
     };
-    format!("{}, {reads}", replay.policy)
+    format!("{} ({reads})", replay.policy)
 }
 
 fn verdict(report: &SwapReport) -> Vec<String> {
