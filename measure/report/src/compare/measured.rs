@@ -8,6 +8,7 @@
 mod apps;
 mod kernel;
 mod storage;
+mod swap;
 
 use brisk_results::{Better, Document};
 
@@ -107,6 +108,13 @@ pub(super) const MEASURES: &[Measure] = &[
     lower("first change", "ms"),
     lower("time of all events", "ms"),
     lower("with brisk over without", "ratio"),
+    // Swapping.
+    lower("mean swap-in latency", "ms"),
+    lower("longest swap-in latency", "ms"),
+    lower("wait of a launch", "ms"),
+    lower("read in", "bytes"),
+    lower("written out", "bytes"),
+    higher("read in sequence", "bytes"),
     neither("background writes", "bytes_per_s"),
     neither("background syncs", "per_s"),
 ];
