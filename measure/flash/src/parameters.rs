@@ -27,12 +27,12 @@ pub enum Unit {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParameterError {
     /// No parameter has this name.
-    #[error("there is no parameter '{name}'; did you mean '{nearest}'?")]
+    #[error("there is no parameter '{name}'{}", hint_of_parameter(.near))]
     Unknown {
         /// The name given.
         name: String,
-        /// The most similar name.
-        nearest: &'static str,
+        /// A similar name.
+        near: Option<&'static str>,
     },
     /// The text is not valid for this parameter.
     #[error("'{value}' is not a value of {name}: {expected}")]
@@ -127,7 +127,7 @@ impl Field {
     pub(crate) fn find(name: &str) -> Result<&'static Field, ParameterError> {
         FIELDS.iter().find(|f| f.name == name).ok_or_else(|| ParameterError::Unknown {
             name: name.to_owned(),
-            nearest: nearest(name, FIELDS.iter().map(|f| f.name)).unwrap_or_default(),
+            near: near(name, FIELDS.iter().map(|f| f.name)),
         })
     }
 
@@ -196,9 +196,30 @@ pub(crate) fn check(params: &Params) -> Result<(), ParameterError> {
     Err(ParameterError::Range { name: name.unwrap_or("the capacity").to_owned() })
 }
 
-/// The candidate with the smallest edit distance to `name`.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates.min_by_key(|candidate| edit_distance(name, candidate))
+/// The least length of a name that is taken for the beginning of another.
+const BEGINNING_CHARACTERS_MIN: usize = 3;
+
+/// The candidate that was probably meant by `name`: it begins with it, or differs by few characters (at most a third). Swapped
+/// characters count as two.
+pub(crate) fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let length = name.chars().count();
+    let begins = |candidate: &str| length >= BEGINNING_CHARACTERS_MIN && candidate.starts_with(&name);
+    let distance = |candidate: &str| if begins(candidate) { 0 } else { edit_distance(&name, candidate) };
+    let (nearest, distance) =
+        candidates.map(|candidate| (candidate, distance(candidate))).min_by_key(|(_, distance)| *distance)?;
+    (length > 0 && distance <= (nearest.chars().count() / 3).max(2).min(length - 1)).then_some(nearest)
+}
+
+/// The end of a sentence that a parameter does not exist.
+fn hint_of_parameter(near: &Option<&'static str>) -> String {
+    let all = || format!("; there are {}", FIELDS.iter().map(|field| field.name).collect::<Vec<_>>().join(", "));
+    if near.is_some() { hint(near) } else { all() }
+}
+
+/// The end of a sentence that something does not exist.
+pub(crate) fn hint(near: &Option<&'static str>) -> String {
+    near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
 }
 
 fn edit_distance(a: &str, b: &str) -> usize {
@@ -233,7 +254,9 @@ mod tests {
     }
 
     #[test]
-    fn a_similar_name_is_suggested() {
+    fn a_similar_name_is_suggested_or_all_are_named() {
+        let Err(error) = Field::find("colour") else { panic!("accepted") };
+        assert!(error.to_string().contains("there are command_us, "), "{error}");
         let Err(error) = Field::find("program_usec") else { panic!("accepted") };
         assert_eq!(error.to_string(), "there is no parameter 'program_usec'; did you mean 'program_us'?");
     }

@@ -11,9 +11,14 @@ use crate::raw::Params;
 /// Why a preset is invalid.
 #[derive(Debug, Error)]
 pub enum PresetError {
-    /// Invalid TOML; the cause names the line.
-    #[error("the preset is not readable: {0}")]
-    Syntax(#[from] Box<toml::de::Error>),
+    /// Not TOML, or not the keys of a preset.
+    #[error("line {line}: {reason}")]
+    Syntax {
+        /// Line, the first is 1.
+        line: usize,
+        /// The parser's message, in one line.
+        reason: String,
+    },
     /// An invalid parameter.
     #[error("preset '{preset}': {error}")]
     Parameter {
@@ -23,12 +28,15 @@ pub enum PresetError {
         error: ParameterError,
     },
     /// No built-in preset has this name.
-    #[error("there is no preset '{name}'; did you mean '{nearest}'? `brisk lab presets` lists them")]
+    #[error(
+        "there is no preset '{name}'{}; `brisk lab presets` lists them, and a file of your own has a / in its path or ends in \
+         .toml", parameters::hint(.near)
+    )]
     Unknown {
         /// The name given.
         name: String,
-        /// The most similar name.
-        nearest: &'static str,
+        /// A similar name.
+        near: Option<&'static str>,
     },
 }
 
@@ -103,13 +111,13 @@ impl Preset {
     /// The built-in preset of that name.
     ///
     /// # Errors
-    /// When there is none; the error names the most similar.
+    /// When there is none; the error has a similar name, if there is one.
     pub fn builtin(name: &str) -> Result<Self, PresetError> {
         match BUILT_IN.iter().find(|(n, _)| *n == name) {
             Some((_, text)) => Self::from_toml(text),
             None => Err(PresetError::Unknown {
                 name: name.to_owned(),
-                nearest: parameters::nearest(name, BUILT_IN.iter().map(|(n, _)| *n)).unwrap_or_default(),
+                near: parameters::near(name, BUILT_IN.iter().map(|(n, _)| *n)),
             }),
         }
     }
@@ -125,7 +133,14 @@ impl Preset {
     /// # Errors
     /// When the text is invalid TOML, or a parameter is unknown or outside of its range.
     pub fn from_toml(text: &str) -> Result<Self, PresetError> {
-        let file: File = toml::from_str(text).map_err(Box::new)?;
+        let file: File = toml::from_str(text).map_err(|error| PresetError::Syntax {
+            line: 1 + text
+                .bytes()
+                .take(error.span().map_or(0, |span| span.start))
+                .filter(|byte| *byte == b'\n')
+                .count(),
+            reason: error.message().trim().replace('\n', ", "),
+        })?;
         let mut preset = Self {
             name: file.name,
             title: file.title,
@@ -230,7 +245,8 @@ mod tests {
     fn mistakes_in_a_preset_are_named() {
         let head = "name = \"x\"\ntitle = \"y\"\n";
         let wrong = [
-            ("name = 1", "name"),
+            ("name = 1", "line 1: "),
+            ("name = \"x\"\ntitle = [", "line 2: "),
             (&format!("{head}colour = 1\n[parameters]"), "colour"),
             (&format!("{head}[parameters]\nreed_us = {{ value = 1, source = \"guess\" }}"), "read_us"),
             (&format!("{head}[parameters]\nunits = {{ value = -1, source = \"guess\" }}"), "a whole number"),
@@ -240,6 +256,24 @@ mod tests {
         for (text, expected) in wrong {
             let error = Preset::from_toml(text).expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_a_similar_name_is_suggested() {
+        let said = |name: &str| Preset::builtin(name).expect_err(name).to_string();
+        for (name, meant) in [
+            ("galaxy-s5-emcm", "galaxy-s5-emmc"),
+            ("Nexus4-eMMC", "nexus4-emmc"),
+            ("galaxy", "galaxy-s5-emmc"),
+            ("pmc", "pcm"),
+            ("ufs", "ufs-3.1"),
+        ] {
+            assert!(said(name).contains(&format!("did you mean '{meant}'?")), "{}", said(name));
+        }
+        for name in ["", "x", "ssd", "nvme", "hello", "a-name-that-is-like-none-of-them"] {
+            assert!(!said(name).contains("did you mean"), "{}", said(name));
+            assert!(said(name).contains("brisk lab presets"), "{}", said(name));
         }
     }
 

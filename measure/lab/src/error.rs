@@ -44,6 +44,17 @@ pub enum Error {
     /// The preset, or a change of it, is not one.
     #[error(transparent)]
     Preset(#[from] brisk_flash::PresetError),
+    /// The file of a preset is not read.
+    #[error(transparent)]
+    File(#[from] brisk_files::Error),
+    /// The file of a preset is not one.
+    #[error("{path}: {error}")]
+    PresetFile {
+        /// The file.
+        path: String,
+        /// The mistake.
+        error: brisk_flash::PresetError,
+    },
     /// A parameter of the model was refused.
     #[error(transparent)]
     Parameter(#[from] brisk_flash::ParameterError),

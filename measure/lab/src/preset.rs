@@ -1,8 +1,10 @@
 //! Presets by name or by file.
 
+use std::path::Path;
+
 use brisk_flash::Preset;
 
-use crate::error::{Result, io as failed};
+use crate::error::{Error, Result};
 
 /// The preset called `name`, or in the file of that path, with `set` changed.
 ///
@@ -10,8 +12,8 @@ use crate::error::{Result, io as failed};
 /// When the file cannot be read, or it or a change is no valid preset.
 pub fn load(name: &str, set: &[(String, String)]) -> Result<Preset> {
     let mut preset = if is_path(name) {
-        let text = std::fs::read_to_string(name).map_err(failed(format!("read the preset {name}")))?;
-        Preset::from_toml(&text)?
+        let text = brisk_files::read_text(Path::new(name), brisk_files::TEXT_BYTES_MAX)?;
+        Preset::from_toml(&text).map_err(|error| Error::PresetFile { path: name.to_owned(), error })?
     } else {
         Preset::builtin(name)?
     };

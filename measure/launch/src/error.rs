@@ -61,6 +61,9 @@ pub enum Error {
         /// Cause.
         source: std::io::Error,
     },
+    /// A script that is not read.
+    #[error(transparent)]
+    File(#[from] brisk_files::Error),
     /// An invalid script of user actions.
     #[error("{place}: {reason}")]
     Script {

@@ -138,12 +138,12 @@ pub fn load(name: &str) -> Result<Script> {
         return parse(text, name);
     }
     let bad = |reason: String| Error::Script { place: name.to_owned(), reason };
-    let text = std::fs::read_to_string(Path::new(name)).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-            bad(format!("there is no such file, and no script of that name comes with brisk ({})", names.join(", ")))
+    let text = brisk_files::read_text(Path::new(name), brisk_files::TEXT_BYTES_MAX).map_err(|error| {
+        if !error.is_missing() {
+            return Error::File(error);
         }
-        _ => bad(error.to_string()),
+        let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+        bad(format!("there is no such file, and no script of that name comes with brisk ({})", names.join(", ")))
     })?;
     parse(&text, name)
 }

@@ -75,6 +75,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A file is not read.
+    #[error(transparent)]
+    Read(#[from] brisk_files::Error),
     /// A profile's file is damaged.
     #[error("{path} is no profile of this version ({why}): remove it and measure again with `brisk profile`")]
     Damaged {

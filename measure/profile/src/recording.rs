@@ -19,6 +19,8 @@ use crate::workload::{Action, Arrival, Ask, Workload};
 const BLOCK_BYTES: u64 = 4096;
 /// A target's part of the addresses, wrapped into the work file later.
 const TARGET_BYTES: u64 = 16 << 20;
+/// Most bytes of a recording's file: more than a million requests.
+pub const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Longer requests are of no app.
 const SIZE_BYTES_MAX: u64 = 1 << 20;
 

@@ -3,8 +3,8 @@
 //! Files are replaced atomically. A damaged file is reported and left unchanged. The daemon reads them itself, and identifies a
 //! device by the same name ([`brisk_sense::Identity`]).
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use brisk_smartstorage::Model;
@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 pub const PROFILES: &str = "/var/lib/brisk/profiles";
 /// Larger files briskd leaves out.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
+/// Most bytes that are read here, where the state of an unfinished run has every sample.
+const READ_BYTES_MAX: u64 = 64 << 20;
 /// The part of this engine.
 const ENGINE: &str = "smartstorage";
 /// Digits of a number that are kept.
@@ -93,12 +95,12 @@ fn shorten(value: &mut Value) {
 
 /// Reads a file; `None` when it is not there.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match fs::read(path) {
+    match brisk_files::read(path, READ_BYTES_MAX) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map(Some)
             .map_err(|error| Error::Damaged { path: path.to_owned(), why: error.to_string() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::File { doing: "read", path: path.to_owned(), source }),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -106,16 +108,10 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let failed = |source| Error::File { doing: "write", path: path.to_owned(), source };
     let bytes = serde_json::to_vec(value).map_err(|error| failed(error.into()))?;
-    let fresh = path.with_extension("new");
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).map_err(failed)?;
     }
-    let written = File::create(&fresh).and_then(|mut file| {
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)
-    });
-    written.map_err(failed)
+    brisk_files::replace(path, &bytes).map_err(failed)
 }
 
 /// Removes a file that may not be there.

@@ -1,7 +1,11 @@
 //! Documents from JSON: one, an array of them, or several one behind the other as `cat` makes them.
 
+use std::fmt;
+
 use brisk_results::{Document, SCHEMA_VERSION};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::{self, Deserializer as _, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 /// Why a text is not a document of brisk.
@@ -51,22 +55,27 @@ fn remedy(found: &str) -> &'static str {
     }
 }
 
-/// All documents in `text`.
+/// All documents in `text`. Takes little memory beyond the documents' own: a file of another program is refused at its first
+/// value, whatever follows.
 ///
 /// # Errors
 /// When there is none, or one of them is not a document that this version understands.
 pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
     let mut documents = Vec::new();
     let mut values = 0;
-    for value in serde_json::Deserializer::from_slice(text).into_iter::<Value>() {
+    for value in serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>() {
         values += 1;
-        match value.map_err(|error| ReadError::NotJson(error.to_string()))? {
-            Value::Array(items) => {
-                for item in items {
-                    documents.push(document(item)?);
-                }
+        let value = value.map_err(not_json)?;
+        if value.get().starts_with('[') {
+            let mut refused = None;
+            let each = Each { documents: &mut documents, refused: &mut refused };
+            let read = serde_json::Deserializer::from_str(value.get()).deserialize_seq(each);
+            match (refused, read) {
+                (Some(error), _) => return Err(error),
+                (None, read) => read.map_err(not_json)?,
             }
-            single => documents.push(document(single)?),
+        } else {
+            documents.push(document(value)?);
         }
     }
     match (values, documents.is_empty()) {
@@ -76,22 +85,67 @@ pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
     }
 }
 
-fn document(value: Value) -> Result<Document, ReadError> {
-    let kind = match value.get("kind") {
-        Some(Value::String(kind)) => kind.clone(),
-        _ => return Err(ReadError::NoKind),
-    };
-    let version = value.get("schema_version");
+fn not_json(error: serde_json::Error) -> ReadError {
+    ReadError::NotJson(error.to_string())
+}
+
+/// Reads a list document by document, and stops at the first that is none.
+struct Each<'a> {
+    documents: &'a mut Vec<Document>,
+    refused: &'a mut Option<ReadError>,
+}
+
+impl<'de> Visitor<'de> for Each<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of documents")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(value) = list.next_element::<&'de RawValue>()? {
+            match document(value) {
+                Ok(document) => self.documents.push(document),
+                Err(error) => {
+                    *self.refused = Some(error);
+                    return Err(de::Error::custom("no document"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is read of a document before all else.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    schema_version: Option<&'a RawValue>,
+}
+
+fn document(value: &RawValue) -> Result<Document, ReadError> {
+    let text = value.get();
+    if !text.starts_with('{') {
+        return Err(ReadError::NoKind);
+    }
+    let Head { kind, schema_version } = serde_json::from_str(text).map_err(not_json)?;
+    let kind = kind.and_then(|kind| serde_json::from_str::<String>(kind.get()).ok()).ok_or(ReadError::NoKind)?;
     // The version goes first: a later one may have kinds that we do not know.
-    if version.and_then(Value::as_u64) != Some(u64::from(SCHEMA_VERSION)) {
-        let found = version.map_or_else(|| "none".to_owned(), |v| v.to_string().chars().take(40).collect());
+    let version = schema_version.and_then(|version| serde_json::from_str::<u64>(version.get()).ok());
+    if version != Some(u64::from(SCHEMA_VERSION)) {
+        let found = schema_version.map_or_else(|| "none".to_owned(), |v| v.get().chars().take(40).collect());
         return Err(ReadError::WrongVersion { found });
     }
-    if !Document::KINDS.contains(&kind.as_str()) {
-        let kind = kind.chars().take(40).collect();
-        return Err(ReadError::UnknownKind { kind, known: Document::KINDS.join(", ") });
+    match Document::of_kind(&kind, &mut serde_json::Deserializer::from_str(text)) {
+        Ok(Some(document)) => Ok(document),
+        Ok(None) => {
+            let kind = kind.chars().take(40).collect();
+            Err(ReadError::UnknownKind { kind, known: Document::KINDS.join(", ") })
+        }
+        Err(error) => Err(ReadError::Damaged { kind, reason: error.to_string() }),
     }
-    serde_json::from_value(value).map_err(|error| ReadError::Damaged { kind, reason: error.to_string() })
 }
 
 #[cfg(test)]

@@ -137,6 +137,18 @@ macro_rules! documents {
             /// The names of all kinds, as they stand in the field `kind`.
             pub const KINDS: &'static [&'static str] = &[$($name),+];
 
+            /// The document of this `kind` in `input`; `None` when the kind is unknown. Unlike the general deserialization, which
+            /// has to keep everything that stands before the kind, it takes no memory beyond the document's own.
+            ///
+            /// # Errors
+            /// When `input` is not a report of that kind.
+            pub fn of_kind<'de, D: serde::Deserializer<'de>>(kind: &str, input: D) -> Result<Option<Self>, D::Error> {
+                match kind {
+                    $($name => $report::deserialize(input).map(|report| Some(Self::$kind(Box::new(report)))),)+
+                    _ => Ok(None),
+                }
+            }
+
             /// The head that all documents have.
             #[must_use]
             pub fn header(&self) -> &Header {

@@ -102,7 +102,7 @@ impl Bench {
     /// # Errors
     /// When the file cannot be read or is invalid.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX)?;
         Self::parse(&text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
     }
 

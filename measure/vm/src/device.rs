@@ -102,7 +102,7 @@ impl DeviceSpec {
         let path = devices.join(format!("{name}.toml"));
         let bad = |why: String| Error::BadFile { path: path.clone(), why };
         if plain && path.exists() {
-            let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = brisk_files::read_text(&path, brisk_files::TEXT_BYTES_MAX)?;
             return Preset::from_toml(&text).map_err(|error| bad(error.to_string()));
         }
         Preset::builtin(name).map_err(|error| Error::BadOption(error.to_string()))

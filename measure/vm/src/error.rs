@@ -53,7 +53,7 @@ pub enum Error {
         words: String,
     },
     /// A file of this machine.
-    #[error("cannot {doing} {path}: {source}")]
+    #[error("cannot {doing} {path}")]
     Io {
         /// Attempted operation.
         doing: &'static str,
@@ -62,6 +62,9 @@ pub enum Error {
         /// Cause.
         source: std::io::Error,
     },
+    /// A file is not read.
+    #[error(transparent)]
+    File(#[from] brisk_files::Error),
     /// A scheduler that this kernel does not have.
     #[error("the kernel {release} has no scheduler {scheduler}: {why}")]
     NoScheduler {

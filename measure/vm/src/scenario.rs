@@ -345,14 +345,14 @@ impl Scenario {
     /// # Errors
     /// When it cannot be read or is invalid.
     pub fn read(path: &Path, devices: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let bad = |why: String| Error::BadFile { path: path.to_owned(), why };
         let mut table: Table = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
         let Some(base) = table.remove("base") else { return Self::parse(&name, &text, devices).map_err(bad) };
         let base = base.as_str().ok_or_else(|| bad("base is not the name of a scenario".to_owned()))?;
         let base = path.with_file_name(base).with_extension("toml");
-        let base_text = std::fs::read_to_string(&base).map_err(Error::io("read", &base))?;
+        let base_text = brisk_files::read_text(&base, brisk_files::TEXT_BYTES_MAX)?;
         let mut merged: Table = toml::from_str(&base_text).map_err(|error| bad(error.to_string()))?;
         overlay(&mut merged, table);
         let scenario = merged.try_into().map_err(|error| bad(error.to_string()))?;

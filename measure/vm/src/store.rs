@@ -98,9 +98,7 @@ impl Store {
         let text = serde_json::to_string(&record).expect("numbers and text are JSON");
         std::fs::create_dir_all(&self.folder).map_err(Error::io("make", &self.folder))?;
         // Atomic, even for concurrent writers.
-        let new = file.with_extension(format!("{}.new", std::process::id()));
-        std::fs::write(&new, text).map_err(Error::io("write", &new))?;
-        std::fs::rename(&new, &file).map_err(Error::io("write", &file))
+        brisk_files::replace(&file, text.as_bytes()).map_err(Error::io("write", &file))
     }
 
     fn file(&self, key: &str) -> PathBuf {

@@ -124,7 +124,7 @@ impl GuestTest {
     }
 
     fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::parse(&name, &text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
     }

@@ -21,6 +21,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The record cannot be opened, or is no regular file.
+    #[error(transparent)]
+    File(#[from] brisk_files::Error),
     /// It is a directory, a pipe or a device.
     #[error("{} is not a regular file: name a file for the record", .path.display())]
     NotAFile {

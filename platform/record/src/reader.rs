@@ -72,12 +72,7 @@ impl Reader<BufReader<File>> {
     /// # Errors
     /// When there is no such file, it is no record, or one of a later format.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-        match file.metadata() {
-            // A device may have no end.
-            Ok(metadata) if !metadata.is_file() => Err(Error::NotAFile { path: path.to_owned() }),
-            _ => Self::new(BufReader::new(file), path),
-        }
+        Self::new(BufReader::new(brisk_files::open(path)?), path)
     }
 }
 

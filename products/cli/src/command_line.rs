@@ -46,6 +46,19 @@ fn describe(command: &Command, path: &str, lines: &mut String) {
 }
 
 #[test]
+fn no_default_in_a_help_text_is_a_long_number_of_bytes() {
+    fn check(command: &Command) {
+        for value in command.get_arguments().flat_map(|argument| argument.get_default_values()) {
+            let text = value.to_string_lossy();
+            let long = text.len() > 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+            assert!(!long, "{}: write {text} with a unit", command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&whole());
+}
+
+#[test]
 fn the_command_line_is_as_written_down() {
     let mut lines = String::new();
     describe(&whole(), "", &mut lines);

@@ -31,15 +31,16 @@ const RULES: &[Rule] = &[
     Rule { folder: "core", brisk: &[], others: PURE },
     Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
+    Rule { folder: "platform/files", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/formats", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "platform/sense", brisk: &["brisk-core", "brisk-formats"], others: None },
     Rule { folder: "platform/probes", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/act", brisk: &["brisk-core", "brisk-formats"], others: None },
-    Rule { folder: "platform/record", brisk: &["brisk-core"], others: None },
+    Rule { folder: "platform/record", brisk: &["brisk-core", "brisk-files"], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
     Rule {
         folder: "measure/lab",
-        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-flash", "brisk-lab-client"],
+        brisk: &["brisk-core", "brisk-files", "brisk-sense", "brisk-act", "brisk-flash", "brisk-lab-client"],
         others: None,
     },
     Rule { folder: "measure/lab-client", brisk: &["brisk-sense"], others: None },
@@ -52,6 +53,7 @@ const RULES: &[Rule] = &[
         folder: "measure/launch",
         brisk: &[
             "brisk-core",
+            "brisk-files",
             "brisk-formats",
             "brisk-sense",
             "brisk-act",
@@ -79,6 +81,7 @@ const RULES: &[Rule] = &[
         folder: "measure/profile",
         brisk: &[
             "brisk-core",
+            "brisk-files",
             "brisk-sense",
             "brisk-act",
             "brisk-lab-client",
@@ -93,13 +96,14 @@ const RULES: &[Rule] = &[
         brisk: &["brisk-flash"],
         others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
     },
-    Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-flash", "brisk-results"], others: None },
+    Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-files", "brisk-flash", "brisk-results"], others: None },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
     Rule {
         folder: "products/*",
         brisk: &[
             "brisk-core",
+            "brisk-files",
             "brisk-formats",
             "brisk-sense",
             "brisk-probes",

@@ -135,7 +135,7 @@ fn what_cannot_be_shown_is_refused_with_the_reason() {
         assert!(said.contains(reason) && said.contains(name), "{name}: {said}");
     }
     assert!(refusal(&["missing.json"], folder.path()).contains("cannot read missing.json"));
-    assert!(refusal(&["."], folder.path()).contains("Is a directory"));
+    assert!(refusal(&["."], folder.path()).contains(". is a directory: name a regular file"));
     assert!(refusal(&["-"], folder.path()).contains("cannot show standard input: there is nothing in it"));
     assert!(refusal(&[], folder.path()).contains("<FILE>..."));
     // One bad document among good ones: nothing is shown, and it is named.
@@ -149,8 +149,8 @@ fn a_page_that_cannot_be_written_is_an_error_and_costs_no_document() {
     let text = document(1, "footprint");
     fs::write(folder.path().join("a.json"), &text).expect("written");
     let html = |to: &str| refusal(&["a.json", "--html", to], folder.path());
-    assert!(html("no/such/folder/page.html").contains("cannot write the page to no/such/folder/page.html"));
-    assert!(html(".").contains("cannot write the page to ."));
+    assert!(html("no/such/folder/page.html").contains("cannot write no/such/folder/page.html"));
+    assert!(html(".").contains("cannot write ."));
     assert!(html("./a.json").contains("is one of the documents"));
     assert_eq!(fs::read_to_string(folder.path().join("a.json")).expect("still there"), text);
     assert!(refusal(&["a.json", "--html", "x", "--json"], folder.path()).contains("--json"));
@@ -201,4 +201,63 @@ fn the_verdict_alone_is_three_sentences() {
     let output = brisk(&["a.json", "--verdict"], folder.path());
     let said = String::from_utf8(output.stdout).expect("UTF-8");
     assert_eq!(said.matches(".\n").count(), 3, "{said}");
+}
+
+#[test]
+fn a_file_without_end_or_beyond_the_limit_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Reading it would take minutes and more memory than this machine has.
+    fs::File::create(folder.path().join("sparse.json")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+    let said = refusal(&["sparse.json"], folder.path());
+    assert!(said.contains("sparse.json has 1 TiB, and at most 64 MiB are read"), "{said}");
+    let said = refusal(&["/dev/zero"], folder.path());
+    assert!(said.contains("/dev/zero is a character device: name a regular file"), "{said}");
+    rustix::fs::mknodat(rustix::fs::CWD, folder.path().join("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .expect("a FIFO");
+    assert!(refusal(&["fifo"], folder.path()).contains("fifo is a pipe (FIFO)"));
+    let endless = fs::File::open("/dev/zero").expect("opens");
+    let output = Command::new(snapbox::cmd::cargo_bin("brisk")).args(["report", "-"]).stdin(endless).output();
+    let output = output.expect("brisk starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("standard input has more than 64 MiB"), "{said}");
+}
+
+#[test]
+fn a_file_of_another_program_takes_no_memory_beyond_its_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let zeros = "0,".repeat(30 << 20) + "0";
+    for (name, text, reason) in [
+        ("list.json", format!("[{zeros}]"), "no \"kind\""),
+        ("object.json", format!("{{\"a\": [{zeros}]}}"), "no \"kind\""),
+        ("kind.json", format!("{{\"kind\": \"x\", \"schema_version\": 1, \"a\": [{zeros}]}}"), "of kind \"x\""),
+    ] {
+        fs::write(folder.path().join(name), text).expect("written");
+        // 256 MiB of addresses, of which the file takes a quarter.
+        let limited = format!("ulimit -v 262144 && exec \"$0\" report {name}");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(limited).arg(snapbox::cmd::cargo_bin("brisk")).current_dir(folder.path());
+        let output = command.output().expect("a shell");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(reason), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_page_that_does_not_fit_leaves_the_earlier_one() {
+    brisk_requires::requires!(Root, Mount);
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).expect("made");
+    // A page takes more than 16 KiB.
+    rustix::mount::mount("tmpfs", &disk, "tmpfs", rustix::mount::MountFlags::empty(), Some(c"size=16k"))
+        .expect("a tmpfs");
+    fs::write(disk.join("page.html"), "earlier").expect("written");
+    let said = refusal(&["a.json", "--html", "disk/page.html"], folder.path());
+    let (left, page) = (fs::read_dir(&disk).map(Iterator::count), fs::read_to_string(disk.join("page.html")));
+    rustix::mount::unmount(&disk, rustix::mount::UnmountFlags::DETACH).expect("unmounted");
+    assert!(said.contains("cannot write disk/page.html") && said.contains("No space left"), "{said}");
+    assert_eq!((left.expect("listed"), page.expect("there").as_str()), (1, "earlier"));
 }

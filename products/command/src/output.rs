@@ -9,6 +9,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use brisk_files::Replacement;
 use brisk_results::Document;
 use rustix::fs::Access;
 
@@ -153,35 +154,16 @@ pub fn check_file(file: &Path) -> anyhow::Result<()> {
             if !dir.is_dir() {
                 bail!("there is no directory {}", dir.display());
             }
-            let new = unfinished(file);
-            fs::write(&new, "").and_then(|()| fs::remove_file(&new)).context("no file can be made there")?;
+            Replacement::begin(file).context("no file can be made there")?;
         }
     }
     Ok(())
 }
 
-/// The name of a file that is not whole yet. A link is followed: what it points to is replaced.
-fn unfinished(file: &Path) -> PathBuf {
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    parent(&file).join(name)
-}
-
-/// Puts `content` into `file`: as a whole under another name first, unless it is a device or pipe.
+/// Puts `content` into `file` as a whole: on a full disk the earlier file stays.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn replace(file: &Path, content: &[u8]) -> anyhow::Result<()> {
-    let written = match fs::metadata(file) {
-        Ok(metadata) if !metadata.is_file() => fs::write(file, content),
-        _ => {
-            let new = unfinished(file);
-            let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            fs::write(&new, content).and_then(|()| fs::rename(&new, &file)).inspect_err(|_| {
-                let _ = fs::remove_file(&new);
-            })
-        }
-    };
-    written.with_context(|| format!("cannot write {}", file.display()))
+    brisk_files::replace(file, content).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use brisk_bench::work_file::Size;
 use brisk_profile::meter::MeterKind;
 use brisk_profile::run::{DEPTHS_REQUESTS, Measured, Options};
@@ -125,8 +125,9 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
     let mut workloads = if args.held_out { workload::held_out() } else { workload::reference() };
     workloads.extend(workload::drawn(args.seed, args.drawn));
     for file in &args.workloads {
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let is_recording = file.extension().is_some_and(|ending| ending == "csv");
+        let limit_bytes = if is_recording { recording::FILE_BYTES_MAX } else { brisk_files::TEXT_BYTES_MAX };
+        let text = brisk_files::read_text(file, limit_bytes)?;
         let of_file =
             if is_recording { vec![recording::parse(file, &text, args.cell)?] } else { fio::parse(file, &text)? };
         for more in of_file {

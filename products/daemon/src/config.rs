@@ -9,7 +9,6 @@ mod complaint;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Tolerance, is_named};
@@ -163,13 +162,8 @@ pub struct Fixed(pub String);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("cannot read {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] brisk_files::Error),
     /// What stands in it cannot be used.
     #[error("{}:{complaint}", .path.display())]
     Bad {
@@ -194,10 +188,10 @@ impl Config {
     /// # Errors
     /// When the file cannot be read, or as [`Config::parse`].
     pub fn load(path: &Path, or_default: bool) -> Result<(Self, String), Error> {
-        let text = match std::fs::read(path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && or_default => String::new(),
-            Err(source) => return Err(Error::Read { path: path.to_owned(), source }),
+        let text = match brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) if error.is_missing() && or_default => String::new(),
+            Err(error) => return Err(error.into()),
         };
         let config = Self::parse(&text).map_err(|complaint| Error::Bad { path: path.to_owned(), complaint })?;
         Ok((config, text))

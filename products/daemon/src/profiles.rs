@@ -31,8 +31,7 @@ pub fn read(dir: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut bytes = 0;
     for (name, path) in found {
-        let small = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= FILE_BYTES_MAX);
-        if let Some(text) = small.then(|| std::fs::read_to_string(&path).ok()).flatten() {
+        if let Ok(text) = brisk_files::read_text(&path, FILE_BYTES_MAX) {
             bytes += name.len() + text.len();
             if bytes > ALL_BYTES_MAX {
                 eprintln!(

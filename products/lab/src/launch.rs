@@ -10,6 +10,7 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::json;
 use brisk_command::lab::launch::{Args, MethodName, Watching};
+use brisk_command::output::{self, replace};
 use brisk_command::session::Session;
 use brisk_launch::over::Limits;
 use brisk_launch::{App, Launcher, Plan, Series, Settings, Setup, desktop, scope};
@@ -232,5 +233,5 @@ pub(crate) fn few_runs(runs: usize) -> Warning {
 fn save_reads(file: &Path, series: &Series) -> anyhow::Result<()> {
     let document = json::Document::new("launch_reads", serde_json::json!({ "reads": series.reads }));
     let text = serde_json::to_string_pretty(&document).context("cannot write the reads as JSON")?;
-    std::fs::write(file, text + "\n").with_context(|| format!("cannot write --save-reads {}", file.display()))
+    replace(file, (text + "\n").as_bytes()).context("--save-reads failed")
 }

@@ -33,7 +33,7 @@ const LAUNCHES_SHARE: f64 = 0.75;
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let briskd = daemon(args.briskd.as_deref())?;
     let chosen = match &args.config {
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
+        Some(path) => brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX)?,
         None => String::new(),
     };
     let profiles = std::path::absolute(&args.profiles)?;

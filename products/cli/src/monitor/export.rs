@@ -1,12 +1,13 @@
 //! `brisk monitor export`: a record as a table, a trace or metrics for other programs.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use brisk_core::snapshot::Snapshot;
+use brisk_files::Replacement;
 use brisk_record::{Item, Lost};
 
 use super::{Format, read, report};
@@ -78,62 +79,43 @@ fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyh
     })
 }
 
-/// A file under another name until it is whole, or a device, pipe or standard output.
+/// A file that replaces the earlier one when it is complete, or standard output.
 enum Target {
-    Stream(Box<dyn Write>),
-    File { writer: BufWriter<File>, new: PathBuf, file: PathBuf },
+    Standard(BufWriter<io::Stdout>),
+    File(Replacement),
 }
 
 impl Target {
     fn open(output: &Path) -> anyhow::Result<Self> {
         if output.as_os_str() == "-" {
-            return Ok(Self::Stream(Box::new(BufWriter::new(io::stdout()))));
+            return Ok(Self::Standard(BufWriter::new(io::stdout())));
         }
-        let open = || -> io::Result<Self> {
-            match fs::metadata(output) {
-                Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
-                Ok(metadata) if !metadata.is_file() => {
-                    Ok(Self::Stream(Box::new(BufWriter::new(File::options().write(true).open(output)?))))
-                }
-                _ => {
-                    // A link is followed: what it points to is replaced.
-                    let file = fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
-                    let mut new = file.clone().into_os_string();
-                    new.push(format!(".{}.new", std::process::id()));
-                    let writer = BufWriter::new(File::create(&new)?);
-                    Ok(Self::File { writer, new: new.into(), file })
-                }
-            }
-        };
-        open().with_context(|| format!("cannot write {}", output.display()))
+        let begun = Replacement::begin(output).with_context(|| format!("cannot write {}", output.display()))?;
+        Ok(Self::File(begun))
     }
 
-    /// Puts what was written in its place, or takes it away when it is not whole.
+    /// Puts what was written in its place, or removes it when it is not complete.
     fn close(self, written: anyhow::Result<()>) -> anyhow::Result<()> {
-        match self {
-            Self::Stream(mut stream) => written.and_then(|()| Ok(stream.flush()?)),
-            Self::File { mut writer, new, file } => {
-                let renamed = written.and_then(|()| Ok(writer.flush()?)).and_then(|()| Ok(fs::rename(&new, &file)?));
-                renamed.inspect_err(|_| {
-                    let _ = fs::remove_file(&new);
-                })
-            }
-        }
+        written?;
+        Ok(match self {
+            Self::Standard(mut stream) => stream.flush()?,
+            Self::File(file) => file.finish()?,
+        })
     }
 }
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Stream(stream) => stream.write(bytes),
-            Self::File { writer, .. } => writer.write(bytes),
+            Self::Standard(stream) => stream.write(bytes),
+            Self::File(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Stream(stream) => stream.flush(),
-            Self::File { writer, .. } => writer.flush(),
+            Self::Standard(stream) => stream.flush(),
+            Self::File(file) => file.flush(),
         }
     }
 }

@@ -13,6 +13,9 @@ use brisk_smartio::{Evidence, Profile, QueueSettings};
 use super::kept::Keep;
 use super::{DAY, Degrees, Every, SECOND};
 
+/// [`frontier::SIZE_BYTES`], as a person writes it.
+const SIZE: &str = "256MiB";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -21,7 +24,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration::between(10 * SECOND, DAY))]
     budget: Option<Duration>,
     /// Size of the work file
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = frontier::SIZE_BYTES)]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = SIZE)]
     size: u64,
     /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
     #[arg(long, value_name = "PERCENT", default_value_t = brisk_smartio::Config::default().write_throughput_min_percent)]
@@ -108,6 +111,11 @@ fn setup(point: &FrontierPoint) -> QueueSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_size_is_that_of_the_search() {
+        assert_eq!(size(SIZE), Ok(frontier::SIZE_BYTES));
+    }
 
     #[test]
     fn every_setting_that_can_be_chosen_is_kept() {

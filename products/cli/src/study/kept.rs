@@ -73,13 +73,13 @@ impl Keep {
 
 /// The profile in `file`; `None` when there is none.
 pub(super) fn load(file: &Path) -> anyhow::Result<Option<Profile>> {
-    match fs::read_to_string(file) {
+    match brisk_files::read_text(file, profiles::FILE_BYTES_MAX) {
         Ok(text) => {
             let unusable = || format!("{} cannot be used: remove it to measure anew", file.display());
             toml::from_str(&text).map(Some).with_context(unusable)
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

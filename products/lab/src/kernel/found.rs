@@ -23,10 +23,10 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Found> {
         tried: u32,
         settings: Settings,
     }
-    let text = match std::fs::read_to_string(file) {
+    let text = match brisk_files::read_text(file, brisk_files::TEXT_BYTES_MAX) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::new()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+        Err(error) if error.is_missing() => return Ok(Found::new()),
+        Err(error) => return Err(error.into()),
     };
     let all: std::collections::BTreeMap<String, One> = toml::from_str(&text)
         .with_context(|| format!("{} is damaged: remove it, or search again with --search", file.display()))?;
