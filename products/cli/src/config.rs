@@ -19,7 +19,7 @@ Examples:
   brisk config default >/etc/brisk/brisk.toml        # the defaults, with comments
   brisk config reload                                # as root
 
-Exit codes: 0 done, 1 the checked configuration cannot be used, 2 not possible, or refused by the daemon.";
+A device that is not there is a warning, since a card may be inserted later. Exit codes: 0 done, 1 the checked configuration cannot be used, 2 not possible, or refused by the daemon.";
 
 /// Arguments of `brisk config`.
 #[derive(Debug, clap::Args)]
@@ -87,15 +87,20 @@ fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
 
 fn check(file: &Path, json: &Json) -> anyhow::Result<ExitCode> {
     json.check(&[file.to_owned()])?;
+    let mut warnings = Vec::new();
     let complaint = match Config::load(file, false) {
-        // The section [bench] is not the daemon's.
-        Ok((_, text)) => defaults::check(&text).err().map(|complaint| format!("{}:{complaint}", file.display())),
-        Err(error @ brisk_daemon::config::Error::Bad { .. }) => Some(error.to_string()),
+        Ok((config, text)) => {
+            warnings = brisk_daemon::devices::absent(&brisk_sense::Sense::default(), &config);
+            // The section [bench] is not the daemon's.
+            defaults::check(&text).err().map(|complaint| format!("{}:{complaint}", file.display()))
+        }
+        Err(error) if error.is_of_content() => Some(error.to_string()),
         Err(error) => return Err(error.into()),
     };
-    let checked = json!({ "path": file, "usable": complaint.is_none(), "complaint": complaint });
+    let checked = json!({ "path": file, "usable": complaint.is_none(), "complaint": complaint, "warnings": warnings });
     let text = || if complaint.is_none() { format!("{} can be used\n", file.display()) } else { String::new() };
     json.show(&Document::new("config_check", checked), text)?;
+    warnings.iter().for_each(|warning| eprintln!("brisk: warning: {warning}"));
     match complaint {
         None => Ok(ExitCode::SUCCESS),
         Some(complaint) => {

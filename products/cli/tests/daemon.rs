@@ -99,6 +99,33 @@ fn a_bad_configuration_is_told_with_its_line_and_what_was_meant() {
 }
 
 #[test]
+fn a_configured_device_that_is_not_there_is_a_warning() {
+    let (_dir, dir) = place();
+    let file = dir.join("brisk.toml");
+    std::fs::write(&file, "[daemon]\ndevices = [\"nosuchdisk\"]\n").expect("written");
+    let checked = brisk(&["config", "check", name(&file)]);
+    assert_eq!(text(&checked.stdout), format!("{} can be used\n", file.display()));
+    let warning = "devices: there is no block device 'nosuchdisk' at present: it is managed from when it appears\n";
+    assert_eq!(text(&checked.stderr), format!("brisk: warning: {warning}"));
+    assert_eq!(checked.status.code(), Some(0));
+}
+
+#[test]
+fn a_configuration_that_is_no_text_or_no_file_is_refused() {
+    let (_dir, dir) = place();
+    let file = dir.join("brisk.toml");
+    std::fs::write(&file, b"[daemon]\n# \xff\n").expect("written");
+    let checked = brisk(&["config", "check", name(&file)]);
+    assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stderr));
+    assert!(text(&checked.stderr).contains("is not a text: byte 11 is not UTF-8"), "{}", text(&checked.stderr));
+    for (place, reason) in [("/dev/zero", "is a character device"), (name(&dir), "is a directory")] {
+        let checked = brisk(&["config", "check", place]);
+        assert_eq!(checked.status.code(), Some(2));
+        assert!(text(&checked.stderr).contains(reason), "{}", text(&checked.stderr));
+    }
+}
+
+#[test]
 fn without_a_daemon_status_says_how_to_start_it_and_reset_has_nothing_to_do() {
     let (_dir, dir) = place();
     let status = brisk(&["status", "--run-dir", name(&dir)]);

@@ -251,8 +251,8 @@ fn a_page_that_does_not_fit_leaves_the_earlier_one() {
     fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).expect("made");
-    // A page takes more than 16 KiB.
-    rustix::mount::mount("tmpfs", &disk, "tmpfs", rustix::mount::MountFlags::empty(), Some(c"size=16k"))
+    // A page takes more than 8 KiB.
+    rustix::mount::mount("tmpfs", &disk, "tmpfs", rustix::mount::MountFlags::empty(), Some(c"size=8k"))
         .expect("a tmpfs");
     fs::write(disk.join("page.html"), "earlier").expect("written");
     let said = refusal(&["a.json", "--html", "disk/page.html"], folder.path());

@@ -174,6 +174,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the file was read, and what stands in it cannot be used.
+    #[must_use]
+    pub fn is_of_content(&self) -> bool {
+        matches!(self, Self::Bad { .. } | Self::Read(brisk_files::Error::NotText { .. }))
+    }
+}
+
 impl Config {
     /// Reads a configuration from the text of its file.
     ///

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use brisk_core::device::Device;
-use brisk_core::knob::QueueSetting;
+use brisk_core::knob::{Knob, QueueSetting};
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{BlockDevice, BlockQueue, DeviceNumber, Identity, Mount, Sense};
 
-use crate::config::Devices;
+use crate::config::{Config, Devices};
 
 /// Devices that are memory, files or networks, or have no queue of their own.
 const NOT_FLASH: [&str; 12] = ["zram", "ram", "loop", "dm-", "md", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
@@ -48,6 +48,38 @@ pub fn managed(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Vec<Devic
         }
     }
     Ok(devices)
+}
+
+/// A sentence for each device that `config` names and that is not managed as it stands: it may be a card that is not inserted,
+/// so that is no error. Empty where the devices cannot be listed.
+#[must_use]
+pub fn absent(sense: &Sense, config: &Config) -> Vec<String> {
+    sense.block_devices().map_or_else(|_| Vec::new(), |all| absent_of(&all, config))
+}
+
+fn absent_of(all: &[BlockDevice], config: &Config) -> Vec<String> {
+    let listed = match &config.daemon.devices {
+        Devices::Auto => &[][..],
+        Devices::These(names) => names,
+    };
+    let fixed = config.fixed.keys().filter_map(Knob::device);
+    let named =
+        listed.iter().map(|name| (sysfs_name(name), "devices")).chain(fixed.map(|name| (sysfs_name(name), "fixed")));
+    let mut sentences = Vec::new();
+    for (name, key) in named {
+        let disk = all.iter().find(|disk| disk.partitions.iter().any(|partition| partition.name == name));
+        let sentence = match disk {
+            _ if all.iter().any(|device| device.name == name) => continue,
+            Some(disk) => {
+                format!("{key}: '{name}' is a partition, and only whole disks are managed: name {}", disk.name)
+            }
+            None => format!("{key}: there is no block device '{name}' at present: it is managed from when it appears"),
+        };
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 /// Devices on which something is mounted or swapped: by the number of the mount, or by node where the file system has a

@@ -65,7 +65,8 @@ fn no_file_is_the_default_where_that_is_good() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("brisk.toml");
     assert_eq!(Config::load(&path, true).expect("the default").0, Config::default());
-    assert!(matches!(Config::load(&path, false), Err(Error::Read { .. })));
+    assert!(matches!(Config::load(&path, false), Err(Error::Read(error)) if error.is_missing()));
+    assert!(matches!(Config::load(Path::new("/dev/zero"), true), Err(Error::Read(_))));
     std::fs::write(&path, "[daemon]\ndevics = 1\n").expect("a file");
     let message = Config::load(&path, true).expect_err("not usable").to_string();
     assert!(message.starts_with(&format!("{}:2:1: ", path.display())), "{message}");

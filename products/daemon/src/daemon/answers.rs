@@ -11,6 +11,7 @@ use super::start::group_of;
 use crate::config::Config;
 use crate::control::protocol::{self, Cost, Happening, Reply, Status};
 use crate::control::{Ask, Asked, Fault, reply_with};
+use crate::devices;
 use crate::engines::Engines;
 use crate::{profiles, savings};
 
@@ -76,6 +77,7 @@ impl Daemon {
     }
 
     fn configure(&mut self, config: Config, text: String) {
+        devices::absent(&self.machine.sense, &config).iter().for_each(|absent| eprintln!("briskd: warning: {absent}"));
         let configuration = Configuration { text, files: profiles::read(&self.options.profiles_dir) };
         self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.moment.now);
         // What engines have learned stays as long as nothing that concerns them changes.

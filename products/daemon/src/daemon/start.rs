@@ -16,6 +16,7 @@ use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::protocol::Counts;
 use crate::control::{SOCKET, Server};
+use crate::devices;
 use crate::engines::Engines;
 use crate::places::Places;
 use crate::profiles;
@@ -65,6 +66,7 @@ impl Daemon {
             restore_changes_of_the_dead(&paths, &mut trouble);
         }
         let sense = Sense::default();
+        devices::absent(&sense, &config).iter().for_each(|absent| eprintln!("briskd: warning: {absent}"));
         let sources = Sources::open(&sense).context("cannot receive signals")?;
         trouble.extend(sources.lacking.iter().cloned());
         trouble.iter().for_each(|trouble| eprintln!("briskd: {trouble}"));

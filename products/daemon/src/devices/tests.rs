@@ -34,6 +34,21 @@ fn mount(minor: u32, source: &str) -> Mount {
 }
 
 #[test]
+fn devices_that_are_not_there_are_named() {
+    let all = [disk("sda", 1, &[], &["sda1"]), disk("cciss!c0d0", 2, &[], &[])];
+    let absent = |text: &str| absent_of(&all, &Config::parse(text).expect("usable"));
+    assert_eq!(absent("[daemon]\ndevices = [\"/dev/sda\", \"cciss/c0d0\"]\n"), Vec::<String>::new());
+    assert_eq!(absent("[daemon]\ndevices = \"auto\"\n"), Vec::<String>::new());
+    let text = "[daemon]\ndevices = [\"sda1\", \"mmcblk9\"]\n[fixed]\n\"queue/mmcblk8/read_ahead_kb\" = 64\n\
+                \"queue/mmcblk8/scheduler\" = \"none\"\n";
+    let said = absent(text);
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("'sda1' is a partition") && said[0].ends_with("name sda"), "{said:?}");
+    assert!(said[1].starts_with("devices: there is no block device 'mmcblk9'"), "{said:?}");
+    assert!(said[2].starts_with("fixed: there is no block device 'mmcblk8'"), "{said:?}");
+}
+
+#[test]
 fn what_is_mounted_leads_down_to_its_disks() {
     let all = [
         disk("sda", 1, &[], &["sda1"]),
