@@ -17,6 +17,16 @@ pub enum Error {
     /// The path is neither a directory nor a block device.
     #[error("{0} is not a directory: give the directory that holds it, or a block device with --destroy-data")]
     NotADirectory(PathBuf),
+    /// A file system of the kernel's own, which keeps no files of users.
+    #[error(
+        "{path} is on {file_system}, which shows the kernel's state and is no storage: give a directory on the storage to measure"
+    )]
+    NoStorage {
+        /// The directory.
+        path: PathBuf,
+        /// Its type, such as `proc`.
+        file_system: String,
+    },
     /// A block device without a size: a drive without medium, or a loop device without file.
     #[error("{0} is empty: the drive has no medium, or the loop device no file")]
     NoMedium(PathBuf),

@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod engine;
 pub mod environment;
 pub mod error;
+pub mod foreign;
 pub mod latency;
 pub mod load;
 pub mod place;

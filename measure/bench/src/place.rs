@@ -13,6 +13,29 @@ use crate::error::{Error, Result};
 
 /// File systems whose files live in memory.
 const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "rootfs"];
+/// File systems that show state of the kernel (Documentation/filesystems) and keep no files of users.
+const KERNEL_FILE_SYSTEMS: [&str; 20] = [
+    "autofs",
+    "binder",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "cpuset",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "functionfs",
+    "fusectl",
+    "mqueue",
+    "nsfs",
+    "proc",
+    "pstore",
+    "securityfs",
+    "sysfs",
+    "tracefs",
+];
 /// Kernel names of block devices in memory: compressed memory and the RAM disk.
 const MEMORY_DEVICES: [&str; 2] = ["zram", "ram"];
 
@@ -81,6 +104,11 @@ impl Place {
 
     fn directory(sense: &Sense, path: PathBuf, dev: u64) -> Result<Self> {
         let mount = sense.mount_of(&path)?;
+        if let Some(file_system) = mount.as_ref().map(|mount| &mount.fs_type)
+            && KERNEL_FILE_SYSTEMS.contains(&file_system.as_str())
+        {
+            return Err(Error::NoStorage { path, file_system: file_system.clone() });
+        }
         if mount.as_ref().is_some_and(Mount::is_read_only) {
             return Err(Error::ReadOnly(path));
         }
@@ -208,6 +236,15 @@ mod tests {
         assert!(matches!(Place::find(&sense, &file.join("below"), false), Err(Error::Missing(_))));
         assert!(matches!(Place::find(&sense, Path::new("/dev/null"), false), Err(Error::NotADirectory(_))));
         assert!(matches!(Place::find(&sense, dir.path(), true), Err(Error::DestroyOfDirectory(_))));
+    }
+
+    #[test]
+    fn file_systems_of_the_kernel_are_no_storage() {
+        for (path, name) in [("/proc", "proc"), ("/proc/self/task", "proc"), ("/sys/block", "sysfs")] {
+            let refused = Place::find(&Sense::default(), Path::new(path), false).expect_err("no storage");
+            let is_named = matches!(&refused, Error::NoStorage { file_system, .. } if file_system == name);
+            assert!(is_named && !refused.to_string().contains("does not exist"), "{path}: {refused}");
+        }
     }
 
     #[test]

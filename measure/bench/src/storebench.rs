@@ -22,6 +22,7 @@ use crate::cpu::CpuShares;
 use crate::engine::{Caller, Engine, EngineKind};
 use crate::environment::{Run, few_repeats, write_limit};
 use crate::error::{Error, Result};
+use crate::foreign::{Flow, ForeignMeter, Own};
 use crate::latency::{Clock, Times};
 use crate::load::{End, Load, check_block, check_depth};
 use crate::place::Place;
@@ -165,9 +166,12 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     let writing = (jobs.len() / 2) as u64 * u64::from(allowance.rounds);
     let slice_bytes_max = written_bytes_max.saturating_sub(work.written_bytes) / writing.max(1);
     let limits = Limits { slice, slice_bytes_max, written_bytes_max, deadline };
-    let mut bench = Bench { sense, place: &place, engine: &engine, work: &mut work, options, control, limits };
+    let foreign = ForeignMeter::new(sense, &place, work.access);
+    let mut bench =
+        Bench { sense, place: &place, engine: &engine, work: &mut work, options, control, limits, foreign: &foreign };
     let imprecise = bench.rounds(&mut jobs, &mut syncs, allowance.rule)?;
     let spared = bench.is_spent();
+    run.warn(foreign.warning());
     if !imprecise.is_empty() {
         run.warn([few_repeats(&imprecise, jobs.len(), allowance.rule.width * 100.0)]);
     }
@@ -235,6 +239,7 @@ struct Bench<'a> {
     options: &'a Options,
     control: &'a Control<'a>,
     limits: Limits,
+    foreign: &'a ForeignMeter,
 }
 
 /// Limits of a slice and of the run.
@@ -321,7 +326,10 @@ impl Bench<'_> {
             ..Load::plain(job.pattern, job.direction, job.block_bytes, region)
         };
         let (work, engine, stop) = (&*self.work, self.engine, self.control.stop);
+        let begun = self.foreign.begin();
         let outcome = job.shares.during(self.sense, || engine.run(work.fd(), &load, stop))?;
+        let own = Own::only(job.direction, outcome.requests(), job.block_bytes);
+        self.foreign.end(begun, &job.name(), own);
         self.control.check()?;
         if job.direction == Direction::Write {
             self.work.written_bytes += outcome.requests() * job.block_bytes;
@@ -343,6 +351,7 @@ impl Bench<'_> {
             ..Load::plain(Pattern::Random, Direction::Write, self.options.block_bytes, self.work.region())
         };
         let mut caller = Caller::new(self.work.fd(), &load)?;
+        let begun = self.foreign.begin();
         let clock = Clock::start();
         let left_bytes = self.limits.written_bytes_max.saturating_sub(self.work.written_bytes);
         let mut written_bytes = 0;
@@ -362,6 +371,9 @@ impl Bench<'_> {
                 break;
             }
         }
+        // Each call may make the file system write more than the data.
+        let own = Own { reads: Flow::default(), writes: None, block_bytes: load.block_bytes };
+        self.foreign.end(begun, job.call, own);
         self.work.written_bytes += written_bytes;
         self.control.check()
     }

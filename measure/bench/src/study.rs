@@ -19,6 +19,7 @@ use crate::control::Control;
 use crate::engine::{Engine, EngineKind};
 use crate::environment::Run;
 use crate::error::{Error, Result};
+use crate::foreign::{Flow, ForeignMeter, Own};
 use crate::load::check_block;
 use crate::place::Place;
 use crate::streams::{AfterQuota, Stream, StreamTime, run as run_streams, run_in_turn};
@@ -51,6 +52,8 @@ pub(crate) struct Testbed {
     pub(crate) engine: Engine,
     pub(crate) work: WorkFile,
     pub(crate) run: Run,
+    /// I/O of others during measurements.
+    pub(crate) foreign: ForeignMeter,
     /// Bytes written by measurements, without preparation.
     measured_bytes: Cell<u64>,
 }
@@ -66,7 +69,8 @@ impl Testbed {
         let mut run = Run::begin(sense, &place, common.seed)?;
         let work = WorkFile::prepare(&place, size, &engine, common.seed, control)?;
         run.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
-        Ok(Self { place, engine, work, run, measured_bytes: Cell::new(0) })
+        let foreign = ForeignMeter::new(sense, &place, work.access);
+        Ok(Self { place, engine, work, run, foreign, measured_bytes: Cell::new(0) })
     }
 
     /// Counts `bytes` that a measurement wrote.
@@ -81,7 +85,9 @@ impl Testbed {
         after: AfterQuota,
         control: &Control<'_>,
     ) -> Result<Vec<StreamTime>> {
+        let begun = self.foreign.begin();
         let times = run_streams(self.work.fd(), streams, after, control.stop)?;
+        self.foreign.end(begun, &phase(streams), own(streams.iter().zip(times.iter().map(|time| time.issued))));
         let writers = streams.iter().zip(&times).filter(|(stream, _)| stream.direction == Direction::Write);
         self.wrote(writers.map(|(stream, time)| time.issued * stream.block_bytes).sum());
         self.settle()?;
@@ -90,7 +96,10 @@ impl Testbed {
 
     /// Runs `streams` one after the other, settles, and returns their total time in nanoseconds.
     pub(crate) fn run_in_turn(&self, streams: &[Stream], control: &Control<'_>) -> Result<u64> {
+        let begun = self.foreign.begin();
         let wall_ns = run_in_turn(self.work.fd(), streams, control.stop)?;
+        let quotas = streams.iter().map(|stream| stream.quota);
+        self.foreign.end(begun, &format!("{}, in turn", phase(streams)), own(streams.iter().zip(quotas)));
         let writers = streams.iter().filter(|stream| stream.direction == Direction::Write);
         self.wrote(writers.map(|stream| stream.quota * stream.block_bytes).sum());
         self.settle()?;
@@ -98,7 +107,8 @@ impl Testbed {
     }
 
     /// Ends the run.
-    pub(crate) fn end(self, io_engine: String) -> Header {
+    pub(crate) fn end(mut self, io_engine: String) -> Header {
+        self.run.warn(self.foreign.warning());
         self.run.end(Some(io_engine), self.work.written_bytes + self.measured_bytes.get())
     }
 
@@ -107,6 +117,25 @@ impl Testbed {
         self.work.sync(&self.place)?;
         self.work.evict(&self.place).map(|_| ())
     }
+}
+
+/// Streams as a phase: `random, 4 readers and 4 writers`.
+pub(crate) fn phase(streams: &[Stream]) -> String {
+    let count = |direction| streams.iter().filter(|stream| stream.direction == direction).count();
+    let pattern = streams.first().map_or("no", |stream| slowdown::pattern_name(stream.pattern));
+    let of =
+        |count: usize, one: &str| (count > 0).then(|| format!("{count} {one}{}", if count == 1 { "" } else { "s" }));
+    let kinds = [of(count(Direction::Read), "reader"), of(count(Direction::Write), "writer")];
+    format!("{pattern}, {}", kinds.into_iter().flatten().collect::<Vec<_>>().join(" and "))
+}
+
+/// Requests of streams, each with the number that it issued.
+pub(crate) fn own<'a>(issued: impl Iterator<Item = (&'a Stream, u64)>) -> Own {
+    let mut own = Own { writes: Some(Flow::default()), ..Own::default() };
+    for (stream, requests) in issued {
+        own.add(stream.direction, Flow::of(requests, stream.block_bytes), stream.block_bytes);
+    }
+    own
 }
 
 impl Common {

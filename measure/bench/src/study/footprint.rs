@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -14,6 +15,7 @@ use super::{Common, Testbed, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::foreign::Own;
 use crate::load::{End, Load};
 use crate::work_file::Size;
 use brisk_results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
@@ -73,7 +75,7 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
         order.shuffle(&mut random);
         for (step, &index) in order.iter().enumerate() {
             let range_bytes = ranges[index];
-            let name = format!("random writes within {}", brisk_core::units::format_bytes(range_bytes));
+            let name = format!("random writes within {}", format_bytes(range_bytes));
             control.report((f64::from(run) * ranges.len() as f64 + step as f64) / steps, &name);
             let seed = mix(common.seed ^ (u64::from(run) << 32) ^ index as u64);
             if precondition_bytes > 0 {
@@ -86,7 +88,9 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
                 end: End { requests: Some(options.requests), time: options.patience },
                 ..Load::plain(Pattern::Random, Direction::Write, common.block_bytes, Region::first(range_bytes))
             };
+            let begun = bed.foreign.begin();
             let outcome = bed.engine.run(bed.work.fd(), &load, control.stop)?;
+            bed.foreign.end(begun, &name, Own::only(Direction::Write, outcome.requests(), common.block_bytes));
             control.check()?;
             bed.wrote(outcome.requests() * common.block_bytes);
             bed.settle()?;
@@ -135,8 +139,9 @@ fn ranges(size_bytes: u64) -> Result<Vec<u64>> {
     }
     if ranges.len() < 2 {
         return Err(Error::BadLoad(format!(
-            "{size_bytes} bytes hold fewer than two ranges: this study needs at least {} (--size 16M)",
-            FIRST_RANGE_BYTES * 2
+            "{} hold fewer than two ranges: this study needs at least {} (--size 16M)",
+            format_bytes(size_bytes),
+            format_bytes(FIRST_RANGE_BYTES * 2)
         )));
     }
     Ok(ranges)

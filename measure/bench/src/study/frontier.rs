@@ -21,6 +21,7 @@ mod trial;
 use std::time::{Duration, Instant};
 
 use brisk_act::{Actuator, Paths};
+use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
 
 use self::search::Search;
@@ -106,7 +107,7 @@ fn check(options: &Options) -> Result<()> {
         return wrong(format!("{} % of the writes is not possible: use 1 to 100", options.write_min_percent));
     }
     if options.size_bytes < trial::SIZE_MIN_BYTES {
-        return wrong(format!("a work file of {} bytes is too small: use 8M or more", options.size_bytes));
+        return wrong(format!("a work file of {} is too small: use 8M or more", format_bytes(options.size_bytes)));
     }
     if options.common.block_bytes > 1 << 20 {
         return wrong("requests of more than 1M do not fit the loads: use a smaller --block".to_owned());

@@ -15,7 +15,7 @@ use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{STREAMS_MAX, check_streams, pattern_name};
-use super::{Common, Testbed, exactly, summary};
+use super::{Common, Testbed, exactly, own, phase, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -178,9 +178,13 @@ impl Plan {
         let mut writers = start(Direction::Write, turns)?;
         let mut readers = start(Direction::Read, turns)?;
         turns.begin()?;
+        let begun = bed.foreign.begin();
         writers.begin();
         readers.begin();
         let (reads, writes) = (readers.wait(control.stop)?, writers.wait(control.stop)?);
+        let streams = [self.side(Direction::Read), self.side(Direction::Write)].concat();
+        let issued = reads.times.iter().chain(&writes.times).map(|time| time.issued);
+        bed.foreign.end(begun, &phase(&streams), own(streams.iter().zip(issued)));
         bed.wrote(bytes(self, &writes.times));
         // Writes in the device's buffer belong to this turn.
         bed.settle()?;

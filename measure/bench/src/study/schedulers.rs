@@ -20,6 +20,8 @@ use super::{Common, Testbed, size_for, summary};
 use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::foreign::{Flow, Own};
+use crate::latency::Times;
 use crate::load::{End, Load, check_depth};
 use crate::place::Place;
 use brisk_results::{Direction, Pattern, SchedulerPoint, SchedulersReport};
@@ -227,7 +229,11 @@ impl Setting {
                 seed: mix(options.common.seed ^ (u64::from(run) << 32) ^ index as u64),
                 end: End::after_requests(requests),
             };
+            let begun = bed.foreign.begin();
             let outcome = bed.engine.run(bed.work.fd(), &load, control.stop)?;
+            let flow = |times: &Times| Flow::of(times.count(), load.block_bytes);
+            let (reads, writes) = (flow(&outcome.reads), Some(flow(&outcome.writes)));
+            bed.foreign.end(begun, &name, Own { reads, writes, block_bytes: load.block_bytes });
             if control.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }

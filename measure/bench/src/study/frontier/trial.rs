@@ -25,6 +25,7 @@ use crate::buffer::Buffers;
 use crate::control::Control;
 use crate::engine::Caller;
 use crate::error::{Error, Result};
+use crate::foreign::{Flow, Own};
 use crate::latency::{Clock, Times};
 use crate::load::Load;
 use crate::study::Testbed;
@@ -53,6 +54,17 @@ pub(super) enum Writers {
     InstallAndSync,
     /// This many direct writers.
     Direct(u32),
+}
+
+impl Writers {
+    /// The load as a phase.
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "reads alone",
+            Self::InstallAndSync => "reads with an install and a database",
+            Self::Direct(_) => "reads with direct writers",
+        }
+    }
 }
 
 /// Parameters of one trial.
@@ -127,8 +139,15 @@ pub(super) fn run(sense: &Sense, bed: &Testbed, disk: &str, trial: &Trial, contr
             readers.push(scope.spawn(move || read(caller?, trial, &clock, (first, end), go_on)));
         }
         until(began);
+        let begun = bed.foreign.begin();
         let (before, counted_at) = (written_bytes(sense, disk), Instant::now());
         let reads = join(readers);
+        if let Ok(reads) = &reads {
+            // Of buffered writes, only the device knows when they are written.
+            let writes = (trial.writers == Writers::None).then(Flow::default);
+            let own = Own { reads: Flow::of(reads.count(), trial.block_bytes), writes, block_bytes: trial.block_bytes };
+            bed.foreign.end(begun, trial.writers.name(), own);
+        }
         let rate = before.and_then(|before| {
             let bytes = written_bytes(sense, disk)?.saturating_sub(before);
             Ok(bytes as f64 / counted_at.elapsed().as_secs_f64())
