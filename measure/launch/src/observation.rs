@@ -12,7 +12,7 @@ use brisk_results::{
     Cause, ColdCheck, Ending, LatencyRun, LaunchRun, Split, SplitMethod, Stage, StageTime, StorageUse,
 };
 
-use crate::samples::{Sample, growth};
+use crate::samples::{self, Sample, growth};
 use crate::settle::{Repaint, judge};
 use crate::{split, storage_use, work};
 
@@ -26,6 +26,21 @@ pub struct Traced {
     /// Number of events lost because the kernel's buffer was full.
     pub lost: u64,
 }
+
+/// The end of an app, as it was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// It may have been up to so much earlier.
+    pub resolution_ns: u64,
+}
+
+/// The end of a group is noticed within this time of its last thread's end, also on a busy machine.
+const DEATH_NOTICED_NS: u64 = 100_000_000;
+
+/// Resolution of the kernel's events: their timestamps are exact, and shown in us.
+const EVENT_RESOLUTION_NS: u64 = 1_000;
 
 /// One observed launch or answer.
 #[derive(Debug, Clone)]
@@ -42,6 +57,8 @@ pub struct Observation {
     pub window_ns: Option<u64>,
     /// First drawing into that window.
     pub frame_ns: Option<u64>,
+    /// End of the app's last process; `None` for an app that keeps running.
+    pub ended: Option<Ended>,
     /// All visible changes; empty without a screen.
     pub repaints: Vec<Repaint>,
     /// Tiles of the screen; 0 without one.
@@ -65,18 +82,28 @@ impl Observation {
         last.into_iter().chain(self.window_ns).max()
     }
 
-    /// End of the app's work, within the observation.
+    /// End of the app's work within the observation, and its resolution, both in ns. It is never before the start of the
+    /// app's program; an app that ended by itself has done its work then.
     #[must_use]
-    pub fn idle_ns(&self) -> Option<u64> {
+    pub fn idle_ns(&self) -> Option<(u64, u64)> {
         if matches!(self.ending, Ending::StillWorking | Ending::NoWindow | Ending::DisplayLost) {
             return None;
         }
         let window = self.begin_ns..self.end_ns;
-        let last = match &self.traced {
-            Some(traced) => work::last_work_ns(&traced.events, window),
-            None => crate::samples::last_work_ns(&self.samples, window),
+        let (last_ns, resolution_ns) = match (&self.traced, self.ended) {
+            (Some(traced), Some(ended)) => match last_death_ns(traced, ended) {
+                Some(at_ns) => (Some(at_ns), EVENT_RESOLUTION_NS),
+                None => (Some(ended.at_ns), ended.resolution_ns),
+            },
+            (None, Some(ended)) => (Some(ended.at_ns), ended.resolution_ns),
+            (Some(traced), None) => (work::last_work_ns(&traced.events, window), EVENT_RESOLUTION_NS),
+            (None, None) => {
+                let last_ns = samples::last_work_ns(&self.samples, window);
+                (last_ns, samples::resolution_ns(&self.samples, last_ns.unwrap_or(self.begin_ns)))
+            }
         };
-        Some(last.unwrap_or(self.begin_ns))
+        let earliest_ns = self.program_ns().unwrap_or(self.begin_ns);
+        Some((last_ns.unwrap_or(self.begin_ns).max(earliest_ns), resolution_ns))
     }
 
     /// Split of the time from the begin until `until_ns`.
@@ -121,23 +148,29 @@ impl Observation {
     /// Result of a launch.
     #[must_use]
     pub fn launch_run(&self, method: SplitMethod, cold: Option<ColdCheck>) -> LaunchRun {
-        let settled = self.settled_ns();
+        let (settled, idle) = (self.settled_ns(), self.idle_ns());
         let mut times = vec![
             (Stage::FirstProcess, self.program_ns()),
             (Stage::FirstWindow, self.window_ns),
             (Stage::FirstFrame, self.frame_ns),
             (Stage::Settled, settled),
-            (Stage::Idle, self.idle_ns()),
+            (Stage::Idle, idle.map(|(at_ns, _)| at_ns)),
         ];
         times.sort_by_key(|(stage, at_ns)| (*at_ns, *stage));
         let stages = times
             .into_iter()
             .filter_map(|(stage, at_ns)| {
                 let at_ns = at_ns?;
-                Some(StageTime { stage, at_ms: self.ms(at_ns), split: self.split(at_ns, method) })
+                let resolution_ns = idle.filter(|_| stage == Stage::Idle).map(|(_, resolution_ns)| resolution_ns);
+                Some(StageTime {
+                    stage,
+                    at_ms: self.ms(at_ns),
+                    resolution_ms: resolution_ns.map(|ns| ns as f64 / 1e6),
+                    split: self.split(at_ns, method),
+                })
             })
             .collect();
-        let end = settled.or_else(|| self.idle_ns()).unwrap_or(self.end_ns);
+        let end = settled.or(idle.map(|(at_ns, _)| at_ns)).unwrap_or(self.end_ns);
         let mut run = LaunchRun {
             ending: self.ending.clone(),
             stages,
@@ -185,6 +218,14 @@ impl Observation {
     }
 }
 
+/// The end of the app's last thread in the kernel's events; `None` when events are lost or the end is not among them.
+fn last_death_ns(traced: &Traced, ended: Ended) -> Option<u64> {
+    let deaths = traced.events.iter().filter(|event| matches!(event.kind, Kind::Died)).map(|event| event.at_ns);
+    let last_ns = deaths.filter(|at_ns| *at_ns <= ended.at_ns).max()?;
+    let is_the_end = traced.lost == 0 && ended.at_ns - last_ns <= ended.resolution_ns.max(DEATH_NOTICED_NS);
+    is_the_end.then_some(last_ns)
+}
+
 /// Most threads alive at once, as far as visible in the events.
 fn threads_max(events: &[Event]) -> u32 {
     let mut alive = std::collections::HashSet::new();
@@ -229,6 +270,7 @@ mod tests {
             started_ns: Some(3 * MS),
             window_ns: Some(400 * MS),
             frame_ns: Some(420 * MS),
+            ended: None,
             repaints: paint(420, 1).chain(paint(700, 2)).collect(),
             tiles: 1_000,
             samples: vec![sample(0, 0), sample(1_400, 500_000)],
@@ -282,6 +324,43 @@ mod tests {
         assert_eq!(run.at_ms(Stage::Settled), Some(700.0));
         assert_eq!(run.at_ms(Stage::FirstProcess), Some(3.0));
         assert_eq!((run.storage, run.threads_max, run.settled_less_cpu_wait_ms), (None, None, None));
+    }
+
+    /// The same without a screen and window, which the app has not.
+    fn headless(events: Vec<Event>) -> Observation {
+        let (ending, traced) = (Ending::Headless, Some(Arc::new(Traced { events, ..Traced::default() })));
+        Observation { ending, window_ns: None, frame_ns: None, repaints: Vec::new(), tiles: 0, traced, ..observation() }
+    }
+
+    #[test]
+    fn no_app_has_done_its_work_before_its_own_first_process() {
+        let run = headless(vec![at(2, Kind::Exec { name: b"sh".to_vec() }), at(3, SLEEP)]);
+        assert_eq!(run.launch_run(SplitMethod::Bpf, None).at_ms(Stage::Idle), Some(2.0));
+        let coarse = Observation { traced: None, samples: Vec::new(), ..run };
+        assert_eq!(coarse.launch_run(SplitMethod::Cgroup, None).at_ms(Stage::Idle), Some(3.0));
+    }
+
+    #[test]
+    fn an_app_that_ended_has_done_its_work_then() {
+        let ended = Some(Ended { at_ns: 1_302 * MS, resolution_ns: MS });
+        let events = vec![at(2, Kind::Exec { name: b"sh".to_vec() }), at(300, SLEEP), at(1_301, Kind::Died)];
+        let idle = |run: &Observation, method| {
+            let run = run.launch_run(method, None);
+            let time = run.stages.iter().find(|time| time.stage == Stage::Idle).expect("reached");
+            (time.at_ms, time.resolution_ms)
+        };
+        let ending = Ending::Exited { code: Some(0), signal: None };
+        let run = Observation { ending, ended, ..headless(events) };
+        assert_eq!(idle(&run, SplitMethod::Bpf), (1_301.0, Some(0.001)));
+        // Events are lost, or there are none: as it was noticed.
+        let traced = run.traced.as_deref().map(|traced| Arc::new(Traced { lost: 1, ..traced.clone() }));
+        assert_eq!(idle(&Observation { traced, ..run.clone() }, SplitMethod::Bpf), (1_302.0, Some(1.0)));
+        assert_eq!(idle(&Observation { traced: None, ..run }, SplitMethod::Cgroup), (1_302.0, Some(1.0)));
+        // It keeps running, and samples are all there is.
+        let sample = |ms: u64, user_us| Sample { at_ns: ms * MS, user_us, ..Sample::default() };
+        let samples = vec![sample(0, 0), sample(100, 90_000), sample(210, 180_000), sample(310, 180_100)];
+        let run = Observation { traced: None, samples, ..headless(Vec::new()) };
+        assert_eq!(idle(&run, SplitMethod::Cgroup), (210.0, Some(110.0)));
     }
 
     #[test]

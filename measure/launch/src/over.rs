@@ -3,10 +3,17 @@
 //! It is over when the screen is settled and the app has been idle for [`QUIET_NS`], or when a limit is reached: the app ended,
 //! no window appeared, the screen never stands still, the work never ends. Pure: the watcher passes what it knows, and gets
 //! the ending or the time of the next check.
+//!
+//! Without a screen nothing but the program itself shows that it is done: it ends. A program that keeps running may sleep before
+//! or between its work, which looks like being done; it counts as done when it was idle for [`Limits::idle_ns`], much longer than
+//! [`QUIET_NS`], and the result states that limit.
 
 use brisk_results::Ending;
 
 use crate::settle::{Judgement, QUIET_NS};
+
+/// Default of [`Limits::idle_ns`].
+pub const IDLE_NS: u64 = 5_000_000_000;
 
 /// Time limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +22,15 @@ pub struct Limits {
     pub window_ns: u64,
     /// For an animated screen or endless work, from the window or the last wait for storage on.
     pub unsettled_ns: u64,
+    /// For a program without a screen that keeps running, while it does no work.
+    pub idle_ns: u64,
     /// For the whole launch.
     pub total_ns: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { window_ns: 15_000_000_000, unsettled_ns: 10_000_000_000, total_ns: 120_000_000_000 }
+        Self { window_ns: 15_000_000_000, unsettled_ns: 10_000_000_000, idle_ns: IDLE_NS, total_ns: 120_000_000_000 }
     }
 }
 
@@ -63,7 +72,8 @@ pub fn verdict(known: &Known, limits: &Limits) -> Verdict {
     if let Some((code, signal)) = known.exited {
         return Over(Ending::Exited { code, signal });
     }
-    let work_until = known.last_work_ns.unwrap_or(begin_ns) + QUIET_NS;
+    let quiet_ns = if known.has_screen { QUIET_NS } else { limits.idle_ns };
+    let work_until = known.last_work_ns.unwrap_or(begin_ns) + quiet_ns;
     let works = now_ns < work_until;
     let timed_out = now_ns >= begin_ns + limits.total_ns;
     if !known.has_screen {
@@ -118,7 +128,7 @@ mod tests {
             (known(), Ending::Settled),
             (Known { exited: Some((Some(3), None)), ..known() }, Ending::Exited { code: Some(3), signal: None }),
             (Known { window_ns: None, now_ns: 15 * S, ..known() }, Ending::NoWindow),
-            (Known { has_screen: false, window_ns: None, ..known() }, Ending::Headless),
+            (Known { has_screen: false, window_ns: None, now_ns: 7 * S, ..known() }, Ending::Headless),
             (Known { screen: unsettled, now_ns: 11 * S, last_work_ns: Some(11 * S), ..known() }, Ending::Animating),
             (Known { now_ns: 12 * S, last_work_ns: Some(12 * S), ..known() }, Ending::StillWorking),
             (
@@ -136,6 +146,16 @@ mod tests {
         let known =
             Known { screen, now_ns: 40 * S, last_work_ns: Some(40 * S), last_storage_ns: Some(39 * S), ..known() };
         assert_eq!(verdict(&known, &Limits::default()), Verdict::AskAgain(49 * S));
+    }
+
+    #[test]
+    fn a_program_without_a_screen_may_sleep_before_and_between_its_work() {
+        let headless = Known { has_screen: false, window_ns: None, ..known() };
+        let asleep = Known { now_ns: 4 * S, last_work_ns: None, ..headless };
+        assert_eq!(verdict(&asleep, &Limits::default()), Verdict::AskAgain(5 * S));
+        assert_eq!(verdict(&headless, &Limits::default()), Verdict::AskAgain(7 * S));
+        let patient = Limits { idle_ns: 60 * S, ..Limits::default() };
+        assert_eq!(verdict(&Known { now_ns: 61 * S, ..headless }, &patient), Verdict::AskAgain(62 * S));
     }
 
     #[test]

@@ -58,6 +58,13 @@ pub fn last_work_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<
     })
 }
 
+/// Resolution of a time that samples gave: the interval that ended there, in ns; 0 without one.
+#[must_use]
+pub fn resolution_ns(samples: &[Sample], at_ns: u64) -> u64 {
+    let of_interval = samples.windows(2).find(|pair| pair[1].at_ns >= at_ns);
+    of_interval.map_or(0, |pair| pair[1].at_ns - pair[0].at_ns)
+}
+
 /// End of the last wait for storage, computed likewise.
 #[must_use]
 pub fn last_storage_ns(samples: &[Sample], window: std::ops::Range<u64>) -> Option<u64> {

@@ -210,6 +210,52 @@ pub fn end_group(dir: &Path) -> io::Result<()> {
     wait_until_empty(dir, KILL_TIMEOUT, || kill_all(dir))
 }
 
+/// Reports the end of a group's last process as it happens.
+#[derive(Debug)]
+pub(crate) struct Emptied {
+    /// `cgroup.events`, whose changes the kernel announces.
+    events: fs::File,
+    dir: PathBuf,
+    is_empty: bool,
+}
+
+impl Emptied {
+    /// Watches the control group at `dir`.
+    pub(crate) fn watch(dir: &Path) -> Result<Self> {
+        let failed = |source| Error::Scope { action: "watch", path: dir.to_owned(), source };
+        let events = fs::File::open(dir.join("cgroup.events")).map_err(failed)?;
+        Ok(Self { events, dir: dir.to_owned(), is_empty: false })
+    }
+
+    /// Waits for `time`, or until no process is left; returns whether that happened now, and was not returned before.
+    pub(crate) fn within(&mut self, time: Duration) -> Result<bool> {
+        self.changed_within(time).map_err(|source| Error::Scope { action: "watch", path: self.dir.clone(), source })
+    }
+
+    fn changed_within(&mut self, time: Duration) -> io::Result<bool> {
+        // Each reading re-arms the announcement.
+        if self.became_empty()? {
+            return Ok(true);
+        }
+        let (tv_sec, tv_nsec) = (i64::try_from(time.as_secs()).unwrap_or(i64::MAX), i64::from(time.subsec_nanos()));
+        match poll(&mut [PollFd::new(&self.events, PollFlags::PRI)], Some(&rustix::time::Timespec { tv_sec, tv_nsec }))
+        {
+            // An interrupted wait is one that was shorter.
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+            Ok(_) => self.became_empty(),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn became_empty(&mut self) -> io::Result<bool> {
+        let mut text = Vec::new();
+        self.events.seek(SeekFrom::Start(0))?;
+        self.events.read_to_end(&mut text)?;
+        let was_empty = std::mem::replace(&mut self.is_empty, !parse_populated(&text).unwrap_or(true));
+        Ok(self.is_empty && !was_empty)
+    }
+}
+
 /// Waits until the group is empty; calls `again` after each check that found a process.
 fn wait_until_empty(dir: &Path, within: Duration, again: impl Fn() -> io::Result<()>) -> io::Result<()> {
     let mut events = fs::File::open(dir.join("cgroup.events"))?;

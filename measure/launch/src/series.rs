@@ -130,7 +130,12 @@ mod tests {
         let split = Split { method: SplitMethod::Bpf, wall_ms: settled_ms, parts, lost_events: 0 };
         LaunchRun {
             ending: Ending::Settled,
-            stages: vec![StageTime { stage: Stage::Settled, at_ms: settled_ms, split: Some(split) }],
+            stages: vec![StageTime {
+                stage: Stage::Settled,
+                at_ms: settled_ms,
+                resolution_ms: None,
+                split: Some(split),
+            }],
             settled_less_cpu_wait_ms: Some(settled_ms - 10.0),
             storage: None,
             device: None,

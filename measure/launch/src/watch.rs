@@ -13,15 +13,19 @@ use brisk_sense::{CgroupMeter, Sense};
 
 use crate::clock::now_ns;
 use crate::error::{Error, Result};
-use crate::observation::{Observation, Traced};
+use crate::observation::{Ended, Observation, Traced};
 use crate::over::{Known, Limits, Verdict, verdict};
 use crate::samples::{self, Sample};
+use crate::scope::Emptied;
 use crate::settle::{Judgement, Repaint, judge};
 use crate::split::network;
 use crate::view::View;
 
 /// How often the group's counters are read.
 const SAMPLE_NS: u64 = 100_000_000;
+
+/// The end of a group is noticed within this time, unless the machine is busy.
+const NOTICED_NS: u64 = 1_000_000;
 
 /// Interval of checks for an answer over the network, when all else is over.
 const ANSWER_NS: u64 = 250_000_000;
@@ -51,6 +55,9 @@ pub(crate) struct Watch<'a> {
     repaints: Vec<Repaint>,
     samples: Vec<Sample>,
     exited: Option<(Option<i32>, Option<i32>)>,
+    ended: Option<Ended>,
+    /// Reports the end of the group's last process.
+    emptied: Emptied,
     handed_over: bool,
     /// Network events among the kernel's events, and the number of events already searched for them.
     network: (Vec<Event>, usize),
@@ -62,6 +69,7 @@ impl<'a> Watch<'a> {
         let begin_cpu_ns = own_cpu_ns();
         let mut meter = CgroupMeter::open(subject.sense, &subject.group)?;
         let first = Sample::take(subject.sense, &mut meter, subject.disk.as_deref())?;
+        let emptied = Emptied::watch(&subject.group)?;
         Ok(Self {
             subject,
             meter,
@@ -73,6 +81,8 @@ impl<'a> Watch<'a> {
             repaints: Vec::new(),
             samples: vec![first],
             exited: None,
+            ended: None,
+            emptied,
             handed_over: false,
             network: (Vec::new(), 0),
         })
@@ -104,19 +114,21 @@ impl<'a> Watch<'a> {
             }
             let next_sample = self.samples.last().map_or(0, |sample| sample.at_ns) + SAMPLE_NS;
             let wait = Duration::from_nanos(next_sample.min(ask_ns).saturating_sub(now_ns()));
+            let mut is_empty = false;
             match &mut view {
                 Some(view) => match self.poll_screen(view, wait) {
                     Ok(()) => {}
                     Err(Error::Screen(brisk_screen::Error::Lost { .. })) => return Ok(Ending::DisplayLost),
                     Err(error) => return Err(error),
                 },
-                None => crate::clock::wait(wait),
+                None => is_empty = self.emptied.within(wait)? && self.exited.is_none(),
             }
             let now = now_ns();
-            if now >= next_sample {
+            if now >= next_sample || is_empty {
                 let Subject { sense, disk, .. } = &self.subject;
                 self.samples.push(Sample::take(sense, &mut self.meter, disk.as_deref())?);
-                self.check_processes(child.as_deref_mut())?;
+                let resolution_ns = if is_empty { NOTICED_NS } else { SAMPLE_NS };
+                self.check_processes(child.as_deref_mut(), Ended { at_ns: now, resolution_ns })?;
             }
             // Changes and work can only delay the end, so they are evaluated when the end would have come. Events that can
             // bring it forward are the window, which changes the limits, and the end of the app.
@@ -159,8 +171,8 @@ impl<'a> Watch<'a> {
         Ok(group.contains(&pid))
     }
 
-    /// Checks whether the first process and all others have ended.
-    fn check_processes(&mut self, child: Option<&mut Child>) -> Result<()> {
+    /// Checks whether the first process and all others have ended; `ended` is when that would be noticed.
+    fn check_processes(&mut self, child: Option<&mut Child>, ended: Ended) -> Result<()> {
         use std::os::unix::process::ExitStatusExt;
         let Some(child) = child else { return Ok(()) };
         let status = child.try_wait().map_err(|source| Error::system("waiting for the app", source))?;
@@ -168,6 +180,7 @@ impl<'a> Watch<'a> {
         let left = self.subject.sense.cgroup_processes(&self.subject.group)?.unwrap_or_default();
         if left.is_empty() {
             self.exited = Some((status.code(), status.signal()));
+            self.ended.get_or_insert(ended);
         }
         self.handed_over = status.success();
         Ok(())
@@ -224,6 +237,7 @@ impl<'a> Watch<'a> {
             started_ns,
             window_ns: started_ns.and(self.window).map(|(at_ns, _)| at_ns),
             frame_ns: started_ns.and(self.frame_ns),
+            ended: self.ended,
             repaints: self.repaints,
             tiles,
             samples: self.samples,

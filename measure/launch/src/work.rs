@@ -18,25 +18,38 @@ pub const SPAN_NS: u64 = STEP_NS * STEPS as u64;
 const STEP_NS: u64 = 20_000_000;
 const STEPS: usize = 5;
 
-/// End of the last work within `window`, precise to 20 ms; `None` without any.
+/// End of the last work within `window`, precise to the event that ended it; `None` without any.
 ///
-/// Requests to the network that are never answered in `events` do not count as work.
+/// Whether an app works is judged over [`SPAN_NS`], in steps of 20 ms; within the last busy step, the end is that of the last busy
+/// moment. Requests to the network that are never answered in `events` do not count as work.
 #[must_use]
 pub fn last_work_ns(events: &[Event], window: Range<u64>) -> Option<u64> {
     let count = window.end.saturating_sub(window.start) / STEP_NS;
-    let bounds: Vec<u64> = (0..=count).map(|step| window.start + step * STEP_NS).collect();
+    let mut bounds: Vec<u64> = (0..=count).map(|step| window.start + step * STEP_NS).collect();
+    if bounds.last().is_some_and(|last| *last < window.end) {
+        bounds.push(window.end);
+    }
     let answers = network::answered_spans(events);
-    let busy: Vec<u64> = split::split_between(events, &bounds)
-        .iter()
-        .zip(&bounds)
-        .map(|(part, from)| busy_ns(part, &answers, *from..from + STEP_NS))
-        .collect();
+    let busy = busy_between(events, &bounds, &answers);
     let threshold = SPAN_NS * BUSY_PERCENT / 100;
     let last = (0..busy.len()).rev().find(|at| {
         let span = &busy[at.saturating_sub(STEPS - 1)..=*at];
         busy[*at] > 0 && span.iter().sum::<u64>() >= threshold
     })?;
+    // Within the step, only an event or an answer can end work.
+    let step = bounds[last]..bounds[last + 1];
+    let moments = events.iter().map(|event| event.at_ns).chain(answers.iter().flat_map(|span| [span.start, span.end]));
+    let mut bounds: Vec<u64> = moments.filter(|at_ns| step.contains(at_ns)).chain([step.start, step.end]).collect();
+    bounds.sort_unstable();
+    bounds.dedup();
+    let last = busy_between(events, &bounds, &answers).iter().rposition(|busy_ns| *busy_ns > 0)?;
     Some(bounds[last + 1])
+}
+
+/// Busy time between adjacent `bounds`.
+fn busy_between(events: &[Event], bounds: &[u64], answers: &[Range<u64>]) -> Vec<u64> {
+    let parts = split::split_between(events, bounds);
+    parts.iter().zip(bounds.windows(2)).map(|(part, ends)| busy_ns(part, answers, ends[0]..ends[1])).collect()
 }
 
 fn busy_ns(part: &Exclusive, answers: &[Range<u64>], step: Range<u64>) -> u64 {
@@ -75,6 +88,16 @@ mod tests {
         events.extend([at(1_500, Kind::Running), at(1_500, FAULT), at(1_620, Kind::Runnable)]);
         events.extend([at(1_620, Kind::Running), at(1_620, SLEEP)]);
         assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(1_620 * MS));
+    }
+
+    #[test]
+    fn the_end_of_work_is_that_of_the_event_and_not_of_a_step() {
+        for end in [301, 307, 319, 320, 333] {
+            let events = [at(0, Kind::Running), at(end, SLEEP)];
+            assert_eq!(last_work_ns(&events, 0..2_000 * MS), Some(end * MS));
+            // The window ends with the work, within a step.
+            assert_eq!(last_work_ns(&events, 0..end * MS), Some(end * MS));
+        }
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn what_an_app_opens_is_learned() {
 fn each_way_to_end_is_told_apart() {
     let Some(mut bed) = Bed::make() else { return };
     // Only what never comes is limited tightly: a busy machine makes the rest late.
-    let long = Limits { window_ns: 60 * S, unsettled_ns: 60 * S, total_ns: 120 * S };
+    let long = Limits { window_ns: 60 * S, unsettled_ns: 60 * S, total_ns: 120 * S, ..Limits::default() };
     for (actions, limits, ending) in [
         (&["say=no", "exit=3"][..], long, Ending::Exited { code: Some(3), signal: None }),
         (&["abort"], long, Ending::Exited { code: None, signal: Some(libc::SIGABRT) }),
@@ -288,6 +288,38 @@ fn a_program_without_windows_is_watched_until_its_work_is_done() {
     assert_eq!(launched.run.ending, Ending::Headless);
     let idle = launched.run.at_ms(Stage::Idle).unwrap();
     assert!(idle >= 300.0, "{idle}");
+}
+
+#[test]
+fn a_program_that_sleeps_first_is_watched_until_its_work_is_done() {
+    let Some(bed) = Bed::make() else { return };
+    let begins = ["clock=begin", "wait=1200", "spin=200", "clock=done"];
+    // Longer than a screen has to be quiet, shorter than a program without one has to be idle.
+    for (method, last, ending) in [
+        (SplitMethod::Bpf, "exit=0", Ending::Exited { code: Some(0), signal: None }),
+        (SplitMethod::Cgroup, "exit=0", Ending::Exited { code: Some(0), signal: None }),
+        (SplitMethod::Bpf, "stay", Ending::Headless),
+        (SplitMethod::Cgroup, "stay", Ending::Headless),
+    ] {
+        let limits = Limits { idle_ns: 3 * S, ..Limits::default() };
+        let launcher = Launcher {
+            sense: &bed.sense,
+            settings: Settings { method, limits, ..Settings::default() },
+            stop: &bed.stop,
+        };
+        let app = bed.app(&[&begins[..], &[last]].concat());
+        let launched = launcher.launch(&app, None, Start::AsItIs).unwrap();
+        let run = &launched.run;
+        assert_eq!(run.ending, ending, "{run:?}");
+        let idle = run.stages.iter().find(|time| time.stage == Stage::Idle).unwrap();
+        let first = run.at_ms(Stage::FirstProcess).unwrap();
+        // By the app's own clock, which starts after the launch does.
+        let done = clock_ms(&launched, "done");
+        let resolution = idle.resolution_ms.unwrap();
+        assert!(idle.at_ms >= first && idle.at_ms >= done - resolution, "{first}, {done} ms: {run:?}");
+        let by_samples = method == SplitMethod::Cgroup && last == "stay";
+        assert_eq!(resolution > 1.0, by_samples, "{method:?} {last}: {run:?}");
+    }
 }
 
 #[test]

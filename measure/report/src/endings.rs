@@ -26,7 +26,7 @@ fn meaning(ending: &Ending) -> &'static str {
         Ending::NoWindow => "showed no window before the cap: there is no time until settled",
         Ending::Exited { .. } => "ended by itself",
         Ending::DisplayLost => "lost the display server: nothing is known about the app",
-        Ending::Headless => "had no screen: times are those of the app's own work",
+        Ending::Headless => "had no screen and kept running: times are those of the app's own work",
     }
 }
 

@@ -332,3 +332,37 @@ fn the_cost_of_monitoring_is_shown_and_reported_when_it_is_large() {
     report.sets[0].runs[0].watch_cpu_percent = 2.5;
     assert!(said(&launch(&report)).contains("Monitoring took up to 2.50 % of one core"));
 }
+
+/// As without a screen, where the end of work comes from samples.
+fn headless(ending: Ending, resolution_ms: f64) -> LaunchReport {
+    let mut report = LaunchReport { idle_limit_ms: Some(5_000.0), ..apps::launch() };
+    report.screen.protocol = "none".to_owned();
+    let is_screenless = |stage: Stage| matches!(stage, Stage::FirstProcess | Stage::Idle);
+    for set in &mut report.sets {
+        set.stages.retain(|one| is_screenless(one.stage));
+        for run in &mut set.runs {
+            run.ending = ending.clone();
+            run.stages.retain(|one| is_screenless(one.stage));
+            run.stages.iter_mut().for_each(|one| one.resolution_ms = Some(resolution_ms));
+        }
+    }
+    report
+}
+
+#[test]
+fn without_a_screen_the_end_of_work_is_defined_and_its_resolution_stated() {
+    let ended = Ending::Exited { code: Some(0), signal: None };
+    let text = said(&launch(&headless(ended.clone(), 0.001)));
+    assert!(text.contains("Cold, evince ends after"), "{text}");
+    let fact = "End of work the program's end, or its last work before 5.00 s without any; resolution 1.00 us";
+    assert!(text.contains(fact), "{text}");
+    assert!(!text.contains("earlier: it comes from samples") && !text.contains("exited with status 0)."), "{text}");
+    let text = said(&launch(&headless(Ending::Headless, 100.0)));
+    assert!(text.contains("Cold, evince has done its work after"), "{text}");
+    assert!(text.contains("The end of work may be up to 100 ms earlier: it comes from samples."), "{text}");
+    // A failure is no expected end.
+    let failed = Ending::Exited { code: Some(3), signal: None };
+    assert!(said(&launch(&headless(failed, 0.001))).contains("(exited with status 3)"));
+    // With a screen, neither is stated.
+    assert!(!said(&launch(&apps::launch())).contains("End of work"));
+}

@@ -91,7 +91,8 @@ pub enum Stage {
     FirstFrame,
     /// The last change of the screen that is not periodic: nothing more comes without input.
     Settled,
-    /// The app's work is done: processor below the threshold and no storage or network outstanding.
+    /// The app's work is done: processor below the threshold and no storage or network outstanding. For an app that ended by
+    /// itself: its end.
     Idle,
 }
 
@@ -102,6 +103,9 @@ pub struct StageTime {
     pub stage: Stage,
     /// Since the launch began.
     pub at_ms: f64,
+    /// Resolution of `at_ms`, where it is known: the stage may have been reached up to so much earlier.
+    #[serde(default)]
+    pub resolution_ms: Option<f64>,
     /// From the beginning up to here; absent where no split was asked for or possible.
     #[serde(default)]
     pub split: Option<Split>,
@@ -128,7 +132,7 @@ pub enum Ending {
     },
     /// The display server went away.
     DisplayLost,
-    /// A program without windows whose work is done, watched without a screen.
+    /// A program without windows that keeps running, watched without a screen: it was idle for [`LaunchReport::idle_limit_ms`].
     Headless,
 }
 
@@ -336,6 +340,9 @@ pub struct LaunchReport {
     pub phone: Option<PhoneFacts>,
     /// The screen that was watched.
     pub screen: ScreenFacts,
+    /// Without a screen: how long a program that keeps running had to be idle to count as done.
+    #[serde(default)]
+    pub idle_limit_ms: Option<f64>,
     /// One for each condition and temperature.
     pub sets: Vec<LaunchSet>,
     /// With `--vs`, or cold against warm.

@@ -10,9 +10,9 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::json;
 use brisk_command::lab::launch::{Args, MethodName, Watching};
-use brisk_command::output::{self, replace};
+use brisk_command::output::replace;
 use brisk_command::session::Session;
-use brisk_launch::over::Limits;
+use brisk_launch::over::{IDLE_NS, Limits};
 use brisk_launch::{App, Launcher, Plan, Series, Settings, Setup, desktop, scope};
 use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Warning};
 
@@ -30,7 +30,12 @@ pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
             MethodName::Cgroup => SplitMethod::Cgroup,
             MethodName::Paper => SplitMethod::Paper,
         },
-        limits: Limits { window_ns: default.window_ns.min(total_ns), unsettled_ns: ns(watching.unsettled), total_ns },
+        limits: Limits {
+            window_ns: default.window_ns.min(total_ns),
+            unsettled_ns: ns(watching.unsettled),
+            total_ns,
+            ..default
+        },
         drop_caches,
     }
 }
@@ -52,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut alone = Between { phone: None, home: None, session: &session };
     let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };
     let printed = series.printed.clone();
-    let report = report(head, &plan, &display, series);
+    let report = report(args, head, &plan, &display, series);
     show(args, &session, report, &display, &printed)
 }
 
@@ -88,7 +93,7 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(session.was_stopped());
     };
     let printed = series.printed.clone();
-    let mut report = report(head, &plan, &display, series);
+    let mut report = report(args, head, &plan, &display, series);
     on_phone::tell(&args.phone, &mut report.header, &phone)?;
     report.phone = Some(facts);
     on_phone::leave(&args.phone, *phone)?;
@@ -104,7 +109,8 @@ fn measure(
 ) -> anyhow::Result<Option<Series>> {
     let session = between.session;
     let sense = session.sense();
-    let settings = settings(&args.watching, args.drop_caches);
+    let mut settings = settings(&args.watching, args.drop_caches);
+    settings.limits.idle_ns = idle_ns(args);
     let launcher = Launcher { sense: &sense, settings, stop: session.stop_flag() };
     let outcome = launcher.run(plan, display.screen(), between);
     session.clear();
@@ -203,7 +209,12 @@ fn plan(args: &Args, app: App, other: Option<App>) -> anyhow::Result<Plan> {
     Ok(Plan { setups, temperatures, rounds: usize::from(args.runs) })
 }
 
-fn report(mut head: Run, plan: &Plan, display: &Display, series: Series) -> LaunchReport {
+/// How long a program that keeps running has to be idle to count as done.
+fn idle_ns(args: &Args) -> u64 {
+    args.idle.map_or(IDLE_NS, |idle| u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn report(args: &Args, mut head: Run, plan: &Plan, display: &Display, series: Series) -> LaunchReport {
     head.warn(series.warnings);
     if plan.rounds < 6 {
         head.warn([few_runs(plan.rounds)]);
@@ -215,6 +226,7 @@ fn report(mut head: Run, plan: &Plan, display: &Display, series: Series) -> Laun
         command: app.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         phone: None,
         screen: display.facts(),
+        idle_limit_ms: display.is_none().then(|| idle_ns(args) as f64 / 1e6),
         sets: series.sets,
         comparisons: series.comparisons,
     }

@@ -39,6 +39,8 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["launch", "--vs", "'a", "--", "true"], "the quotes in --vs do not close"),
         (&["launch", "--vs", " ", "--", "true"], "--vs is empty"),
         (&["launch", "--json", "/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
+        (&["launch", "--idle", "3s", "--", "true"], "--no-screen"),
+        (&["launch", "--no-screen", "--idle", "10ms", "--", "true"], "10ms is out of range: give 1s to "),
         (&["latency"], "brisk latency"),
         (&["latency", "no-such-script"], "no script of that name comes with brisk (evince, "),
         (&["latency", script], ", line 3: "),
@@ -115,14 +117,16 @@ fn a_program_without_windows_is_measured_and_printed() {
     let json = dir.path().join("launch.json");
     let reads = dir.path().join("reads.json");
     let args = ["launch", "--no-screen", "--cold", "--runs", "2", "--json", json.to_str().expect("a name")];
-    let output =
-        brisk(&[&args[..], &["--save-reads", reads.to_str().expect("a name"), "--", "sh", "-c", "sleep 100"]].concat());
+    let output = brisk(
+        &[&args[..], &["--idle", "1s", "--save-reads", reads.to_str().expect("a name"), "--", "sh", "-c", "sleep 100"]]
+            .concat(),
+    );
     assert!(output.status.success(), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).expect("a file")).expect("JSON");
     assert_eq!((&document["kind"], &document["app"]), (&"launch".into(), &"sh".into()));
     let set = &document["sets"][0];
     assert_eq!((&set["temperature"], set["runs"].as_array().map(Vec::len)), (&"cold".into(), Some(2)));
-    assert_eq!(set["runs"][0]["ending"], "headless");
+    assert_eq!((&set["runs"][0]["ending"], &document["idle_limit_ms"]), (&"headless".into(), &1_000.0.into()));
     assert!(set["runs"][0]["cold"]["files"].as_u64() > Some(0), "{set}");
     let reads: serde_json::Value = serde_json::from_slice(&std::fs::read(&reads).expect("a file")).expect("JSON");
     assert_eq!((&reads["kind"], &reads["schema_version"]), (&"launch_reads".into(), &1.into()));
@@ -135,4 +139,22 @@ fn an_app_that_ends_by_itself_is_a_result_with_code_1() {
     let output = brisk(&["launch", "--no-screen", "--warm", "--runs", "1", "--", "sh", "-c", "echo goodbye; exit 3"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("goodbye"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_program_that_sleeps_first_has_done_its_work_when_it_ends() {
+    requires!(Root, Cgroup2);
+    let dir = tempfile::tempdir().expect("a folder");
+    let json = dir.path().join("launch.json");
+    let args = ["launch", "--no-screen", "--warm", "--runs", "1", "--json", json.to_str().expect("a name")];
+    let output = brisk(&[&args[..], &["--", "sh", "-c", "sleep 1; exec head -c 1000000 /dev/zero"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(words.contains("Warm, sh ends after 1.") && words.contains("resolution "), "{words}");
+    let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).expect("a file")).expect("JSON");
+    let run = &document["sets"][0]["runs"][0];
+    assert_eq!((&run["ending"], &run["code"]), (&"exited".into(), &0.into()));
+    let stages = run["stages"].as_array().expect("stages");
+    let at = |name: &str| stages.iter().find(|stage| stage["stage"] == name).expect("reached")["at_ms"].as_f64();
+    assert!(at("idle") > at("first_process") && at("idle") > Some(1_000.0), "{run}");
 }

@@ -5,7 +5,7 @@ use brisk_results::{Ending, LaunchRun, LaunchSet, Stage, StageTime, SuiteApp, Te
 
 /// A launch with this ending, settled after `settled_ms`.
 pub(super) fn run(ending: Ending, settled_ms: Option<f64>) -> LaunchRun {
-    let settled = settled_ms.map(|at_ms| StageTime { stage: Stage::Settled, at_ms, split: None });
+    let settled = settled_ms.map(|at_ms| StageTime { stage: Stage::Settled, at_ms, resolution_ms: None, split: None });
     LaunchRun {
         ending,
         stages: settled.into_iter().collect(),

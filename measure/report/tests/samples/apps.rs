@@ -103,7 +103,7 @@ fn run(name: &str, i: usize, temperature: Temperature, parts: &Parts, far: bool)
             let sum: f64 = whole.iter().map(|(cause, ms)| ms * weigh(*cause)).sum();
             let at_ms = wall * share;
             let parts: Parts = whole.iter().map(|(cause, ms)| (*cause, ms * weigh(*cause) / sum * at_ms)).collect();
-            StageTime { stage, at_ms, split: Some(split(&parts)) }
+            StageTime { stage, at_ms, resolution_ms: None, split: Some(split(&parts)) }
         })
         .collect();
     let read_ms = whole.iter().find(|p| p.0 == Cause::StorageRead).map_or(0.0, |p| p.1);

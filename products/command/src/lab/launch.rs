@@ -17,6 +17,7 @@ Examples:
   brisk launch org.gnome.Evince --cold --runs 10 --html evince.html
   brisk launch --warm --vs 'mousepad --disable-server' -- mousepad
   brisk launch --cold --save-reads reads.json -- gnumeric
+  brisk launch --no-screen -- sh -c 'sleep 1; cat large-file'   # until it ends, or was idle for the time of --idle
   brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
 
 The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, what was \
@@ -55,6 +56,9 @@ pub struct Args {
     /// How the app is watched.
     #[command(flatten)]
     pub watching: Watching,
+    /// Without a screen: an app that keeps running is done after this time without work [default: 5s]
+    #[arg(long, value_name = "TIME", requires = "no_screen", value_parser = duration::between(SECOND, DAY))]
+    pub idle: Option<Duration>,
     /// The emulated phone, where one is wanted.
     #[command(flatten)]
     pub phone: on_phone::Choice,

@@ -20,6 +20,7 @@ impl Kind for LaunchReport {
             vec![("Command", shorten(&self.command.join(" "), 120)), ("Compared", labels.join("; "))];
         facts.extend(self.phone.as_ref().map(|of| ("Phone", facts::phone(of))));
         facts.push(("Screen", facts::screen(&self.screen)));
+        facts.extend(end_of_work(self));
         facts.extend(facts::watching(self.sets.iter()));
         let title = format!("Launch of {}", shorten(self.app.trim(), 40));
         let question = "How long until the app's screen is final, and what does the time go to?";
@@ -29,6 +30,15 @@ impl Kind for LaunchReport {
             .on(self.phone.as_ref().map(facts::phone_name))
             .figures([time(self), stages(self), comparisons(self), reads::storage(self), reads::cold(self)])
     }
+}
+
+/// What counts as the end of work without a screen, and how exactly it is known.
+fn end_of_work(report: &LaunchReport) -> Option<(&'static str, String)> {
+    let limit_ms = report.idle_limit_ms?;
+    let limit = format::ms(limit_ms);
+    let resolution =
+        verdict::resolution_ms(report).map_or_else(String::new, |ms| format!("; resolution {}", format::ms(ms)));
+    Some(("End of work", format!("the program's end, or its last work before {limit} without any{resolution}")))
 }
 
 /// Sets with any time, and their names.

@@ -1,6 +1,6 @@
 //! What a launch comes to, in sentences: the time and its parts, and every reason to doubt them.
 
-use brisk_results::{Cause, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
+use brisk_results::{Cause, Ending, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
 
 use super::reads;
 use crate::format::shorten;
@@ -11,6 +11,8 @@ use crate::{causes, endings, format, ratio, sets};
 const CPU_WAIT_SHARE: f64 = 0.05;
 /// Of what was in memory, so much may stay for a launch to count as cold.
 const STAYED_SHARE: f64 = 0.05;
+/// Resolution of the end of work from which on it is reported.
+const RESOLUTION_MS: f64 = 2.0;
 /// Cost of monitoring from which on it is reported, in percent of one core.
 const WATCH_PERCENT: f64 = 1.0;
 
@@ -24,11 +26,11 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
         let name = format::sentence(&sets::name(set, &report.sets));
         let parts = set.split.as_ref().and_then(causes::sentence).map_or_else(String::new, |p| format!(": {p}"));
         said.push(match first {
-            None => format!("{name}, {app} {} {}{parts}.", words(stage), format::ms(at.median)),
+            None => format!("{name}, {app} {} {}{parts}.", words(stage, set), format::ms(at.median)),
             Some(first) => {
                 let less = against(report, first, set).map_or_else(String::new, |less| format!(", {less}"));
                 let it = if name.contains(',') { ": it" } else { ", it" };
-                format!("{name}{it} {} {}{less}{parts}.", words(stage), format::ms(at.median))
+                format!("{name}{it} {} {}{less}{parts}.", words(stage, set), format::ms(at.median))
             }
         });
         first = first.or(Some(set));
@@ -58,6 +60,7 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
 /// Every reason to doubt them.
 pub(super) fn cautions(report: &LaunchReport) -> Vec<String> {
     let mut said: Vec<String> = report.sets.iter().flat_map(|set| doubts(report, set)).collect();
+    said.extend(resolution(report));
     said.extend(cold(report, false));
     said.extend(causes::all_lost(report.sets.iter().filter_map(|s| s.split.as_ref()), ""));
     let timed = || report.sets.iter().filter(|set| sets::end(set).is_some());
@@ -69,8 +72,10 @@ pub(super) fn cautions(report: &LaunchReport) -> Vec<String> {
 }
 
 /// What an app has done at the moment that counts.
-fn words(stage: Stage) -> &'static str {
+fn words(stage: Stage, set: &LaunchSet) -> &'static str {
+    let ended = || set.runs.iter().all(|run| matches!(run.ending, Ending::Exited { .. }));
     match stage {
+        Stage::Idle if ended() => "ends after",
         Stage::Settled => "settles after",
         Stage::Idle => "has done its work after",
         Stage::FirstFrame => "never settles; it draws first after",
@@ -111,12 +116,23 @@ fn against(report: &LaunchReport, first: &LaunchSet, set: &LaunchSet) -> Option<
 /// Endings that are not settled, and runs far from the others.
 fn doubts(report: &LaunchReport, set: &LaunchSet) -> Vec<String> {
     let name = sets::name(set, &report.sets);
-    let mut said = endings::sentences("launch", &format!("({name})"), set.runs.iter().map(|run| &run.ending));
+    // Without a screen a program is expected to end, or to be idle.
+    let is_expected = |ending: &Ending| {
+        let ends = [Ending::Headless, Ending::Exited { code: Some(0), signal: None }].contains(ending);
+        report.idle_limit_ms.is_some() && ends
+    };
+    let endings = set.runs.iter().map(|run| &run.ending);
+    let mut said = match set.runs.iter().all(|run| is_expected(&run.ending)) {
+        true => Vec::new(),
+        false => endings::sentences("launch", &format!("({name})"), endings),
+    };
     let far: Vec<String> = set
         .runs
         .iter()
         .filter(|run| run.outlier)
-        .map(|run| run.at_ms(Stage::Settled).map_or_else(|| "no time".to_owned(), format::ms))
+        .map(|run| {
+            run.at_ms(Stage::Settled).or(run.at_ms(Stage::Idle)).map_or_else(|| "no time".to_owned(), format::ms)
+        })
         .collect();
     if !far.is_empty() {
         said.push(format!(
@@ -128,6 +144,19 @@ fn doubts(report: &LaunchReport, set: &LaunchSet) -> Vec<String> {
         ));
     }
     said
+}
+
+/// The coarsest resolution of the end of work; `None` where it is not known.
+pub(super) fn resolution_ms(report: &LaunchReport) -> Option<f64> {
+    let idle = report.sets.iter().flat_map(|set| &set.runs).flat_map(|run| &run.stages);
+    idle.filter(|time| time.stage == Stage::Idle).filter_map(|time| time.resolution_ms).reduce(f64::max)
+}
+
+/// How exactly the end of work is known, where that may matter.
+fn resolution(report: &LaunchReport) -> Option<String> {
+    report.idle_limit_ms?;
+    let resolution_ms = resolution_ms(report).filter(|ms| *ms >= RESOLUTION_MS)?;
+    Some(format!("The end of work may be up to {} earlier: it comes from samples.", format::ms(resolution_ms)))
 }
 
 /// What a first window is worth.
