@@ -214,12 +214,7 @@ pub(crate) fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) ->
 /// The end of a sentence that a parameter does not exist.
 fn hint_of_parameter(near: &Option<&'static str>) -> String {
     let all = || format!("; there are {}", FIELDS.iter().map(|field| field.name).collect::<Vec<_>>().join(", "));
-    if near.is_some() { hint(near) } else { all() }
-}
-
-/// The end of a sentence that something does not exist.
-pub(crate) fn hint(near: &Option<&'static str>) -> String {
-    near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
+    near.map_or_else(all, |name| format!("; did you mean '{name}'?"))
 }
 
 fn edit_distance(a: &str, b: &str) -> usize {

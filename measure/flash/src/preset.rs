@@ -29,8 +29,8 @@ pub enum PresetError {
     },
     /// No built-in preset has this name.
     #[error(
-        "there is no preset '{name}'{}; `brisk lab presets` lists them, and a file of your own has a / in its path or ends in \
-         .toml", parameters::hint(.near)
+        "there is no preset '{name}'{} `brisk lab presets` lists them, and a file of your own has a / in its path or ends in .toml",
+        near.map_or_else(|| ":".to_owned(), |near| format!("; did you mean '{near}'?"))
     )]
     Unknown {
         /// The name given.

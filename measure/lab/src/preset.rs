@@ -38,6 +38,28 @@ pub fn kind_of_preset(preset: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_core::causes::in_one_line;
+
+    #[test]
+    fn a_mistake_in_the_file_of_a_preset_is_told_once_with_its_line() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("mine.toml");
+        std::fs::write(&file, "name = \"x\"\ntitle = [\n").expect("written");
+        let said = in_one_line(&load(file.to_str().expect("UTF-8"), &[]).expect_err("no preset"));
+        assert!(said.starts_with(&format!("{}: line 2: ", file.display())), "{said}");
+        assert_eq!(said.matches("array").count(), 1, "{said}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_as_a_preset() {
+        // Without an end, and without a writer.
+        let dir = tempfile::tempdir().expect("a directory");
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+        for path in ["/dev/zero", fifo.to_str().expect("UTF-8")] {
+            assert!(matches!(load(path, &[]), Err(Error::File(brisk_files::Error::NotRegular { .. }))), "{path}");
+        }
+    }
 
     #[test]
     fn the_kind_stands_in_the_name() {

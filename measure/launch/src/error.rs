@@ -38,7 +38,7 @@ pub enum Error {
     )]
     NoCgroup2,
     /// A control group could not be created or used.
-    #[error("cannot {action} the control group {}", path.display())]
+    #[error("cannot {action} the control group {}{}", path.display(), remedy(source))]
     Scope {
         /// Such as `make`.
         action: &'static str,
@@ -78,6 +78,15 @@ pub enum Error {
     /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
+}
+
+fn remedy(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "; run as root, or in a session of systemd, in which a user has own groups"
+        }
+        _ => "",
+    }
 }
 
 /// Result of this crate.

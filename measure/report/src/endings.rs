@@ -47,7 +47,7 @@ pub(crate) fn sentences<'a>(what: &str, which: &str, endings: impl IntoIterator<
         .into_iter()
         .map(|(ending, count)| {
             let how = match ending {
-                Ending::Exited { .. } => format!(" ({})", words(ending)),
+                Ending::Exited { signal: None, .. } => format!(" ({})", words(ending)),
                 _ => String::new(),
             };
             let many = if what.ends_with('h') { format!("{what}es") } else { format!("{what}s") };
@@ -56,7 +56,12 @@ pub(crate) fn sentences<'a>(what: &str, which: &str, endings: impl IntoIterator<
                 _ if count == all => format!("All {all} {many} {which}"),
                 _ => format!("{count} of {all} {many} {which}"),
             };
-            format!("{} {}{how}.", subject.trim_end(), meaning(ending))
+            let meaning = match ending {
+                Ending::Exited { signal: Some(_), .. } if count == 1 => format!("was {}", words(ending)),
+                Ending::Exited { signal: Some(_), .. } => format!("were {}", words(ending)),
+                _ => meaning(ending).to_owned(),
+            };
+            format!("{} {meaning}{how}.", subject.trim_end())
         })
         .collect()
 }
@@ -83,6 +88,8 @@ mod tests {
             said.iter().any(|s| s.contains("status 1")) && said.iter().any(|s| s.contains("signal 11")),
             "{said:?}"
         );
+        let killed = Ending::Exited { code: None, signal: Some(9) };
+        assert_eq!(sentences("launch", "(warm)", &[killed]), ["The only launch (warm) was ended by signal 9."]);
         assert!(sentences("launch", "", &[Ending::NoWindow])[0].starts_with("The only launch showed no window"));
     }
 }

@@ -127,7 +127,7 @@ fn endings_other_than_settled_come_before_all_other_doubts() {
     report.sets[1].runs[0].ending = Ending::Exited { code: None, signal: Some(11) };
     let text = said(&launch(&report));
     assert!(text.contains("2 of 6 launches (cold) never settled"), "{text}");
-    assert!(text.contains("1 of 6 launches (warm) ended by itself (ended by signal 11)"), "{text}");
+    assert!(text.contains("1 of 6 launches (warm) was ended by signal 11."), "{text}");
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing in {text}"));
     assert!(at("!! 3 warnings") < at("never settled") && at("never settled") < at("is an outlier"));
 }

@@ -1,10 +1,11 @@
 //! `brisk man` and `brisk completions`: what packages ship is generated from the command line itself, so it is never
 //! older than the binary.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use brisk_command::output::replace;
 use brisk_command::print_exactly;
 
 /// Arguments of `brisk man`.
@@ -25,14 +26,28 @@ pub(crate) struct CompletionsArgs {
 const DAEMON_SECTION: &str = "8";
 
 /// Writes the man pages of `command`, and of the daemon.
-pub(crate) fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<ExitCode> {
+pub(crate) fn man(args: &ManArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let dir = &args.dir;
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", dir.display()))?;
-    let failed = || format!("cannot write man pages into {}", dir.display());
-    clap_mangen::generate_to(command, dir).with_context(failed)?;
-    let daemon = clap_mangen::Man::new(brisk_daemon::command::describe()).section(DAEMON_SECTION);
-    daemon.generate_to(dir).with_context(failed)?;
+    command = command.disable_help_subcommand(true);
+    command.build();
+    pages(command, dir)?;
+    page(&clap_mangen::Man::new(brisk_daemon::command::describe()).section(DAEMON_SECTION), dir)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the pages of `command` and of its subcommands.
+fn pages(command: clap::Command, dir: &Path) -> anyhow::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        pages(subcommand.clone(), dir)?;
+    }
+    page(&clap_mangen::Man::new(command), dir)
+}
+
+fn page(page: &clap_mangen::Man, dir: &Path) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    page.render(&mut text).context("cannot write a man page")?;
+    replace(&dir.join(page.get_filename()), &text)
 }
 
 /// Prints the completions of `command`.

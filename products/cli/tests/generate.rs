@@ -46,6 +46,26 @@ fn man_pages_that_cannot_be_written_are_an_error() {
 }
 
 #[test]
+fn man_pages_that_do_not_fit_leave_the_earlier_ones() {
+    brisk_requires::requires!(Root, Mount);
+    let dir = tempfile::tempdir().expect("a directory");
+    rustix::mount::mount("tmpfs", dir.path(), "tmpfs", rustix::mount::MountFlags::empty(), Some(c"size=8k"))
+        .expect("a tmpfs");
+    let page = dir.path().join("brisk-bench.1");
+    std::fs::write(&page, "earlier").expect("written");
+    let output = brisk().arg("man").arg(dir.path()).output().expect("brisk runs");
+    let text = std::fs::read_to_string(&page);
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("listed").file_name();
+    let names: Vec<_> = std::fs::read_dir(dir.path()).expect("listed").map(name).collect();
+    rustix::mount::unmount(dir.path(), rustix::mount::UnmountFlags::DETACH).expect("unmounted");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("cannot write {}", dir.path().display())) && said.contains("No space"), "{said}");
+    assert_eq!(text.expect("there"), "earlier");
+    assert!(names.iter().all(|name| !name.to_string_lossy().ends_with(".new")), "{names:?}");
+}
+
+#[test]
 fn completions_know_the_subcommands_in_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let output = brisk().args(["completions", shell]).output().expect("brisk runs");

@@ -45,7 +45,7 @@ impl Outputs {
             if fs::canonicalize(file).is_ok_and(|file| fs::canonicalize(place).is_ok_and(|place| place == file)) {
                 bail!("{option} {} is the place to measure: name another file", file.display());
             }
-            check_file(file).with_context(|| format!("cannot write {option} {}", file.display()))?;
+            self::check(option, file)?;
         }
         if [&self.json, &self.html].iter().all(|file| file.as_deref().is_some_and(is_standard)) {
             bail!("--json and --html - both write to standard output: give one of them a file");
@@ -134,6 +134,14 @@ pub(crate) fn is_standard(path: &Path) -> bool {
 /// The directory that a file is in.
 fn parent(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Refuses a file of another option that could not be written later.
+///
+/// # Errors
+/// When it cannot be made; the message has the option.
+pub fn check(option: &str, file: &Path) -> anyhow::Result<()> {
+    check_file(file).with_context(|| format!("cannot write {option} {}", file.display()))
 }
 
 /// Whether `file` could be written. Permissions alone do not tell (root may write to /proc, and /proc refuses), so the

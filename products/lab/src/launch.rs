@@ -10,8 +10,9 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::json;
 use brisk_command::lab::launch::{Args, MethodName, Watching};
-use brisk_command::output::replace;
+use brisk_command::output::{self, replace};
 use brisk_command::session::Session;
+use brisk_core::causes::in_one_line;
 use brisk_launch::over::{IDLE_NS, Limits};
 use brisk_launch::{App, Launcher, Plan, Series, Settings, Setup, desktop, scope};
 use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Warning};
@@ -42,6 +43,9 @@ pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.save_reads {
+        output::check("--save-reads", file)?;
+    }
     if args.phone.wanted() {
         return on_a_phone(args);
     }
@@ -56,9 +60,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = display.with_environment(plan);
     let mut alone = Between { phone: None, home: None, session: &session };
     let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };
-    let printed = series.printed.clone();
+    let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let report = report(args, head, &plan, &display, series);
-    show(args, &session, report, &display, &printed)
+    let code = show(args, &session, report, &display, &printed)?;
+    saved.map(|()| code)
 }
 
 /// Begins a session without leftovers of killed runs.
@@ -92,12 +97,13 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
         on_phone::leave(&args.phone, *phone)?;
         return Ok(session.was_stopped());
     };
-    let printed = series.printed.clone();
+    let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let mut report = report(args, head, &plan, &display, series);
     on_phone::tell(&args.phone, &mut report.header, &phone)?;
     report.phone = Some(facts);
     on_phone::leave(&args.phone, *phone)?;
-    show(args, &session, report, &display, &printed)
+    let code = show(args, &session, report, &display, &printed)?;
+    saved.map(|()| code)
 }
 
 /// Launches as planned; `None` when the person stopped it.
@@ -118,9 +124,6 @@ fn measure(
         Err(brisk_launch::Error::Stopped) => return Ok(None),
         other => other?,
     };
-    if let Some(file) = &args.save_reads {
-        save_reads(file, &series)?;
-    }
     Ok(Some(series))
 }
 
@@ -161,7 +164,7 @@ pub(crate) fn app(name: Option<&str>, command: &[OsString]) -> anyhow::Result<Ap
             Ok(App::from_command(vec![name.into()]))
         }
         Err(error @ brisk_launch::Error::DesktopEntry { .. }) => {
-            Err(anyhow::Error::from(error).context(format!("there is no program {name} in PATH either")))
+            bail!("there is no program {name} in PATH, and {}", in_one_line(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -242,7 +245,9 @@ pub(crate) fn few_runs(runs: usize) -> Warning {
     }
 }
 
-fn save_reads(file: &Path, series: &Series) -> anyhow::Result<()> {
+/// Writes the file of --save-reads. When that fails, the report is still shown: the measurement took minutes.
+fn save_reads(args: &Args, series: &Series) -> anyhow::Result<()> {
+    let Some(file) = &args.save_reads else { return Ok(()) };
     let document = json::Document::new("launch_reads", serde_json::json!({ "reads": series.reads }));
     let text = serde_json::to_string_pretty(&document).context("cannot write the reads as JSON")?;
     replace(file, (text + "\n").as_bytes()).context("--save-reads failed")

@@ -33,12 +33,22 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["launch", "--virtual=big", "xterm"], "\"big\" is no size: write it as 1280x720"),
         (&["launch", "--virtual", "--display", ":0", "xterm"], "--display"),
         (&["launch", "--method", "guess", "xterm"], "bpf, cgroup, paper"),
-        (&["launch", "no.such.App"], "there is no program no.such.App in PATH either"),
+        (
+            &["launch", "no.such.App"],
+            "there is no program no.such.App in PATH, and there is no desktop entry no.such.App.desktop in ",
+        ),
         (&["launch", "--display", ":987", "--", "true"], "no display server answers at :987"),
         (&["launch", "--vs", "true", "--", "true"], "--vs is the same command: there is nothing to compare"),
         (&["launch", "--vs", "'a", "--", "true"], "the quotes in --vs do not close"),
         (&["launch", "--vs", " ", "--", "true"], "--vs is empty"),
         (&["launch", "--json", "/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
+        // Before the first launch.
+        (
+            &["launch", "--no-screen", "--save-reads", "/no/such/folder/x", "--", "true"],
+            "there is no directory /no/such/folder",
+        ),
+        (&["launch", "--preset", "galaxy-s5-emmc", "--save-reads", "/", "--", "xterm"], "cannot write --save-reads /"),
+        (&["latency", "/dev/zero"], "/dev/zero is a character device"),
         (&["launch", "--idle", "3s", "--", "true"], "--no-screen"),
         (&["launch", "--no-screen", "--idle", "10ms", "--", "true"], "10ms is out of range: give 1s to "),
         (&["latency"], "brisk latency"),

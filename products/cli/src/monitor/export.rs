@@ -97,10 +97,11 @@ impl Target {
     /// Puts what was written in its place, or removes it when it is not complete.
     fn close(self, written: anyhow::Result<()>) -> anyhow::Result<()> {
         written?;
-        Ok(match self {
+        match self {
             Self::Standard(mut stream) => stream.flush()?,
             Self::File(file) => file.finish()?,
-        })
+        }
+        Ok(())
     }
 }
 
