@@ -246,9 +246,9 @@ fn warning(disk: &str, phases: &BTreeMap<String, Phase>) -> Option<Warning> {
     Some(Warning {
         code: "foreign_io".to_owned(),
         text: format!(
-            "Other programs used {disk} meanwhile: during {disturbed} of {} loads, more than {FOREIGN_LIMIT_PERCENT:.0} % of its \
-             requests or bytes were not brisk's (most: {} % during {worst}; in all {} read and {} written). These figures are \
-             those of a shared disk: end the other programs, and measure again.",
+            "During {disturbed} of {} loads, more than {FOREIGN_LIMIT_PERCENT:.0} % of the requests or bytes of {disk} were not \
+             brisk's (most: {} % during {worst}; in all {} read and {} written by others). End the other programs, and measure \
+             again.",
             phases.len(),
             three_digits(share),
             format_bytes(reads.bytes),
@@ -305,8 +305,8 @@ mod tests {
         let own = Own::only(Direction::Read, 1_000, 4096);
         // 1000 foreign writes of 4 KiB: those of one commit are allowed.
         let text = told(phase(own, &counters((1_007, 7, 4_007), (1_007, 7, 4_007)))).expect("half of all");
-        assert!(text.contains("during 1 of 1 loads") && text.contains("49.2 % during random read"), "{text}");
-        assert!(text.contains("0 B read and 3.78 MiB written"), "{text}");
+        assert!(text.contains("During 1 of 1 loads") && text.contains("49.2 % during random read"), "{text}");
+        assert!(text.contains("0 B read and 3.78 MiB written by others"), "{text}");
         // Small requests among large own ones: by requests it would be much, but these cannot be compared.
         let own = Own::only(Direction::Read, 1_000, 1 << 20);
         assert_eq!(told(phase(own, &counters((8_007, 7, (1_000 << 10) + 4_007), (7, 7, 7)))), None);

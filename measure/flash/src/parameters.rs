@@ -199,12 +199,15 @@ pub(crate) fn check(params: &Params) -> Result<(), ParameterError> {
 /// The least length of a name that is taken for the beginning of another.
 const BEGINNING_CHARACTERS_MIN: usize = 3;
 
-/// The candidate that was probably meant by `name`: it begins with it, or differs by few characters (at most a third). Swapped
-/// characters count as two.
+/// The candidate that was probably meant by `name`: its beginning differs by at most a quarter of the characters (so `galaxy-s9` means
+/// `galaxy-s5-emmc`), or the whole by at most a third. Swapped characters count as two.
 pub(crate) fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let length = name.chars().count();
-    let begins = |candidate: &str| length >= BEGINNING_CHARACTERS_MIN && candidate.starts_with(&name);
+    let begins = |candidate: &str| {
+        let beginning: String = candidate.chars().take(length).collect();
+        length >= BEGINNING_CHARACTERS_MIN && edit_distance(&name, &beginning) <= length / 4
+    };
     let distance = |candidate: &str| if begins(candidate) { 0 } else { edit_distance(&name, candidate) };
     let (nearest, distance) =
         candidates.map(|candidate| (candidate, distance(candidate))).min_by_key(|(_, distance)| *distance)?;

@@ -266,6 +266,7 @@ mod tests {
             ("galaxy-s5-emcm", "galaxy-s5-emmc"),
             ("Nexus4-eMMC", "nexus4-emmc"),
             ("galaxy", "galaxy-s5-emmc"),
+            ("galaxy-s9", "galaxy-s5-emmc"),
             ("pmc", "pcm"),
             ("ufs", "ufs-3.1"),
         ] {

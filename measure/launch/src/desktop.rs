@@ -29,10 +29,10 @@ pub fn find(id: &str, dirs: &[PathBuf]) -> Result<App> {
         // A dash in an id may stand for a directory separator.
         for name in [format!("{id}.desktop"), format!("{}.desktop", id.replace('-', "/"))] {
             let path = dir.join("applications").join(name);
-            match std::fs::read(&path) {
+            match brisk_files::read(&path, brisk_files::TEXT_BYTES_MAX) {
                 Ok(text) => return parse(id, &String::from_utf8_lossy(&text), &path),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::BadDesktopEntry { path, reason: error.to_string() }),
+                Err(error) if error.is_missing() => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -5,9 +5,10 @@
 //!                                └─ screen (X11, Wayland): damage, windows, pictures ───────> [Change] ─> settle(changes) ─> stages
 //! ```
 //!
-//! - *Recording and evaluation are separate.* During a launch, events and changes are only collected. When the screen and the app
-//!   were quiet for 500 ms (or the time limit passed), pure functions find the stages in the lists, and then the split of the
-//!   time up to each stage. A rule about carets or waits is therefore a function with cheap tests.
+//! - *Recording and evaluation are separate.* During a launch, events and changes are only collected. When it is over (`over.rs`:
+//!   the screen and the app were quiet for 500 ms; without a screen, the app ended or was idle for 5 s; or a limit passed), pure
+//!   functions find the stages in the lists, and then the split of the time up to each stage. A rule about carets or waits is
+//!   therefore a function with cheap tests.
 //! - *The split is exclusive* (`split.rs`): its parts add up to the wall time. User and system time share the running part in the
 //!   ratio of the scope's cpu.stat.
 //! - *Settled* is the last visible change that is not periodic (`settle.rs`). Damage that changed no pixel is no change.

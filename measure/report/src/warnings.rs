@@ -4,6 +4,7 @@
 pub(crate) fn meaning(code: &str) -> Option<&'static str> {
     Some(match code {
         "cpu_pressure" => "tasks, brisk's own among them, waited for a CPU, so response times may be too long",
+        "foreign_io" => "other programs used the disk, so the figures are those of a shared disk",
         "few_repeats" => "some intervals are wider than they should be, so small differences mean nothing",
         "cut_short" => "there was no time to measure all of it",
         "write_limit" => "writing ended early to spare the flash",

@@ -43,7 +43,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Something that the reader of a result has to know to judge it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `write_limit`, ...
+    /// Stable word for programs: `cpu_pressure`, `not_direct`, `lab_late`, `few_repeats`, `write_limit`, `foreign_io`, ...
     pub code: String,
     /// A sentence for people, with the value that was seen and what to do.
     pub text: String,

@@ -22,8 +22,12 @@ fn bad_input_is_named_with_a_remedy() {
     let up = |more: &[&'static str]| [&["up", "--preset", "galaxy-s5-emmc", "--size", "64M"], more].concat();
     let cases: &[(Vec<&str>, &str)] = &[
         (vec!["up", "--preset", "galaxy-s5", "--size", "64M"], "did you mean 'galaxy-s5-emmc'"),
-        (vec!["up", "--preset", "/no/such.toml", "--size", "64M"], "cannot read the preset /no/such.toml"),
-        (vec!["up", "--preset", "/dev/null", "--size", "64M"], "the preset is not readable"),
+        (vec!["up", "--preset", "/no/such.toml", "--size", "64M"], "cannot read /no/such.toml"),
+        (vec!["up", "--preset", "/dev/zero", "--size", "64M"], "/dev/zero is a character device: name a regular file"),
+        (
+            vec!["up", "--preset", "nokia", "--size", "64M"],
+            "there is no preset 'nokia': `brisk lab presets` lists them",
+        ),
         (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "big"], "is not a size"),
         (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "64 parsecs"], "is not a unit of size"),
         (vec!["up", "--preset", "galaxy-s5-emmc", "--size", "0"], "at least 16 MiB"),
