@@ -14,4 +14,4 @@ mod read;
 mod replace;
 
 pub use read::{Error, TEXT_BYTES_MAX, open, read, read_stream, read_text};
-pub use replace::{Replacement, is_regular_or_new, replace};
+pub use replace::{Replacement, replace};

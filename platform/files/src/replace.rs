@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The longest part of a file's name that the name of its replacement repeats: names have at most 255 bytes.
@@ -12,7 +12,7 @@ const STEM_BYTES_MAX: usize = 200;
 
 /// A file that is being written, and replaces the earlier one when it is complete. Dropping it removes what was written.
 ///
-/// A device, a pipe or a terminal is written directly.
+/// A character device, a pipe or a terminal is written directly.
 #[derive(Debug)]
 pub struct Replacement {
     writer: BufWriter<File>,
@@ -24,10 +24,14 @@ impl Replacement {
     /// Begins to replace `path`, which need not exist. A link is followed: the file that it points to is replaced.
     ///
     /// # Errors
-    /// When `path` is a directory, or no file can be made beside it.
+    /// When `path` is a directory or a block device, or no file can be made beside it.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let earlier = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+            // The disk that it is would lose its data.
+            Ok(metadata) if metadata.file_type().is_block_device() => {
+                return Err(io::Error::new(ErrorKind::InvalidInput, "it is a block device: name a file"));
+            }
             Ok(metadata) if !metadata.is_file() => {
                 return Ok(Self { writer: BufWriter::new(File::options().write(true).open(path)?), names: None });
             }
@@ -91,12 +95,6 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = Replacement::begin(path)?;
     new.write_all(content)?;
     new.finish()
-}
-
-/// Whether writing `path` would replace or make a regular file, rather than write to a device or pipe.
-#[must_use]
-pub fn is_regular_or_new(path: &Path) -> bool {
-    fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
 /// The name of a file that is not complete yet.

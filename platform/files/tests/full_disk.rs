@@ -45,3 +45,12 @@ fn a_replacement_that_fails_leaves_the_earlier_file_as_it_was() {
     assert_eq!(fs::read(&file).unwrap(), b"earlier");
     assert_eq!(fs::read_dir(small.path()).unwrap().count(), 1, "an unfinished file stays");
 }
+
+#[test]
+fn a_block_device_is_not_overwritten() {
+    requires!(Root, Loop, Program("losetup"));
+    let output = std::process::Command::new("losetup").arg("--find").output().unwrap();
+    let device = String::from_utf8(output.stdout).unwrap();
+    let error = replace(Path::new(device.trim()), b"x").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use brisk_core::units::parse_bytes;
 use clap::builder::ArgPredicate;
 use clap::{Command, Parser};
@@ -207,15 +207,15 @@ pub fn check(text: &str) -> Result<(), String> {
 
 /// The section of the file at `path`; `None` where there is no such file and none is required.
 fn read(path: &Path, required: bool) -> anyhow::Result<Option<Bench>> {
-    let text = match std::fs::read(path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+    let text = match brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX) {
+        Ok(text) => text,
         // What this user may not read is not meant for this user.
-        Err(error)
-            if !required && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+        Err(brisk_files::Error::Io { source, .. })
+            if !required && matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
         {
             return Ok(None);
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Err(error) => return Err(error.into()),
     };
     match Bench::parse(&text) {
         Ok(bench) => Ok(Some(bench)),
