@@ -200,7 +200,7 @@ fn run_of(seen: &Observation, method: SplitMethod, before: &Pages, after: &Pages
     let screen_ns = seen.settled_ns().filter(|&at_ns| at_ns > seen.begin_ns);
     let end_ns = match seen.ending {
         Ending::Settled | Ending::Exited { .. } => {
-            screen_ns.into_iter().chain(seen.idle_ns()).max().unwrap_or(seen.begin_ns)
+            screen_ns.into_iter().chain(seen.idle_ns().map(|(at_ns, _)| at_ns)).max().unwrap_or(seen.begin_ns)
         }
         _ => seen.end_ns,
     };

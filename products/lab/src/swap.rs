@@ -154,14 +154,7 @@ fn settings(policy: PolicyName, swap_in: SwapInName, page_cluster: u32) -> Setti
 }
 
 fn read(file: &Path) -> anyhow::Result<Trace> {
-    let facts = std::fs::metadata(file).with_context(|| format!("cannot read {}", file.display()))?;
-    if !facts.is_file() {
-        bail!("{} is not a file", file.display());
-    }
-    if facts.len() > TRACE_BYTES_MAX {
-        bail!("{} has {} bytes: a trace may have {TRACE_BYTES_MAX} at most", file.display(), facts.len());
-    }
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = brisk_files::read_text(file, TRACE_BYTES_MAX)?;
     Trace::parse(&text).with_context(|| format!("{} is not a trace of swapping", file.display()))
 }
 

@@ -71,7 +71,7 @@ fn bad_input_is_named() {
     write("noslots", "#brisk-swap-trace 1 area_slots=9\ntime_us,action,app,page,slot\n5,out,a,1,\n");
     let cases: &[(&[&str], &str)] = &[
         (&["replay", "absent"], "cannot read absent"),
-        (&["replay", "/dev/zero"], "/dev/zero is not a file"),
+        (&["replay", "/dev/zero"], "/dev/zero is a character device"),
         (&["replay", "empty"], "the first line is not '#brisk-swap-trace"),
         (&["replay", "other.csv"], "other.csv is not a trace of swapping"),
         (&["replay", "back"], "line 4: the time 4 us is before"),
