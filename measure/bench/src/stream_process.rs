@@ -2,8 +2,8 @@
 //! its own control group.
 //!
 //! Protocol, one JSON line each way: the parent writes a `Task` to standard input; the process replies `ready`, waits
-//! for `BEGIN`, runs the streams and replies with [`Done`]. The process ends when its input is closed, so it never
-//! outlives its parent, and it issues no request before the parent has placed it in a control group.
+//! for `BEGIN`, runs the streams and replies with [`Done`]. The process ends when its input is closed, and is killed when
+//! its parent is, so it never outlives its parent; it issues no request before the parent has placed it in a control group.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -82,6 +82,7 @@ impl StreamProcess {
         let mut command = Command::new(first);
         // An own process group: Ctrl-C in the terminal is for the parent.
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        brisk_child::end_with_parent(&mut command, brisk_child::Signal::KILL);
         let mut child = command.spawn().map_err(|error| Error::Resource("start a process for streams", error))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = output.ok_or_else(|| failed("it has no pipes"))?;

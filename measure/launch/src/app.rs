@@ -103,6 +103,7 @@ impl App {
             file.map_err(|source| Error::Scope { action: "use", path: dir.clone(), source })
         };
         let further = self.groups.iter().map(open).collect::<Result<Vec<File>>>()?;
+        let parent = rustix::process::getpid();
         // SAFETY: the closure runs in the child between fork and exec; it makes system calls on values that were made
         // before the fork, allocates nothing and takes no lock. `processes` stays open: the scope outlives this call.
         unsafe {
@@ -123,7 +124,7 @@ impl App {
                     check(libc::setresuid(user.uid, user.uid, user.uid) as isize)?;
                 }
                 // After the change of user, which resets it.
-                check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) as isize)?;
+                brisk_child::end_with(parent, brisk_child::Signal::KILL)?;
                 if let Some(dir) = &working_dir {
                     check(libc::chdir(dir.as_ptr()) as isize)?;
                 }

@@ -20,11 +20,12 @@ const PROGRAM: &str = "/usr/bin/dbus-daemon";
 /// Path of its copy in the phone.
 const COPY: &str = "/run/brisk/bus";
 
-/// Starts the bus in `root` and returns its process; `None` where the root has no such program.
+/// Starts the bus in `root` and returns its process; `None` where the root has no such program. The bus of a phone that is not kept
+/// is killed when the calling thread ends.
 ///
 /// # Errors
 /// When it cannot be copied or does not come up.
-pub(crate) fn start(root: &Path, group: &Group, log: &Path) -> Result<Option<u32>> {
+pub(crate) fn start(root: &Path, group: &Group, log: &Path, keep: bool) -> Result<Option<u32>> {
     if !mounts::inside(root, PROGRAM).is_file() {
         return Ok(None);
     }
@@ -47,6 +48,10 @@ pub(crate) fn start(root: &Path, group: &Group, log: &Path) -> Result<Option<u32
         fs::File::options().create(true).append(true).open(log).map_err(failed(format!("open {}", log.display())))?;
     let mut command = inside::command(&app)?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).process_group(0);
+    if !keep {
+        // After the change of user in `command`.
+        brisk_child::end_with_parent(&mut command, brisk_child::Signal::KILL);
+    }
     let mut child = command.spawn().map_err(failed("start the phone's session bus"))?;
     group.add(child.id())?;
     // It prints its address when it accepts connections, and nothing when it ends before.

@@ -1,6 +1,7 @@
 //! A program that runs during launches, such as the daemon whose effect is measured.
 //!
-//! It is started before a launch and stopped after it. It is ready when it has sent `READY=1` to the socket that NOTIFY_SOCKET
+//! It is started before a launch and stopped after it; when the process that started it is killed, it gets SIGTERM, so that it
+//! restores its settings and ends. It is ready when it has sent `READY=1` to the socket that NOTIFY_SOCKET
 //! names (sd_notify(3)), as services do under a service manager.
 
 use std::ffi::OsString;
@@ -28,7 +29,8 @@ pub struct Companion {
 }
 
 impl Companion {
-    /// Starts `command` and waits until it is ready; `socket` is a free path for the notification socket.
+    /// Starts `command` and waits until it is ready; `socket` is a free path for the notification socket. It ends with the thread
+    /// that calls this, which therefore has to stay ([`brisk_child`]).
     ///
     /// # Errors
     /// When it cannot be started, ends, or is not ready within ten seconds.
@@ -39,14 +41,11 @@ impl Companion {
         // Left by a killed process.
         let _ = std::fs::remove_file(&socket);
         let listener = UnixDatagram::bind(&socket).map_err(trouble)?;
-        let child = Command::new(program)
-            .args(arguments)
-            .env("NOTIFY_SOCKET", &socket)
-            .env_remove("WATCHDOG_USEC")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(trouble)?;
+        let mut command = Command::new(program);
+        command.args(arguments).env("NOTIFY_SOCKET", &socket).env_remove("WATCHDOG_USEC");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        brisk_child::end_with_parent(&mut command, brisk_child::Signal::TERM);
+        let child = command.spawn().map_err(trouble)?;
         let mut companion = Self { child, name, socket, listener };
         companion.wait_until_ready()?;
         Ok(companion)
@@ -145,6 +144,11 @@ fn failed(program: &str, reason: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
     use super::*;
 
     fn start(script: &str) -> Result<Companion> {
@@ -162,15 +166,46 @@ mod tests {
     #[test]
     fn it_runs_until_it_is_stopped() {
         brisk_requires::requires!(Program("perl"));
-        let say = "perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; \
-                   IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; \
-                   sleep 1 while 1'";
-        let companion = start(&format!("exec {say}")).expect("perl says that it is ready");
+        let companion = start(READY).expect("perl says that it is ready");
         let proc = PathBuf::from(format!("/proc/{}", companion.pid()));
         assert!(proc.exists());
         // Perl has loaded a module by now, which took CPU time.
         assert!(companion.cpu_ns().is_some_and(|ns| ns > 0));
         companion.stop().expect("it ends as asked");
         assert!(!proc.exists());
+    }
+
+    /// Says that it is ready, and runs until SIGTERM.
+    const READY: &str = "exec perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; \
+                         IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; \
+                         sleep 1 while 1'";
+
+    #[test]
+    #[ignore = "starts a companion and waits until another test kills it"]
+    fn starter_that_is_killed() {
+        let companion = start(READY).expect("perl says that it is ready");
+        println!("\ncompanion {}", companion.pid());
+        let _ = io::stdin().read(&mut [0]);
+    }
+
+    #[test]
+    fn it_ends_when_the_process_that_started_it_is_killed() {
+        brisk_requires::requires!(Program("perl"));
+        let mut starter = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "companion::tests::starter_that_is_killed", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(starter.stdout.take().expect("a pipe")).lines().map_while(|line| line.ok());
+        let pid = lines.find_map(|line| line.strip_prefix("companion ")?.parse().ok()).expect("a process id");
+        let pid = Pid::from_raw(pid).expect("not zero");
+        let companion = pidfd_open(pid, PidfdFlags::empty()).expect("it runs");
+        starter.kill().expect("it runs");
+        starter.wait().expect("it ended");
+        let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+        let ended = poll(&mut [PollFd::new(&companion, PollFlags::IN)], Some(&limit));
+        let _ = kill_process(pid, Signal::KILL);
+        assert_eq!(ended, Ok(1), "the companion lives on");
     }
 }

@@ -104,7 +104,7 @@ impl Phone {
     /// Mounts what programs need around a root, and starts a bus in it.
     pub(crate) fn mount_support(&mut self, root: &Path) -> Result<()> {
         mounts::mount_all(root)?;
-        if let Some(pid) = bus::start(root, &self.group(), &self.dir.bus_log())? {
+        if let Some(pid) = bus::start(root, &self.group(), &self.dir.bus_log(), self.record.keep)? {
             if let Some(memory) = self.memory_group() {
                 memory.child(BUS_GROUP)?.add(pid)?;
             }

@@ -50,10 +50,7 @@ pub(crate) fn run(
     mut receive: impl FnMut(Line),
 ) -> Result<Ended> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    // SAFETY: only a system call between fork and exec.
-    unsafe {
-        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?));
-    }
+    brisk_child::end_with_parent(&mut command, Signal::TERM);
     let child = command.spawn().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoProgram { program: program.0, package: program.1 },
         _ => Error::Failed { what: program.0.to_owned(), words: error.to_string() },

@@ -21,9 +21,13 @@ struct Rule {
 const OTHER_NAMES: &[(&str, &str)] =
     &[("products/cli", "brisk"), ("products/lab", "brisk-lab-command"), ("kernel/smartio", "brisk-smartio-kernel")];
 
-/// Products that may use another: the command is the daemon's client, and both commands share one command line.
-const BETWEEN_PRODUCTS: &[(&str, &str)] =
-    &[("brisk", "brisk-daemon"), ("brisk", "brisk-command"), ("brisk-lab-command", "brisk-command")];
+/// Products that may use another: both commands are the daemon's client, and share one command line.
+const BETWEEN_PRODUCTS: &[(&str, &str)] = &[
+    ("brisk", "brisk-daemon"),
+    ("brisk", "brisk-command"),
+    ("brisk-lab-command", "brisk-command"),
+    ("brisk-lab-command", "brisk-daemon"),
+];
 
 const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 
@@ -43,12 +47,17 @@ const RULES: &[Rule] = &[
         brisk: &["brisk-core", "brisk-files", "brisk-sense", "brisk-act", "brisk-flash", "brisk-lab-client"],
         others: None,
     },
+    Rule { folder: "measure/child", brisk: &[], others: Some(&["rustix"]) },
     Rule { folder: "measure/lab-client", brisk: &["brisk-sense"], others: None },
     // For tests alone: no crate may use it otherwise.
     Rule { folder: "measure/requires", brisk: &[], others: Some(&["rustix", "thiserror"]) },
     Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
-    Rule { folder: "measure/bench", brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-results"], others: None },
-    Rule { folder: "measure/screen", brisk: &["brisk-core"], others: None },
+    Rule {
+        folder: "measure/bench",
+        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-child", "brisk-results"],
+        others: None,
+    },
+    Rule { folder: "measure/screen", brisk: &["brisk-core", "brisk-child"], others: None },
     Rule {
         folder: "measure/launch",
         brisk: &[
@@ -57,6 +66,7 @@ const RULES: &[Rule] = &[
             "brisk-formats",
             "brisk-sense",
             "brisk-act",
+            "brisk-child",
             "brisk-probes",
             "brisk-results",
             "brisk-screen",
@@ -69,6 +79,7 @@ const RULES: &[Rule] = &[
             "brisk-core",
             "brisk-sense",
             "brisk-act",
+            "brisk-child",
             "brisk-flash",
             "brisk-lab",
             "brisk-launch",
@@ -96,7 +107,7 @@ const RULES: &[Rule] = &[
         brisk: &["brisk-flash"],
         others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
     },
-    Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-files", "brisk-flash", "brisk-results"], others: None },
+    Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"], others: None },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
     Rule {

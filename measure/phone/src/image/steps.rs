@@ -147,13 +147,7 @@ pub(super) fn contained(program: impl AsRef<OsStr>, arguments: &[OsString]) -> C
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--"]);
     command.arg(program).args(arguments).process_group(0);
-    // SAFETY: the closure makes one system call with constants, between fork and exec.
-    unsafe {
-        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
+    brisk_child::end_with_parent(&mut command, Signal::KILL);
     command
 }
 

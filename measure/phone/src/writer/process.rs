@@ -1,7 +1,7 @@
 //! The background writer as a process of its own: in the phone's file system, as its user, in a control group of its own.
 //!
-//! It reads its parameters and requests from standard input, replies with its counters, and ends when its input is closed, so
-//! it never outlives its parent.
+//! It reads its parameters and requests from standard input, replies with its counters, and ends after the current writes and
+//! syncs when its input is closed. When its parent is killed it is killed too, so it never outlives its parent.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brisk_launch::scope::Scope;
-use rustix::process::{chdir, chroot};
+use rustix::process::{Signal, chdir, chroot, set_parent_process_death_signal};
 use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
 
@@ -218,5 +218,7 @@ fn enter(root: &Path) -> Result<()> {
     set_thread_groups(&[])
         .and_then(|()| set_thread_res_gid(gid, gid, gid))
         .and_then(|()| set_thread_res_uid(uid, uid, uid))
-        .map_err(failed(format!("become user {}", mounts::UID)))
+        .map_err(failed(format!("become user {}", mounts::UID)))?;
+    // After the change of user, which would clear it. A parent that has ended before has closed this process's input.
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("ask for a signal at the parent's end"))
 }

@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::event::PollFlags;
@@ -40,10 +39,7 @@ impl Server {
             .and_then(|own| Ok((rustix::io::fcntl_dupfd_cloexec(&own, 0)?, own)))
             .map_err(|errno| refuse(format!("no file for its messages: {errno}")))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr.0);
-        // SAFETY: only a system call between fork and exec.
-        unsafe {
-            command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?));
-        }
+        brisk_child::end_with_parent(&mut command, Signal::TERM);
         let mut child = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 refuse(format!("the program {name} is not installed (Debian: apt-get install {package})"))

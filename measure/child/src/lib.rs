@@ -1,0 +1,97 @@
+//! Programs that end when the process that started them ends, however it ends.
+//!
+//! A process that is killed (SIGKILL, out of memory) runs no destructor, so a daemon, a display server or a writer that it had
+//! started would live on. The kernel's parent-death signal (prctl(2), `PR_SET_PDEATHSIG`) ends such a program. It is set between
+//! fork and exec, and the parent may have ended before that, without a signal. The child therefore compares its parent with the
+//! process that forked it, and is not executed for another one.
+//!
+//! What the kernel's signal does not cover: it is sent when the *thread* that started the program ends, so start programs from a
+//! thread that stays; a change of user or group and a program with set-user-ID clear it, so set it after such a change; children of
+//! the program do not inherit it.
+//!
+//! Properties: `a_program_ends_when_the_process_that_started_it_is_killed`, `a_program_whose_parent_has_ended_is_not_executed`.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use rustix::io::Errno;
+pub use rustix::process::Signal;
+use rustix::process::{Pid, getpid, getppid, set_parent_process_death_signal};
+
+/// Lets the program that `command` starts get `signal` when the thread that starts it ends. Steps that change the user belong
+/// before this one.
+pub fn end_with_parent(command: &mut Command, signal: Signal) {
+    tie(command, signal, getpid());
+}
+
+fn tie(command: &mut Command, signal: Signal, parent: Pid) {
+    // SAFETY: the closure makes two system calls on copied numbers between fork and exec; it does not allocate or lock.
+    unsafe {
+        command.pre_exec(move || end_with(parent, signal));
+    }
+}
+
+/// The step of [`end_with_parent`] for a child that is prepared elsewhere: to be called between fork and exec, with the process that
+/// forks as `parent`. It allocates nothing and takes no lock.
+///
+/// # Errors
+/// `ESRCH` when `parent` has ended already, so that no signal will come; or what the kernel refuses.
+pub fn end_with(parent: Pid, signal: Signal) -> io::Result<()> {
+    set_parent_process_death_signal(Some(signal))?;
+    // In this order: a parent that ends from here on is noticed by the kernel.
+    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::Stdio;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    use super::*;
+
+    /// Time limit against hangs.
+    const LIMIT: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+    #[test]
+    #[ignore = "starts a program and waits until another test kills it"]
+    fn parent_that_is_killed() {
+        let mut command = Command::new("sleep");
+        end_with_parent(command.arg("600"), Signal::TERM);
+        let mut child = command.spawn().expect("sleep starts");
+        println!("\nchild {}", child.id());
+        let _ = io::stdin().read(&mut [0]);
+        child.kill().and_then(|()| child.wait()).expect("it was not killed");
+    }
+
+    #[test]
+    fn a_program_ends_when_the_process_that_started_it_is_killed() {
+        let mut parent = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "tests::parent_that_is_killed", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(parent.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        let pid = lines.find_map(|line| line.strip_prefix("child ")?.parse().ok()).expect("a process id");
+        let child = pidfd_open(Pid::from_raw(pid).expect("not zero"), PidfdFlags::empty()).expect("it runs");
+        parent.kill().expect("it runs");
+        parent.wait().expect("it ended");
+        assert_eq!(poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&LIMIT)), Ok(1), "{pid} lives on");
+    }
+
+    #[test]
+    fn a_program_whose_parent_has_ended_is_not_executed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("executed");
+        let mut command = Command::new("touch");
+        // As if the process that forked had ended before the child made its first system call.
+        tie(command.arg(&file), Signal::TERM, Pid::INIT);
+        let error = command.spawn().expect_err("it has another parent");
+        assert_eq!(error.raw_os_error(), Some(Errno::SRCH.raw_os_error()));
+        assert!(!file.exists());
+    }
+}
