@@ -40,13 +40,16 @@ impl NumberedDir {
         Some(Self { kind, id, path: path.to_owned() })
     }
 
-    /// Creates a directory with the lowest free number, and takes its lock.
+    /// Creates a directory with the lowest free number in the run folder, which must exist, and takes its lock.
     ///
     /// # Errors
     /// When the file system refuses it.
     pub fn create(kind: &'static Kind, run_dir: &Path) -> io::Result<(Self, File)> {
         let all = run_dir.join(kind.folder);
-        DirBuilder::new().recursive(true).mode(kind.mode).create(&all)?;
+        match DirBuilder::new().mode(kind.mode).create(&all) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         let _one_at_a_time = lock_all(&all)?;
         for id in 1.. {
             let path = all.join(id.to_string());

@@ -154,6 +154,7 @@ impl Lab {
         progress: &mut impl FnMut(&str),
     ) -> Result<Status> {
         let preset_name = if preset::is_path(&new.preset) {
+        brisk_act::make_run_dir(&self.run_dir).map_err(failed(format!("make {}", self.run_dir.display())))?;
             let path = std::path::absolute(&new.preset).map_err(failed("find the preset's file"))?;
             path.to_string_lossy().into_owned()
         } else {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io as failed};
 use crate::phone::Phone;
 use crate::phones::{Condition, NewPhone, Phones};
 use crate::state::{Record, SCHEMA_VERSION, StateDir};
@@ -23,6 +23,7 @@ impl Phones {
     ) -> Result<(Phone, Vec<String>)> {
         self.check(new)?;
         let repaired = self.repair()?;
+        brisk_act::make_run_dir(&self.run_dir).map_err(failed(format!("make {}", self.run_dir.display())))?;
         let (dir, lock) = StateDir::create(&self.run_dir)?;
         let record = Record {
             schema_version: SCHEMA_VERSION,

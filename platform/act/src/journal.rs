@@ -110,7 +110,10 @@ impl Journal {
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             return Err(Error::Name(name.to_owned()));
         }
-        fs::create_dir_all(&paths.journal).map_err(|source| Error::Journal { path: paths.journal.clone(), source })?;
+        let run_dir = paths.journal.parent().map_or(Ok(()), crate::make_run_dir);
+        run_dir
+            .and_then(|()| fs::create_dir_all(&paths.journal))
+            .map_err(|source| Error::Journal { path: paths.journal.clone(), source })?;
         let owner = Owner::this(&paths.proc);
         let file = paths.journal.join(format!("{name}.{}.json", owner.pid));
         let record = Record::of(name.to_owned(), owner);

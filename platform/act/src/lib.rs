@@ -28,6 +28,7 @@ mod owner;
 mod paths;
 mod pending;
 mod queue;
+mod run_dir;
 mod setting_file;
 mod undo;
 
@@ -39,4 +40,5 @@ pub use lock::Lock;
 pub use paths::Paths;
 pub use pending::{Living, Restored, restore_all};
 pub use queue::BlockQueue;
+pub use run_dir::make_run_dir;
 pub use undo::{DamagedJournal, Left, Report, damaged_journals, restore_leftovers};

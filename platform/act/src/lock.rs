@@ -1,6 +1,6 @@
 //! One daemon at a time: a file that is locked while it runs, and says who holds it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Lock {
     pub fn acquire(run_dir: &Path) -> Result<Self, Error> {
         let path = run_dir.join(FILE);
         let failed = |source| Error::Lock { path: path.clone(), source };
-        fs::create_dir_all(run_dir).map_err(failed)?;
+        crate::make_run_dir(run_dir).map_err(failed)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -50,6 +50,8 @@ impl Drop for Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -62,6 +64,21 @@ mod tests {
         assert!(refused.to_string().contains(&format!("as process {}", std::process::id())), "{refused}");
         drop(first);
         drop(Lock::acquire(&run_dir).expect("the first has gone"));
+    }
+
+    #[test]
+    fn the_run_folder_is_the_same_whoever_makes_it_first() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let mode = |dir: &Path| fs::metadata(dir).expect("made").permissions().mode() & 0o7777;
+        let (by_lock, by_journal) = (dir.path().join("one/run"), dir.path().join("two/run"));
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        drop(Lock::acquire(&by_lock).expect("made"));
+        drop(crate::Journal::open("test", &crate::Paths::with_run_dir(&by_journal)).expect("made"));
+        rustix::process::umask(before);
+        for run_dir in [by_lock, by_journal] {
+            assert_eq!((mode(&run_dir), mode(run_dir.parent().expect("a parent"))), (0o755, 0o755));
+        }
     }
 
     #[test]
