@@ -365,12 +365,14 @@ impl Lab {
         Machine { sense: &self.sense, paths: &self.paths }
     }
 
-    /// Finds a device by number or block device: `2`, `loop3` or `/dev/ublkb0`.
+    /// Finds a device by number or block device: `2`, `loop3` or `/dev/ublkb0`. A device that lost its loop device or its mount is
+    /// found by the name that it had, so that what is left of it can be removed.
     fn find(&self, device: &str) -> Result<StateDir> {
         let name = device.strip_prefix("/dev/").unwrap_or(device);
         for dir in StateDir::all(&self.run_dir)? {
             let carries = || block_devices(&self.sense, &dir).unwrap_or_default();
-            if dir.id.to_string() == name || carries().iter().any(|carrier| carrier == name) {
+            let had = || dir.load().is_some_and(|record| teardown::had_loop_device(&self.sense, &record, name));
+            if dir.id.to_string() == name || carries().iter().any(|carrier| carrier == name) || had() {
                 return Ok(dir);
             }
         }

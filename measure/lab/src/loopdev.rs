@@ -16,9 +16,11 @@ use crate::wire;
 pub(crate) const DEV_LOOP_CONTROL: &str = "/dev/loop-control";
 
 const LOOP_CLR_FD: libc::c_ulong = 0x4c01;
+const LOOP_SET_STATUS64: libc::c_ulong = 0x4c04;
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 /// Other processes may take the free device first; after this many attempts another reason is assumed.
 const ATTEMPTS: u32 = 64;
@@ -90,6 +92,52 @@ fn configure(device: &File, file: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
+/// Detaches the device unless another process has it open. Then it is detached when the returned handle is dropped, and nothing can
+/// open it meanwhile; its queue still has its settings. `None` when it is open elsewhere: it stays attached, as it was.
+///
+/// For an open device the kernel defers LOOP_CLR_FD to the last close by setting a flag, which is cleared again here.
+pub(crate) fn detach_if_unused(name: &str) -> io::Result<Option<File>> {
+    let device = OpenOptions::new().read(true).open(node(name))?;
+    let detached = |error: &io::Error| error.raw_os_error() == Some(libc::ENXIO);
+    // SAFETY: LOOP_CLR_FD takes no argument.
+    if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } != 0 {
+        let error = io::Error::last_os_error();
+        return if detached(&error) { Ok(Some(device)) } else { Err(error) };
+    }
+    // The kernel reports the status of an attached device only.
+    let mut info = match status(&device) {
+        Ok(info) => info,
+        Err(error) if detached(&error) => return Ok(Some(device)),
+        Err(error) => return Err(error),
+    };
+    info.flags &= !LO_FLAGS_AUTOCLEAR;
+    // SAFETY: the argument points to a loop_info64 of the kernel's layout that outlives the call.
+    match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_STATUS64, &raw const info) } {
+        0 => Ok(None),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn status(device: &File) -> io::Result<LoopInfo> {
+    // SAFETY: all fields are integers or arrays of them, for which zero is a value.
+    let mut info: LoopInfo = unsafe { std::mem::zeroed() };
+    // SAFETY: the argument points to a loop_info64 of the kernel's layout that outlives the call.
+    match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) } {
+        0 => Ok(info),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Processes that have the device open, by name and id; those of other users only for root.
+pub(crate) fn users(sense: &Sense, name: &str) -> Result<Vec<String>> {
+    let node = node(name);
+    let has_open = |pid: &u32| sense.open_files(*pid).ok().flatten().is_some_and(|files| files.contains(&node));
+    let own = std::process::id();
+    let users = sense.process_ids()?.into_iter().filter(|pid| *pid != own && has_open(pid));
+    let name = |pid| sense.process_stat(pid).ok().flatten().map(|stat| stat.comm.to_string_lossy().into_owned());
+    Ok(users.map(|pid| format!("{} ({pid})", name(pid).unwrap_or_default())).collect())
+}
+
 /// Detaches the device; the kernel completes it when the last user closes it.
 pub(crate) fn detach(name: &str) -> io::Result<()> {
     let device = OpenOptions::new().read(true).open(node(name))?;
@@ -131,11 +179,7 @@ pub(crate) fn carries_unmounted(sense: &Sense, name: &str, file_system: u64) -> 
         return Ok(false);
     }
     let device = File::open(node(name)).map_err(failed(format!("open /dev/{name}")))?;
-    // SAFETY: all fields are integers or arrays of them, for which zero is a value.
-    let mut info: LoopInfo = unsafe { std::mem::zeroed() };
-    // SAFETY: the argument points to a loop_info64 of the kernel's layout that outlives the call.
-    let asked = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
-    Ok(asked == 0 && info.device == file_system && info.inode == wire::FILE)
+    Ok(status(&device).is_ok_and(|info| info.device == file_system && info.inode == wire::FILE))
 }
 
 /// The device file of a kernel name.

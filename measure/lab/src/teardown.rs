@@ -4,6 +4,8 @@
 //! directory, or a ublk device with its mark; file systems and swap on that block device, only with force; the mount in that
 //! directory. The order matters: settings while the block device exists, the loop device while its file can be named, block
 //! device and mount while the server answers, the directory last.
+//!
+//! Without force, a device that is in use is refused before anything is changed, and the refusal can be repeated.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_core::causes::in_one_line;
 use brisk_lab_client::control::{Connection, FaultOrder, ServerCommand};
-use brisk_lab_client::state::{StateDir, Transport};
+use brisk_lab_client::state::{Record, StateDir, Transport};
 use brisk_sense::Sense;
 
 use crate::backend::own_ublk_devices;
@@ -63,9 +65,19 @@ fn remove_loop_device(machine: Machine<'_>, dir: &StateDir, force: bool, words: 
     if let Some(name) = &unmounted {
         release(machine, name, force, words)?;
     }
+    // An unused device is released by the kernel when the last of these is dropped.
+    let mut claimed = Vec::new();
+    if !force {
+        for name in carriers.iter().chain(&unmounted) {
+            claimed.push(claim(machine, name)?);
+        }
+    }
     restore_queue(machine, dir, unmounted.as_deref(), words)?;
-    for name in carriers.iter().chain(&unmounted) {
-        loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
+    drop(claimed);
+    if force {
+        for name in carriers.iter().chain(&unmounted) {
+            loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
+        }
     }
     let gone = || {
         loopdev::carriers(machine.sense, &file).is_ok_and(|left| left.is_empty())
@@ -73,14 +85,39 @@ fn remove_loop_device(machine: Machine<'_>, dir: &StateDir, force: bool, words: 
     };
     if !wait_until(gone) {
         let device = carriers.first().map_or_else(String::new, |name| format!("/dev/{name}"));
-        if !force {
-            let remedy =
-                "a process has it open; it goes away when that process closes it (see: fuser -v DEVICE)".to_owned();
-            return Err(Error::Busy { device, by: None, remedy });
-        }
         words.push(format!("{device} is still open in some process and goes away when that process closes it"));
     }
     unmount(dir, force)
+}
+
+/// Takes an unused loop device out of use: no process can open it from here on, and it is detached when the result is dropped. One
+/// that is open stays as it is, after a time in which a program that only examines new devices has closed it.
+fn claim(machine: Machine<'_>, name: &str) -> Result<File> {
+    let mut claimed = Ok(None);
+    wait_until(|| {
+        claimed = loopdev::detach_if_unused(name);
+        !matches!(claimed, Ok(None))
+    });
+    if let Some(claimed) = claimed.map_err(failed(format!("detach /dev/{name}")))? {
+        return Ok(claimed);
+    }
+    let users = loopdev::users(machine.sense, name)?;
+    let by = if users.is_empty() { "a process that is not visible from here".to_owned() } else { users.join(", ") };
+    Err(Error::Busy {
+        device: loopdev::node(name).display().to_string(),
+        by: Some(format!("open in {by}")),
+        remedy: "close it first, or remove it with --force".to_owned(),
+    })
+}
+
+/// Whether `name` is the loop device that the device of `record` had, and carries nothing else by now.
+pub(crate) fn had_loop_device(sense: &Sense, record: &Record, name: &str) -> bool {
+    record.loop_name.as_deref() == Some(name)
+        && match (sense.loop_backing(name), record.file_system) {
+            (Ok(None), _) => true,
+            (Ok(Some(_)), Some(number)) => loopdev::carries_unmounted(sense, name, number).unwrap_or(false),
+            _ => false,
+        }
 }
 
 /// Stops the ublk device, which removes its block device. Pending requests complete at once. A process that has the block

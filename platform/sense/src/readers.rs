@@ -1,7 +1,7 @@
 //! Sources of one file each: a path and a parser.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals};
 use brisk_formats::{
@@ -12,7 +12,7 @@ use brisk_formats::{
     parse_process_status, parse_swaps,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{Absent as _, Error, Result};
 use crate::machine::Sense;
 
 /// IFF_LOOPBACK of netdevice(7).
@@ -135,6 +135,20 @@ impl Sense {
         Ok(pids)
     }
 
+    /// What the file descriptors of process `pid` lead to, from the links in /proc/PID/fd: files by their path, all others by the
+    /// kernel's words for them, such as `socket:[7]`. `None` when there is no such process.
+    ///
+    /// # Errors
+    /// When the process belongs to another user, and this one is not root.
+    pub fn open_files(&self, pid: u32) -> Result<Option<Vec<PathBuf>>> {
+        let dir = self.path(format!("/proc/{pid}/fd"));
+        let Some(entries) = std::fs::read_dir(&dir).map_err(|source| Error::reading(dir, source)).or_absent()? else {
+            return Ok(None);
+        };
+        // A file that is closed meanwhile is left out.
+        Ok(Some(entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()))
+    }
+
     /// The effective user of a process; `None` when it is gone.
     ///
     /// # Errors
@@ -197,12 +211,18 @@ mod tests {
         assert!(sense.process_ids().expect("a list").contains(&own));
         assert_eq!(sense.command_line(own).expect("readable").expect("runs"), std::env::args_os().collect::<Vec<_>>());
         assert!(!sense.process_cgroups(own).expect("readable").expect("runs").is_empty());
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = file.path().canonicalize().expect("a path");
+        assert!(sense.open_files(own).expect("readable").expect("runs").contains(&path));
+        drop(file);
+        assert!(!sense.open_files(own).expect("readable").expect("runs").contains(&path));
 
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let pid = child.id();
         child.wait().expect("ends");
         assert_eq!(sense.process_stat(pid).expect("no error"), None);
         assert_eq!(sense.mapped_files(pid).expect("no error"), None);
+        assert_eq!(sense.open_files(pid).expect("no error"), None);
     }
 
     #[test]

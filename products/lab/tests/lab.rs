@@ -5,7 +5,7 @@
 mod lab_guard;
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -164,6 +164,61 @@ fn a_device_whose_mount_was_removed_can_be_removed() {
     assert_ne!(carried.trim_end(), "/flash", "{device} is detached");
     assert!(matches!(lab_guard::knob_at_rest(&queue, "max_sectors_kb").as_deref(), None | Some("1280")));
     lab.nothing_is_left();
+}
+
+#[test]
+fn a_device_that_is_open_is_refused_as_often_as_asked_and_stays_as_it_was() {
+    let Some(lab) = Guard::new() else { return };
+    let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M", "--time", "off"]);
+    let queue = Path::new("/sys/block").join(device.trim_start_matches("/dev/")).join("queue");
+    let knobs =
+        || ["scheduler", "nr_requests", "max_sectors_kb", "read_ahead_kb"].map(|file| lab_guard::knob(&queue, file));
+    let before = knobs();
+    let open = File::open(&device).expect("the device opens");
+    for _ in 0..2 {
+        let refused = lab.refused(&["down", &device]);
+        let this = format!("({})", std::process::id());
+        assert!(refused.contains("is in use") && refused.contains(&this) && refused.contains("--force"), "{refused}");
+        assert_eq!(knobs(), before);
+        assert_eq!(lab.carriers(), [device.as_str()]);
+        let autoclear = queue.with_file_name("loop/autoclear");
+        assert_eq!(fs::read_to_string(autoclear).expect("sysfs").trim(), "0", "it would go when it is closed");
+        assert!(lab.json(&["list"])[0]["trouble"].is_null());
+    }
+    drop(open);
+    let again = direct(&device);
+    set_page(&again, 3, 9).expect("it works as before");
+    drop(again);
+    lab.brisk(&["down", &device]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_device_that_went_with_its_last_user_is_removed_by_its_name() {
+    let Some(lab) = Guard::new() else { return };
+    let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M", "--time", "off"]);
+    run("losetup", &["--detach", &device]);
+    eventually("it is detached", || lab.carriers().is_empty());
+    assert!(lab.json(&["list"])[0]["trouble"].is_string());
+    lab.brisk(&["down", &device]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_run_folder_that_the_lab_makes_lets_everybody_pass_to_the_sockets() {
+    let Some(lab) = Guard::new() else { return };
+    let run_dir = lab.dir().join("made/run");
+    let words = ["lab", "--run-dir", run_dir.to_str().expect("UTF-8"), "up", "--backend", "fuse"];
+    let mut shell = Command::new("sh");
+    // With the mask of a careful administrator, and of the service.
+    shell.args(["-c", "umask 077 && exec \"$@\"", "sh"]).arg(snapbox::cmd::cargo_bin("brisk-lab")).args(words);
+    let output = shell.args(["--preset", "galaxy-s5-emmc", "--size", "16M"]).output().expect("sh starts");
+    let mode = |dir: &Path| fs::metadata(dir).map(|metadata| metadata.permissions().mode() & 0o7777).ok();
+    let modes = [&run_dir, run_dir.parent().expect("a parent"), &run_dir.join("lab")].map(mode);
+    let down = lab.command(&["--run-dir", run_dir.to_str().expect("UTF-8"), "down", "--all"]).status();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(modes, [Some(0o755), Some(0o755), Some(0o700)], "the lab itself is root's");
+    assert!(down.expect("brisk starts").success());
 }
 
 #[test]
