@@ -116,14 +116,19 @@ impl Images {
         (about.schema_version == SCHEMA_VERSION && check_image(&path).is_ok()).then_some(Image { path, about })
     }
 
-    /// The image with these apps; built if it does not exist.
+    /// The image with these apps; built if it does not exist, after a wait for a build that is under way.
     ///
     /// # Errors
     /// As [`Self::find`] and [`Self::build`].
     pub fn get(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
+        if let Some(image) = self.find(names)? {
+            return Ok(image);
+        }
+        let building = self.begin(names, stop, progress)?;
+        // Another process may have built it while this one waited.
         match self.find(names)? {
             Some(image) => Ok(image),
-            None => self.build(names, stop, progress),
+            None => self.build_now(building, stop, progress),
         }
     }
 
@@ -132,13 +137,24 @@ impl Images {
     /// # Errors
     /// When this is not root, a tool or space is missing, a step fails, or `stop` is set; then only the log is left.
     pub fn build(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
+        let building = self.begin(names, stop, progress)?;
+        self.build_now(building, stop, progress)
+    }
+
+    /// Checks what a build needs, and waits until no other one is under way.
+    fn begin(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Building> {
         let apps = Catalogue::builtin().choose(names)?;
         let tools = Tools::find()?;
         if !rustix::process::geteuid().is_root() {
             return Err(Error::NotRoot);
         }
         fs::create_dir_all(&self.dir).map_err(failed(format!("make {}", self.dir.display())))?;
-        let _one_at_a_time = self.lock(stop, progress)?;
+        let one_at_a_time = self.lock(stop, progress)?;
+        Ok(Building { apps, tools, _one_at_a_time: one_at_a_time })
+    }
+
+    fn build_now(&self, building: Building, stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
+        let Building { apps, tools, _one_at_a_time } = building;
         self.remove_leftovers()?;
         self.check_space(&apps)?;
         let work = self.dir.join(format!("{BUILDING}{}", std::process::id()));
@@ -202,6 +218,13 @@ impl Images {
         }
         Ok(())
     }
+}
+
+/// A build that may begin: its apps and tools, and the lock of the cache.
+struct Building {
+    apps: Vec<&'static App>,
+    tools: Tools,
+    _one_at_a_time: File,
 }
 
 /// Prefix of a build's directory; the process id follows.
@@ -291,6 +314,38 @@ mod tests {
         fs::create_dir_all(left.join("root/etc")).expect("made");
         images.remove_leftovers().expect("removable");
         assert!(!left.exists() && dir.exists());
+    }
+
+    #[test]
+    fn who_waited_for_a_build_takes_its_image() {
+        brisk_requires::requires!(Root, Program("mke2fs"), Program("debootstrap"), Program("Xvfb"), Program("unshare"));
+        let cache = tempfile::tempdir().expect("temporary directory");
+        let images = Images::new(cache.path(), Vec::new());
+        let names = ["xterm".to_owned()];
+        let key = recipe::key(&Catalogue::builtin().choose(&names).expect("known"));
+        fs::create_dir_all(images.dir.join("building-0")).expect("made");
+        let tree = cache.path().join("tree");
+        fs::create_dir_all(&tree).expect("made");
+        // A build by another process, which is through when this one has begun to wait.
+        let stop = AtomicBool::new(false);
+        let mut lock = Some(images.lock(&stop, &mut |_| ()).expect("free"));
+        let mut said = Vec::new();
+        let image = images.get(&names, &stop, &mut |doing| {
+            said.push(doing.to_owned());
+            if lock.is_some() {
+                let dir = images.dir.join(&key);
+                fs::create_dir_all(&dir).expect("made");
+                make_image(&tree, 32 << 20, &dir.join("root.ext4")).expect("made");
+                let text = serde_json::to_vec(&about(&key, &["xterm"], 7)).expect("JSON");
+                fs::write(dir.join("about.json"), text).expect("written");
+            } else {
+                // Instead of a build of minutes.
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            lock = None;
+        });
+        assert_eq!(image.map(|image| image.about.size_bytes).ok(), Some(7), "{said:?}");
+        assert_eq!(said, ["waiting for another image build"]);
     }
 
     fn about(key: &str, apps: &[&str], size_bytes: u64) -> About {
