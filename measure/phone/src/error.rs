@@ -170,6 +170,9 @@ pub enum Error {
     /// Failure of the virtual screen of the build.
     #[error(transparent)]
     Screen(#[from] brisk_screen::Error),
+    /// The run folder of the phone's daemon cannot be used.
+    #[error("cannot end the daemon that manages the phone's device")]
+    Act(#[from] brisk_act::Error),
     /// /proc or /sys could not be read.
     #[error("cannot read the state of the machine")]
     Sense(#[from] brisk_sense::Error),

@@ -11,11 +11,12 @@
 //! Files: `catalogue` has the apps, `documents` their documents; `image` builds and finds roots; `extents` copies one to the
 //! device; `memory` limits what runs in a phone and `swap_area` makes its swap; `mounts` mounts what a root needs, `inside` enters it, `bus` runs in it; `phones`, `lifecycle` and `phone` bring a phone up,
 //! `teardown` takes it down, with `state`, `group` and `processes` to find its resources; `whatif` changes a phone, `writer`
-//! loads it, `sqlite` measures databases on it, `companion` runs a program during launches.
+//! loads it, `sqlite` measures databases on it, `companion` runs a program during launches, `daemon` ends one that was left.
 
 mod bus;
 mod catalogue;
 mod companion;
+mod daemon;
 mod documents;
 mod error;
 mod extents;

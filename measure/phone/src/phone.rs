@@ -214,6 +214,13 @@ impl Phone {
         self.dir.path().to_owned()
     }
 
+    /// Run folder of a daemon that manages the phone for a measurement. Removing the phone by force ends that daemon and restores its
+    /// settings.
+    #[must_use]
+    pub fn daemon_dir(&self) -> PathBuf {
+        self.dir.path().join(crate::daemon::FOLDER)
+    }
+
     /// The user's home as a path of this machine.
     #[must_use]
     pub fn home(&self) -> PathBuf {

@@ -30,11 +30,12 @@ pub(crate) fn inside(dir: &Path) -> Result<Vec<u32>> {
     Ok(Sense::default().process_ids()?.into_iter().filter(is_inside).collect())
 }
 
-/// Names of processes outside with an open file or directory below `dir`, without those in `known`.
+/// Names of processes outside with an open file or directory below `dir`, or with the block device `device` open, without those in
+/// `known`.
 ///
 /// # Errors
 /// When the processes cannot be listed.
-pub(crate) fn holders(dir: &Path, known: &BTreeSet<u32>) -> Result<Vec<String>> {
+pub(crate) fn holders(dir: &Path, device: Option<&Path>, known: &BTreeSet<u32>) -> Result<Vec<String>> {
     let sense = Sense::default();
     let mut found = Vec::new();
     for pid in sense.process_ids()? {
@@ -42,8 +43,8 @@ pub(crate) fn holders(dir: &Path, known: &BTreeSet<u32>) -> Result<Vec<String>> 
             continue;
         }
         let works_there = link(pid, "cwd").is_some_and(|cwd| cwd.starts_with(dir));
-        let open = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let has_open = || open().any(|fd| fs::read_link(fd.path()).is_ok_and(|file| file.starts_with(dir)));
+        let is_ours = |file: &PathBuf| file.starts_with(dir) || device.is_some_and(|device| file == device);
+        let has_open = || sense.open_files(pid).ok().flatten().is_some_and(|files| files.iter().any(is_ours));
         if works_there || has_open() {
             let name = sense.process_stat(pid).ok().flatten().map(|stat| stat.comm.to_string_lossy().into_owned());
             found.push(format!("{} ({pid})", name.unwrap_or_default()));
@@ -97,15 +98,15 @@ mod tests {
     fn processes_that_use_a_directory_are_found() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let dir = dir.path().canonicalize().expect("there");
-        assert_eq!(holders(&dir, &BTreeSet::new()).expect("readable"), [""; 0]);
+        assert_eq!(holders(&dir, None, &BTreeSet::new()).expect("readable"), [""; 0]);
         let mut sleeper = Command::new("sleep").arg("1000").current_dir(&dir).spawn().expect("sleep starts");
-        let held = holders(&dir, &BTreeSet::new()).expect("readable");
+        let held = holders(&dir, None, &BTreeSet::new()).expect("readable");
         assert!(held.iter().any(|by| by.ends_with(&format!("({})", sleeper.id()))), "{held:?}");
         sleeper.kill().expect("ended");
         sleeper.wait().expect("ended");
         let file = fs::File::create(dir.join("file")).expect("made");
         let mut reader = Command::new("sleep").arg("1000").stdin(Stdio::from(file)).spawn().expect("sleep starts");
-        let held = holders(&dir, &BTreeSet::new()).expect("readable");
+        let held = holders(&dir, None, &BTreeSet::new()).expect("readable");
         assert!(held.iter().any(|by| by.ends_with(&format!("({})", reader.id()))), "{held:?}");
         assert_eq!(inside(&dir).expect("readable"), [0; 0], "no process has its root there");
         reader.kill().expect("ended");

@@ -1,8 +1,8 @@
 //! Removal of a complete or incomplete phone.
 //!
-//! The order matters: processes before swap, swap before mounts, mounts before the device, the directory last. Only resources of the phone are
-//! removed: its control group, processes whose root directory is in it, mounts below its directory, the lab device with its
-//! mark.
+//! The order matters: the daemon that manages it and its settings first, processes before swap, swap before mounts, mounts before
+//! the device, the directory last. Only resources of the phone are removed: its daemon, its control group, processes whose root
+//! directory is in it, mounts below its directory, the lab device with its mark.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,23 @@ use crate::group::Group;
 use crate::memory::MemoryGroup;
 use crate::phones::Phones;
 use crate::state::{MemoryRecord, StateDir};
-use crate::{mounts, processes, swap_area};
+use crate::{daemon, mounts, processes, swap_area};
 
 /// Removes a phone; with `force` even when processes outside use its files. Returns messages on obstacles.
 pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let Some(_one_at_a_time) = dir.lock_changes().map_err(failed("lock the phone"))? else { return Ok(words) };
     let record = dir.load();
+    if force {
+        words.extend(daemon::end(&dir.path().join(daemon::FOLDER), dir.id)?);
+    }
     let group = record.as_ref().and_then(|record| record.group.as_deref()).map(Group::at);
     let mut known: BTreeSet<u32> = group.as_ref().map_or_else(BTreeSet::new, Group::processes);
     // This process holds the lock.
     known.insert(std::process::id());
-    let holders = processes::holders(dir.path(), &known)?;
+    // A device that another process has open cannot be removed either.
+    let device = record.as_ref().filter(|_| !force).and_then(|record| phones.lab_device(record.mark)?.device);
+    let holders = processes::holders(dir.path(), device.as_deref(), &known)?;
     if !holders.is_empty() && !force {
         return Err(Error::Busy { id: dir.id, by: holders.join(", ") });
     }

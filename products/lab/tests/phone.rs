@@ -8,10 +8,9 @@ mod lab_guard;
 mod phone_bench;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -24,8 +23,6 @@ use phone_bench::{Bench, flushes, run_in};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
-/// Set for this test program when it is to own a phone until it is killed.
-const OWNER: &str = "BRISK_TEST_OWNER";
 
 #[test]
 fn a_phone_comes_up_runs_programs_as_its_user_and_goes() {
@@ -90,6 +87,10 @@ fn processes_in_a_phone_end_with_it_and_users_of_its_files_are_named() {
     assert!(inside.try_wait().expect("readable").is_none(), "a refusal changes nothing");
     outside.kill().expect("ended");
     outside.wait().expect("ended");
+    let device = fs::File::open(bench.lab.carriers().first().expect("a device")).expect("it opens");
+    let refused = bench.lab.refused(&["phone", "down", "1"]);
+    assert!(refused.contains(&format!("({})", std::process::id())) && inside.try_wait().expect("readable").is_none());
+    drop(device);
     bench.lab.brisk(&["phone", "down", "1"]);
     assert!(!inside.wait().expect("ended").success());
     bench.nothing_is_left();
@@ -105,39 +106,6 @@ fn processes_in_a_phone_end_with_it_and_users_of_its_files_are_named() {
 }
 
 #[test]
-fn a_phone_whose_maker_is_killed_is_cleared_up() {
-    let Some(bench) = Bench::new() else { return };
-    let state = |part: &str| {
-        let path = bench.lab.dir().join("phone/1/state.json");
-        fs::read_to_string(path).is_ok_and(|text| text.contains(part))
-    };
-    let moments: [(&str, &dyn Fn() -> bool); 3] = [
-        ("its state is written", &|| state("\"mark\"")),
-        ("its device is there", &|| state("\"/dev/")),
-        ("its root is mounted", &|| bench.lab.mounts().iter().any(|line| line.contains("/phone/1/root"))),
-    ];
-    for (moment, has_come) in moments {
-        let mut maker = bench
-            .lab
-            .command(&["phone", "up", "--image", bench.image(), "--size", "256M"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("brisk starts");
-        eventually(moment, has_come);
-        maker.kill().expect("killed");
-        maker.wait().expect("ended");
-        // It may have come up in the last moment.
-        bench.lab.brisk(&["phone", "repair"]);
-        bench.lab.brisk(&["phone", "down", "--all"]);
-        // A server that was being set up goes by itself.
-        eventually("its flash goes", || bench.lab.carriers().is_empty());
-        bench.lab.brisk(&["down", "--all"]);
-        bench.nothing_is_left();
-    }
-}
-
-#[test]
 fn a_phone_without_its_flash_is_named_and_cleared_up() {
     let Some(bench) = Bench::new() else { return };
     bench.up();
@@ -150,45 +118,6 @@ fn a_phone_without_its_flash_is_named_and_cleared_up() {
         "{refused}"
     );
     bench.lab.brisk(&["phone", "down", "--all"]);
-    bench.nothing_is_left();
-}
-
-#[test]
-#[ignore = "owns a phone until another test kills it"]
-fn owner_that_is_killed() {
-    let dir = std::env::var(OWNER).expect("set by the test that starts this");
-    let mut new: NewPhone = Bench::new().expect("it was possible a moment ago").new_phone(false);
-    let (dir, own) = (PathBuf::from(dir), new.server[3].clone());
-    for word in new.server.iter_mut().chain(&mut new.take_down) {
-        *word = word.replace(&own, dir.to_str().expect("UTF-8"));
-    }
-    new.image = dir.join("image");
-    let phone = Phones::new(&dir).up(&new, &AtomicBool::new(false), &mut |_: &str| {}).expect("a phone");
-    println!("\nup {}", phone.0.id());
-    let _ = std::io::stdin().read(&mut [0]);
-}
-
-#[test]
-fn a_phone_that_belongs_to_a_process_goes_with_it() {
-    let Some(bench) = Bench::new() else { return };
-    drop(bench.phone());
-    bench.nothing_is_left();
-
-    let mut owner: Child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--ignored", "--exact", "owner_that_is_killed", "--nocapture"])
-        .env(OWNER, bench.lab.dir())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let said = BufReader::new(owner.stdout.take().expect("a pipe")).lines();
-    assert!(said.map_while(Result::ok).any(|line| line == "up 1"), "the owner brings up a phone");
-    assert_eq!(bench.lab.json(&["phone", "list"])[0]["trouble"], Value::Null);
-    owner.kill().expect("killed");
-    owner.wait().expect("ended");
-    let trouble = bench.lab.json(&["phone", "list"])[0]["trouble"].clone();
-    assert_eq!(trouble, "the process that owned it was killed");
-    bench.lab.brisk(&["phone", "repair"]);
     bench.nothing_is_left();
 }
 
