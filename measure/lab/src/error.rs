@@ -61,6 +61,14 @@ pub enum Error {
     /// The model cannot be made or changed so.
     #[error(transparent)]
     Model(#[from] brisk_flash::DeviceError),
+    /// The kernel has no such I/O scheduler.
+    #[error("this kernel has no I/O scheduler '{name}'; it has {}", .has.join(", "))]
+    NoScheduler {
+        /// Requested name.
+        name: String,
+        /// Names that block devices of this machine offer.
+        has: Vec<String>,
+    },
     /// The backend is not available.
     #[error("{0}")]
     Backend(String),

@@ -1,5 +1,6 @@
 //! The lab of one machine: create, list, change and remove devices.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
@@ -26,6 +27,8 @@ pub const SIZE_BYTES_MIN: u64 = 16 << 20;
 const RESERVE_BYTES: u64 = 256 << 20;
 /// Fewest and most driver tags that a loop device takes.
 const DRIVER_TAGS: std::ops::RangeInclusive<u32> = 4..=128;
+/// Schedulers that may be modules which are not loaded yet.
+const MODULES: [&str; 4] = ["bfq", "kyber", "mq-deadline", "smartio"];
 const MAX_SECTORS_KB: u64 = 512;
 const READ_AHEAD_KB: u64 = 128;
 
@@ -116,6 +119,9 @@ impl Lab {
         if !rustix::process::geteuid().is_root() {
             return Err(brisk_lab_client::Error::NotRoot.into());
         }
+        if let Some(name) = &new.scheduler {
+            self.check_scheduler(name)?;
+        }
         let way = new.backend.choose()?;
         let memory = self.sense.mem_info()?;
         let available_bytes = memory.available_bytes.unwrap_or(memory.free_bytes);
@@ -123,6 +129,21 @@ impl Lab {
             return Err(Error::Memory { size_bytes, available_bytes, reserve_bytes: RESERVE_BYTES });
         }
         Ok(way)
+    }
+
+    /// Checks that the kernel has the scheduler. The kernel lists it for devices that exist; one of its own that is a module may be
+    /// loaded on request and is not listed before.
+    fn check_scheduler(&self, name: &str) -> Result<()> {
+        let mut has = BTreeSet::new();
+        for device in self.sense.block_device_names()? {
+            has.extend(self.sense.block_queue(&device).map(|queue| queue.schedulers.available).unwrap_or_default());
+        }
+        let may_be_a_module =
+            MODULES.contains(&name) && self.sense.sysctl("kernel.modprobe").is_ok_and(|path| path.is_some());
+        if has.is_empty() || has.contains(name) || may_be_a_module {
+            return Ok(());
+        }
+        Err(Error::NoScheduler { name: name.to_owned(), has: has.into_iter().collect() })
     }
 
     /// Creates a device and returns its status; reports steps to `progress`.
@@ -133,6 +154,7 @@ impl Lab {
         let way = self.check_all(new)?;
         let repaired = self.repair(&mut progress)?;
         progress("starting the server");
+        brisk_act::make_run_dir(&self.run_dir).map_err(failed(format!("make {}", self.run_dir.display())))?;
         let (dir, lock) = StateDir::create(&self.run_dir)?;
         let made = self.make(new, way, &dir, lock, &mut progress);
         match made {
@@ -154,7 +176,6 @@ impl Lab {
         progress: &mut impl FnMut(&str),
     ) -> Result<Status> {
         let preset_name = if preset::is_path(&new.preset) {
-        brisk_act::make_run_dir(&self.run_dir).map_err(failed(format!("make {}", self.run_dir.display())))?;
             let path = std::path::absolute(&new.preset).map_err(failed("find the preset's file"))?;
             path.to_string_lossy().into_owned()
         } else {

@@ -73,7 +73,8 @@ impl WriterSpec {
     }
 
     /// Why it is invalid, if so.
-    fn trouble(&self) -> Option<&'static str> {
+    #[must_use]
+    pub fn trouble(&self) -> Option<&'static str> {
         let sane = |value: f64, max: f64| value.is_finite() && (0.0..=max).contains(&value);
         if !sane(self.target_bytes_per_s, 1e11) {
             Some("the target rate is not a rate")

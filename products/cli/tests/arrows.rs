@@ -119,6 +119,7 @@ const RULES: &[Rule] = &[
             "brisk-sense",
             "brisk-probes",
             "brisk-act",
+            "brisk-child",
             "brisk-command",
             "brisk-daemon",
             "brisk-record",

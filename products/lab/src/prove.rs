@@ -5,19 +5,21 @@
 //! what it learns from one launch to the next is not in the figures.
 
 mod changes;
+mod input;
+mod other_daemons;
 mod storage;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use brisk_command::lab::prove::Args;
 use brisk_launch::Launcher;
+use brisk_phone::WriterSpec;
 use brisk_phone::suite::{self, OnPhone, Scope, Situation};
-use brisk_phone::{Phone, WriterSpec};
-use brisk_profile::store::PROFILES;
 use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
 use brisk_results::{Condition, Document, ProveReport, Temperature, Warning};
+use brisk_sense::Sense;
 
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
@@ -31,36 +33,32 @@ const LAUNCHES_SHARE: f64 = 0.75;
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let briskd = daemon(args.briskd.as_deref())?;
-    let chosen = match &args.config {
-        Some(path) => brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX)?,
-        None => String::new(),
-    };
-    let profiles = std::path::absolute(&args.profiles)?;
-    if args.profiles != Path::new(PROFILES) && !profiles.is_dir() {
-        bail!("there is no directory {}: it is to hold what was measured on devices", profiles.display());
-    }
+    let input = input::check(args, &Sense::default())?;
+    let spec = bed::writer(&args.writing)?;
     let Bed { session, phone, mut display, mut head, apps, runs } = match bed::make(&args.every, &FEW_APPS)? {
         Made::Bed(bed) => *bed,
         Made::Stopped(code) => return Ok(code),
     };
     let sense = session.sense();
     let facts = phone.facts()?;
+    let disk = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(other) = other_daemons::of_device(&sense, &disk, &phone.daemon_dir())?.into_iter().next() {
+        phone.down(true)?;
+        bail!(other);
+    }
     let record = phone.state_dir().join("daemon.brisk");
-    let config = configure(&chosen, &phone, &record)?;
+    let config = configure(&input.config, &disk, &record)?;
     let config_file = phone.state_dir().join("brisk.toml");
     std::fs::write(&config_file, &config).with_context(|| format!("cannot write {}", config_file.display()))?;
-    let daemon_dir = phone.state_dir().join("daemon");
     let command = vec![
-        briskd.into_os_string(),
+        input.briskd.into_os_string(),
         "--config".into(),
         config_file.into(),
         "--run-dir".into(),
-        daemon_dir.into(),
+        phone.daemon_dir().into(),
         "--profiles-dir".into(),
-        profiles.into(),
+        input.profiles.into(),
     ];
-    let spec = bed::writer(&args.writing);
     let scope =
         Scope { conditions: conditions(&spec), temperatures: vec![Temperature::Cold], rounds: usize::from(runs) };
     let situations = scope.conditions.iter().map(|condition| Situation {
@@ -99,6 +97,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     let changes = changes::read(&record);
+    let disturbed = disturbances(&changes, &other_daemons::of_device(&sense, &disk, &phone.daemon_dir())?);
+    failed |= !disturbed.is_empty();
+    head.warn(disturbed);
     let mut header = end(head, &facts, storage.as_ref().map_or(0, |(_, of_storage)| of_storage.written_bytes));
     let storage = storage.map(|(storage, of_storage)| {
         header.io_engine = of_storage.io_engine;
@@ -123,31 +124,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The daemon's program.
-fn daemon(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(path) = chosen {
-        if !path.is_file() {
-            bail!("{} is no program", path.display());
-        }
-        return Ok(path.to_owned());
+/// Warnings of other programs that changed settings of the phone's device during the proof.
+fn disturbances(changes: &changes::Changes, others: &[String]) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> =
+        others.iter().map(|text| Warning { code: "other_daemon".to_owned(), text: format!("{text}.") }).collect();
+    if !changes.changed_externally.is_empty() {
+        let knobs = changes.changed_externally.join(", ");
+        let text = format!(
+            "Another program changed {knobs} during the proof. brisk left these settings alone, so launches with brisk were in part \
+             measured without them."
+        );
+        warnings.push(Warning { code: "changed_externally".to_owned(), text });
     }
-    let in_own_dir = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("briskd")));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|dir| dir.join("briskd"));
-    let mut places = in_own_dir.into_iter().chain(in_path);
-    places.find(|place| place.is_file()).context(
-        "briskd is neither in the directory of this program nor in PATH: prove measures it (build it: cargo build --release \
-         --workspace; or name it with --briskd)",
-    )
+    warnings
 }
 
-/// The person's configuration with this phone as the only device, and a record that can be read later.
-fn configure(chosen: &str, phone: &Phone, record: &Path) -> anyhow::Result<String> {
+/// The person's configuration with the phone's disk as the only device, and a record that can be read later.
+fn configure(chosen: &str, disk: &str, record: &Path) -> anyhow::Result<String> {
     let mut table: toml::Table = chosen.parse().context("the configuration is not TOML")?;
-    let device = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let section = table.entry("daemon").or_insert_with(|| toml::Value::Table(toml::Table::new()));
     let section = section.as_table_mut().context("[daemon] of the configuration is not a table")?;
-    section.insert("devices".to_owned(), toml::Value::Array(vec![toml::Value::String(device)]));
+    section.insert("devices".to_owned(), toml::Value::Array(vec![toml::Value::String(disk.to_owned())]));
     let mut kept = toml::Table::new();
     kept.insert("path".to_owned(), toml::Value::String(record.to_string_lossy().into_owned()));
     kept.insert("max_bytes".to_owned(), toml::Value::Integer(64 << 20));
@@ -170,13 +167,31 @@ mod tests {
     use brisk_phone::Catalogue;
 
     #[test]
-    fn the_few_apps_are_in_the_catalogue() {
-        assert!(Catalogue::builtin().choose(&FEW_APPS.map(str::to_owned)).is_ok());
+    fn what_disturbed_the_proof_is_a_warning_and_an_undisturbed_proof_has_none() {
+        let codes = |changes: &changes::Changes, others: &[String]| -> Vec<String> {
+            disturbances(changes, others).into_iter().map(|warning| warning.code).collect()
+        };
+        let mut changes = changes::Changes::default();
+        assert_eq!(codes(&changes, &[]), [""; 0]);
+        changes.changed_externally.push("queue/loop1/scheduler".to_owned());
+        assert!(disturbances(&changes, &[])[0].text.contains("queue/loop1/scheduler"));
+        assert_eq!(
+            codes(&changes, &["briskd (process 7) manages loop1".to_owned()]),
+            ["other_daemon", "changed_externally"]
+        );
     }
 
     #[test]
-    fn a_missing_daemon_is_reported() {
-        assert!(daemon(Some(Path::new("/no/such/briskd"))).is_err());
+    fn the_phone_is_the_only_device_whatever_the_configuration_lists() {
+        let text = configure("[daemon]\ndevices = [\"sda\"]\n[engines]\norder = []\n", "loop7", Path::new("/record"));
+        let config = brisk_daemon::config::Config::parse(&text.expect("TOML")).expect("valid");
+        assert_eq!(config.daemon.devices, brisk_daemon::config::Devices::These(vec!["loop7".to_owned()]));
+        assert_eq!((config.daemon.record.path.to_str(), config.engines.order.len()), (Some("/record"), 0));
+    }
+
+    #[test]
+    fn the_few_apps_are_in_the_catalogue() {
+        assert!(Catalogue::builtin().choose(&FEW_APPS.map(str::to_owned)).is_ok());
     }
 
     #[test]

@@ -40,11 +40,11 @@ fn run_suite(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if args.conditions.iter().enumerate().any(|(n, name)| args.conditions[..n].contains(name)) {
         bail!("--conditions names a condition twice");
     }
+    let spec = bed::writer(&args.writing)?;
     let Bed { session, phone, mut display, mut head, apps, runs } = match bed::make(every, &FEW_APPS)? {
         Made::Bed(bed) => *bed,
         Made::Stopped(code) => return Ok(code),
     };
-    let spec = bed::writer(&args.writing);
     let scope = Scope {
         conditions: args
             .conditions

@@ -1,6 +1,7 @@
 //! `brisk prove` from outside: what is refused and in which words, and readers and writers as processes of their own. What
 //! launches and daemon do is tested where they are.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -11,13 +12,35 @@ use brisk_bench::{Control, Error, Result, Sense};
 use brisk_results::{Direction, Pattern};
 
 #[test]
-fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
+fn each_invalid_input_is_refused_with_a_reason_and_code_2_before_anything_is_made() {
     let dir = tempfile::tempdir().expect("a folder");
-    let briskd = dir.path().join("briskd");
-    std::fs::write(&briskd, "").expect("written");
-    let briskd = briskd.to_string_lossy();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(&path, text).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let briskd = file("briskd", "#!/bin/sh\necho briskd 1.2.3\n");
+    std::fs::set_permissions(&briskd, std::fs::Permissions::from_mode(0o755)).expect("changed");
+    let text = file("text", "no program");
+    let json = file("config.json", "{\"daemon\": {\"devices\": []}}");
+    let broken = file("broken.toml", "[daemon\n");
+    let unknown = file("unknown.toml", "[daemon]\n\ndevice = []\n");
+    let disk = file("disk.toml", "[daemon]\ndevices = [\"no-such-disk\"]\n");
+    file("profiles/smartio/a-model.toml", "x = [");
+    let profiles = dir.path().join("profiles");
+    let profiles = profiles.to_str().expect("UTF-8");
     let cases: &[(&[&str], &str)] = &[
         (&["--briskd", "/no/such/briskd"], "/no/such/briskd is no program"),
+        (&["--briskd", &text], "cannot run"),
+        (&["--briskd", "/bin/true"], "/bin/true is not briskd"),
+        (&["--briskd", &briskd, "--config", &json], "the configuration is JSON, briskd reads TOML"),
+        (&["--briskd", &briskd, "--config", &broken], "broken.toml:1"),
+        (&["--briskd", &briskd, "--config", &unknown], "unknown.toml:3"),
+        (&["--briskd", &briskd, "--config", &disk], "this machine has no disk 'no-such-disk'"),
+        (&["--briskd", &briskd, "--profiles", profiles], "a-model.toml"),
+        (&["--briskd", &briskd, "--profiles", &text], "there is no directory"),
+        (&["--briskd", &briskd, "--scheduler", "fastest"], "this kernel has no I/O scheduler 'fastest'"),
         (&["--briskd", &briskd, "--config", "/no/such/config"], "cannot read /no/such/config"),
         (&["--briskd", &briskd, "--profiles", "/no/such/folder"], "there is no directory /no/such/folder"),
         (&["--briskd", &briskd, "--apps", "solitaire"], "solitaire"),
@@ -25,11 +48,17 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["--writer-rate", "fast"], "'fast' is not a size"),
     ];
     for (args, words) in cases {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_brisk-lab")).arg("prove").args(*args).output().expect("brisk runs");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-lab"));
+        command.arg("prove").args(*args).env("BRISK_RUN_DIR", dir.path().join("run"));
+        let output = command.env("BRISK_CACHE_DIR", dir.path().join("cache")).output().expect("brisk runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(words), "{args:?} said: {said}");
+        // Who is not root is told so before the scheduler is checked.
+        assert!(
+            said.contains(words) || (args.contains(&"--scheduler") && said.contains("needs root")),
+            "{args:?}: {said}"
+        );
+        assert!(!dir.path().join("run").exists() && !dir.path().join("cache").exists(), "{args:?}");
     }
 }
 

@@ -14,6 +14,8 @@ pub(super) struct Changes {
     pub(super) settings: Vec<ChangedSetting>,
     /// Such as `smartio: default for emmc`.
     pub(super) set_ups: Vec<String>,
+    /// Names of settings that another program changed while brisk had set them.
+    pub(super) changed_externally: Vec<String>,
 }
 
 /// The settings and profiles in the record `file`; empty without one.
@@ -28,6 +30,7 @@ pub(super) fn read(file: &Path) -> Changes {
 fn of(all: impl Iterator<Item = Decided>) -> Changes {
     let mut found: BTreeMap<String, ChangedSetting> = BTreeMap::new();
     let mut set_ups: Vec<String> = Vec::new();
+    let mut changed_externally: Vec<String> = Vec::new();
     for decided in all {
         for setting in decided.settings {
             let facts = setting.resolved.reason.facts.iter();
@@ -41,18 +44,25 @@ fn of(all: impl Iterator<Item = Decided>) -> Changes {
             }
         }
         for effect in decided.effects {
-            let Outcome::Written { from, to } = effect.outcome else { continue };
             // Each launch has a group of its own; a setting that all of them got is reported once.
             let is_of_an_app = effect.knob.group().is_some_and(|group| group.starts_with("app-"));
             let knob =
                 if is_of_an_app { format!("{} of the app", effect.knob.setting()) } else { effect.knob.to_string() };
+            let (from, to) = match effect.outcome {
+                Outcome::Written { from, to } => (from, to),
+                Outcome::Left { from } if !from.is_empty() && !changed_externally.contains(&knob) => {
+                    changed_externally.push(knob);
+                    continue;
+                }
+                _ => continue,
+            };
             let entry = found.entry(knob.clone()).or_insert(ChangedSetting { knob, before: from, values: Vec::new() });
             if !entry.values.contains(&to) {
                 entry.values.push(to);
             }
         }
     }
-    Changes { settings: found.into_values().collect(), set_ups }
+    Changes { settings: found.into_values().collect(), set_ups, changed_externally }
 }
 
 #[cfg(test)]
@@ -67,16 +77,19 @@ mod tests {
     use brisk_core::state::SettingState;
 
     fn decided(knob: &str, is_written: bool, to: &str) -> Decided {
+        let (from, to) = ("4".to_owned(), to.to_owned());
+        with_outcome(knob, if is_written { Outcome::Written { from, to } } else { Outcome::Restored { to } })
+    }
+
+    fn with_outcome(knob: &str, outcome: Outcome) -> Decided {
         let knob: Knob = knob.parse().expect("a knob");
         let resolved = Resolved {
-            what: Setting::new(knob.clone(), to),
+            what: Setting::new(knob.clone(), "8"),
             engine: "smartio".to_owned(),
             rule: Rule::DelayBeforeEnergy,
             reason: Reason::rule("launch_with_writes").word("profile", "default for emmc"),
             over: Vec::new(),
         };
-        let (from, to) = ("4".to_owned(), to.to_owned());
-        let outcome = if is_written { Outcome::Written { from, to } } else { Outcome::Restored { to } };
         let state = SettingState { resolved, original: None, since_unix_ms: 0, outcome: Some(outcome.clone()) };
         Decided { settings: vec![state], effects: vec![Applied { knob, outcome }], ..Decided::default() }
     }
@@ -99,6 +112,16 @@ mod tests {
             [("io_priority of the app", words(&["realtime 4"])), ("queue/sda/nr_requests", words(&["8", "16"]))];
         assert_eq!(values, expected.each_ref().map(|(knob, values)| (*knob, values.as_slice())));
         assert_eq!(changes.set_ups, ["smartio: default for emmc"]);
+    }
+
+    #[test]
+    fn a_setting_that_another_program_changed_is_named_once() {
+        let left = |from: &str| with_outcome("queue/sda/nr_requests", Outcome::Left { from: from.to_owned() });
+        // Without a value: of a device that is gone, in records of older versions.
+        assert_eq!(of([left("")].into_iter()).changed_externally, [""; 0]);
+        let changes = of([left("7"), left("9")].into_iter());
+        assert_eq!(changes.changed_externally, ["queue/sda/nr_requests"]);
+        assert_eq!(changes.settings, []);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::lab::suite::{Every, Writing};
@@ -23,8 +23,15 @@ const FEW_RUNS: u16 = 3;
 const RUNS: u16 = 6;
 
 /// The background writer that was asked for.
-pub(crate) fn writer(writing: &Writing) -> WriterSpec {
-    WriterSpec { target_bytes_per_s: writing.writer_rate as f64, ..WriterSpec::default() }
+///
+/// # Errors
+/// When there can be no such writer.
+pub(crate) fn writer(writing: &Writing) -> anyhow::Result<WriterSpec> {
+    let spec = WriterSpec { target_bytes_per_s: writing.writer_rate as f64, ..WriterSpec::default() };
+    match spec.trouble() {
+        Some(trouble) => bail!("--writer-rate {}: {trouble}", writing.writer_rate),
+        None => Ok(spec),
+    }
 }
 
 /// The phone and the screen of a measurement, and what the report begins with.
@@ -133,6 +140,6 @@ mod tests {
     fn the_default_rate_is_that_of_the_writer() {
         let matches = Writing::augment_args(clap::Command::new("suite")).get_matches_from(["suite"]);
         let writing = Writing::from_arg_matches(&matches).expect("defaults");
-        assert_eq!(writer(&writing).target_bytes_per_s, WriterSpec::default().target_bytes_per_s);
+        assert_eq!(writer(&writing).expect("a rate").target_bytes_per_s, WriterSpec::default().target_bytes_per_s);
     }
 }

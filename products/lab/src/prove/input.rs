@@ -1,0 +1,198 @@
+//! What was given to the proof, checked before anything is made: a wrong file is refused at once and not after the phone was built.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use brisk_child::{Signal, end_with_parent};
+use brisk_command::lab::prove::Args;
+use brisk_daemon::config::{Config, Devices};
+use brisk_daemon::{engines, profiles};
+use brisk_profile::store::PROFILES;
+use brisk_sense::Sense;
+
+/// Time limit of a program for its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The checked input.
+#[derive(Debug)]
+pub(super) struct Input {
+    /// The daemon's program.
+    pub(super) briskd: PathBuf,
+    /// Text of the configuration, which the daemon understands; empty for its defaults.
+    pub(super) config: String,
+    /// Directory of the profiles, absolute.
+    pub(super) profiles: PathBuf,
+}
+
+/// Checks program, configuration and profiles.
+///
+/// # Errors
+/// The first that the daemon could not use.
+pub(super) fn check(args: &Args, sense: &Sense) -> anyhow::Result<Input> {
+    let briskd = daemon(args.briskd.as_deref())?;
+    let (config, text) = match &args.config {
+        Some(path) => configuration(path, sense)?,
+        None => Default::default(),
+    };
+    let is_named = args.profiles != Path::new(PROFILES);
+    let directory = std::path::absolute(&args.profiles)?;
+    check_profiles(&directory, &config, is_named)?;
+    Ok(Input { briskd, config: text, profiles: directory })
+}
+
+/// The daemon's program.
+fn daemon(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = chosen {
+        if !path.is_file() {
+            bail!("{} is no program", path.display());
+        }
+        check_program(path)?;
+        return Ok(path.to_owned());
+    }
+    let in_own_dir = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("briskd")));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|dir| dir.join("briskd"));
+    let mut places = in_own_dir.into_iter().chain(in_path);
+    let found = places.find(|place| place.is_file()).context(
+        "briskd is neither in the directory of this program nor in PATH: prove measures it (build it: cargo build --release \
+         --workspace; or name it with --briskd)",
+    )?;
+    check_program(&found)?;
+    Ok(found)
+}
+
+/// Checks that a program says that it is briskd.
+fn check_program(program: &Path) -> anyhow::Result<()> {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    end_with_parent(&mut command, Signal::KILL);
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    let deadline = Instant::now() + VERSION_TIMEOUT;
+    let ended = loop {
+        let ended = child.try_wait().with_context(|| format!("cannot run {}", program.display()))?;
+        if ended.is_some() || Instant::now() >= deadline {
+            break ended.is_some();
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    };
+    if !ended {
+        child.kill().and_then(|()| child.wait()).with_context(|| format!("cannot end {}", program.display()))?;
+    }
+    let mut said = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        // What cannot be read is not what briskd says.
+        let _ = output.take(1024).read_to_end(&mut said);
+    }
+    let said = String::from_utf8_lossy(&said);
+    if !said.starts_with("briskd ") {
+        let said = said.lines().next().unwrap_or_default();
+        bail!("{} is not briskd: asked for its --version, it said '{said}'", program.display());
+    }
+    Ok(())
+}
+
+/// A configuration that the daemon understands, with its text. The proof replaces the list of devices by the phone's.
+fn configuration(path: &Path, sense: &Sense) -> anyhow::Result<(Config, String)> {
+    let (config, text) = Config::load(path, false).map_err(|error| {
+        let is_json = text_of(path).trim_start().starts_with('{');
+        let error = anyhow::Error::from(error);
+        if is_json {
+            error.context("the configuration is JSON, briskd reads TOML (see: brisk config default)")
+        } else {
+            error
+        }
+    })?;
+    if let Devices::These(names) = &config.daemon.devices {
+        let known = sense.block_device_names()?;
+        if let Some(name) = names.iter().find(|name| !known.contains(&name.replace('/', "!"))) {
+            bail!(
+                "{}: devices: this machine has no disk '{name}'; leave 'devices' out, the proof manages the phone's device alone",
+                path.display()
+            );
+        }
+    }
+    for knob in config.fixed.keys().filter(|knob| knob.device().is_some()) {
+        eprintln!("brisk: [fixed] {knob} has no effect here: the proof manages the phone's device alone");
+    }
+    Ok((config, text))
+}
+
+/// The beginning of a file that is not a configuration, for a hint.
+fn text_of(path: &Path) -> String {
+    let mut begin = Vec::new();
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    if let Some(file) = std::fs::File::open(path).ok().filter(|_| is_file) {
+        let _ = file.take(1024).read_to_end(&mut begin);
+    }
+    String::from_utf8_lossy(&begin).into_owned()
+}
+
+/// Checks that the daemon can read the profiles in `directory`. The default directory may be missing, and what is spoilt in it is left
+/// out, as the daemon does.
+fn check_profiles(directory: &Path, config: &Config, is_named: bool) -> anyhow::Result<()> {
+    if !directory.is_dir() {
+        if is_named {
+            bail!("there is no directory {}: it is to hold what was measured on devices", directory.display());
+        }
+        return Ok(());
+    }
+    let unreadable = || format!("cannot read the profiles in {}", directory.display());
+    for folder in std::fs::read_dir(directory).with_context(unreadable)? {
+        let folder = folder.with_context(unreadable)?.path();
+        if folder.is_dir() {
+            let folders = || format!("cannot read the profiles in {}", folder.display());
+            for file in std::fs::read_dir(&folder).with_context(folders)? {
+                let file = file.with_context(folders)?.path();
+                if file.is_file() {
+                    std::fs::File::open(&file)
+                        .with_context(|| format!("cannot read the profile {}", file.display()))?;
+                }
+            }
+        }
+    }
+    let (_, complaints) = engines::Engines::new(config, &profiles::read(directory));
+    match complaints.first() {
+        Some(complaint) if is_named => {
+            bail!("a profile in {} cannot be used: {complaint}", directory.display())
+        }
+        _ => {
+            let place = directory.display();
+            complaints
+                .iter()
+                .for_each(|complaint| eprintln!("brisk: warning: a profile in {place} is left out: {complaint}"));
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_daemon_is_reported() {
+        assert!(daemon(Some(Path::new("/no/such/briskd"))).is_err());
+    }
+
+    #[test]
+    fn another_program_is_not_the_daemon() {
+        let said = check_program(Path::new("/bin/cat")).expect_err("cat").to_string();
+        assert!(said.contains("/bin/cat is not briskd"), "{said}");
+    }
+
+    #[test]
+    fn a_spoilt_profile_is_refused_where_its_directory_was_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(dir.path().join("smartio")).expect("made");
+        std::fs::write(dir.path().join("smartio/some-model.toml"), "not = [").expect("written");
+        let config = Config::default();
+        let said = check_profiles(dir.path(), &config, true).expect_err("it is spoilt").to_string();
+        assert!(said.contains("some-model.toml"), "{said}");
+        check_profiles(dir.path(), &config, false).expect("the daemon leaves it out");
+        check_profiles(&dir.path().join("none"), &config, false).expect("nothing was measured");
+    }
+}
