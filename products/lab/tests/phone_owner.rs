@@ -6,6 +6,7 @@ mod lab_guard;
 #[allow(dead_code, reason = "other tests need more of it")]
 mod phone_bench;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::{chown, symlink};
@@ -13,8 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use brisk_phone::{NewPhone, Phone, Phones, make_image};
+use brisk_bench::stream_process::StreamProcess;
+use brisk_phone::{Companion, NewPhone, Phone, Phones, WriterSpec, make_image};
 use brisk_requires::{Capability, available};
+use brisk_screen::VirtualX;
 use lab_guard::{Guard, eventually, run};
 use phone_bench::Bench;
 use serde_json::Value;
@@ -69,7 +72,27 @@ fn owner_that_is_killed() {
     }
     new.image = dir.join("image");
     let phone = Phones::new(&dir).up(&new, &AtomicBool::new(false), &mut |_: &str| {}).expect("a phone");
-    println!("\nup {}", phone.0.id());
+    let phone = phone.0;
+    let Some(folder) = std::env::var_os(DAEMON) else {
+        println!("\nup {}", phone.id());
+        let _ = std::io::stdin().read(&mut [0]);
+        return;
+    };
+    let device = phone.device().expect("a device").file_name().expect("a name").to_string_lossy().into_owned();
+    write_configuration(Path::new(&folder), &device);
+    let words = |program: &str, words: &[&str]| -> Vec<OsString> {
+        std::iter::once(program).chain(words.iter().copied()).map(OsString::from).collect()
+    };
+    let this = std::env::current_exe().expect("this program");
+    let daemon = words(&this.to_string_lossy(), &["--ignored", "--exact", "daemon_that_is_left", "--nocapture"]);
+    let daemon = Companion::start(&daemon, phone.state_dir().join("notify")).expect("the daemon is ready");
+    let brisk = env!("CARGO_BIN_EXE_brisk-lab");
+    let spec = WriterSpec { target_bytes_per_s: 2e6, ..WriterSpec::default() };
+    let writer = phone.start_writer(&words(brisk, &["lab", "phone", "write"]), &spec).expect("it starts");
+    let reader = StreamProcess::start(&words(brisk, &["lab", "stream-process"])).expect("it starts");
+    let screen = VirtualX::start_as_phone((640, 480), 24).expect("a screen");
+    let manager = screen.manager_pid().expect("a window manager");
+    println!("\nup 1 {} {} {} {} {manager}", daemon.pid(), writer.pid(), reader.pid(), screen.pid());
     let _ = std::io::stdin().read(&mut [0]);
 }
 
@@ -79,7 +102,7 @@ fn a_phone_that_belongs_to_a_process_goes_with_it() {
     drop(bench.phone());
     bench.nothing_is_left();
 
-    let mut owner = owner_of_a_phone(&bench);
+    let (mut owner, _) = owner_of_a_phone(&bench, false);
     assert_eq!(bench.lab.json(&["phone", "list"])[0]["trouble"], Value::Null);
     owner.kill().expect("killed");
     owner.wait().expect("ended");
@@ -89,18 +112,44 @@ fn a_phone_that_belongs_to_a_process_goes_with_it() {
     bench.nothing_is_left();
 }
 
-/// Brings up a phone in a process of its own, which waits for its end.
-fn owner_of_a_phone(bench: &Bench) -> Child {
-    let mut owner: Child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--ignored", "--exact", "owner_that_is_killed", "--nocapture"])
-        .env(OWNER, bench.lab.dir())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let said = BufReader::new(owner.stdout.take().expect("a pipe")).lines();
-    assert!(said.map_while(Result::ok).any(|line| line == "up 1"), "the owner brings up a phone");
-    owner
+/// Brings up a phone in a process of its own, which waits for its end; with `more` it starts what a proof starts. Gives the
+/// processes that it started.
+fn owner_of_a_phone(bench: &Bench, more: bool) -> (Child, Vec<u32>) {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--ignored", "--exact", "owner_that_is_killed", "--nocapture"]).env(OWNER, bench.lab.dir());
+    if more {
+        command.env(DAEMON, bench.lab.dir().join("phone/1"));
+    }
+    let mut owner = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(owner.stdout.take().expect("a pipe")).lines().map_while(|line| line.ok());
+    let up = lines.find_map(|line| line.strip_prefix("up 1").map(str::to_owned)).expect("the owner brings up a phone");
+    (owner, up.split_whitespace().map(|pid| pid.parse().expect("a process id")).collect())
+}
+
+#[test]
+fn all_that_a_killed_proof_has_started_ends_with_it() {
+    let Some(bench) = Bench::new() else { return };
+    if available(&["Xvfb", "matchbox-window-manager"].map(Capability::Program)).is_none() {
+        return;
+    }
+    let (mut owner, pids) = owner_of_a_phone(&bench, true);
+    let alive = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    assert!(pids.len() == 5 && pids.iter().all(alive), "daemon, writer, reader, screen, window manager: {pids:?}");
+    owner.kill().expect("killed");
+    owner.wait().expect("ended");
+    eventually("all processes end", || !pids.iter().any(alive));
+    bench.lab.brisk(&["phone", "repair"]);
+    bench.nothing_is_left();
+}
+
+/// The configuration of a daemon whose folder is `place`: it changes a setting of the device `name`.
+fn write_configuration(place: &Path, name: &str) {
+    let config = format!(
+        "[daemon]\ndevices = [{name:?}]\nsocket_group = \"\"\nrecord = {{ path = {:?} }}\n\
+         [engines]\norder = []\n[fixed]\n\"queue/{name}/read_ahead_kb\" = \"256\"\n",
+        place.join("daemon.brisk")
+    );
+    fs::write(place.join("brisk.toml"), config).expect("written");
 }
 
 #[test]
@@ -122,17 +171,12 @@ fn daemon_that_is_left() {
 #[test]
 fn repair_ends_a_daemon_that_a_killed_proof_left_and_restores_its_settings() {
     let Some(bench) = Bench::new() else { return };
-    let mut owner = owner_of_a_phone(&bench);
+    let (mut owner, _) = owner_of_a_phone(&bench, false);
     let device = bench.lab.json(&["phone", "list"])[0]["device"].as_str().expect("a device").to_owned();
     let name = device.trim_start_matches("/dev/");
     let queue = Path::new("/sys/block").join(name).join("queue");
     let place = bench.lab.dir().join("phone/1");
-    let config = format!(
-        "[daemon]\ndevices = [{name:?}]\nsocket_group = \"\"\nrecord = {{ path = {:?} }}\n\
-         [engines]\norder = []\n[fixed]\n\"queue/{name}/read_ahead_kb\" = \"256\"\n",
-        place.join("daemon.brisk")
-    );
-    fs::write(place.join("brisk.toml"), config).expect("written");
+    write_configuration(&place, name);
     let mut daemon = Command::new(std::env::current_exe().expect("this program"))
         .args(["--ignored", "--exact", "daemon_that_is_left", "--nocapture"])
         .env(DAEMON, &place)
