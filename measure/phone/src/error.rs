@@ -85,7 +85,7 @@ pub enum Error {
         reason: String,
     },
     /// The requested device is too small.
-    #[error("{} are too small for this image: at least {}", format_bytes(*.size_bytes), format_bytes(*.least_bytes))]
+    #[error("{} are too small for the image of a phone: at least {}", format_bytes(*.size_bytes), format_bytes(*.least_bytes))]
     Size {
         /// Requested size.
         size_bytes: u64,

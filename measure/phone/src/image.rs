@@ -26,6 +26,7 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::build::LEAST_BYTES;
 use self::build::{Build, Tools};
 pub use self::first_run::FirstRun;
 pub(crate) use self::recipe::Fnv;

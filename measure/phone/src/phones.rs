@@ -7,7 +7,7 @@ use brisk_sense::Sense;
 use serde::Serialize;
 
 use crate::error::{Error, Result, io as failed};
-use crate::image::{check_image, steps::tool};
+use crate::image::{LEAST_BYTES, check_image, steps::tool};
 use crate::memory::MemorySpec;
 use crate::mounts;
 use crate::state::{Record, StateDir};
@@ -118,13 +118,17 @@ impl Phones {
         self.check_flash(new)
     }
 
-    /// The checks of [`Self::check`] that do not need the image, for use before it is built.
+    /// The checks of [`Self::check`] that do not need the image, for use before it is built. A size that no image fits is refused
+    /// where none is chosen yet.
     ///
     /// # Errors
     /// The first precondition that fails.
     pub fn check_flash(&self, new: &NewPhone) -> Result<()> {
         if !rustix::process::geteuid().is_root() {
             return Err(Error::NotRoot);
+        }
+        if new.image.as_os_str().is_empty() && new.size_bytes < LEAST_BYTES {
+            return Err(Error::Size { size_bytes: new.size_bytes, least_bytes: LEAST_BYTES });
         }
         tool("resize2fs", "fits the image to the device", "e2fsprogs")?;
         if Sense::default().cgroups()?.v2.is_none() {

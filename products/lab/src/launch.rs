@@ -20,6 +20,9 @@ use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Wa
 use crate::display::{self, Display};
 use crate::on_phone::{self, Between, Brought};
 
+/// The refusal of a comparison of a command with itself.
+const SAME: &str = "--vs is the same command: there is nothing to compare";
+
 /// The settings of a launcher.
 pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
@@ -81,6 +84,10 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
     let known = on_phone::known(&command)?;
     let other = other(args)?;
     let known_other = other.as_ref().map(|command| on_phone::known(command)).transpose()?;
+    let words = |app: &brisk_phone::App, command: &[OsString]| (app.name.clone(), command.get(1..).map(<[_]>::to_vec));
+    if known_other.zip(other.as_deref()).is_some_and(|(app, other)| words(app, other) == words(known, &command)) {
+        bail!(SAME);
+    }
     args.outputs.check(Path::new("/"))?;
     let session = begin()?;
     let mut display = display::of_phone(&args.watching.display)?;
@@ -201,7 +208,7 @@ fn plan(args: &Args, app: App, other: Option<App>) -> anyhow::Result<Plan> {
         setups.push(Setup { label: label(&app), app });
         setups[0].label = label(&setups[0].app);
         if setups[0].label == setups[1].label {
-            bail!("--vs is the same command: there is nothing to compare");
+            bail!(SAME);
         }
     }
     let temperatures = match (args.cold, args.warm) {

@@ -97,6 +97,21 @@ fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
         (&["latency", "--preset", "nokia-3310", "xterm"], "nokia-3310"),
         (&["latency", "--phone", "7", "xterm"], "'7' is not a phone"),
         (&["launch", "--phone", "7", "--", "xterm"], "'7' is not a phone"),
+        (&["launch", "--preset", "nexus4-emmc", "--scheduler", "fastest", "--", "xterm"], "no I/O scheduler 'fastest'"),
+        (
+            &["launch", "--preset", "nexus4-emmc", "--size", "100M", "--", "xterm"],
+            "are too small for the image of a phone",
+        ),
+        (&["launch", "--preset", "nexus4-emmc", "--vs", "xterm", "--", "xterm"], "--vs is the same command"),
+        (
+            &["launch", "--preset", "nexus4-emmc", "--save-reads", "/no/such/x", "--", "xterm"],
+            "--save-reads /no/such/x",
+        ),
+        (&["launch", "--no-screen", "--save-reads", "/no/such/x", "--", "true"], "--save-reads /no/such/x"),
+        (&["latency", "--preset", "nexus4-emmc", "--scheduler", "fastest", "xterm"], "no I/O scheduler 'fastest'"),
+        (&["suite", "run", "--scheduler", "fastest"], "no I/O scheduler 'fastest'"),
+        (&["suite", "run", "--size", "100M"], "are too small for the image of a phone"),
+        (&["suite", "run", "--preset", "nokia-3310"], "nokia-3310"),
     ];
     for (args, words) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-lab"));

@@ -338,7 +338,7 @@ fn bad_input_is_named_with_a_remedy() {
     let as_root = |said: &'static str| if root { said } else { "needs root" };
     let cases: &[(&[&str], &str)] = &[
         (&["up", "--preset", "galaxy-s5"], as_root("did you mean 'galaxy-s5-emmc'")),
-        (&["up", "--size", "1M"], as_root("at least 16 MiB")),
+        (&["up", "--size", "1M"], as_root("at least 256 MiB")),
         (&["up", "--size", "big"], "is not a size"),
         (&["up", "--size", "900T"], as_root("the lab keeps its data in memory")),
         (&["up", "--apps", "netscape"], as_root("'netscape' is not an app of the phone")),

@@ -18,6 +18,8 @@ use crate::{documents, mounts, tree};
 const JOURNAL_BYTES: u64 = 64 << 20;
 const FREE_BYTES: u64 = 128 << 20;
 const MIB: u64 = 1 << 20;
+/// No image is smaller: ext4's own data, free space, and a base system.
+pub(crate) const LEAST_BYTES: u64 = JOURNAL_BYTES + FREE_BYTES + 64 * MIB;
 
 /// External programs of a build.
 pub(super) struct Tools {
