@@ -6,6 +6,7 @@ mod lab;
 mod latency;
 mod launch;
 mod on_phone;
+mod other_daemons;
 mod profile;
 mod prove;
 mod suite;

@@ -13,12 +13,15 @@ use brisk_launch::series::Step;
 use brisk_launch::{App, Surroundings};
 use brisk_phone::{Catalogue, Home, NewPhone, Phone, Phones};
 use brisk_results::Header;
+use brisk_sense::Sense;
 
 use crate::lab::phone as lab_phone;
+use crate::other_daemons;
 
-/// Adds preset and fidelity of the flash to the head of a report; of a phone that stays up, the session does it when the
+/// Adds daemons that manage the phone, and preset and fidelity of the flash, to the head of a report; of a phone that stays up, the session does it when the
 /// report is shown, as for other devices.
 pub(crate) fn tell(choice: &Choice, header: &mut Header, phone: &Phone) -> anyhow::Result<()> {
+    header.warnings.extend(other_daemons::warnings(&Sense::default(), phone)?);
     if choice.phone.is_some() {
         return Ok(());
     }

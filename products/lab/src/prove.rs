@@ -6,7 +6,6 @@
 
 mod changes;
 mod input;
-mod other_daemons;
 mod storage;
 
 use std::path::Path;
@@ -23,6 +22,7 @@ use brisk_sense::Sense;
 
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
+use crate::other_daemons;
 use crate::suite::bed::{self, Bed, Made, condition, end, stopped, targets, warn};
 
 /// The apps by default: done within ten minutes.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let sense = session.sense();
     let facts = phone.facts()?;
     let disk = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if let Some(other) = other_daemons::of_device(&sense, &disk, &phone.daemon_dir())?.into_iter().next() {
+    if let Some(other) = other_daemons::of_phone(&sense, &phone)?.into_iter().next() {
         phone.down(true)?;
         bail!(other);
     }
@@ -97,7 +97,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     let changes = changes::read(&record);
-    let disturbed = disturbances(&changes, &other_daemons::of_device(&sense, &disk, &phone.daemon_dir())?);
+    let mut disturbed = other_daemons::warnings(&sense, &phone)?;
+    disturbed.extend(changed_externally(&changes));
     failed |= !disturbed.is_empty();
     head.warn(disturbed);
     let mut header = end(head, &facts, storage.as_ref().map_or(0, |(_, of_storage)| of_storage.written_bytes));
@@ -124,19 +125,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// Warnings of other programs that changed settings of the phone's device during the proof.
-fn disturbances(changes: &changes::Changes, others: &[String]) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> =
-        others.iter().map(|text| Warning { code: "other_daemon".to_owned(), text: format!("{text}.") }).collect();
-    if !changes.changed_externally.is_empty() {
-        let knobs = changes.changed_externally.join(", ");
-        let text = format!(
-            "Another program changed {knobs} during the proof. brisk left these settings alone, so launches with brisk were in part \
-             measured without them."
-        );
-        warnings.push(Warning { code: "changed_externally".to_owned(), text });
-    }
-    warnings
+/// The warning of settings that another program changed during the proof.
+fn changed_externally(changes: &changes::Changes) -> Option<Warning> {
+    let knobs = changes.changed_externally.join(", ");
+    let text = format!(
+        "Another program changed {knobs} during the proof. brisk left these settings alone, so launches with brisk were in part \
+         measured without them."
+    );
+    (!knobs.is_empty()).then(|| Warning { code: "changed_externally".to_owned(), text })
 }
 
 /// The person's configuration with the phone's disk as the only device, and a record that can be read later.
@@ -167,18 +163,12 @@ mod tests {
     use brisk_phone::Catalogue;
 
     #[test]
-    fn what_disturbed_the_proof_is_a_warning_and_an_undisturbed_proof_has_none() {
-        let codes = |changes: &changes::Changes, others: &[String]| -> Vec<String> {
-            disturbances(changes, others).into_iter().map(|warning| warning.code).collect()
-        };
+    fn settings_that_were_changed_externally_are_a_warning() {
         let mut changes = changes::Changes::default();
-        assert_eq!(codes(&changes, &[]), [""; 0]);
+        assert_eq!(changed_externally(&changes), None);
         changes.changed_externally.push("queue/loop1/scheduler".to_owned());
-        assert!(disturbances(&changes, &[])[0].text.contains("queue/loop1/scheduler"));
-        assert_eq!(
-            codes(&changes, &["briskd (process 7) manages loop1".to_owned()]),
-            ["other_daemon", "changed_externally"]
-        );
+        let warning = changed_externally(&changes).expect("a warning");
+        assert!(warning.code == "changed_externally" && warning.text.contains("queue/loop1/scheduler"), "{warning:?}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use brisk_results::{Document, SuiteReport, Temperature, WhatIfReport};
 use self::bed::{Bed, Made, condition, end, stopped, targets, warn};
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
+use crate::other_daemons;
 
 /// The apps by default: done within five minutes.
 const FEW_APPS: [&str; 4] = ["galculator", "mousepad", "evince", "gnumeric"];
@@ -78,6 +79,7 @@ fn run_suite(args: &RunArgs) -> anyhow::Result<ExitCode> {
         other => other?,
     };
     let failed = warn(&mut head, &phone, &outcome, runs)?;
+    head.warn(other_daemons::warnings(&sense, &phone)?);
     let report =
         SuiteReport { header: end(head, &facts, 0), phone: facts, conditions: outcome.conditions, apps: outcome.apps };
     phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
@@ -117,6 +119,7 @@ fn run_what_if(args: &WhatIfArgs) -> anyhow::Result<ExitCode> {
         other => other?,
     };
     let failed = warn(&mut head, &phone, &outcome, runs)?;
+    head.warn(other_daemons::warnings(&sense, &phone)?);
     let report = WhatIfReport {
         header: end(head, &facts, 0),
         phone: facts,

@@ -1,51 +1,90 @@
-//! Daemons on this machine that are not the one under measurement.
+//! Daemons on this machine that manage the device of an emulated phone and are not the one under measurement.
 //!
-//! A briskd that manages the phone's device too changes its settings in the launches without brisk, and keeps the measured daemon from
-//! changing them. Every running briskd has the lock file of its run folder open; by this it is found, whatever its run folder is, and
+//! Such a briskd changes the device's settings during launches that are to be without brisk, and keeps the measured daemon from
+//! changing them: a proof is refused, other measurements warn. Every running briskd has the lock file of its run folder open; by this it is found, whatever its run folder is, and
 //! asked over its socket there. A default configuration leaves devices of emulated phones alone.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use brisk_core::causes::in_one_line;
 use brisk_daemon::config::{Config, Devices};
 use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, SOCKET};
+use brisk_daemon::control::{Client, ClientError, SOCKET};
+use brisk_phone::Phone;
+use brisk_results::Warning;
 use brisk_sense::Sense;
 
-/// Name of the lock file in a run folder.
-const LOCK: &str = "briskd.lock";
+/// Name of the lock file in a run folder, and as the kernel shows it when the folder was removed.
+const LOCK: [&str; 2] = ["briskd.lock", "briskd.lock (deleted)"];
 
-/// A sentence on each daemon but those in `own` that manages `disk` or cannot be asked, with the remedy.
+/// Time for a daemon that has just started to open its socket, or that ends to be gone.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A warning for each daemon that manages the device of `phone`, for reports.
 ///
 /// # Errors
-/// When the processes of the machine cannot be listed.
-pub(super) fn of_device(sense: &Sense, disk: &str, own: &Path) -> anyhow::Result<Vec<String>> {
+/// As [`of_phone`].
+pub(crate) fn warnings(sense: &Sense, phone: &Phone) -> anyhow::Result<Vec<Warning>> {
+    let warning = |text: String| Warning { code: "other_daemon".to_owned(), text: format!("{text}.") };
+    Ok(of_phone(sense, phone)?.into_iter().map(warning).collect())
+}
+
+/// A sentence on each daemon that manages the device of `phone`, or cannot be asked, with the remedy; not on one whose run folder is the
+/// phone's own.
+///
+/// # Errors
+/// When the phone has no device, or the processes of the machine cannot be listed.
+pub(crate) fn of_phone(sense: &Sense, phone: &Phone) -> anyhow::Result<Vec<String>> {
+    let disk = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    of_device(sense, &disk, &phone.daemon_dir())
+}
+
+/// The same for a disk and a run folder.
+fn of_device(sense: &Sense, disk: &str, own: &Path) -> anyhow::Result<Vec<String>> {
     let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
     let mut found = Vec::new();
     for pid in sense.process_ids()? {
-        // A process that ends meanwhile has no files.
-        let files = sense.open_files(pid).ok().flatten().unwrap_or_default();
-        let Some(lock) = files.iter().find(|file| file.file_name() == Some(OsStr::new(LOCK))) else { continue };
+        let Some(lock) = lock_of(sense, pid) else { continue };
         let Some(run_dir) = lock.parent().filter(|run_dir| *run_dir != own) else { continue };
-        found.extend(conflict(pid, run_dir, disk));
+        found.extend(conflict(sense, pid, run_dir, disk));
     }
     Ok(found)
 }
 
+/// The lock file that a process has open.
+fn lock_of(sense: &Sense, pid: u32) -> Option<PathBuf> {
+    // A process that ends meanwhile has no files.
+    let files = sense.open_files(pid).ok().flatten().unwrap_or_default();
+    files.into_iter().find(|file| LOCK.iter().any(|name| file.file_name() == Some(OsStr::new(name))))
+}
+
 /// Why the daemon `pid` is in the way; `None` when it leaves `disk` alone.
-fn conflict(pid: u32, run_dir: &Path, disk: &str) -> Option<String> {
+fn conflict(sense: &Sense, pid: u32, run_dir: &Path, disk: &str) -> Option<String> {
     let who = format!("briskd (process {pid}, run folder {})", run_dir.display());
     // By the process's own root, as the daemon may have another view of the file system.
     let root = PathBuf::from(format!("/proc/{pid}/root"));
     let inside = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
-    let asked = Client::connect(&inside(run_dir).join(SOCKET))
-        .or_else(|_| Client::connect(&run_dir.join(SOCKET)))
-        .and_then(|mut client| client.call::<Status>("GetStatus", &[], "status"));
+    let ask = || {
+        Client::connect(&inside(run_dir).join(SOCKET))
+            .or_else(|_| Client::connect(&run_dir.join(SOCKET)))
+            .and_then(|mut client| client.call::<Status>("GetStatus", &[], "status"))
+    };
+    let deadline = Instant::now() + START_TIMEOUT;
+    let asked = loop {
+        let asked = ask();
+        let may_start = matches!(asked, Err(ClientError::NotRunning { .. } | ClientError::Broken { .. }));
+        if !may_start || lock_of(sense, pid).is_none() || Instant::now() >= deadline {
+            break asked;
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    };
     let status = match asked {
         Ok(status) => status,
         // It ended while it was asked.
-        Err(_) if !Path::new(&format!("/proc/{pid}/fd")).exists() => return None,
+        Err(_) if lock_of(sense, pid).is_none() => return None,
         Err(error) => {
             return Some(format!(
                 "{who} may manage {disk}, the phone's device, and cannot be asked ({}); end it: kill {pid}",
@@ -114,7 +153,7 @@ mod tests {
             );
             std::fs::write(dir.join("brisk.toml"), config).expect("written");
             let mut command = Command::new(std::env::current_exe().expect("this program"));
-            command.args(["--ignored", "--exact", "prove::other_daemons::tests::daemon_of_another", "--nocapture"]);
+            command.args(["--ignored", "--exact", "other_daemons::tests::daemon_of_another", "--nocapture"]);
             command.env(DAEMON, dir).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut child = command.spawn().expect("it starts");
             let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
@@ -153,6 +192,9 @@ mod tests {
         std::fs::remove_file(dir.path().join("run").join(SOCKET)).expect("a socket");
         let said = of("loop7654", pid, none);
         assert!(said.len() == 1 && said[0].contains("cannot be asked"), "{said:?}");
+        // As an earlier version left one whose phone it removed.
+        std::fs::remove_dir_all(dir.path().join("run")).expect("a folder");
+        assert_eq!(of("loop7654", pid, none), said);
     }
 
     #[test]
