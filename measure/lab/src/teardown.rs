@@ -32,6 +32,8 @@ pub(crate) struct Machine<'a> {
 /// Time limit of the kernel for releasing an unused resource.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Between two attempts to detach a device that was open.
+const CLAIM_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Removes all resources of a device; with `force` even when it is in use. Returns messages on obstacles.
 pub(crate) fn take_down(machine: Machine<'_>, dir: &StateDir, force: bool) -> Result<Vec<String>> {
@@ -93,21 +95,26 @@ fn remove_loop_device(machine: Machine<'_>, dir: &StateDir, force: bool, words: 
 /// Takes an unused loop device out of use: no process can open it from here on, and it is detached when the result is dropped. One
 /// that is open stays as it is, after a time in which a program that only examines new devices has closed it.
 fn claim(machine: Machine<'_>, name: &str) -> Result<File> {
-    let mut claimed = Ok(None);
-    wait_until(|| {
-        claimed = loopdev::detach_if_unused(name);
-        !matches!(claimed, Ok(None))
-    });
-    if let Some(claimed) = claimed.map_err(failed(format!("detach /dev/{name}")))? {
-        return Ok(claimed);
+    let deadline = Instant::now() + RELEASE_TIMEOUT;
+    loop {
+        let users = loopdev::users(machine.sense, name)?;
+        // Not tried while a user is known, as each attempt stops the device's queue for a moment.
+        if users.is_empty()
+            && let Some(claimed) = loopdev::detach_if_unused(name).map_err(failed(format!("detach /dev/{name}")))?
+        {
+            return Ok(claimed);
+        }
+        if Instant::now() >= deadline {
+            let by =
+                if users.is_empty() { "a process that is not visible from here".to_owned() } else { users.join(", ") };
+            return Err(Error::Busy {
+                device: loopdev::node(name).display().to_string(),
+                by: Some(format!("open in {by}")),
+                remedy: "close it first, or remove it with --force".to_owned(),
+            });
+        }
+        std::thread::sleep(CLAIM_INTERVAL);
     }
-    let users = loopdev::users(machine.sense, name)?;
-    let by = if users.is_empty() { "a process that is not visible from here".to_owned() } else { users.join(", ") };
-    Err(Error::Busy {
-        device: loopdev::node(name).display().to_string(),
-        by: Some(format!("open in {by}")),
-        remedy: "close it first, or remove it with --force".to_owned(),
-    })
 }
 
 /// Whether `name` is the loop device that the device of `record` had, and carries nothing else by now.
