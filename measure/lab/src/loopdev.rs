@@ -95,9 +95,13 @@ fn configure(device: &File, file: BorrowedFd<'_>) -> io::Result<()> {
 /// Detaches the device unless another process has it open. Then it is detached when the returned handle is dropped, and nothing can
 /// open it meanwhile; its queue still has its settings. `None` when it is open elsewhere: it stays attached, as it was.
 ///
-/// For an open device the kernel defers LOOP_CLR_FD to the last close by setting a flag, which is cleared again here.
-pub(crate) fn detach_if_unused(name: &str) -> io::Result<Option<File>> {
+/// For an open device the kernel defers LOOP_CLR_FD to the last close by setting a flag, which is cleared again here. A device that
+/// carries a file of another file system than `file_system` by now counts as detached.
+pub(crate) fn detach_if_unused(name: &str, file_system: Option<u64>) -> io::Result<Option<File>> {
     let device = OpenOptions::new().read(true).open(node(name))?;
+    if is_of_another(&device, file_system) {
+        return Ok(Some(device));
+    }
     let detached = |error: &io::Error| error.raw_os_error() == Some(libc::ENXIO);
     // SAFETY: LOOP_CLR_FD takes no argument.
     if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } != 0 {
@@ -116,6 +120,13 @@ pub(crate) fn detach_if_unused(name: &str) -> io::Result<Option<File>> {
         0 => Ok(None),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Whether the open device carries a file of another file system: it was detached and attached again by another program since its
+/// name was found. While it is open it cannot be attached to another file.
+fn is_of_another(device: &File, file_system: Option<u64>) -> bool {
+    let carries = status(device).ok().map(|info| info.device);
+    file_system.is_some() && carries.is_some() && carries != file_system
 }
 
 fn status(device: &File) -> io::Result<LoopInfo> {
@@ -138,9 +149,13 @@ pub(crate) fn users(sense: &Sense, name: &str) -> Result<Vec<String>> {
     Ok(users.map(|pid| format!("{} ({pid})", name(pid).unwrap_or_default())).collect())
 }
 
-/// Detaches the device; the kernel completes it when the last user closes it.
-pub(crate) fn detach(name: &str) -> io::Result<()> {
+/// Detaches the device unless it carries a file of another file system than `file_system` by now; the kernel completes it when the last
+/// user closes it.
+pub(crate) fn detach(name: &str, file_system: Option<u64>) -> io::Result<()> {
     let device = OpenOptions::new().read(true).open(node(name))?;
+    if is_of_another(&device, file_system) {
+        return Ok(());
+    }
     // SAFETY: LOOP_CLR_FD takes no argument.
     match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } {
         0 => Ok(()),

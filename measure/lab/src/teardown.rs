@@ -67,18 +67,19 @@ fn remove_loop_device(machine: Machine<'_>, dir: &StateDir, force: bool, words: 
     if let Some(name) = &unmounted {
         release(machine, name, force, words)?;
     }
+    let file_system = dir.load().and_then(|record| record.file_system);
     // An unused device is released by the kernel when the last of these is dropped.
     let mut claimed = Vec::new();
     if !force {
         for name in carriers.iter().chain(&unmounted) {
-            claimed.push(claim(machine, name)?);
+            claimed.push(claim(machine, name, file_system)?);
         }
     }
     restore_queue(machine, dir, unmounted.as_deref(), words)?;
     drop(claimed);
     if force {
         for name in carriers.iter().chain(&unmounted) {
-            loopdev::detach(name).map_err(failed(format!("detach /dev/{name}")))?;
+            loopdev::detach(name, file_system).map_err(failed(format!("detach /dev/{name}")))?;
         }
     }
     let gone = || {
@@ -94,13 +95,14 @@ fn remove_loop_device(machine: Machine<'_>, dir: &StateDir, force: bool, words: 
 
 /// Takes an unused loop device out of use: no process can open it from here on, and it is detached when the result is dropped. One
 /// that is open stays as it is, after a time in which a program that only examines new devices has closed it.
-fn claim(machine: Machine<'_>, name: &str) -> Result<File> {
+fn claim(machine: Machine<'_>, name: &str, file_system: Option<u64>) -> Result<File> {
     let deadline = Instant::now() + RELEASE_TIMEOUT;
     loop {
         let users = loopdev::users(machine.sense, name)?;
         // Not tried while a user is known, as each attempt stops the device's queue for a moment.
         if users.is_empty()
-            && let Some(claimed) = loopdev::detach_if_unused(name).map_err(failed(format!("detach /dev/{name}")))?
+            && let Some(claimed) =
+                loopdev::detach_if_unused(name, file_system).map_err(failed(format!("detach /dev/{name}")))?
         {
             return Ok(claimed);
         }
@@ -318,5 +320,38 @@ fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
             return false;
         }
         std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_device_is_known_by_its_name_until_it_carries_something_else() {
+        let root = tempfile::tempdir().expect("temporary directory");
+        let sense = Sense::new(root.path());
+        let record = |name: &str| Record {
+            schema_version: brisk_lab_client::state::SCHEMA_VERSION,
+            preset: String::new(),
+            identity: None,
+            set: Vec::new(),
+            size_bytes: 0,
+            seed: 0,
+            take_down: Vec::new(),
+            server_pid: None,
+            way: Transport::Fuse,
+            loop_name: Some(name.to_owned()),
+            file_system: None,
+            ublk_number: None,
+            ready: true,
+        };
+        // It was detached by another program.
+        assert!(had_loop_device(&sense, &record("loop7"), "loop7"));
+        assert!(!had_loop_device(&sense, &record("loop7"), "loop8"));
+        let place = root.path().join("sys/block/loop7/loop");
+        std::fs::create_dir_all(&place).expect("made");
+        std::fs::write(place.join("backing_file"), "/of/another\n").expect("written");
+        assert!(!had_loop_device(&sense, &record("loop7"), "loop7"));
     }
 }
