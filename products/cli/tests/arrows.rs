@@ -107,7 +107,11 @@ const RULES: &[Rule] = &[
         brisk: &["brisk-flash"],
         others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
     },
-    Rule { folder: "measure/vm", brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"], others: None },
+    Rule {
+        folder: "measure/vm",
+        brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"],
+        others: None,
+    },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
     Rule {
