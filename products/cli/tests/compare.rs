@@ -10,7 +10,9 @@ use snapbox::assert_data_eq;
 
 fn brisk(args: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(snapbox::cmd::cargo_bin("brisk"));
-    command.arg("compare").args(args).current_dir(folder).stdin(Stdio::null()).output().expect("brisk starts")
+    // The snapshots have the signs of a locale with UTF-8.
+    command.arg("compare").args(args).current_dir(folder).env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+    command.output().expect("brisk starts")
 }
 
 /// What it prints, with exit code `code`. The run itself differs each time.
