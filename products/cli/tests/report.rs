@@ -8,6 +8,8 @@ use snapbox::assert_data_eq;
 
 fn brisk(args: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(snapbox::cmd::cargo_bin("brisk"));
+    // The snapshots have the signs of a locale with UTF-8.
+    command.env("LC_ALL", "C.UTF-8");
     command.arg("report").args(args).current_dir(folder).stdin(Stdio::null()).output().expect("brisk starts")
 }
 
