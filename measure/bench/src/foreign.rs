@@ -5,14 +5,14 @@
 //! a warning states its share.
 //!
 //! Compared are bytes, and requests: many small ones cost more than their bytes. The kernel splits requests larger than
-//! [`SPLIT_BYTES`], so those are compared by bytes alone. Only requests past the page cache are compared; a file system that
+//! `SPLIT_BYTES`, so those are compared by bytes alone. Only requests past the page cache are compared; a file system that
 //! refuses them is not checked.
 //!
 //! Requests of the file system itself are no foreign I/O:
 //! - In a phase that makes data durable (fsync) and on file systems that do not write in place, every write causes others
 //!   (journal, nodes, checksums): their writes are not compared, reads are.
-//! - Elsewhere the journal is committed at least every 5 s ([`COMMIT_INTERVAL_NS`]), because writes change the file's time;
-//!   [`COMMIT_BYTES`] and [`COMMIT_REQUESTS`] are allowed for each commit, and as much for reads of metadata.
+//! - Elsewhere the journal is committed at least every 5 s (`COMMIT_INTERVAL_NS`), because writes change the file's time;
+//!   `COMMIT_BYTES` and `COMMIT_REQUESTS` are allowed for each commit, and as much for reads of metadata.
 //!
 //! Properties, each with a test of the same name:
 //! - own requests and commits of the journal are no foreign I/O;
