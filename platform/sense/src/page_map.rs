@@ -63,17 +63,22 @@ impl Sense {
 mod tests {
     use super::*;
     use brisk_formats::PageState;
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
     #[test]
     fn pages_that_were_written_are_in_memory_and_others_are_absent() {
         let page_bytes = rustix::param::page_size();
-        // Large allocations have a range of their own; 4 of its 64 pages are used.
-        let mut memory = vec![0_u8; 64 * page_bytes];
-        let begin = memory.as_ptr() as usize;
-        let first = begin.div_ceil(page_bytes);
-        for page in first + 10..first + 14 {
-            memory[page * page_bytes - begin] = 1;
-        }
+        // A mapping of its own: the allocator may hand out pages that were used before. 4 of its 64 pages are used.
+        let length = 64 * page_bytes;
+        let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new anonymous mapping at an address that the kernel chooses overlaps nothing.
+        let begin = unsafe { mmap_anonymous(std::ptr::null_mut(), length, rights, flags) }.expect("mapped");
+        // SAFETY: the advice changes the size of pages alone, of the mapping above.
+        let _ = unsafe { madvise(begin, length, Advice::LinuxNoHugepage) };
+        // SAFETY: the mapping has that length and is zeroed; nothing else refers to it before it is unmapped.
+        let memory = unsafe { std::slice::from_raw_parts_mut(begin.cast::<u8>(), length) };
+        (10..14).for_each(|page| memory[page * page_bytes] = 1);
+        let first = begin as usize / page_bytes;
         let pages = Sense::default().process_pages(std::process::id()).expect("readable").expect("this process");
         let is_there = |page: u64| {
             let found = pages.runs.iter().find(|run| (run.first_page..run.end_page()).contains(&page));
@@ -84,7 +89,8 @@ mod tests {
         assert_eq!(is_there(first + 30), None, "never used");
         assert!(pages.ranges.iter().any(|range| range.name.to_string_lossy().ends_with("[stack]")));
         assert!(pages.runs.windows(2).all(|pair| pair[0].end_page() <= pair[1].first_page), "ascending");
-        assert_eq!(memory.iter().map(|&byte| u64::from(byte)).sum::<u64>(), 4);
+        // SAFETY: the mapping above, which is not used any more.
+        unsafe { munmap(begin, length) }.expect("unmapped");
     }
 
     #[test]
