@@ -20,6 +20,7 @@ use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, io as failed};
+use crate::group::remove_tree;
 
 /// Least limit: the session bus and one small app.
 const LIMIT_MIN_BYTES: u64 = 64 << 20;
@@ -210,6 +211,10 @@ impl MemoryGroup {
 
     /// Removes it with its children, if it exists; its processes have ended.
     pub(crate) fn remove(&self) -> Result<()> {
+        // What its ended processes left in the page cache, here and below, goes to the parent otherwise.
+        if self.dir.exists() {
+            let _ = fs::write(self.dir.join("memory.force_empty"), "0");
+        }
         match remove_tree(&self.dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(failed(format!("remove the memory group {}", self.dir.display()))(error))
@@ -217,18 +222,6 @@ impl MemoryGroup {
             _ => Ok(()),
         }
     }
-}
-
-fn remove_tree(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_tree(&entry.path())?;
-        }
-    }
-    // What its ended processes left in the page cache goes to the parent otherwise.
-    let _ = fs::write(dir.join("memory.force_empty"), "0");
-    fs::remove_dir(dir)
 }
 
 #[cfg(test)]

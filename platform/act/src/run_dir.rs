@@ -1,5 +1,5 @@
 //! The run folder, in which daemon and laboratory keep locks, sockets, journals and devices: made in one place, so that it is the
-//! same whoever comes first.
+//! same whichever part makes it first.
 //!
 //! Every user may pass through it, whatever the file mode mask of the process is: the control socket in it is for a group, and its own
 //! mode decides who may connect. What is root's alone has a folder of its own in it. The group is the maker's.

@@ -1,5 +1,5 @@
 //! Devices of the files that a process has open: its program and its descriptors, from /proc/PID/exe and /proc/PID/fd
-//! (proc_pid_fd(5)). No file system is asked to look anything up, so a server that does not answer delays nobody.
+//! (proc_pid_fd(5)). No file system is asked to look anything up, so a server that does not answer causes no delay.
 
 use std::collections::BTreeSet;
 use std::path::Path;
