@@ -2,8 +2,7 @@
 //!
 //! A [`Knob`] names one setting of one thing; its value is the text that the kernel shows for it. The text form of a knob
 //! (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`,
-//! `io.weight/app-org.gnome.Evince-1.scope`) is
-//! what configurations, records and people use.
+//! `io.weight/app-org.gnome.Evince-1.scope`, `vm/page-cluster`) is what configurations, records and people use.
 //!
 //! Properties: every knob is read back from its text; knobs sort in the order in which they are to be written, since some
 //! reset others.
@@ -12,6 +11,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+/// First word of the settings of virtual memory.
+const VM: &str = "vm";
 
 /// One setting of one thing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +38,61 @@ pub enum Knob {
         /// Name of the group.
         group: String,
     },
+    /// A setting of the kernel's virtual memory, for the whole machine: a whole number.
+    Vm {
+        /// Which.
+        setting: VmSetting,
+    },
+}
+
+/// A setting of virtual memory, by the name of its file (kernel: Documentation/admin-guide/sysctl/vm.rst and
+/// Documentation/admin-guide/mm/multigen_lru.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VmSetting {
+    /// `page-cluster`: a swap-in reads up to 2 to the power of this many pages at once, where neighbouring slots are in use.
+    PageCluster,
+    /// `swappiness`: how readily anonymous memory is reclaimed compared with files, from 0 to 200.
+    Swappiness,
+    /// `watermark_scale_factor`: how much memory kswapd keeps free, in ten-thousandths of the memory, from 1 to 3000.
+    WatermarkScaleFactor,
+    /// `min_free_kbytes`: memory that only urgent requests take, in KiB.
+    MinFreeKbytes,
+    /// `vfs_cache_pressure`: how readily dentries and inodes are reclaimed compared with pages; 100 is usual.
+    VfsCachePressure,
+    /// `lru_gen/min_ttl_ms`: time in ms for which the multi-generational LRU keeps the working set in memory, or else the
+    /// out-of-memory killer runs; 0 is off.
+    LruGenMinTtlMs,
+}
+
+impl VmSetting {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::PageCluster,
+        Self::Swappiness,
+        Self::WatermarkScaleFactor,
+        Self::MinFreeKbytes,
+        Self::VfsCachePressure,
+        Self::LruGenMinTtlMs,
+    ];
+
+    /// Its name: the end of the path of its file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PageCluster => "page-cluster",
+            Self::Swappiness => "swappiness",
+            Self::WatermarkScaleFactor => "watermark_scale_factor",
+            Self::MinFreeKbytes => "min_free_kbytes",
+            Self::VfsCachePressure => "vfs_cache_pressure",
+            Self::LruGenMinTtlMs => "lru_gen/min_ttl_ms",
+        }
+    }
+}
+
+impl fmt::Display for VmSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// A setting of a control group, by the name of its file.
@@ -148,7 +205,7 @@ impl Knob {
     pub fn device(&self) -> Option<&str> {
         match self {
             Self::Queue { device, .. } => Some(device),
-            Self::IoPriority { .. } | Self::Group { .. } => None,
+            Self::IoPriority { .. } | Self::Group { .. } | Self::Vm { .. } => None,
         }
     }
 
@@ -157,14 +214,18 @@ impl Knob {
     pub fn group(&self) -> Option<&str> {
         match self {
             Self::IoPriority { group } | Self::Group { group, .. } => Some(group),
-            Self::Queue { .. } => None,
+            Self::Queue { .. } | Self::Vm { .. } => None,
         }
     }
 
-    /// Name of the device or group that it belongs to.
+    /// Name of the device or group that it belongs to, or `vm`.
     #[must_use]
     pub fn subject(&self) -> &str {
-        self.device().or_else(|| self.group()).unwrap_or_default()
+        match self {
+            Self::Queue { device, .. } => device,
+            Self::IoPriority { group } | Self::Group { group, .. } => group,
+            Self::Vm { .. } => VM,
+        }
     }
 
     /// Device and setting, of the queue of a device.
@@ -181,7 +242,8 @@ impl Knob {
     pub fn file(&self) -> Option<&'static str> {
         match self {
             Self::Group { setting, .. } => Some(setting.name()),
-            _ => None,
+            Self::Vm { setting } => setting.name().rsplit('/').next(),
+            Self::Queue { .. } | Self::IoPriority { .. } => None,
         }
     }
 
@@ -192,6 +254,7 @@ impl Knob {
             Self::Queue { setting, .. } => setting.to_string(),
             Self::IoPriority { .. } => "io_priority".to_owned(),
             Self::Group { setting, .. } => setting.to_string(),
+            Self::Vm { setting } => setting.to_string(),
         }
     }
 }
@@ -201,7 +264,8 @@ impl fmt::Display for Knob {
         match self {
             // A slash in a kernel name is a '!' in sysfs.
             Self::Queue { device, setting } => write!(f, "queue/{}/{setting}", device.replace('/', "!")),
-            _ => write!(f, "{}/{}", self.setting(), self.subject()),
+            Self::Vm { setting } => write!(f, "{VM}/{setting}"),
+            Self::IoPriority { .. } | Self::Group { .. } => write!(f, "{}/{}", self.setting(), self.subject()),
         }
     }
 }
@@ -210,7 +274,8 @@ impl fmt::Display for Knob {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, max_sectors_kb, \
-     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP or io.bfq.weight/GROUP"
+     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP \
+     or vm/NAME (page-cluster, swappiness, watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms)"
 )]
 pub struct NotAKnob(pub String);
 
@@ -236,6 +301,10 @@ impl FromStr for Knob {
                     _ => None,
                 };
                 Ok(Self::Queue { device, setting: setting.ok_or_else(wrong)? })
+            }
+            VM => {
+                let setting = VmSetting::ALL.into_iter().find(|setting| setting.name() == rest);
+                Ok(Self::Vm { setting: setting.ok_or_else(wrong)? })
             }
             _ => {
                 let setting = GroupSetting::ALL.into_iter().find(|setting| setting.name() == kind);
@@ -283,6 +352,12 @@ mod tests {
             "io_priority/",
             "io.weight/",
             "io.max/x",
+            "vm",
+            "vm/",
+            "vm/drop_caches",
+            "vm/page-cluster/0",
+            "vm/../kernel/panic",
+            "vm/min_ttl_ms",
         ] {
             assert_eq!(text.parse::<Knob>(), Err(NotAKnob(text.to_owned())));
         }
@@ -298,8 +373,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_knob_is_read_back_from_its_text(device in "[a-z0-9/]{1,8}", setting in settings(), group in "[ -~]{1,20}", of_group in prop::sample::select(&GroupSetting::ALL[..])) {
-            for knob in [Knob::queue(&device, setting), Knob::IoPriority { group: group.clone() }, Knob::Group { group, setting: of_group }] {
+        fn every_knob_is_read_back_from_its_text(device in "[a-z0-9/]{1,8}", setting in settings(), group in "[ -~]{1,20}", of_group in prop::sample::select(&GroupSetting::ALL[..]), of_vm in prop::sample::select(&VmSetting::ALL[..])) {
+            for knob in [Knob::queue(&device, setting), Knob::IoPriority { group: group.clone() }, Knob::Group { group, setting: of_group }, Knob::Vm { setting: of_vm }] {
                 prop_assert_eq!(knob.to_string().parse(), Ok(knob));
             }
         }

@@ -225,6 +225,12 @@ pub enum Error {
         /// How many there were.
         ranges: usize,
     },
+    /// The kernel has no such setting of virtual memory.
+    #[error("this kernel does not have the setting: {path} is missing")]
+    NoVmSetting {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// There is no cgroup file system of the second version.
     #[error("no cgroup file system of version 2 is mounted, so no group is known by its name")]
     NoGroups,

@@ -1,10 +1,11 @@
 //! Files that hold one setting each. All of them go the same way: the first value is in the journal before the file is written,
 //! a value that was changed externally is left, and the first value comes back.
 //!
-//! A file is written for a knob (`io.weight` of a control group), which has a value for as long as an engine requests it, or for
-//! an action that happens once: the freezer and the limits of a control group, the `oom_score_adj` of a process. A control group
-//! is distinguished from a later one of its name by the inode of the file, a process from a later one of its number by its start time;
-//! both are read through a descriptor of the directory, so that the file that was checked is the file that is written.
+//! A file is written for a knob (`io.weight` of a control group, `vm/swappiness`), which has a value for as long as an engine
+//! requests it, or for an action that happens once: the freezer and the limits of a control group, the `oom_score_adj` of a process.
+//! A control group is distinguished from a later one of its name by the inode of the file, a process from a later one of its number
+//! by its start time; both are read through a descriptor of the directory, so that the file that was checked is the file that is
+//! written. A setting of virtual memory is there as long as the kernel runs.
 //!
 //! Knobs of control groups (kernel: Documentation/admin-guide/cgroup-v2.rst, "IO Priority" and "IO Interface Files"):
 //! `io.prio.class` gives requests of the group a class when they are submitted, those included that the kernel writes back for it
@@ -16,7 +17,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use brisk_core::knob::Knob;
+use brisk_core::knob::{Knob, VmSetting};
 use brisk_core::outcome::Outcome;
 use brisk_formats::{common_value, parse_process_stat};
 use rustix::fs::{AtFlags, Mode, OFlags, open, openat, statat};
@@ -65,6 +66,9 @@ pub(crate) enum Identity {
     Inode(u64),
     /// Start time of the process, in clock ticks since boot.
     StartTicks(u64),
+    /// The kernel has one of it from boot to shutdown. The inode of its file is not the same all the time: procfs makes a new
+    /// one after it has dropped the old one.
+    Kernel,
 }
 
 /// Outcome of an undo.
@@ -83,7 +87,7 @@ impl FileEntry {
         self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Name of the control group.
+    /// Name of the control group, or `vm`.
     pub(crate) fn subject(&self) -> &str {
         match &self.by {
             By::Knob(knob) => knob.subject(),
@@ -142,7 +146,8 @@ impl<'a> SettingFile<'a> {
             let stat = parse_process_stat(self.text("stat").ok()?.as_bytes()).ok()?;
             return (!stat.has_ended()).then_some(Identity::StartTicks(stat.start_ticks));
         }
-        statat(&self.dir, self.name, AtFlags::empty()).ok().map(|stat| Identity::Inode(stat.st_ino))
+        let stat = statat(&self.dir, self.name, AtFlags::empty()).ok()?;
+        Some(if is_of_the_kernel(self.name) { Identity::Kernel } else { Identity::Inode(stat.st_ino) })
     }
 
     fn text(&self, name: &str) -> io::Result<String> {
@@ -184,6 +189,11 @@ impl<'a> SettingFile<'a> {
     }
 }
 
+/// Whether it is a setting of virtual memory.
+fn is_of_the_kernel(name: &str) -> bool {
+    VmSetting::ALL.into_iter().any(|setting| Knob::Vm { setting }.file() == Some(name))
+}
+
 /// What the kernel accepts in such a file.
 fn hint(name: &str) -> &'static str {
     match name {
@@ -192,6 +202,11 @@ fn hint(name: &str) -> &'static str {
         "io.prio.class" => "no-change, promote-to-rt, restrict-to-be or idle",
         "io.weight" => "a weight from 1 to 10000",
         "io.bfq.weight" => "a weight from 1 to 1000",
+        "page-cluster" => "a number from 0 to 31",
+        "swappiness" => "a number from 0 to 200, or to 100 before Linux 5.8",
+        "watermark_scale_factor" => "a number from 1 to 3000, or to 1000 before Linux 5.18",
+        "min_free_kbytes" | "vfs_cache_pressure" => "a number from 0 to 2147483647",
+        "min_ttl_ms" => "a number of milliseconds",
         _ => "needs root",
     }
 }

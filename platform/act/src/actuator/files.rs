@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use brisk_core::knob::Knob;
+use brisk_core::knob::{Knob, VmSetting};
 use brisk_core::outcome::Outcome;
 
 use super::{Actuator, ExternalChange, refused};
-use crate::Error;
 use crate::setting_file::{By, changed_externally, hold, plan, release};
+use crate::{Error, Paths};
 
 impl Actuator {
     /// Writes the files of the `wanted` knobs, and restores those of knobs that are not named any more.
@@ -44,12 +44,19 @@ impl Actuator {
 
     /// Where a knob is: groups of two users may have one name.
     fn files_of(&mut self, knob: &Knob) -> Result<Vec<PathBuf>, Error> {
+        if let Knob::Vm { setting } = knob {
+            let file = vm_file(&self.paths, *setting);
+            return if file.is_file() { Ok(vec![file]) } else { Err(Error::NoVmSetting { path: file }) };
+        }
         let (Some(group), Some(name)) = (knob.group(), knob.file()) else { return Ok(Vec::new()) };
         Ok(self.dirs_of(group)?.iter().map(|dir| dir.join(name)).filter(|file| file.is_file()).collect())
     }
 
     fn set_files(&mut self, knob: &Knob, value: &str) -> Result<Outcome, Error> {
         let files = self.files_of(knob)?;
+        // The kernel would read 010 as 8.
+        let number = matches!(knob, Knob::Vm { .. }).then(|| whole_number(value)).transpose()?;
+        let value = number.as_deref().unwrap_or(value);
         if let Some(change) = self.changed_externally.get(knob) {
             return Ok(Outcome::Left { from: change.found.clone() });
         }
@@ -61,4 +68,19 @@ impl Actuator {
         }
         hold(journal, &By::Knob(knob.clone()), &files, value, false)
     }
+}
+
+/// The file of a setting of virtual memory.
+fn vm_file(paths: &Paths, setting: VmSetting) -> PathBuf {
+    match setting {
+        VmSetting::LruGenMinTtlMs => paths.sysfs.join("kernel/mm"),
+        _ => paths.proc.join("sys/vm"),
+    }
+    .join(setting.name())
+}
+
+/// The number as the kernel shows it.
+fn whole_number(value: &str) -> Result<String, Error> {
+    let number: Option<u64> = value.parse().ok();
+    number.map(|number| number.to_string()).ok_or_else(|| Error::NotANumber { value: value.to_owned() })
 }
