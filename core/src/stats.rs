@@ -76,12 +76,12 @@ pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<Summary> {
     Summary::of(&ratios)
 }
 
-/// A median with the interval of its bootstrap.
+/// A median, or a sum of medians, with the interval of its bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bootstrapped {
-    /// The middle value.
+    /// The middle value, or the sum.
     pub median: f64,
-    /// The 2.5th percentile of the medians of samples drawn from the values.
+    /// The 2.5th percentile of the same of samples drawn from the values.
     pub low: f64,
     /// The 97.5th.
     pub high: f64,
@@ -95,29 +95,66 @@ const RESAMPLES: usize = 2_000;
 /// three of four. What is drawn is the same each time. `None` for fewer than three values, or when one is not a finite number.
 #[must_use]
 pub fn bootstrapped(values: &[f64]) -> Option<Bootstrapped> {
-    if values.len() < 3 || values.iter().any(|value| !value.is_finite()) {
+    sum_of_medians(&[values])
+}
+
+/// The sum of the medians of `groups`, such as times by app, as [`bootstrapped`]: each group is drawn from by itself. `None` when
+/// there is no group, or one has too few values.
+#[must_use]
+pub fn sum_of_medians(groups: &[&[f64]]) -> Option<Bootstrapped> {
+    let groups = sorted_groups(groups)?;
+    let mut draw = draws();
+    interval(groups.iter().map(|group| middle(group)).sum(), || drawn_sum(&groups, &mut draw))
+}
+
+/// The sum of the medians of `groups` as a multiple of that of `base`, as [`sum_of_medians`].
+#[must_use]
+pub fn ratio_of_sums(groups: &[&[f64]], base: &[&[f64]]) -> Option<Bootstrapped> {
+    let (groups, base) = (sorted_groups(groups)?, sorted_groups(base)?);
+    let sum = |groups: &[Vec<f64>]| groups.iter().map(|group| middle(group)).sum::<f64>();
+    let mut draw = draws();
+    interval(sum(&groups) / sum(&base), || drawn_sum(&groups, &mut draw) / drawn_sum(&base, &mut draw))
+}
+
+fn sorted_groups(groups: &[&[f64]]) -> Option<Vec<Vec<f64>>> {
+    let fits = |group: &&[f64]| group.len() >= 3 && group.iter().all(|value| value.is_finite());
+    if groups.is_empty() || !groups.iter().all(fits) {
         return None;
     }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    // Marsaglia's xorshift64*: good enough to draw from a handful, and needs nothing.
+    let sorted = |group: &&[f64]| {
+        let mut sorted = group.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    };
+    Some(groups.iter().map(sorted).collect())
+}
+
+/// Marsaglia's xorshift64*: good enough to draw from a handful, and needs nothing. Gives a number below its argument.
+fn draws() -> impl FnMut(usize) -> usize {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = || {
+    move |below| {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
-        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % sorted.len()
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % below
+    }
+}
+
+fn drawn_sum(groups: &[Vec<f64>], draw: &mut impl FnMut(usize) -> usize) -> f64 {
+    let median = |group: &Vec<f64>| {
+        let mut drawn: Vec<f64> = (0..group.len()).map(|_| group[draw(group.len())]).collect();
+        drawn.sort_by(f64::total_cmp);
+        middle(&drawn)
     };
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let mut drawn: Vec<f64> = (0..sorted.len()).map(|_| sorted[draw()]).collect();
-            drawn.sort_by(f64::total_cmp);
-            middle(&drawn)
-        })
-        .collect();
-    medians.sort_by(f64::total_cmp);
+    groups.iter().map(median).sum()
+}
+
+fn interval(value: f64, mut sample: impl FnMut() -> f64) -> Option<Bootstrapped> {
+    let mut samples: Vec<f64> = (0..RESAMPLES).map(|_| sample()).collect();
+    samples.sort_by(f64::total_cmp);
     let tail = RESAMPLES / 40;
-    Some(Bootstrapped { median: middle(&sorted), low: medians[tail], high: medians[RESAMPLES - 1 - tail] })
+    let (low, high) = (samples[tail], samples[RESAMPLES - 1 - tail]);
+    [value, low, high].iter().all(|one| one.is_finite()).then_some(Bootstrapped { median: value, low, high })
 }
 
 /// Signed relative error of `ours` against `reference`: 0.1 means ten percent above.
@@ -234,5 +271,21 @@ mod tests {
             values.reverse();
             prop_assert_eq!(s.map(|s| (s.median, s.low, s.high)), Summary::of(&values).map(|s| (s.median, s.low, s.high)));
         }
+    }
+
+    #[test]
+    fn a_sum_of_medians_has_the_sum_and_an_interval_around_it() {
+        let (a, b) = ([1.0, 2.0, 3.0, 10.0, 2.0], [20.0, 21.0, 19.0, 20.0, 20.0]);
+        let sum = sum_of_medians(&[&a, &b]).expect("enough");
+        assert_eq!(sum.median, 22.0);
+        assert!(sum.low < 22.0 && sum.low >= 20.0 && sum.high > 22.0 && sum.high <= 31.0, "{sum:?}");
+        assert_eq!(sum_of_medians(&[&a]), bootstrapped(&a));
+        assert_eq!((sum_of_medians(&[&a, &b[..2]]), sum_of_medians(&[])), (None, None));
+        let ratio = ratio_of_sums(&[&a, &b], &[&b]).expect("enough");
+        assert!(
+            (ratio.median - 1.1).abs() < 1e-9 && ratio.low < ratio.median && ratio.high > ratio.median,
+            "{ratio:?}"
+        );
+        assert_eq!(ratio_of_sums(&[&a], &[&[0.0, 0.0, 0.0]]), None, "a multiple of nothing is no number");
     }
 }

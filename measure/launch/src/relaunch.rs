@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brisk_probes::Trace;
-use brisk_results::{Ending, RelaunchRun, SplitMethod, Warning};
+use brisk_results::{AppState, Ending, RelaunchRun, SplitMethod, Warning};
 use brisk_screen::{Input, Screen};
 
 use crate::app::App;
@@ -56,21 +56,46 @@ impl Launcher<'_> {
         // The events of a launch that is not measured are not needed.
         let settings = crate::Settings { method: SplitMethod::Cgroup, ..self.settings.clone() };
         let unwatched = Launcher { sense: self.sense, settings, stop: self.stop };
-        let mut view = View::open(screen)?;
-        let mut running = unwatched.start(app)?;
-        let mut watch = Watch::begin(unwatched.subject(&running), running.begin_ns, false)?;
-        let ending = watch.until_over(Some(&mut view), Some(&mut running.child), None)?;
+        let (resident, launched) = unwatched.relaunch_ended(app, screen)?;
         let failed = |reason: &str| Error::Program { program: app.id.clone(), reason: reason.to_owned() };
-        match ending {
-            Ending::Settled | Ending::StillWorking | Ending::Animating => {}
-            Ending::Exited { .. } => return Err(failed("it ended at once")),
-            Ending::DisplayLost => {
-                return Err(Error::Screen(brisk_screen::Error::Lost { display: view.display().to_owned() }));
+        resident.ok_or_else(|| match launched.run.ending {
+            Ending::DisplayLost => Error::Screen(brisk_screen::Error::Lost { display: screen.display().to_owned() }),
+            Ending::Exited { .. } => failed("it ended at once"),
+            _ => failed("it shows no window"),
+        })
+    }
+
+    /// The return to an app that had ended: launches it with the page cache as it is, and keeps it. No app stays when it ended
+    /// or showed no window, which the run tells. A launch answers no input: its end is that of the last change and work.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the display is gone.
+    pub fn relaunch_ended(&self, app: &App, screen: &mut dyn Screen) -> Result<(Option<Resident>, Relaunched)> {
+        let mut view = View::open(screen)?;
+        let mut running = self.start(app)?;
+        let mut watch = Watch::begin(self.subject(&running), running.begin_ns, false)?;
+        let ending = watch.until_over(Some(&mut view), Some(&mut running.child), running.trace.as_ref())?;
+        let window = view.newest_window().map(|window| window.id);
+        let tiles = view.tiles();
+        let (traced, trace_cpu_ns) = self.traced(app, &mut running);
+        let seen = watch.finish(ending, Some(running.started_ns), tiles, traced, trace_cpu_ns);
+        let method = self.method(&running);
+        let warnings = std::mem::take(&mut running.warnings);
+        let stays = matches!(seen.ending, Ending::Settled | Ending::StillWorking | Ending::Animating);
+        let (resident, after) = match window.filter(|_| stays) {
+            Some(window) => {
+                let resident = Resident { id: app.id.clone(), running, window, frozen: false };
+                let after = self.pages(&resident)?;
+                (Some(resident), Some(after))
             }
-            Ending::NoWindow | Ending::Headless => return Err(failed("it shows no window")),
-        }
-        let window = view.newest_window().map(|window| window.id).ok_or_else(|| failed("its window is gone"))?;
-        Ok(Resident { id: app.id.clone(), running, window, frozen: false })
+            None => {
+                running.scope.close()?;
+                let _ = running.child.wait();
+                (None, None)
+            }
+        };
+        let run = run_of(&seen, method, None, after.as_ref());
+        Ok((resident, Relaunched { run, warnings }))
     }
 
     /// Brings the app to the front, sends it `input`, and watches until it has answered.
@@ -113,7 +138,7 @@ impl Launcher<'_> {
         });
         let seen = watch.finish(ending, None, tiles, traced, 0);
         let after = self.pages(app)?;
-        Ok(Relaunched { run: run_of(&seen, method, &before, &after), warnings })
+        Ok(Relaunched { run: run_of(&seen, method, Some(&before), Some(&after)), warnings })
     }
 
     fn pages(&self, app: &Resident) -> Result<Pages> {
@@ -193,8 +218,8 @@ impl Resident {
     }
 }
 
-/// The result of an observation of a return.
-fn run_of(seen: &Observation, method: SplitMethod, before: &Pages, after: &Pages) -> RelaunchRun {
+/// The result of an observation of a return; without `before` it was a launch.
+fn run_of(seen: &Observation, method: SplitMethod, before: Option<&Pages>, after: Option<&Pages>) -> RelaunchRun {
     let ms = |at_ns: u64| at_ns.saturating_sub(seen.begin_ns) as f64 / 1e6;
     // A window that was there counts as a change at the begin.
     let screen_ns = seen.settled_ns().filter(|&at_ns| at_ns > seen.begin_ns);
@@ -205,17 +230,16 @@ fn run_of(seen: &Observation, method: SplitMethod, before: &Pages, after: &Pages
         _ => seen.end_ns,
     };
     let first = seen.repaints.iter().map(|repaint| repaint.at_ns).filter(|at_ns| *at_ns >= seen.begin_ns).min();
-    let census = before.census();
     RelaunchRun {
-        state: census.state(),
+        state: before.map_or(AppState::Killed, |before| before.census().state()),
         ending: seen.ending.clone(),
         end_ms: ms(end_ns),
         screen_ms: screen_ns.map(ms),
         first_change_ms: first.map(ms),
         split: seen.split(end_ns, method),
         storage: seen.storage(end_ns),
-        before: Some(census),
-        after: Some(after.census()),
-        touched: Some(after.touched_since(before)),
+        before: before.map(Pages::census),
+        after: after.map(Pages::census),
+        touched: before.zip(after).map(|(before, after)| after.touched_since(before)),
     }
 }

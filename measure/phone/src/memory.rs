@@ -73,23 +73,31 @@ impl MemorySpec {
     /// When the limit or swap area is too small, the machine has no memory controller of version 1, swap areas of others are in
     /// use, or the kernel has no zram.
     pub(crate) fn check(&self) -> Result<()> {
-        let too_small = |what: &str, least_bytes: u64| Error::Memory {
-            reason: format!("{what} is too small: at least {}", format_bytes(least_bytes)),
-        };
         if self.limit_bytes < LIMIT_MIN_BYTES {
-            return Err(too_small("the limit", LIMIT_MIN_BYTES));
+            let reason = format!("the limit is too small: at least {}", format_bytes(LIMIT_MIN_BYTES));
+            return Err(Error::Memory { reason });
         }
-        if self.swap != SwapKind::None && self.swap_bytes < SWAP_MIN_BYTES {
-            return Err(too_small("the swap area", SWAP_MIN_BYTES));
-        }
-        let sense = Sense::default();
-        controller(&sense)?;
+        controller(&Sense::default())?;
+        self.check_areas(&[])
+    }
+
+    /// Refuses swap that this kernel cannot make, or that pages of others share. `own` are areas of this phone, which will go.
+    pub(crate) fn check_areas(&self, own: &[Option<&Path>]) -> Result<()> {
+        let too_small = || Error::Memory {
+            reason: format!("the swap area is too small: at least {}", format_bytes(SWAP_MIN_BYTES)),
+        };
         if self.swap == SwapKind::None {
             return Ok(());
         }
+        if self.swap_bytes < SWAP_MIN_BYTES {
+            return Err(too_small());
+        }
+        let sense = Sense::default();
         let areas = sense.swaps().map_err(|_| Error::Memory { reason: "this kernel has no swap".to_owned() })?;
-        if !areas.is_empty() {
-            let names: Vec<_> = areas.iter().map(|area| area.path.display().to_string()).collect();
+        let is_own = |path: &Path| own.iter().flatten().any(|own| *own == path);
+        let names: Vec<_> =
+            areas.iter().filter(|area| !is_own(&area.path)).map(|area| area.path.display().to_string()).collect();
+        if !names.is_empty() {
             let reason = format!(
                 "swap areas of others are in use ({}), to which its pages could go: switch them off with swapoff, or \
                  choose --swap none",
@@ -176,6 +184,44 @@ impl MemoryGroup {
         self.number("memory.usage_in_bytes")
     }
 
+    /// The limit in force.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn limit_bytes(&self) -> Result<u64> {
+        self.number("memory.limit_in_bytes")
+    }
+
+    /// Files in the page cache that are charged to it and its children, without shared memory.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn file_bytes(&self) -> Result<u64> {
+        let path = self.dir.join("memory.stat");
+        let text = fs::read_to_string(&path).map_err(failed(format!("read {}", path.display())))?;
+        let of = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok());
+            value.ok_or_else(|| Error::Memory { reason: format!("{} has no {name}", path.display()) })
+        };
+        Ok(of("total_inactive_file")? + of("total_active_file")?)
+    }
+
+    /// The processes of its children, each with the name of its group.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn processes_by_child(&self) -> Result<Vec<(u32, String)>> {
+        let entries = fs::read_dir(&self.dir).map_err(failed(format!("read {}", self.dir.display())))?;
+        let mut found = Vec::new();
+        for entry in entries.filter_map(std::result::Result::ok) {
+            // A file, or a group that has gone meanwhile.
+            let Ok(text) = fs::read_to_string(entry.path().join("cgroup.procs")) else { continue };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            found.extend(text.lines().filter_map(|line| Some((line.parse().ok()?, name.clone()))));
+        }
+        Ok(found)
+    }
+
     /// Times that its limit was reached and nothing could be reclaimed in time.
     ///
     /// # Errors
@@ -191,7 +237,10 @@ impl MemoryGroup {
     }
 
     /// Moves a process into the group; memory that it has stays charged where it is.
-    pub(crate) fn add(&self, pid: u32) -> Result<()> {
+    ///
+    /// # Errors
+    /// When the process is gone, or the kernel refuses.
+    pub fn add(&self, pid: u32) -> Result<()> {
         let action = format!("move process {pid} into {}", self.dir.display());
         fs::write(self.dir.join("cgroup.procs"), pid.to_string()).map_err(failed(action))
     }

@@ -20,7 +20,7 @@ use crate::catalogue::{App, Catalogue};
 use crate::error::{Error, Result, io as failed};
 use crate::group::Group;
 use crate::image::{Fnv, check_image, steps::tool};
-use crate::memory::{MemoryGroup, MemorySpec};
+use crate::memory::{MemoryGroup, MemorySpec, SwapKind};
 use crate::phones::{NewPhone, Phones};
 use crate::state::{MemoryRecord, Record, StateDir};
 use crate::variant::Variant;
@@ -145,6 +145,36 @@ impl Phone {
             swap_area::make_zram(number, spec.swap_bytes)?;
         }
         Ok(())
+    }
+
+    /// Changes where it swaps to. What is in the present areas is read back first, without the limit, which is set again at the
+    /// end; so the apps have to fit without swap where `swap` is none.
+    ///
+    /// # Errors
+    /// When its memory is not limited, what is in swap cannot be read back, the areas cannot be made, or what is in use exceeds
+    /// the limit.
+    pub fn change_swap(&mut self, swap: SwapKind) -> Result<()> {
+        let Some(mut memory) = self.record.memory.clone() else {
+            return Err(Error::Memory {
+                reason: format!("phone {} has no limit: bring it up with --memory", self.dir.id),
+            });
+        };
+        let spec = MemorySpec { swap, ..memory.spec };
+        spec.check_areas(&[memory.file.as_deref(), memory.zram.map(swap_area::zram).as_deref()])?;
+        let group = MemoryGroup::at(&memory.group);
+        group.set_limit(None)?;
+        if let Some(file) = memory.file.take() {
+            swap_area::remove_file(&file)?;
+        }
+        if let Some(number) = memory.zram {
+            swap_area::remove_zram(number)?;
+            memory.zram = None;
+        }
+        memory.spec = spec;
+        self.record.memory = Some(memory);
+        self.save()?;
+        self.make_swap(spec)?;
+        group.set_limit(Some(spec.limit_bytes))
     }
 
     /// Its memory group, where its memory is limited.

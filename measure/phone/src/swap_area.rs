@@ -55,6 +55,20 @@ pub(crate) fn make_file(file: &Path, bytes: u64) -> Result<()> {
     switch_on(file, FILE_PRIORITY)
 }
 
+/// Switches the file off, and removes it.
+///
+/// # Errors
+/// As [`switch_off`].
+pub(crate) fn remove_file(file: &Path) -> Result<()> {
+    switch_off(file)?;
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(failed(format!("remove the swap file {}", file.display()))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Adds a device of compressed memory; gives its number. It is to be recorded before [`make_zram`].
 ///
 /// # Errors

@@ -21,7 +21,7 @@ static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Fields whose words and numbers mean something to serde.
-const FIXED: [&str; 15] = [
+const FIXED: [&str; 18] = [
     "better",
     "kind",
     "schema_version",
@@ -37,12 +37,15 @@ const FIXED: [&str; 15] = [
     "code",
     "signal",
     "figure",
+    "state",
+    "regime",
+    "by",
 ];
 /// Counts of 64 bits; all others have 32.
 const LONG: [&str; 9] =
     ["count", "requests", "sequential_requests", "files", "files_count", "events", "lost_events", "seed", "bytes"];
 /// Fields that may be absent in every kind that has them.
-const OPTIONAL: [&str; 25] = [
+const OPTIONAL: [&str; 28] = [
     "ratio_low",
     "ratio_high",
     "p_value",
@@ -68,6 +71,9 @@ const OPTIONAL: [&str; 25] = [
     "failure",
     "io_engine",
     "runtime_delay",
+    "touched",
+    "sum_ms",
+    "screen_ms",
 ];
 
 /// What replaces the good values of the samples: all numbers, and some names and optional fields.

@@ -206,6 +206,8 @@ documents! {
     Comparison(ComparisonReport) = "comparison",
     /// `brisk kernel`.
     Kernel(KernelReport) = "kernel",
+    /// `brisk suite relaunch`.
+    Relaunch(RelaunchReport) = "relaunch",
     /// `brisk swap show` and `brisk swap replay`.
     Swap(SwapReport) = "swap",
 }

@@ -1,8 +1,10 @@
 //! Return to an app that runs: how long until it answers, and what memory it needed.
 
+use brisk_core::stats::{Bootstrapped, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::launch::{Ending, Split, StorageUse};
+use crate::{Header, PhoneFacts};
 
 /// Where an app was when the person came back to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,4 +73,146 @@ pub struct RelaunchRun {
     pub after: Option<MemoryCensus>,
     /// What it used.
     pub touched: Option<Touched>,
+}
+
+/// Who ended an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The kernel, since memory had run out.
+    Kernel,
+    /// The rule that ends the app that was in front longest ago.
+    Oldest,
+    /// earlyoom.
+    Earlyoom,
+}
+
+/// An app that was ended to free memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedApp {
+    /// Its name; `balloon` is the process that fills memory.
+    pub app: String,
+    /// Who ended it.
+    pub by: EndedBy,
+}
+
+/// A return to an app on the phone, whatever state it was in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppVisit {
+    /// The app.
+    pub app: String,
+    /// Round of the measurement, from 0.
+    pub round: u64,
+    /// Time and memory.
+    pub run: RelaunchRun,
+    /// What the phone's flash read until it was over, swap and files of all.
+    pub flash_read_bytes: u64,
+    /// What it wrote.
+    pub flash_written_bytes: u64,
+    /// Time in which it had a request, in the model.
+    pub flash_busy_ms: f64,
+    /// Apps that were ended meanwhile.
+    pub ended: Vec<EndedApp>,
+}
+
+impl AppVisit {
+    /// Whether the app answered before a time limit.
+    #[must_use]
+    pub fn answered(&self) -> bool {
+        self.run.ending == Ending::Settled
+    }
+}
+
+/// Memory of a phone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhoneMemory {
+    /// Memory for all that runs in it.
+    pub limit_bytes: u64,
+    /// Size of each swap area.
+    pub swap_bytes: u64,
+}
+
+/// How short memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regime {
+    /// Apps are used in turn, and memory is nearly enough for them.
+    Tight,
+    /// A memory-hungry app is in front, and the apps in the background were evicted.
+    Full,
+}
+
+impl Regime {
+    /// All, in their order.
+    pub const ALL: [Self; 2] = [Self::Tight, Self::Full];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tight => "tight",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// All returns to one app in one regime under one policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppReturns {
+    /// The app.
+    pub app: String,
+    /// In the order in which they were measured.
+    pub visits: Vec<AppVisit>,
+    /// Time until it answered; a return that did not is in it with the time limit that it reached.
+    pub end_ms: Option<Summary>,
+}
+
+/// One policy in one regime.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyReturns {
+    /// Name of the policy.
+    pub policy: String,
+    /// The policy in a sentence.
+    pub text: String,
+    /// By app.
+    pub apps: Vec<AppReturns>,
+    /// Sum of the apps' medians, without apps that are counted apart. Absent with fewer than three returns of an app.
+    pub sum_ms: Option<Bootstrapped>,
+    /// That sum as a multiple of the first policy's.
+    pub ratio: Option<Bootstrapped>,
+    /// Sum of the medians of what was read.
+    pub read_bytes: f64,
+    /// Sum of the medians of what was written.
+    pub written_bytes: f64,
+    /// Sum of the medians of the flash's busy time.
+    pub busy_ms: f64,
+    /// Why it has fewer returns, when something failed.
+    pub failure: Option<String>,
+}
+
+/// All policies in one regime.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegimeReturns {
+    /// The regime.
+    pub regime: Regime,
+    /// Policies, the baseline first.
+    pub policies: Vec<PolicyReturns>,
+}
+
+/// `brisk suite relaunch`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RelaunchReport {
+    /// Common head.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The phone.
+    pub phone: PhoneFacts,
+    /// Its memory.
+    pub memory: PhoneMemory,
+    /// Time limit of one return.
+    pub limit_ms: f64,
+    /// Apps that are no part of sums: too large to be compared with the others.
+    pub apart: Vec<String>,
+    /// Both regimes, or the one that was asked for.
+    pub regimes: Vec<RegimeReturns>,
 }

@@ -89,6 +89,20 @@ const RULES: &[Rule] = &[
         others: None,
     },
     Rule {
+        folder: "measure/memory",
+        brisk: &[
+            "brisk-core",
+            "brisk-sense",
+            "brisk-act",
+            "brisk-child",
+            "brisk-launch",
+            "brisk-phone",
+            "brisk-results",
+            "brisk-screen",
+        ],
+        others: None,
+    },
+    Rule {
         folder: "measure/profile",
         brisk: &[
             "brisk-core",

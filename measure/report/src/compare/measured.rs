@@ -112,6 +112,8 @@ pub(super) const MEASURES: &[Measure] = &[
     lower("mean swap-in latency", "ms"),
     lower("longest swap-in latency", "ms"),
     lower("wait of a launch", "ms"),
+    lower("return to an app", "ms"),
+    lower("written to storage", "bytes"),
     lower("read in", "bytes"),
     lower("written out", "bytes"),
     higher("read in sequence", "bytes"),

@@ -16,6 +16,7 @@ mod launch;
 pub(crate) mod opening;
 mod profile;
 mod prove;
+mod relaunch;
 mod schedulers;
 mod slowdown;
 mod suite;

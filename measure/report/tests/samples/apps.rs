@@ -252,7 +252,7 @@ pub fn latency() -> LatencyReport {
     }))
 }
 
-fn phone() -> PhoneFacts {
+pub fn phone() -> PhoneFacts {
     of(json!({
         "preset": "galaxy-s5-emmc", "device": "/dev/loop3", "scheduler": "mq-deadline", "driver_tags": 8,
         "size_bytes": 4u64 << 30, "file_system": "ext4 rw,relatime",

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
 pub mod apps;
+pub mod memory;
 pub mod pairs;
 pub mod swap;
 mod ugly;
@@ -483,6 +484,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("comparison", Document::Comparison(Box::new(pairs::comparison()))),
         ("kernel", Document::Kernel(Box::new(kernel()))),
         ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
+        ("relaunch", Document::Relaunch(Box::new(memory::relaunch()))),
         ("swap-replay", Document::Swap(Box::new(swap::replay()))),
         ("swap-show", Document::Swap(Box::new(swap::show()))),
     ]

@@ -6,8 +6,8 @@ use brisk_results::{BlockDevice, Document, Environment, Header, KernelScenario, 
 use serde_json::json;
 
 use super::{
-    apps, bench, concurrency, frontier, header, kernel, kernel_bench, profile, report, s5_device, schedulers, slowdown,
-    summary,
+    apps, bench, concurrency, frontier, header, kernel, kernel_bench, memory, profile, report, s5_device, schedulers,
+    slowdown, summary,
 };
 
 /// Everything that can be wrong at once: no device, hostile and long names, one run, warnings, odd numbers.
@@ -100,6 +100,7 @@ fn all_ugly() -> Vec<Document> {
     bench_lab.aims[0].words = hostile.into();
     bench_lab.aims[0].loads[0].why = Some(hostile.into());
     bench_lab.aims[1].loads.clear();
+    let returns = memory::ugly(&head, hostile);
     let mut few = concurrency();
     few.header = head;
     few.points.truncate(1);
@@ -118,5 +119,6 @@ fn all_ugly() -> Vec<Document> {
         Document::Profile(Box::new(odd)),
         Document::Kernel(Box::new(lab)),
         Document::Kernel(Box::new(bench_lab)),
+        Document::Relaunch(Box::new(returns)),
     ]
 }

@@ -51,7 +51,7 @@ fn screen(screen: &ScreenFacts) -> (&'static str, String) {
 }
 
 /// The phone, as far as it is not named after its preset.
-fn phone(phone: &PhoneFacts) -> Facts {
+pub(super) fn phone(phone: &PhoneFacts) -> Facts {
     let or_unknown = |known: Option<String>| known.unwrap_or_else(|| "unknown".to_owned());
     vec![
         ("Scheduler of the phone", or_unknown(phone.scheduler.clone())),

@@ -1,9 +1,11 @@
-//! Measures of swap replays.
+//! Measures of swap replays, and of returns to apps.
+
+use brisk_core::units::format_bytes;
+use brisk_results::{AppVisit, RelaunchReport, SwapReport};
 
 use super::Measured;
 use crate::rows::{BANDWIDTH, BYTES, MS, Row};
 use crate::section::Facts;
-use brisk_results::SwapReport;
 
 impl Measured for SwapReport {
     fn measured(&self) -> Vec<Row> {
@@ -29,5 +31,39 @@ impl Measured for SwapReport {
 
     fn setting(&self) -> Facts {
         vec![("Flash of the replay", self.preset.clone().unwrap_or_default())]
+    }
+}
+
+impl Measured for RelaunchReport {
+    fn measured(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for regime in &self.regimes {
+            for policy in &regime.policies {
+                for app in policy.apps.iter().filter(|app| !app.visits.is_empty()) {
+                    let runs = |of: fn(&AppVisit) -> f64| crate::chart::runs(app.visits.iter().map(of));
+                    rows.push(
+                        Row::at("regime", regime.regime.name())
+                            .by("policy", policy.policy.clone())
+                            .by("app", app.app.clone())
+                            .put("return to an app", MS, runs(|visit| visit.run.end_ms))
+                            .put("read from storage", BYTES, runs(|visit| visit.flash_read_bytes as f64))
+                            .put("written to storage", BYTES, runs(|visit| visit.flash_written_bytes as f64)),
+                    );
+                }
+            }
+        }
+        rows
+    }
+
+    fn mode(&self) -> Facts {
+        vec![
+            ("Memory", format_bytes(self.memory.limit_bytes)),
+            ("Each swap area", format_bytes(self.memory.swap_bytes)),
+            ("Time limit of a return", crate::format::ms(self.limit_ms)),
+        ]
+    }
+
+    fn setting(&self) -> Facts {
+        super::apps::phone(&self.phone)
     }
 }

@@ -1,0 +1,395 @@
+//! A phone with limited memory, the apps that stay in it, and what fills the rest.
+//!
+//! Device time is off while a state is made ([`Ground::launch`], [`Ground::evict_all`], [`Ground::fill`], [`Ground::apply`]): on a
+//! phone that is done hours before. It is on during [`Ground::go_to`], which is measured. With zram, the memory that compressed
+//! pages take is deducted from the limit when a state has been made, since the kernel charges it to no group; what is compressed
+//! during a return is deducted before the next.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use brisk_act::{Actuator, Paths};
+use brisk_core::action::Setting;
+use brisk_core::knob::{Knob, VmSetting};
+use brisk_launch::{Launcher, Relaunched, Resident};
+use brisk_phone::{App, MemoryGroup, Phone};
+use brisk_results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
+use brisk_screen::{Input, Screen};
+
+use crate::answers::Answer;
+use crate::balloon::Balloon;
+use crate::error::{Error, Result};
+use crate::killer::Watch;
+use crate::policy::{Killer, Policy};
+use crate::roster::{Member, Roster};
+
+/// Name of the process that fills memory, of its group and in results.
+const BALLOON: &str = "balloon";
+/// Time from the end of making a state until a return begins: requests of that state end, and the machine is quiet.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How often a limit is tried that the kernel cannot reach at once.
+const LIMIT_TRIES: u32 = 10;
+
+/// Programs that the ground runs.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// Calls [`crate::serve_balloon`].
+    pub balloon: Vec<OsString>,
+    /// Where settings of the machine are journaled.
+    pub paths: Paths,
+}
+
+/// One app that stays.
+struct Stay {
+    resident: Resident,
+    answer: Answer,
+    turns: u64,
+}
+
+/// The ground of a measurement.
+pub struct Ground<'a> {
+    phone: &'a mut Phone,
+    group: MemoryGroup,
+    launcher: Launcher<'a>,
+    screen: &'a mut dyn Screen,
+    programs: Programs,
+    policy: &'static Policy,
+    apps: BTreeMap<String, Stay>,
+    roster: Roster,
+    balloon: Option<Balloon>,
+    watch: Option<Watch>,
+    settings: Actuator,
+    /// Visits of each app that ever ran here, for its keys.
+    turns: BTreeMap<String, u64>,
+    /// Apps that ended since the last visit.
+    ended: Vec<EndedApp>,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> Ground<'a> {
+    /// The ground on a phone with a limit, under the baseline policy.
+    ///
+    /// # Errors
+    /// When the phone has no limit, or a policy cannot be applied.
+    pub fn new(
+        phone: &'a mut Phone,
+        launcher: Launcher<'a>,
+        screen: &'a mut dyn Screen,
+        programs: Programs,
+    ) -> Result<Self> {
+        let group = phone.memory_group().ok_or(Error::NoLimit(phone.id()))?;
+        let settings = Actuator::new(&programs.paths, "memory", false)?;
+        let policy = Policy::named("default")?;
+        let ground = Self {
+            phone,
+            group,
+            launcher,
+            screen,
+            programs,
+            policy,
+            apps: BTreeMap::new(),
+            roster: Roster::default(),
+            balloon: None,
+            watch: None,
+            settings,
+            turns: BTreeMap::new(),
+            ended: Vec::new(),
+            warnings: Vec::new(),
+        };
+        ground.phone.set_timed(false)?;
+        Ok(ground)
+    }
+
+    /// The phone.
+    #[must_use]
+    pub fn phone(&self) -> &Phone {
+        self.phone
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> &'static Policy {
+        self.policy
+    }
+
+    /// Names of the apps that run.
+    #[must_use]
+    pub fn running(&self) -> Vec<String> {
+        self.apps.keys().cloned().collect()
+    }
+
+    /// Warnings since the last call, one of each kind.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Puts `policy` in force. Apps stay where they have a place: those of a phone without swap are ended.
+    ///
+    /// # Errors
+    /// When swap areas cannot be made, a setting cannot be changed, or a program that ends apps cannot run.
+    pub fn apply(&mut self, policy: &'static Policy) -> Result<()> {
+        self.watch = None;
+        self.empty();
+        self.phone.set_timed(false)?;
+        let has = self.phone.memory().map(|memory| memory.swap);
+        if has != Some(policy.swap) {
+            if !policy.has_swap() {
+                self.close_all()?;
+            }
+            self.phone.change_swap(policy.swap)?;
+        }
+        let wanted = policy
+            .page_cluster
+            .map(|value| Setting { knob: Knob::Vm { setting: VmSetting::PageCluster }, value: value.to_string() });
+        for applied in self.settings.apply(wanted.as_slice()) {
+            // Released settings are restored, which is no value that was asked for.
+            if policy.page_cluster.is_some() && !applied.outcome.is_in_force() {
+                let reason = applied.outcome.name().to_owned();
+                return Err(Error::Setting { setting: applied.knob.to_string(), reason });
+            }
+        }
+        self.policy = policy;
+        for stay in self.apps.values_mut() {
+            if policy.frozen { stay.resident.freeze()? } else { stay.resident.thaw()? }
+        }
+        self.watch = match policy.killer {
+            Killer::Kernel => None,
+            Killer::Oldest => Some(Watch::oldest(&self.group, self.roster.clone())?),
+            Killer::Earlyoom => Some(Watch::earlyoom(&self.group, self.roster.clone(), &self.phone.state_dir())?),
+        };
+        Ok(())
+    }
+
+    /// Launches `app` unless it runs, with device time off, and leaves it in the background. Gives whether it runs now.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn launch(&mut self, app: &App) -> Result<bool> {
+        self.reap()?;
+        if self.apps.contains_key(&app.name) {
+            return Ok(true);
+        }
+        self.phone.set_timed(false)?;
+        let (_, stays) = self.start(app)?;
+        if stays {
+            self.leave(&app.name)?;
+        }
+        Ok(stays)
+    }
+
+    /// Goes to `app`, which answers one key, or is launched when it does not run. Device time is on.
+    ///
+    /// # Errors
+    /// When the app cannot be started, or the display is lost; an app that does not answer is a result.
+    pub fn go_to(&mut self, app: &App, round: u64) -> Result<AppVisit> {
+        self.phone.set_timed(true)?;
+        self.wait(SETTLE)?;
+        self.visit(app, round)
+    }
+
+    /// The same with device time off, to make a state.
+    ///
+    /// # Errors
+    /// As [`Self::go_to`].
+    pub fn go_to_untimed(&mut self, app: &App) -> Result<AppVisit> {
+        self.phone.set_timed(false)?;
+        self.visit(app, 0)
+    }
+
+    fn visit(&mut self, app: &App, round: u64) -> Result<AppVisit> {
+        self.reap()?;
+        let before = self.phone.flash()?.requests;
+        let relaunched = if self.apps.contains_key(&app.name) { self.relaunch(&app.name)? } else { self.start(app)?.0 };
+        let after = self.phone.flash()?.requests;
+        self.reap()?;
+        self.note(relaunched.warnings);
+        Ok(AppVisit {
+            app: app.name.clone(),
+            round,
+            run: relaunched.run,
+            flash_read_bytes: after.read.bytes.saturating_sub(before.read.bytes),
+            flash_written_bytes: after.write.bytes.saturating_sub(before.write.bytes),
+            flash_busy_ms: after.busy_ns.saturating_sub(before.busy_ns) as f64 / 1e6,
+            ended: std::mem::take(&mut self.ended),
+        })
+    }
+
+    fn relaunch(&mut self, name: &str) -> Result<Relaunched> {
+        let stay = self.apps.get_mut(name).ok_or_else(|| Error::NotRunning(name.to_owned()))?;
+        let key = Input::Key(stay.answer.key(stay.turns).to_owned());
+        stay.turns += 1;
+        self.turns.insert(name.to_owned(), stay.turns);
+        self.roster.to_front(name);
+        Ok(self.launcher.relaunch(&mut stay.resident, self.screen, &key)?)
+    }
+
+    /// Launches an app that stays; gives whether it does.
+    fn start(&mut self, app: &App) -> Result<(Relaunched, bool)> {
+        let answer = Answer::of(&app.name)?;
+        let launch = self.phone.app(app, self.screen.display())?;
+        let (resident, relaunched) = self.launcher.relaunch_ended(&launch, self.screen)?;
+        let stays = resident.is_some();
+        if let Some(resident) = resident {
+            self.roster.add(&app.name, Member::Group(resident.group().to_owned()));
+            let turns = *self.turns.entry(app.name.clone()).or_insert(0);
+            self.apps.insert(app.name.clone(), Stay { resident, answer, turns });
+        }
+        Ok((relaunched, stays))
+    }
+
+    /// `app` goes to the background: what grabs the keyboard is taken back, and it is frozen where the policy does so.
+    ///
+    /// # Errors
+    /// When it does not freeze.
+    pub fn leave(&mut self, name: &str) -> Result<()> {
+        self.reap()?;
+        // An app that was ended meanwhile has nothing to leave.
+        let Some(stay) = self.apps.get_mut(name) else { return Ok(()) };
+        if let Some(undo) = stay.answer.undo
+            && stay.turns > 0
+        {
+            // Watched like a return, so that the menu is gone when it is frozen.
+            self.launcher.relaunch(&mut stay.resident, self.screen, &Input::Key(undo.to_owned()))?;
+        }
+        if self.policy.frozen && stay.resident.is_alive()? {
+            stay.resident.freeze()?;
+        }
+        Ok(())
+    }
+
+    /// Evicts all apps: heaps to swap, files from the page cache, with device time off.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn evict_all(&mut self) -> Result<()> {
+        self.phone.set_timed(false)?;
+        // What an app that has ended left in the page cache is charged to its group, too.
+        for name in self.turns.keys() {
+            self.group.child(name)?.reclaim_all()?;
+        }
+        self.charge()
+    }
+
+    /// Fills what is free but for `keep_bytes`, by a process that is in front from then on; gives what it holds.
+    ///
+    /// # Errors
+    /// When that process fails.
+    pub fn fill(&mut self, keep_bytes: u64) -> Result<u64> {
+        self.phone.set_timed(false)?;
+        self.charge()?;
+        if !self.balloon.as_mut().is_some_and(Balloon::is_alive) {
+            let group = self.group.child(BALLOON)?;
+            self.balloon = Some(Balloon::start(&self.programs.balloon, &group)?);
+        }
+        let Some(balloon) = &mut self.balloon else { return Ok(0) };
+        self.roster.add(BALLOON, Member::Process(balloon.pid()));
+        balloon.fill(&self.group, keep_bytes)
+    }
+
+    /// Ends the process that fills memory, if there is one.
+    pub fn empty(&mut self) {
+        if self.balloon.take().is_some() {
+            self.roster.remove(BALLOON);
+        }
+    }
+
+    /// Deducts what compressed memory takes; the kernel may need some tries to get below the new limit.
+    fn charge(&self) -> Result<()> {
+        let mut tries = 1;
+        loop {
+            match self.phone.charge_zram() {
+                Ok(_) => return Ok(()),
+                Err(error) if tries == LIMIT_TRIES => return Err(error.into()),
+                Err(_) => tries += 1,
+            }
+        }
+    }
+
+    /// Memory of an app that runs.
+    ///
+    /// # Errors
+    /// When the kernel's files cannot be read.
+    pub fn census(&self, name: &str) -> Result<Option<MemoryCensus>> {
+        let Some(stay) = self.apps.get(name) else { return Ok(None) };
+        let sense = self.launcher.sense;
+        let pids = sense.cgroup_processes(stay.resident.group())?.unwrap_or_default();
+        Ok(Some(brisk_launch::census::Pages::read(sense, &pids)?.census()))
+    }
+
+    /// Ends one app, if it runs.
+    ///
+    /// # Errors
+    /// When a process does not end.
+    pub fn close(&mut self, name: &str) -> Result<()> {
+        self.roster.remove(name);
+        match self.apps.remove(name) {
+            Some(stay) => Ok(stay.resident.close()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends all apps, and what they left in the phone.
+    ///
+    /// # Errors
+    /// When a process does not end.
+    pub fn close_all(&mut self) -> Result<()> {
+        for name in self.running() {
+            self.close(&name)?;
+        }
+        self.phone.end_apps()?;
+        Ok(())
+    }
+
+    /// Takes off what has ended.
+    fn reap(&mut self) -> Result<()> {
+        for name in self.running() {
+            if self.apps.get(&name).is_some_and(|stay| !stay.resident.is_alive().unwrap_or(false)) {
+                let by = self.roster.remove(&name).unwrap_or(EndedBy::Kernel);
+                if let Some(stay) = self.apps.remove(&name) {
+                    stay.resident.close()?;
+                }
+                self.ended.push(EndedApp { app: name, by });
+            }
+        }
+        if self.balloon.as_mut().is_some_and(|balloon| !balloon.is_alive()) {
+            self.balloon = None;
+            let by = self.roster.remove(BALLOON).unwrap_or(EndedBy::Kernel);
+            self.ended.push(EndedApp { app: BALLOON.to_owned(), by });
+        }
+        Ok(())
+    }
+
+    /// Waits, unless the user stops.
+    pub(crate) fn wait(&self, time: Duration) -> Result<()> {
+        let until = std::time::Instant::now() + time;
+        loop {
+            if self.launcher.stop.load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+    }
+
+    fn note(&mut self, warnings: Vec<Warning>) {
+        for warning in warnings {
+            if self.warnings.iter().all(|known| known.code != warning.code) {
+                self.warnings.push(warning);
+            }
+        }
+    }
+}
+
+impl Drop for Ground<'_> {
+    fn drop(&mut self) {
+        self.watch = None;
+        self.balloon = None;
+        // An app that stays is ended when it is dropped; frozen ones are ended by the kernel's kill of the group.
+        self.apps.clear();
+        let _ = self.settings.restore();
+    }
+}

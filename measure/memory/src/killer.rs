@@ -1,0 +1,270 @@
+//! Ends apps when memory has run out, where there is no swap.
+//!
+//! [`Watch::oldest`] switches the kernel's killer off for the phone's group (`memory.oom_control`) and ends the app that was in
+//! front longest ago each time that the kernel finds nothing to reclaim; the processes that wait for memory go on when that app's
+//! is free.
+//!
+//! [`Watch::earlyoom`] runs earlyoom, which reads /proc only. It gets a /proc of its own in a mount namespace of its own: links to
+//! the processes of the phone's apps alone, so that it can end no other, and a meminfo of the phone's group, which a thread keeps
+//! up to date every [`REFRESH`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::fs::{FileExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use brisk_phone::MemoryGroup;
+use brisk_results::EndedBy;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::error::{Error, Result, io as failed};
+use crate::roster::{Member, Roster};
+
+/// Time between two updates of what earlyoom sees.
+const REFRESH: Duration = Duration::from_millis(50);
+/// The memory group of the session bus, which is no app.
+const BUS_GROUP: &str = "bus";
+/// earlyoom's thresholds in percent of available memory: its own default to ask an app to end.
+const EARLYOOM_PERCENT: &str = "10";
+
+/// A killer that runs; dropping it ends it, and gives the kernel's back.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    stop: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+    child: Option<Child>,
+    /// Made for earlyoom.
+    dir: Option<PathBuf>,
+    /// Where the kernel's own killer is switched off.
+    oom_control: Option<PathBuf>,
+}
+
+impl Watch {
+    /// Ends the app that was in front longest ago whenever memory has run out.
+    pub(crate) fn oldest(group: &MemoryGroup, roster: Roster) -> Result<Self> {
+        let control = group.dir().join("memory.oom_control");
+        let events = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed("make an eventfd"))?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("make an eventfd"))?;
+        let opened = File::open(&control).map_err(failed(format!("open {}", control.display())))?;
+        let line = format!("{} {}", events.as_raw_fd(), opened.as_raw_fd());
+        let registry = group.dir().join("cgroup.event_control");
+        fs::write(&registry, line).map_err(failed(format!("ask {} for events", registry.display())))?;
+        fs::write(&control, "1").map_err(failed(format!("write 1 to {}", control.display())))?;
+        let stopped = stop.try_clone().map_err(failed("copy a descriptor"))?;
+        let mut watch = Self { stop, thread: None, child: None, dir: None, oom_control: Some(control) };
+        watch.thread = Some(std::thread::spawn(move || {
+            // Open as long as events are wanted.
+            let _control = opened;
+            while let Some(true) = wait(&events, &stopped, None) {
+                // The counter is read so that the next event is new.
+                let _ = rustix::io::read(&events, &mut [0; 8]);
+                match roster.take_oldest().map(|entry| entry.member) {
+                    // What has ended already is no error.
+                    Some(Member::Group(group)) => drop(fs::write(group.join("cgroup.kill"), "1")),
+                    Some(Member::Process(pid)) => {
+                        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+                        let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+                    }
+                    None => {}
+                }
+            }
+        }));
+        Ok(watch)
+    }
+
+    /// Runs earlyoom for the phone's group, with its files below `state`.
+    pub(crate) fn earlyoom(group: &MemoryGroup, roster: Roster, state: &Path) -> Result<Self> {
+        let program =
+            ["/usr/bin/earlyoom", "/usr/local/bin/earlyoom"].into_iter().find(|path| Path::new(path).exists());
+        let Some(program) = program else {
+            let reason = "it is not installed (apt install earlyoom), or leave this policy out".to_owned();
+            return Err(Error::Killer { program: "earlyoom", reason });
+        };
+        let dir = state.join("earlyoom");
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("make an eventfd"))?;
+        let stopped = stop.try_clone().map_err(failed("copy a descriptor"))?;
+        let mut watch = Self { stop, thread: None, child: None, dir: Some(dir.clone()), oom_control: None };
+        let view = View::make(&dir, group.clone())?;
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-ec", SCRIPT, "sh"]);
+        command.arg(dir.join("real")).arg(dir.join("proc")).args([program, "-m", EARLYOOM_PERCENT, "-r", "0"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        brisk_child::end_with_parent(&mut command, brisk_child::Signal::KILL);
+        let mut child = command.spawn().map_err(failed("run unshare (Debian: util-linux)"))?;
+        let said = child.stderr.take();
+        watch.child = Some(child);
+        let mut lines = BufReader::new(said.ok_or_else(|| missing("it has no standard error"))?);
+        // It says what it found before it watches; when it ends instead, that is the reason.
+        let mut first = String::new();
+        loop {
+            let mut line = String::new();
+            match lines.read_line(&mut line) {
+                Ok(0) | Err(_) => return Err(missing(first.trim())),
+                Ok(_) if line.starts_with("mem total") => break,
+                Ok(_) => first.push_str(&line),
+            }
+        }
+        let names = view.names.clone();
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(std::result::Result::ok) {
+                let name = victim(&line)
+                    .and_then(|pid| names.lock().unwrap_or_else(PoisonError::into_inner).get(&pid).cloned());
+                if let Some(name) = name {
+                    roster.blame(&name, EndedBy::Earlyoom);
+                }
+            }
+        });
+        watch.thread = Some(std::thread::spawn(move || {
+            let mut view = view;
+            let interval = Timespec { tv_sec: 0, tv_nsec: i64::from(REFRESH.subsec_nanos()) };
+            while wait(&stopped, &stopped, Some(&interval)).is_some() {
+                // What cannot be read now can be read the next time; without a group there is nothing to watch.
+                let _ = view.refresh();
+            }
+        }));
+        Ok(watch)
+    }
+}
+
+/// Mounts the real /proc where the links point to, and the made one over it.
+const SCRIPT: &str = r#"mount --bind /proc "$1"; mount --bind "$2" /proc; shift 2; exec "$@""#;
+
+fn missing(reason: &str) -> Error {
+    Error::Killer { program: "earlyoom", reason: reason.to_owned() }
+}
+
+/// The process that a line of earlyoom says it ends.
+fn victim(line: &str) -> Option<u32> {
+    let (_, rest) = line.split_once("to process ")?;
+    line.starts_with("sending SIG").then(|| rest.split_whitespace().next()?.parse().ok())?
+}
+
+/// Waits for an event; `None` when it is to stop, `Some(false)` when the time is up.
+fn wait(events: &OwnedFd, stop: &OwnedFd, time: Option<&Timespec>) -> Option<bool> {
+    loop {
+        let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
+        match poll(&mut fds, time) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+            Ok(_) if !fds[0].revents().is_empty() => return None,
+            Ok(0) => return Some(false),
+            Ok(_) => return Some(true),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(self.stop.as_fd(), &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if let Some(control) = &self.oom_control {
+            // Gone with the phone otherwise.
+            let _ = fs::write(control, "0");
+        }
+        if let Some(dir) = &self.dir {
+            let _ = fs::remove_dir_all(dir);
+        }
+    }
+}
+
+/// What earlyoom sees as /proc.
+#[derive(Debug)]
+struct View {
+    proc: PathBuf,
+    real: PathBuf,
+    group: MemoryGroup,
+    meminfo: File,
+    /// Processes with the app that each belongs to.
+    names: Arc<Mutex<BTreeMap<u32, String>>>,
+}
+
+impl View {
+    fn make(dir: &Path, group: MemoryGroup) -> Result<Self> {
+        let (proc, real) = (dir.join("proc"), dir.join("real"));
+        for dir in [&proc, &real] {
+            fs::create_dir_all(dir).map_err(failed(format!("make {}", dir.display())))?;
+        }
+        for name in ["self", "sys", "pressure"] {
+            symlink(real.join(name), proc.join(name)).map_err(failed(format!("make links in {}", proc.display())))?;
+        }
+        let path = proc.join("meminfo");
+        let meminfo = File::create(&path).map_err(failed(format!("make {}", path.display())))?;
+        let mut view = Self { proc, real, group, meminfo, names: Arc::default() };
+        view.refresh()?;
+        Ok(view)
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        let text = meminfo(self.group.limit_bytes()?, self.group.usage_bytes()?, self.group.file_bytes()?);
+        // In place, and always of the same length: earlyoom keeps the file open.
+        self.meminfo
+            .write_all_at(text.as_bytes(), 0)
+            .and_then(|()| self.meminfo.flush())
+            .map_err(failed("write meminfo"))?;
+        let found = self.group.processes_by_child()?;
+        let now: BTreeMap<u32, String> = found.into_iter().filter(|(_, name)| name != BUS_GROUP).collect();
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let (new, old): (BTreeSet<u32>, BTreeSet<u32>) =
+            (now.keys().copied().collect(), names.keys().copied().collect());
+        for pid in new.difference(&old) {
+            let name = pid.to_string();
+            symlink(self.real.join(&name), self.proc.join(name)).map_err(failed("link a process"))?;
+        }
+        for pid in old.difference(&new) {
+            let _ = fs::remove_file(self.proc.join(pid.to_string()));
+        }
+        *names = now;
+        Ok(())
+    }
+}
+
+/// The lines of /proc/meminfo that earlyoom reads, for a group without swap.
+fn meminfo(limit_bytes: u64, usage_bytes: u64, file_bytes: u64) -> String {
+    let free_bytes = limit_bytes.saturating_sub(usage_bytes);
+    let lines = [
+        ("MemTotal:", limit_bytes),
+        ("MemFree:", free_bytes),
+        ("MemAvailable:", free_bytes.saturating_add(file_bytes).min(limit_bytes)),
+        ("Buffers:", 0),
+        ("Cached:", file_bytes),
+        ("AnonPages:", usage_bytes.saturating_sub(file_bytes)),
+        ("SwapTotal:", 0),
+        ("SwapFree:", 0),
+    ];
+    lines.iter().map(|(name, bytes)| format!("{name:<16}{:>12} kB\n", bytes >> 10)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlyoom_reads_has_always_the_same_length() {
+        let (small, large) = (meminfo(64 << 20, 0, 0), meminfo(u64::MAX >> 8, u64::MAX >> 9, 1 << 40));
+        assert_eq!(small.lines().next(), Some("MemTotal:              65536 kB"));
+        assert_eq!(small.len(), meminfo(600 << 20, 599 << 20, 5 << 20).len());
+        assert!(large.contains("MemAvailable:"));
+        let available = meminfo(100 << 20, 90 << 20, 30 << 20);
+        assert!(available.contains("MemAvailable:          40960 kB"), "{available}");
+    }
+
+    #[test]
+    fn the_process_that_earlyoom_ends_is_read_from_what_it_says() {
+        let line = "sending SIGTERM to process 4711 uid 1000 \"evince\": badness 812, VmRSS 90 MiB";
+        assert_eq!(victim(line), Some(4711));
+        assert_eq!(victim("mem avail:  100 of  600 MiB (16.67%)"), None);
+        assert_eq!(victim("process 4711 exited after 0.1 seconds"), None);
+    }
+}

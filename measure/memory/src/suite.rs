@@ -1,0 +1,235 @@
+//! The suite of returns: each app under each policy, when memory is tight and when it is full.
+//!
+//! - *Tight*: apps are used in turn. One pass makes the state with device time off, the next is measured.
+//! - *Full*: before each return all apps are evicted, and a memory-hungry app fills what is free but for
+//!   [`KEEP_BYTES`]. Without swap there are no apps to evict: they have been ended, and a return is a launch.
+//!
+//! Order ([`steps`]): policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*; changing
+//! areas takes seconds, so groups of them alternate by round. Every second round runs in the opposite order, so that drift of
+//! the machine affects all alike.
+
+use brisk_core::causes::in_one_line;
+use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
+use brisk_phone::App;
+use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
+
+use crate::error::{Error, Result};
+use crate::ground::Ground;
+use crate::policy::Policy;
+
+/// What the memory-hungry app leaves free.
+pub const KEEP_BYTES: u64 = 4 << 20;
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Policies, the baseline first.
+    pub policies: Vec<&'static Policy>,
+    /// Regimes.
+    pub regimes: Vec<Regime>,
+    /// Apps in the order in which they are used.
+    pub apps: Vec<&'static App>,
+    /// Returns to each app in each regime under each policy.
+    pub rounds: u64,
+    /// Names of apps that are no part of sums.
+    pub apart: Vec<String>,
+}
+
+/// One step: a pass over all apps, or one return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Tight(&'static Policy),
+    Full(&'static Policy, &'static App),
+}
+
+/// One measured return.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The regime.
+    pub regime: Regime,
+    /// Name of the policy.
+    pub policy: &'static str,
+    /// The return, or why there is none, with the app's name.
+    pub visit: std::result::Result<AppVisit, String>,
+}
+
+/// The steps of a round.
+fn steps(plan: &Plan, round: u64) -> Vec<Step> {
+    let backward = !round.is_multiple_of(2);
+    let mut groups: Vec<Vec<&'static Policy>> = Vec::new();
+    for &policy in &plan.policies {
+        match groups.iter_mut().find(|group| group[0].swap == policy.swap) {
+            Some(group) => group.push(policy),
+            None => groups.push(vec![policy]),
+        }
+    }
+    let mut steps = Vec::new();
+    for group in turned(&groups, backward) {
+        if plan.regimes.contains(&Regime::Tight) {
+            steps.extend(turned(&group, backward).into_iter().map(Step::Tight));
+        }
+        if plan.regimes.contains(&Regime::Full) {
+            for (n, app) in plan.apps.iter().enumerate() {
+                let policies = turned(&group, backward != (n % 2 == 1));
+                steps.extend(policies.into_iter().map(|policy| Step::Full(policy, app)));
+            }
+        }
+    }
+    steps
+}
+
+fn turned<T: Clone>(items: &[T], backward: bool) -> Vec<T> {
+    let mut items = items.to_vec();
+    if backward {
+        items.reverse();
+    }
+    items
+}
+
+/// Measures all of it. An app that cannot be measured is a failure of its policy; the others are measured.
+///
+/// # Errors
+/// When the user stops, the display is lost, or a policy cannot be put in force.
+pub fn run(ground: &mut Ground<'_>, plan: &Plan, progress: &mut dyn FnMut(f64, &str)) -> Result<Vec<Measured>> {
+    let mut measured = Vec::new();
+    for round in 0..plan.rounds {
+        let steps = steps(plan, round);
+        for (n, step) in steps.iter().enumerate() {
+            let done = (round as f64 + n as f64 / steps.len() as f64) / plan.rounds as f64;
+            let place = format!("round {} of {}", round + 1, plan.rounds);
+            match *step {
+                Step::Tight(policy) => {
+                    progress(done, &format!("{place}: tight, {}", policy.name));
+                    tight(ground, plan, policy, round, &mut measured)?;
+                }
+                Step::Full(policy, app) => {
+                    progress(done, &format!("{place}: full, {}, {}", policy.name, app.name));
+                    let visit = full(ground, plan, policy, app, round);
+                    measured.push(Measured {
+                        regime: Regime::Full,
+                        policy: policy.name,
+                        visit: survive(ground, app, visit)?,
+                    });
+                }
+            }
+        }
+    }
+    Ok(measured)
+}
+
+fn tight(
+    ground: &mut Ground<'_>,
+    plan: &Plan,
+    policy: &'static Policy,
+    round: u64,
+    measured: &mut Vec<Measured>,
+) -> Result<()> {
+    ground.apply(policy)?;
+    for app in &plan.apps {
+        let visit = ground.go_to_untimed(app).and_then(|visit| ground.leave(&app.name).map(|()| visit));
+        // What fails here fails in the measured pass, too.
+        survive(ground, app, visit)?.ok();
+    }
+    for app in &plan.apps {
+        let visit = ground.go_to(app, round).and_then(|visit| ground.leave(&app.name).map(|()| visit));
+        measured.push(Measured { regime: Regime::Tight, policy: policy.name, visit: survive(ground, app, visit)? });
+    }
+    Ok(())
+}
+
+fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App, round: u64) -> Result<AppVisit> {
+    ground.apply(policy)?;
+    if policy.has_swap() {
+        for one in &plan.apps {
+            ground.launch(one)?;
+        }
+    } else {
+        ground.close_all()?;
+    }
+    ground.evict_all()?;
+    ground.fill(KEEP_BYTES)?;
+    let visit = ground.go_to(app, round)?;
+    ground.leave(&app.name)?;
+    Ok(visit)
+}
+
+/// What ends the suite stays an error; another failure is a sentence, and the app begins anew.
+fn survive(
+    ground: &mut Ground<'_>,
+    app: &App,
+    visit: Result<AppVisit>,
+) -> Result<std::result::Result<AppVisit, String>> {
+    match visit {
+        Ok(visit) => Ok(Ok(visit)),
+        Err(error @ (Error::Stopped | Error::Setting { .. } | Error::Act(_) | Error::Killer { .. })) => Err(error),
+        Err(Error::Launch(error @ brisk_launch::Error::Screen(brisk_screen::Error::Lost { .. }))) => Err(error.into()),
+        Err(error) => {
+            ground.close(&app.name)?;
+            Ok(Err(format!("{}: {}", app.name, in_one_line(&error))))
+        }
+    }
+}
+
+/// The results by regime and policy.
+#[must_use]
+pub fn by_regime(plan: &Plan, measured: &[Measured]) -> Vec<RegimeReturns> {
+    let regime = |&regime: &Regime| {
+        let mut policies: Vec<PolicyReturns> =
+            plan.policies.iter().map(|policy| of_policy(plan, measured, regime, policy)).collect();
+        let base = policies.first().map(|first| times(plan, first)).unwrap_or_default();
+        for policy in policies.iter_mut().skip(1) {
+            let times = times(plan, policy);
+            policy.ratio = ratio_of_sums(&slices(&times), &slices(&base));
+        }
+        RegimeReturns { regime, policies }
+    };
+    plan.regimes.iter().map(regime).collect()
+}
+
+fn of_policy(plan: &Plan, measured: &[Measured], regime: Regime, policy: &Policy) -> PolicyReturns {
+    let mine = || measured.iter().filter(|one| one.regime == regime && one.policy == policy.name);
+    let apps: Vec<AppReturns> = plan
+        .apps
+        .iter()
+        .map(|app| {
+            let visits: Vec<AppVisit> = mine()
+                .filter_map(|one| one.visit.as_ref().ok())
+                .filter(|visit| visit.app == app.name)
+                .cloned()
+                .collect();
+            let times: Vec<f64> = visits.iter().map(|visit| visit.run.end_ms).collect();
+            AppReturns { app: app.name.clone(), end_ms: Summary::of(&times), visits }
+        })
+        .collect();
+    let sum = |of: fn(&AppVisit) -> f64| {
+        let counted = apps.iter().filter(|one| !plan.apart.contains(&one.app));
+        counted.filter_map(|one| median(&one.visits.iter().map(of).collect::<Vec<_>>())).sum()
+    };
+    let mut returns = PolicyReturns {
+        policy: policy.name.to_owned(),
+        text: policy.text.to_owned(),
+        sum_ms: None,
+        ratio: None,
+        read_bytes: sum(|visit| visit.flash_read_bytes as f64),
+        written_bytes: sum(|visit| visit.flash_written_bytes as f64),
+        busy_ms: sum(|visit| visit.flash_busy_ms),
+        failure: mine().find_map(|one| one.visit.as_ref().err().cloned()),
+        apps,
+    };
+    let times = times(plan, &returns);
+    returns.sum_ms = sum_of_medians(&slices(&times));
+    returns
+}
+
+/// Times by app, without those that are counted apart.
+fn times(plan: &Plan, policy: &PolicyReturns) -> Vec<Vec<f64>> {
+    let counted = policy.apps.iter().filter(|one| !plan.apart.contains(&one.app));
+    counted.map(|one| one.visits.iter().map(|visit| visit.run.end_ms).collect()).collect()
+}
+
+fn slices(groups: &[Vec<f64>]) -> Vec<&[f64]> {
+    groups.iter().map(Vec::as_slice).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+use brisk_phone::Catalogue;
+use brisk_results::{AppState, Ending, RelaunchRun};
+
+use super::*;
+
+fn plan(policies: &[&str]) -> Plan {
+    let catalogue = Catalogue::builtin();
+    Plan {
+        policies: policies.iter().map(|name| Policy::named(name).expect("there")).collect(),
+        regimes: Regime::ALL.to_vec(),
+        apps: ["evince", "gimp", "chromium"].map(|name| catalogue.app(name).expect("there")).to_vec(),
+        rounds: 2,
+        apart: vec!["chromium".to_owned()],
+    }
+}
+
+fn words(steps: &[Step]) -> Vec<String> {
+    steps
+        .iter()
+        .map(|step| match step {
+            Step::Tight(policy) => policy.name.to_owned(),
+            Step::Full(policy, app) => format!("{}/{}", policy.name, app.name),
+        })
+        .collect()
+}
+
+#[test]
+fn policies_of_the_same_areas_alternate_and_a_round_runs_backward() {
+    let plan = plan(&["default", "zram", "unfrozen"]);
+    let forward = words(&steps(&plan, 0));
+    assert_eq!(
+        forward,
+        [
+            "default",
+            "unfrozen",
+            "default/evince",
+            "unfrozen/evince",
+            "unfrozen/gimp",
+            "default/gimp",
+            "default/chromium",
+            "unfrozen/chromium",
+            "zram",
+            "zram/evince",
+            "zram/gimp",
+            "zram/chromium",
+        ]
+    );
+    let mut backward = words(&steps(&plan, 1));
+    assert_eq!(&backward[..2], ["zram", "zram/evince"]);
+    assert_eq!(&backward[4..6], ["unfrozen", "default"]);
+    let mut forward = forward;
+    forward.sort();
+    backward.sort();
+    assert_eq!(forward, backward, "the same steps");
+}
+
+fn visit(app: &str, end_ms: f64, read: u64) -> AppVisit {
+    AppVisit {
+        app: app.to_owned(),
+        round: 0,
+        run: RelaunchRun {
+            state: AppState::Swapped,
+            ending: Ending::Settled,
+            end_ms,
+            screen_ms: None,
+            first_change_ms: None,
+            split: None,
+            storage: None,
+            before: None,
+            after: None,
+            touched: None,
+        },
+        flash_read_bytes: read,
+        flash_written_bytes: 0,
+        flash_busy_ms: 1.0,
+        ended: Vec::new(),
+    }
+}
+
+#[test]
+fn sums_leave_out_what_is_counted_apart_and_name_what_failed() {
+    let plan = plan(&["default", "zram"]);
+    let mut measured = Vec::new();
+    for (policy, factor) in [("default", 10.0), ("zram", 1.0)] {
+        for n in 0..5 {
+            for (app, ms) in [("evince", 100.0), ("gimp", 200.0), ("chromium", 9_000.0)] {
+                let visit = visit(app, factor * (ms + f64::from(n)), 1_000);
+                measured.push(Measured { regime: Regime::Full, policy, visit: Ok(visit) });
+            }
+        }
+    }
+    measured.push(Measured { regime: Regime::Full, policy: "zram", visit: Err("gimp: it ended".to_owned()) });
+    let regimes = by_regime(&plan, &measured);
+    let [tight, full] = &regimes[..] else { panic!("two regimes") };
+    assert!(tight.policies.iter().all(|policy| policy.sum_ms.is_none() && policy.failure.is_none()));
+    let [default, zram] = &full.policies[..] else { panic!("two policies") };
+    assert_eq!(default.sum_ms.expect("enough").median, 3_040.0);
+    assert_eq!(default.read_bytes, 2_000.0);
+    assert_eq!((default.ratio, default.failure.as_deref()), (None, None));
+    let ratio = zram.ratio.expect("enough");
+    assert!((ratio.median - 0.1).abs() < 1e-9 && ratio.low <= ratio.median, "{ratio:?}");
+    assert_eq!(zram.failure.as_deref(), Some("gimp: it ended"));
+    assert_eq!(zram.apps[2].end_ms.map(|summary| summary.median), Some(9_002.0), "it is shown");
+}

@@ -1,0 +1,255 @@
+//! Returns to apps under policies of swapping, when memory is tight and when it is full.
+
+use std::collections::BTreeMap;
+
+use brisk_core::stats::{self, Bootstrapped, Summary};
+use brisk_core::units::format_bytes;
+use brisk_results::{AppReturns, AppState, Cause, PolicyReturns, Regime, RegimeReturns, RelaunchReport};
+
+use super::apps::shown;
+use crate::declare::*;
+use crate::facts;
+use crate::format;
+
+/// Sums by policy.
+const SUMS: &str = "Returns by policy";
+const BY_APP: &str = "Returns by app";
+
+impl Kind for RelaunchReport {
+    fn section(&self) -> Section {
+        let apps = self.regimes.first().and_then(|regime| regime.policies.first()).map_or(0, |one| one.apps.len());
+        let question = format!(
+            "How long does it take to go back to {} with {} of memory, and where does swap belong?",
+            format::plural(apps as u64, "app"),
+            format_bytes(self.memory.limit_bytes)
+        );
+        let facts = vec![
+            ("Phone", facts::phone(&self.phone)),
+            ("Memory", format_bytes(self.memory.limit_bytes)),
+            ("Swap area", format_bytes(self.memory.swap_bytes)),
+            ("Time limit", format::ms(self.limit_ms)),
+        ];
+        let figures = self.regimes.iter().flat_map(|regime| [sums(self, regime), by_app(regime)]);
+        let figures = figures.chain(self.regimes.first().map(|regime| policies(&regime.policies)));
+        Section::new("Returns to apps", question, verdict(self))
+            .cautions(cautions(self))
+            .facts(facts)
+            .on(Some(facts::phone_name(&self.phone)))
+            .figures(figures)
+    }
+}
+
+/// The regime in words.
+fn words(regime: Regime) -> &'static str {
+    match regime {
+        Regime::Tight => "memory is tight",
+        Regime::Full => "memory is full",
+    }
+}
+
+/// A bootstrapped value as rows have values: its spread is that of the interval.
+fn summary(of: Bootstrapped, count: usize) -> Summary {
+    let Bootstrapped { median, low, high } = of;
+    Summary { count, median, low, high, confidence: 0.95, min: low, max: high, variation: 0.0 }
+}
+
+fn runs(policy: &PolicyReturns) -> usize {
+    policy.apps.iter().map(|app| app.visits.len()).max().unwrap_or(0)
+}
+
+fn verdict(report: &RelaunchReport) -> Vec<String> {
+    let mut said = Vec::new();
+    for regime in &report.regimes {
+        let summed: Vec<_> = regime.policies.iter().filter_map(|policy| Some((policy, policy.sum_ms?))).collect();
+        let Some((first, base)) = summed.first() else { continue };
+        let (best, least) = summed.iter().min_by(|a, b| a.1.median.total_cmp(&b.1.median)).unwrap_or(&summed[0]);
+        let apps = format::plural(counted(report, first).count() as u64, "app");
+        said.push(if summed.len() == 1 || best.policy == first.policy {
+            format!(
+                "When {}, going back to {apps} takes {} in all with {}{}.",
+                words(regime.regime),
+                format::ms(base.median),
+                first.policy,
+                if summed.len() > 1 { ", the least of the policies" } else { "" }
+            )
+        } else {
+            format!(
+                "When {}, going back to {apps} takes {} in all with {}, and {} with {}{}.",
+                words(regime.regime),
+                format::ms(base.median),
+                first.policy,
+                format::ms(least.median),
+                best.policy,
+                best.ratio.map_or_else(String::new, |ratio| format!(" ({})", format::times(ratio.median)))
+            )
+        });
+        let storage: Vec<f64> = shares(report, first);
+        if let Some(share) = stats::median(&storage) {
+            said.push(format!(
+                "With {}, the median return then waits {} of its time for storage or memory.",
+                first.policy,
+                format::share(share, 1.0)
+            ));
+        }
+    }
+    if said.is_empty() {
+        said.push("Nothing can be said: no policy has three returns to each app.".to_owned());
+    }
+    said
+}
+
+/// Apps that are in sums.
+fn counted<'a>(report: &'a RelaunchReport, policy: &'a PolicyReturns) -> impl Iterator<Item = &'a AppReturns> {
+    policy.apps.iter().filter(|app| !report.apart.contains(&app.app))
+}
+
+/// The causes that are memory's or storage's.
+const WAITS: [Cause; 5] = [Cause::SwapIn, Cause::StorageRead, Cause::StorageWrite, Cause::Storage, Cause::Reclaim];
+
+fn shares(report: &RelaunchReport, policy: &PolicyReturns) -> Vec<f64> {
+    let splits = counted(report, policy).flat_map(|app| &app.visits).filter_map(|visit| visit.run.split.as_ref());
+    let share = |split: &brisk_results::Split| {
+        let waited: f64 = WAITS.into_iter().filter_map(|cause| split.time_ms(cause)).sum();
+        (split.wall_ms > 0.0).then_some(waited / split.wall_ms)
+    };
+    splits.filter_map(share).collect()
+}
+
+fn cautions(report: &RelaunchReport) -> Vec<String> {
+    let mut said = Vec::new();
+    for regime in &report.regimes {
+        for policy in &regime.policies {
+            let open = policy.apps.iter().flat_map(|app| &app.visits).filter(|visit| !visit.answered()).count();
+            if open > 0 {
+                said.push(format!(
+                    "When {}, {} with {} did not answer within {}: they count with that time, so the truth is longer.",
+                    words(regime.regime),
+                    format::plural(open as u64, "return"),
+                    policy.policy,
+                    format::ms(report.limit_ms)
+                ));
+            }
+            if let Some(failure) = &policy.failure {
+                said.push(format!("When {}, {} has a failure: {failure}.", words(regime.regime), policy.policy));
+            }
+        }
+    }
+    said
+}
+
+fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
+    let title = format!("{SUMS}: {}", words(regime.regime));
+    let rows: Vec<Row> = regime
+        .policies
+        .iter()
+        .enumerate()
+        .map(|(n, policy)| {
+            let count = runs(policy);
+            let ended: usize = policy.apps.iter().flat_map(|app| &app.visits).map(|visit| visit.ended.len()).sum();
+            Row::at("policy", policy.policy.clone())
+                .put("sum of medians", MS, policy.sum_ms.map(|sum| summary(sum, count)))
+                .put("over the first", TIMES, policy.ratio.map(|ratio| summary(ratio, count)))
+                .put("read", BYTES, policy.read_bytes)
+                .put("written", BYTES, policy.written_bytes)
+                .put("flash busy", MS, policy.busy_ms)
+                .put("ended apps", TALLY, ended as u64)
+                .put("returns to each", TALLY, count as u64)
+                .look(Look::nth(n))
+        })
+        .collect();
+    let dots = Dots { name: "policy", value: "sum of medians", ..Dots::default() };
+    let axis = Axis::new("time in all", law_for(sums_of(&rows)), MS.tick);
+    let apart = if report.apart.is_empty() {
+        String::new()
+    } else {
+        format!(" {} are not in sums.", format::list(&report.apart))
+    };
+    let caption = format!(
+        "The sum of the apps' median times until they answer a key, with its 95 % interval (bootstrap). Read, written and busy are \
+         the flash's, as sums of medians.{apart}"
+    );
+    Figure::new(title.clone(), caption)
+        .chart("Time", dots.draw(title.clone(), axis, &rows))
+        .table(
+            Table::of(
+                title,
+                &rows,
+                "policy | sum of medians | over the first | read | written | flash busy | ended apps | returns to each",
+            )
+            .dispensable("ended apps | flash busy | returns to each"),
+        )
+        .open()
+}
+
+fn policies(policies: &[PolicyReturns]) -> Figure {
+    let row = |policy: &PolicyReturns| Row::at("policy", policy.policy.clone()).say("what it is", policy.text.clone());
+    let rows: Vec<Row> = policies.iter().map(row).collect();
+    Figure::new("Policies", "What is compared.").table(Table::of("Policies", &rows, "policy | what it is"))
+}
+
+fn sums_of(rows: &[Row]) -> Vec<f64> {
+    rows.iter().filter_map(|row| row.number("sum of medians")).collect()
+}
+
+/// `4 swapped, 1 hot`.
+fn states(app: &AppReturns) -> String {
+    let mut counts: BTreeMap<AppState, usize> = BTreeMap::new();
+    for visit in &app.visits {
+        *counts.entry(visit.run.state).or_default() += 1;
+    }
+    let word = |state: &AppState| match state {
+        AppState::Hot => "hot",
+        AppState::Swapped => "swapped",
+        AppState::Killed => "killed",
+    };
+    counts.iter().map(|(state, count)| format!("{count} {}", word(state))).collect::<Vec<_>>().join(", ")
+}
+
+fn by_app(regime: &RegimeReturns) -> Figure {
+    let title = format!("{BY_APP}: {}", words(regime.regime));
+    let mut rows = Vec::new();
+    let names: Vec<&String> =
+        regime.policies.first().map(|one| one.apps.iter().map(|app| &app.app).collect()).unwrap_or_default();
+    for name in names {
+        for (n, policy) in regime.policies.iter().enumerate() {
+            let Some(app) = policy.apps.iter().find(|app| app.app == *name && !app.visits.is_empty()) else { continue };
+            let over = |of: &dyn Fn(&brisk_results::AppVisit) -> Option<f64>| {
+                stats::median(&app.visits.iter().filter_map(of).collect::<Vec<_>>())
+            };
+            let cause =
+                |cause: Cause| over(&|visit| visit.run.split.as_ref().map(|split| split.time_ms(cause).unwrap_or(0.0)));
+            rows.push(
+                Row::at("app", shown(&app.app))
+                    .by("policy", policy.policy.clone())
+                    .by("app and policy", format!("{}, {}", shown(&app.app), policy.policy))
+                    .put("answered", MS, app.end_ms)
+                    .say("states", states(app))
+                    .put("swap-in", MS, cause(Cause::SwapIn))
+                    .put("file reads", MS, cause(Cause::StorageRead))
+                    .put("reclaim", MS, cause(Cause::Reclaim))
+                    .put("read", BYTES, over(&|visit| Some(visit.flash_read_bytes as f64)))
+                    .put(
+                        "heap touched",
+                        BYTES,
+                        over(&|visit| visit.run.touched.map(|touched| touched.swapped_bytes as f64)),
+                    )
+                    .put("screen alone", MS, over(&|visit| visit.run.screen_ms))
+                    .look(Look::nth(n)),
+            );
+        }
+    }
+    let values: Vec<f64> = rows.iter().filter_map(|row| row.number("answered")).collect();
+    let dots = Dots { name: "app and policy", value: "answered", below: "states", ..Dots::default() };
+    let axis = Axis::new("time until it answers", law_for(values), MS.tick);
+    let caption = "Until the last change of the screen, wait for storage or memory, and work: medians with intervals. Screen \
+                   alone is when the screen stood still, which is too early for an app that is painted before its memory is \
+                   back. Heap touched came back from swap.";
+    Figure::new(title.clone(), caption).chart("Time", dots.draw(title.clone(), axis, &rows)).table(
+        Table::of(
+            title,
+            &rows,
+            "app | policy | answered | states | swap-in | file reads | reclaim | screen alone | heap touched | read",
+        )
+        .dispensable("heap touched | screen alone | read | reclaim | file reads | swap-in"),
+    )
+}
