@@ -155,7 +155,7 @@ impl<'a> Ground<'a> {
         }
         self.watch = match policy.killer {
             Killer::Kernel => None,
-            Killer::Oldest => Some(Watch::oldest(&self.group, self.roster.clone())?),
+            Killer::Oldest => Some(Watch::oldest(&self.group, self.roster.clone(), self.launcher.sense)?),
             Killer::Earlyoom => Some(Watch::earlyoom(&self.group, self.roster.clone(), &self.phone.state_dir())?),
         };
         Ok(())
@@ -228,7 +228,10 @@ impl<'a> Ground<'a> {
     fn start(&mut self, app: &App) -> Result<(Relaunched, bool)> {
         let answer = Answer::of(&app.name)?;
         let launch = self.phone.app(app, self.screen.display())?;
-        let (resident, relaunched) = self.launcher.relaunch_ended(&launch, self.screen)?;
+        self.roster.add(&app.name, Member::Launching);
+        let launched = self.launcher.relaunch_ended(&launch, self.screen);
+        self.roster.remove(&app.name);
+        let (resident, relaunched) = launched?;
         let stays = resident.is_some();
         if let Some(resident) = resident {
             self.roster.add(&app.name, Member::Group(resident.group().to_owned()));
@@ -252,10 +255,24 @@ impl<'a> Ground<'a> {
             // Watched like a return, so that the menu is gone when it is frozen.
             self.launcher.relaunch(&mut stay.resident, self.screen, &Input::Key(undo.to_owned()))?;
         }
-        if self.policy.frozen && stay.resident.is_alive()? {
-            stay.resident.freeze()?;
+        if self.policy.frozen
+            && stay.resident.is_alive()?
+            && let Err(error) = stay.resident.freeze()
+        {
+            // Its processes wait for the flash for longer than the kernel is given: it begins anew.
+            let text = format!("{name} could not be frozen ({error}), and was ended.");
+            self.note(vec![Warning { code: "not_frozen".to_owned(), text }]);
+            self.close(name)?;
         }
         Ok(())
+    }
+
+    /// The limit in force.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn limit_bytes(&self) -> Result<u64> {
+        Ok(self.group.limit_bytes()?)
     }
 
     /// Evicts all apps: heaps to swap, files from the page cache, with device time off.

@@ -24,4 +24,5 @@ pub use answers::Answer;
 pub use balloon::serve_balloon;
 pub use error::{Error, Result};
 pub use ground::{Ground, Programs};
+pub use killer::check_earlyoom;
 pub use policy::{Killer, Policy};

@@ -83,14 +83,14 @@ impl Policy {
         },
         Self {
             name: "none",
-            text: "no swap: the app that was in front longest ago is ended",
+            text: "no swap: the app that was in front longest ago is ended when a tenth of the memory is available",
             swap: SwapKind::None,
             killer: Killer::Oldest,
             ..FROZEN_FLASH
         },
         Self {
             name: "earlyoom",
-            text: "no swap: earlyoom ends apps when a tenth of the memory is available",
+            text: "no swap: earlyoom ends the largest app when a tenth of the memory is available",
             swap: SwapKind::None,
             killer: Killer::Earlyoom,
             ..FROZEN_FLASH

@@ -24,6 +24,8 @@ pub(crate) enum Member {
     Group(PathBuf),
     /// One process, whose id is not free before the ground has waited for it.
     Process(u32),
+    /// An app that is being launched: it is in front, and cannot be ended yet.
+    Launching,
 }
 
 /// One app.
@@ -67,10 +69,15 @@ impl Roster {
         })
     }
 
-    /// Takes off the app that was in front longest ago, to be ended; the one in front only when it is the last.
-    pub(crate) fn take_oldest(&self) -> Option<Entry> {
+    /// Takes off the app in the background that was in front longest ago, to be ended; with `or_front` the one in front when it is
+    /// the last.
+    pub(crate) fn take_oldest(&self, or_front: bool) -> Option<Entry> {
         self.with(|entries| {
-            let oldest = entries.apps.iter().enumerate().min_by_key(|(_, entry)| entry.front_turn)?.0;
+            let front_turn = entries.apps.iter().map(|entry| entry.front_turn).max()?;
+            let can_end =
+                |entry: &Entry| entry.member != Member::Launching && (or_front || entry.front_turn != front_turn);
+            let candidates = entries.apps.iter().enumerate().filter(|(_, entry)| can_end(entry));
+            let oldest = candidates.min_by_key(|(_, entry)| entry.front_turn)?.0;
             let entry = entries.apps.remove(oldest);
             entries.blamed.insert(entry.name.clone(), EndedBy::Oldest);
             Some(entry)
@@ -94,11 +101,13 @@ mod tests {
             roster.add(name, Member::Group(PathBuf::from(name)));
         }
         roster.to_front("a");
-        let taken = || roster.take_oldest().map(|entry| entry.name);
-        assert_eq!(taken().as_deref(), Some("b"));
-        assert_eq!(taken().as_deref(), Some("c"));
-        assert_eq!(taken().as_deref(), Some("a"));
-        assert_eq!(taken(), None);
+        let taken = |or_front| roster.take_oldest(or_front).map(|entry| entry.name);
+        assert_eq!(taken(false).as_deref(), Some("b"));
+        assert_eq!(taken(false).as_deref(), Some("c"));
+        assert_eq!(taken(false), None, "the one in front stays");
+        roster.add("d", Member::Launching);
+        assert_eq!(taken(true).as_deref(), Some("a"), "the other one is being launched");
+        assert_eq!(taken(true), None);
         assert_eq!(roster.remove("b"), Some(EndedBy::Oldest));
         assert_eq!(roster.remove("b"), None);
     }

@@ -1,8 +1,11 @@
 //! The suite of returns: each app under each policy, when memory is tight and when it is full.
 //!
 //! - *Tight*: apps are used in turn. One pass makes the state with device time off, the next is measured.
-//! - *Full*: before each return all apps are evicted, and a memory-hungry app fills what is free but for
-//!   [`KEEP_BYTES`]. Without swap there are no apps to evict: they have been ended, and a return is a launch.
+//! - *Full*: before each return all apps are evicted, and a memory-hungry app fills what is free but for 4 MiB. Without swap
+//!   there are no apps to evict: they have been ended, and a return is a launch; and that app leaves as much as keeps it from
+//!   being ended itself.
+//!
+//! A return that fails (the app ends, or shows no window) counts with the time limit, as does one that takes longer.
 //!
 //! Order ([`steps`]): policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*; changing
 //! areas takes seconds, so groups of them alternate by round. Every second round runs in the opposite order, so that drift of
@@ -15,10 +18,11 @@ use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
 
 use crate::error::{Error, Result};
 use crate::ground::Ground;
+use crate::killer::AVAILABLE_SHARE;
 use crate::policy::Policy;
 
 /// What the memory-hungry app leaves free.
-pub const KEEP_BYTES: u64 = 4 << 20;
+const KEEP_BYTES: u64 = 4 << 20;
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -33,6 +37,8 @@ pub struct Plan {
     pub rounds: u64,
     /// Names of apps that are no part of sums.
     pub apart: Vec<String>,
+    /// Time limit of a return.
+    pub limit_ms: f64,
 }
 
 /// One step: a pass over all apps, or one return.
@@ -147,7 +153,8 @@ fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App
         ground.close_all()?;
     }
     ground.evict_all()?;
-    ground.fill(KEEP_BYTES)?;
+    let keep_bytes = if policy.has_swap() { 0 } else { ground.limit_bytes()? / AVAILABLE_SHARE };
+    ground.fill(keep_bytes + KEEP_BYTES)?;
     let visit = ground.go_to(app, round)?;
     ground.leave(&app.name)?;
     Ok(visit)
@@ -197,7 +204,7 @@ fn of_policy(plan: &Plan, measured: &[Measured], regime: Regime, policy: &Policy
                 .filter(|visit| visit.app == app.name)
                 .cloned()
                 .collect();
-            let times: Vec<f64> = visits.iter().map(|visit| visit.run.end_ms).collect();
+            let times: Vec<f64> = visits.iter().map(|visit| visit.counted_ms(plan.limit_ms)).collect();
             AppReturns { app: app.name.clone(), end_ms: Summary::of(&times), visits }
         })
         .collect();
@@ -224,7 +231,7 @@ fn of_policy(plan: &Plan, measured: &[Measured], regime: Regime, policy: &Policy
 /// Times by app, without those that are counted apart.
 fn times(plan: &Plan, policy: &PolicyReturns) -> Vec<Vec<f64>> {
     let counted = policy.apps.iter().filter(|one| !plan.apart.contains(&one.app));
-    counted.map(|one| one.visits.iter().map(|visit| visit.run.end_ms).collect()).collect()
+    counted.map(|one| one.visits.iter().map(|visit| visit.counted_ms(plan.limit_ms)).collect()).collect()
 }
 
 fn slices(groups: &[Vec<f64>]) -> Vec<&[f64]> {

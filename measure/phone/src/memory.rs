@@ -72,7 +72,7 @@ impl MemorySpec {
     /// # Errors
     /// When the limit or swap area is too small, the machine has no memory controller of version 1, swap areas of others are in
     /// use, or the kernel has no zram.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if self.limit_bytes < LIMIT_MIN_BYTES {
             let reason = format!("the limit is too small: at least {}", format_bytes(LIMIT_MIN_BYTES));
             return Err(Error::Memory { reason });

@@ -121,6 +121,15 @@ impl AppVisit {
     pub fn answered(&self) -> bool {
         self.run.ending == Ending::Settled
     }
+
+    /// The time that it counts with: the time limit, in ms, where the app ended or showed no window.
+    #[must_use]
+    pub fn counted_ms(&self, limit_ms: f64) -> f64 {
+        match self.run.ending {
+            Ending::Settled | Ending::StillWorking | Ending::Animating => self.run.end_ms,
+            _ => self.run.end_ms.max(limit_ms),
+        }
+    }
 }
 
 /// Memory of a phone.
@@ -163,7 +172,7 @@ pub struct AppReturns {
     pub app: String,
     /// In the order in which they were measured.
     pub visits: Vec<AppVisit>,
-    /// Time until it answered; a return that did not is in it with the time limit that it reached.
+    /// Time until it answered ([`AppVisit::counted_ms`]).
     pub end_ms: Option<Summary>,
 }
 

@@ -11,7 +11,7 @@ use brisk_command::lab::on_phone::Choice;
 use brisk_command::session::{Session, lab_late};
 use brisk_launch::series::Step;
 use brisk_launch::{App, Surroundings};
-use brisk_phone::{Catalogue, Home, NewPhone, Phone, Phones};
+use brisk_phone::{Catalogue, Home, MemorySpec, NewPhone, Phone, Phones};
 use brisk_results::Header;
 use brisk_sense::Sense;
 
@@ -56,6 +56,7 @@ pub(crate) fn bring(choice: &Choice, session: &Session, apps: &[&brisk_phone::Ap
         size_bytes: choice.size,
         scheduler: choice.scheduler.as_deref(),
         cache_dir: choice.cache_dir.as_ref(),
+        memory: None,
     };
     let names: Vec<String> = apps.iter().map(|app| app.name.clone()).collect();
     wanted.up(session, &names)
@@ -72,6 +73,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) scheduler: Option<&'a str>,
     /// Absent: where images are normally.
     pub(crate) cache_dir: Option<&'a PathBuf>,
+    /// Its memory; absent: all of this machine's.
+    pub(crate) memory: Option<MemorySpec>,
 }
 
 /// What bringing up a phone came to.
@@ -92,7 +95,7 @@ impl Wanted<'_> {
             set: Vec::new(),
             size_bytes: self.size_bytes,
             scheduler: self.scheduler.map(str::to_owned),
-            memory: None,
+            memory: self.memory,
             image: PathBuf::new(),
             apps: Vec::new(),
             server: crate::lab::brisk_lab(&run_dir, &["serve"])?,

@@ -11,6 +11,7 @@ fn plan(policies: &[&str]) -> Plan {
         apps: ["evince", "gimp", "chromium"].map(|name| catalogue.app(name).expect("there")).to_vec(),
         rounds: 2,
         apart: vec!["chromium".to_owned()],
+        limit_ms: 40_000.0,
     }
 }
 
@@ -101,4 +102,19 @@ fn sums_leave_out_what_is_counted_apart_and_name_what_failed() {
     assert!((ratio.median - 0.1).abs() < 1e-9 && ratio.low <= ratio.median, "{ratio:?}");
     assert_eq!(zram.failure.as_deref(), Some("gimp: it ended"));
     assert_eq!(zram.apps[2].end_ms.map(|summary| summary.median), Some(9_002.0), "it is shown");
+}
+
+#[test]
+fn a_return_that_fails_costs_the_time_limit() {
+    let plan = plan(&["default"]);
+    let mut failed = visit("evince", 300.0, 0);
+    failed.run.ending = Ending::Exited { code: None, signal: Some(9) };
+    let measured = [failed, visit("evince", 50_000.0, 0)].map(|visit| Measured {
+        regime: Regime::Full,
+        policy: "default",
+        visit: Ok(visit),
+    });
+    let app = &by_regime(&plan, &measured)[1].policies[0].apps[0];
+    let summary = app.end_ms.expect("two");
+    assert_eq!((summary.min, summary.max), (40_000.0, 50_000.0));
 }

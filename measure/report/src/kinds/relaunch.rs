@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brisk_core::stats::{self, Bootstrapped, Summary};
 use brisk_core::units::format_bytes;
-use brisk_results::{AppReturns, AppState, Cause, PolicyReturns, Regime, RegimeReturns, RelaunchReport};
+use brisk_results::{AppReturns, AppState, Cause, Ending, PolicyReturns, Regime, RegimeReturns, RelaunchReport};
 
 use super::apps::shown;
 use crate::declare::*;
@@ -119,14 +119,19 @@ fn cautions(report: &RelaunchReport) -> Vec<String> {
     let mut said = Vec::new();
     for regime in &report.regimes {
         for policy in &regime.policies {
-            let open = policy.apps.iter().flat_map(|app| &app.visits).filter(|visit| !visit.answered()).count();
-            if open > 0 {
+            let visits = || policy.apps.iter().flat_map(|app| &app.visits).filter(|visit| !visit.answered());
+            let is_slow = |ending: &Ending| matches!(ending, Ending::StillWorking | Ending::Animating);
+            let slow = visits().filter(|visit| is_slow(&visit.run.ending)).count();
+            let failed = visits().count() - slow;
+            let what = [
+                (slow, "did not answer in time, and counts with the time that was waited, so the truth is longer"),
+                (failed, "failed, since the app ended or showed no window, and counts with the time limit"),
+            ];
+            for (count, words_of) in what.into_iter().filter(|(count, _)| *count > 0) {
                 said.push(format!(
-                    "When {}, {} with {} did not answer within {}: they count with that time, so the truth is longer.",
+                    "When {}, of the returns with {}, {count} {words_of}.",
                     words(regime.regime),
-                    format::plural(open as u64, "return"),
                     policy.policy,
-                    format::ms(report.limit_ms)
                 ));
             }
             if let Some(failure) = &policy.failure {

@@ -86,6 +86,9 @@ pub enum Command {
         /// The phone's root directory
         root: PathBuf,
     },
+    /// Fill memory as it is told on standard input (started by suites)
+    #[command(hide = true)]
+    Fill,
     /// Become a program in a root that is being built (started by `build`)
     #[command(hide = true)]
     Inside {

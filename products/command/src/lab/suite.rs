@@ -16,6 +16,8 @@ Examples:
   brisk suite run --apps all --runs 6 --html suite.html
   brisk suite run --preset nexus4-emmc --conditions idle --apps evince,gimp
   brisk suite whatif --apps chromium,lowriter
+  brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about ten minutes
+  brisk suite relaunch --policies all --regimes full --runs 10 --preset nexus4-emmc
 
 The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \
 in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could not be, \
@@ -42,6 +44,8 @@ pub enum Command {
     /// Launch apps without storage costs: caches, databases or all data in memory, no syncs, no journal
     #[command(name = "whatif")]
     WhatIf(WhatIfArgs),
+    /// Go back to running apps with little memory, hot, swapped or ended, under policies of swapping
+    Relaunch(RelaunchArgs),
 }
 
 /// How the apps are launched.
@@ -87,6 +91,69 @@ pub struct WhatIfArgs {
     /// Time for each kind of SQLite transaction
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration::between(SQLITE_LEAST, SQLITE_MOST))]
     pub sqlite: Duration,
+}
+
+/// Arguments of `brisk suite relaunch`.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on a return after this time, which it then counts with")))]
+#[command(mut_arg("runs", |arg| arg.help("Returns to each app: 3 or more give sums with intervals [default: 3]")))]
+pub struct RelaunchArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub every: Every,
+    /// Policies to compare, the baseline first, or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram,none", value_parser = policy)]
+    pub policies: Vec<String>,
+    /// How short memory is
+    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "tight,full")]
+    pub regimes: Vec<RegimeName>,
+    /// Apps that are measured and left out of sums, such as those that are much larger than the others
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub apart: Vec<String>,
+    /// Memory of the phone.
+    #[command(flatten)]
+    pub memory: Memory,
+}
+
+/// Memory of a phone for suites.
+#[derive(Debug, clap::Args)]
+pub struct Memory {
+    /// Memory for all that runs in the phone
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "400MiB")]
+    pub memory: u64,
+    /// Size of each swap area [default: twice the memory]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub swap_size: Option<u64>,
+}
+
+/// Names of the policies, as results have them.
+pub const POLICIES: [&str; 9] = [
+    "default",
+    "unfrozen",
+    "page-cluster-0",
+    "page-cluster-3",
+    "page-cluster-5",
+    "zram",
+    "zram+flash",
+    "none",
+    "earlyoom",
+];
+
+/// Reads the name of a policy.
+fn policy(text: &str) -> Result<String, String> {
+    let found = text == "all" || POLICIES.contains(&text);
+    found
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("there is no policy {text}: there are {}, and all", POLICIES.join(", ")))
+}
+
+/// How short memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RegimeName {
+    /// Apps are used in turn, and memory is nearly enough for them
+    Tight,
+    /// A memory-hungry app is in front, and the apps in the background were evicted
+    Full,
 }
 
 /// The load during the launches.

@@ -60,6 +60,10 @@ pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
         Command::Down(down) => return take_down(&phones, down),
         Command::Repair => phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}")),
         Command::Write { root } => serve_writer(root)?,
+        Command::Fill => {
+            let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
+            brisk_memory::serve_balloon(input, output).context("cannot fill memory")?;
+        }
         Command::Inside { user, bind, display, root, command } => {
             let inside = Inside {
                 root: root.clone(),

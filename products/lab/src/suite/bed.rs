@@ -10,7 +10,7 @@ use brisk_bench::place::Place;
 use brisk_command::lab::suite::{Every, Writing};
 use brisk_command::session::{Session, lab_late};
 use brisk_phone::suite::{Outcome, Target};
-use brisk_phone::{Catalogue, Phone, WriterSpec};
+use brisk_phone::{Catalogue, MemorySpec, Phone, WriterSpec};
 use brisk_results::{Condition, Header, PhoneFacts, WriterLoad};
 
 use crate::display::{self, Display};
@@ -52,6 +52,11 @@ pub(crate) enum Made {
 
 /// Brings up the phone and a screen; `few` are the apps when none was named. Impossible options are refused first.
 pub(crate) fn make(every: &Every, few: &[&str]) -> anyhow::Result<Made> {
+    make_with(every, few, None)
+}
+
+/// The same with limited memory.
+pub(crate) fn make_with(every: &Every, few: &[&str], memory: Option<MemorySpec>) -> anyhow::Result<Made> {
     every.outputs.check(Path::new("/"))?;
     let apps = chosen(every, few)?;
     let display = display::of_phone(&every.watching.display)?;
@@ -62,6 +67,7 @@ pub(crate) fn make(every: &Every, few: &[&str]) -> anyhow::Result<Made> {
         size_bytes: every.size,
         scheduler: every.scheduler.as_deref(),
         cache_dir: every.cache_dir.as_ref(),
+        memory,
     };
     let phone = match wanted.up(&session, &names)? {
         Brought::Up(phone) => *phone,

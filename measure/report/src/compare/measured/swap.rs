@@ -40,14 +40,14 @@ impl Measured for RelaunchReport {
         for regime in &self.regimes {
             for policy in &regime.policies {
                 for app in policy.apps.iter().filter(|app| !app.visits.is_empty()) {
-                    let runs = |of: fn(&AppVisit) -> f64| crate::chart::runs(app.visits.iter().map(of));
+                    let runs = |of: &dyn Fn(&AppVisit) -> f64| crate::chart::runs(app.visits.iter().map(of));
                     rows.push(
                         Row::at("regime", regime.regime.name())
                             .by("policy", policy.policy.clone())
                             .by("app", app.app.clone())
-                            .put("return to an app", MS, runs(|visit| visit.run.end_ms))
-                            .put("read from storage", BYTES, runs(|visit| visit.flash_read_bytes as f64))
-                            .put("written to storage", BYTES, runs(|visit| visit.flash_written_bytes as f64)),
+                            .put("return to an app", MS, runs(&|visit| visit.counted_ms(self.limit_ms)))
+                            .put("read from storage", BYTES, runs(&|visit| visit.flash_read_bytes as f64))
+                            .put("written to storage", BYTES, runs(&|visit| visit.flash_written_bytes as f64)),
                     );
                 }
             }

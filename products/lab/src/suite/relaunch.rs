@@ -1,0 +1,128 @@
+//! `brisk suite relaunch`: back to apps that run, with little memory, under policies of swapping.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use brisk_command::lab::suite::{POLICIES, RegimeName, RelaunchArgs};
+use brisk_launch::Launcher;
+use brisk_memory::suite::{self, Plan};
+use brisk_memory::{Ground, Killer, Policy, Programs};
+use brisk_phone::{MemorySpec, SwapKind};
+use brisk_results::{Document, PhoneMemory, Regime, RelaunchReport};
+
+use super::bed::{self, Bed, Made, end, stopped};
+use crate::lab::phone as lab_phone;
+use crate::launch::settings;
+use crate::other_daemons;
+
+/// The apps by default: small ones of each kind.
+const APPS: [&str; 6] = ["evince", "gnumeric", "mpv", "dino", "gimp", "xterm"];
+/// Returns to each by default.
+const RUNS: u16 = 3;
+
+/// The policies that were asked for.
+fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Policy>> {
+    let wanted: Vec<&str> = match names {
+        [all] if all == "all" => POLICIES.to_vec(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let mut policies = Vec::new();
+    for name in wanted {
+        let policy = Policy::named(name)?;
+        if policies.contains(&policy) {
+            bail!("--policies names {name} twice");
+        }
+        if policy.killer == Killer::Earlyoom {
+            brisk_memory::check_earlyoom()?;
+        }
+        policies.push(policy);
+    }
+    Ok(policies)
+}
+
+fn regimes(names: &[RegimeName]) -> anyhow::Result<Vec<Regime>> {
+    let regime = |name: &RegimeName| match name {
+        RegimeName::Tight => Regime::Tight,
+        RegimeName::Full => Regime::Full,
+    };
+    if names.iter().enumerate().any(|(n, name)| names[..n].contains(name)) {
+        bail!("--regimes names a regime twice");
+    }
+    Ok(names.iter().map(regime).collect())
+}
+
+/// Runs it.
+pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
+    let every = &args.every;
+    let policies = policies(&args.policies)?;
+    let regimes = regimes(&args.regimes)?;
+    // Areas are changed by policy; the first is there from the start, so that a phone that cannot have it is refused at once.
+    let swap = policies.iter().map(|policy| policy.swap).find(|swap| *swap != SwapKind::None).unwrap_or(SwapKind::None);
+    let limit_bytes = args.memory.memory;
+    let spec =
+        MemorySpec { limit_bytes, swap, swap_bytes: args.memory.swap_size.unwrap_or(limit_bytes.saturating_mul(2)) };
+    spec.check()?;
+    let Bed { session, mut phone, mut display, mut head, apps, .. } = match bed::make_with(every, &APPS, Some(spec))? {
+        Made::Bed(bed) => *bed,
+        Made::Stopped(code) => return Ok(code),
+    };
+    if let Some(unknown) = args.apart.iter().find(|name| !apps.iter().any(|app| app.name == **name)) {
+        bail!("--apart names {unknown}, which is none of the measured apps");
+    }
+    let sense = session.sense();
+    let facts = phone.facts()?;
+    let settings = settings(&every.watching, false);
+    let launcher = Launcher { sense: &sense, settings, stop: session.stop_flag() };
+    let limit_ms = every.watching.timeout.as_secs_f64() * 1e3;
+    let rounds = u64::from(every.runs.unwrap_or(RUNS));
+    let plan = Plan { policies, regimes, apps, rounds, apart: args.apart.clone(), limit_ms };
+    let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths() };
+    let measured = {
+        let mut progress = |done: f64, doing: &str| session.show(done, doing);
+        let screen = display.needed()?;
+        Ground::new(&mut phone, launcher, screen, programs).and_then(|mut ground| {
+            let measured = suite::run(&mut ground, &plan, &mut progress)?;
+            Ok((measured, ground.take_warnings()))
+        })
+    };
+    session.clear();
+    let (measured, warnings) = match measured {
+        Err(brisk_memory::Error::Stopped) => return stopped(&session, phone),
+        other => other?,
+    };
+    let regimes = suite::by_regime(&plan, &measured);
+    let failed = measured.iter().any(|one| one.visit.is_err());
+    head.warn(brisk_command::session::lab_late(&phone.flash()?));
+    head.warn(warnings);
+    head.warn(other_daemons::warnings(&sense, &phone)?);
+    let report = RelaunchReport {
+        header: end(head, &facts, 0),
+        phone: facts,
+        memory: PhoneMemory { limit_bytes: spec.limit_bytes, swap_bytes: spec.swap_bytes },
+        limit_ms,
+        apart: args.apart.clone(),
+        regimes,
+    };
+    phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
+    session.finish(Document::Relaunch(Box::new(report)), &every.outputs)?;
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_phone::Catalogue;
+
+    #[test]
+    fn the_command_line_knows_every_policy_and_no_other() {
+        assert_eq!(POLICIES.to_vec(), Policy::ALL.map(|policy| policy.name).to_vec());
+        assert!(Catalogue::builtin().choose(&APPS.map(str::to_owned)).is_ok());
+    }
+
+    #[test]
+    fn names_that_stand_twice_are_refused() {
+        let said = policies(&["zram".into(), "zram".into()]).expect_err("twice").to_string();
+        assert!(said.contains("zram twice"), "{said}");
+        assert!(regimes(&[RegimeName::Full, RegimeName::Full]).is_err());
+    }
+}
