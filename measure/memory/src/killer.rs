@@ -3,8 +3,8 @@
 //! [`Watch::oldest`] ends the app in the background that was in front longest ago when less than a tenth of the limit is available
 //! (free, or files in the page cache), or when tasks waited for memory for [`STALL`] within [`STALL_WINDOW`]: files of the app in
 //! front that are read again and again count as available, and are not. Waiting for the kernel to find nothing to reclaim would
-//! be too late (measured without swap on nexus4-emmc: 772 MB were read in 40 s, and no app was ended). The kernel's own
-//! killer is switched off for the group (`memory.oom_control`); where it would act, the oldest is ended, too.
+//! be too late (measured without swap on nexus4-emmc: 772 MB were read in 40 s, and no app was ended). The kernel's own killer
+//! stays: an app in front that needs more than the phone has is ended by it.
 //!
 //! [`Watch::earlyoom`] runs earlyoom, which reads /proc only. It gets a /proc of its own in a mount namespace of its own: links to
 //! the processes of the phone's apps alone, so that it can end no other, and a meminfo of the phone's group, which a thread keeps
@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -42,7 +42,7 @@ pub(crate) const AVAILABLE_SHARE: u64 = 10;
 /// earlyoom's thresholds in percent of available memory: its own default to ask an app to end.
 const EARLYOOM_PERCENT: &str = "10";
 
-/// A killer that runs; dropping it ends it, and gives the kernel's back.
+/// A killer that runs; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: OwnedFd,
@@ -50,42 +50,25 @@ pub(crate) struct Watch {
     child: Option<Child>,
     /// Made for earlyoom.
     dir: Option<PathBuf>,
-    /// Where the kernel's own killer is switched off.
-    oom_control: Option<PathBuf>,
 }
 
 impl Watch {
     /// Ends the app that was in front longest ago whenever memory has run out.
     pub(crate) fn oldest(group: &MemoryGroup, roster: Roster, sense: &Sense) -> Result<Self> {
-        let control = group.dir().join("memory.oom_control");
-        let events = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed("make an eventfd"))?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("make an eventfd"))?;
-        let opened = File::open(&control).map_err(failed(format!("open {}", control.display())))?;
-        let line = format!("{} {}", events.as_raw_fd(), opened.as_raw_fd());
-        let registry = group.dir().join("cgroup.event_control");
-        fs::write(&registry, line).map_err(failed(format!("ask {} for events", registry.display())))?;
-        fs::write(&control, "1").map_err(failed(format!("write 1 to {}", control.display())))?;
         let stopped = stop.try_clone().map_err(failed("copy a descriptor"))?;
         let (group, sense) = (group.clone(), sense.clone());
-        let mut watch = Self { stop, thread: None, child: None, dir: None, oom_control: Some(control) };
+        let mut watch = Self { stop, thread: None, child: None, dir: None };
         watch.thread = Some(std::thread::spawn(move || {
-            // Open as long as events are wanted.
-            let _control = opened;
-            let interval = Timespec { tv_sec: 0, tv_nsec: i64::from(REFRESH.subsec_nanos()) };
             let (mut freeing, mut stalls) = (false, Stalls::default());
-            while let Some(has_run_out) = wait(&events, &stopped, Some(&interval)) {
-                if has_run_out {
-                    // The counter is read so that the next event is new.
-                    let _ = rustix::io::read(&events, &mut [0; 8]);
-                }
-                // What was ended in the last interval may not have freed its memory yet.
+            while !stops_within(&stopped, REFRESH) {
                 let stall =
                     sense.pressure(Resource::Memory).map(|pressure| Duration::from_micros(pressure.some.total_us));
                 let is_stalled = stall.is_ok_and(|stall| stalls.is_long(stall));
-                freeing = (has_run_out || !freeing && (is_stalled || is_short(&group))) && {
+                // What was ended in the last interval may not have freed its memory yet.
+                freeing = !freeing && (is_stalled || is_short(&group)) && {
                     stalls = Stalls::default();
-                    let oldest = roster.take_oldest(has_run_out).map(|entry| entry.member);
-                    oldest.is_some_and(|member| end(&member))
+                    roster.take_oldest().is_some_and(|entry| end(&entry.member))
                 };
             }
         }));
@@ -98,7 +81,7 @@ impl Watch {
         let dir = state.join("earlyoom");
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("make an eventfd"))?;
         let stopped = stop.try_clone().map_err(failed("copy a descriptor"))?;
-        let mut watch = Self { stop, thread: None, child: None, dir: Some(dir.clone()), oom_control: None };
+        let mut watch = Self { stop, thread: None, child: None, dir: Some(dir.clone()) };
         let view = View::make(&dir, group.clone())?;
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-ec", SCRIPT, "sh"]);
@@ -131,8 +114,7 @@ impl Watch {
         });
         watch.thread = Some(std::thread::spawn(move || {
             let mut view = view;
-            let interval = Timespec { tv_sec: 0, tv_nsec: i64::from(REFRESH.subsec_nanos()) };
-            while wait(&stopped, &stopped, Some(&interval)).is_some() {
+            while !stops_within(&stopped, REFRESH) {
                 // What cannot be read now can be read the next time; without a group there is nothing to watch.
                 let _ = view.refresh();
             }
@@ -203,17 +185,12 @@ fn victim(line: &str) -> Option<u32> {
     line.starts_with("sending SIG").then(|| rest.split_whitespace().next()?.parse().ok())?
 }
 
-/// Waits for an event; `None` when it is to stop, `Some(false)` when the time is up.
-fn wait(events: &OwnedFd, stop: &OwnedFd, time: Option<&Timespec>) -> Option<bool> {
-    loop {
-        let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
-        match poll(&mut fds, time) {
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
-            Ok(_) if !fds[0].revents().is_empty() => return None,
-            Ok(0) => return Some(false),
-            Ok(_) => return Some(true),
-        }
+/// Waits for so long; whether it is to stop.
+fn stops_within(stop: &OwnedFd, time: Duration) -> bool {
+    let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+    match poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&time)) {
+        Ok(events) => events > 0,
+        Err(error) => error != rustix::io::Errno::INTR,
     }
 }
 
@@ -226,10 +203,6 @@ impl Drop for Watch {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
             let _ = child.wait();
-        }
-        if let Some(control) = &self.oom_control {
-            // Gone with the phone otherwise.
-            let _ = fs::write(control, "0");
         }
         if let Some(dir) = &self.dir {
             let _ = fs::remove_dir_all(dir);

@@ -69,15 +69,12 @@ impl Roster {
         })
     }
 
-    /// Takes off the app in the background that was in front longest ago, to be ended; with `or_front` the one in front when it is
-    /// the last.
-    pub(crate) fn take_oldest(&self, or_front: bool) -> Option<Entry> {
+    /// Takes off the app in the background that was in front longest ago, to be ended. The one in front stays.
+    pub(crate) fn take_oldest(&self) -> Option<Entry> {
         self.with(|entries| {
             let front_turn = entries.apps.iter().map(|entry| entry.front_turn).max()?;
-            let can_end =
-                |entry: &Entry| entry.member != Member::Launching && (or_front || entry.front_turn != front_turn);
-            let candidates = entries.apps.iter().enumerate().filter(|(_, entry)| can_end(entry));
-            let oldest = candidates.min_by_key(|(_, entry)| entry.front_turn)?.0;
+            let background = entries.apps.iter().enumerate().filter(|(_, entry)| entry.front_turn != front_turn);
+            let oldest = background.min_by_key(|(_, entry)| entry.front_turn)?.0;
             let entry = entries.apps.remove(oldest);
             entries.blamed.insert(entry.name.clone(), EndedBy::Oldest);
             Some(entry)
@@ -95,19 +92,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_that_was_in_front_longest_ago_is_taken_and_the_one_in_front_last() {
+    fn the_one_that_was_in_front_longest_ago_is_taken_and_never_the_one_in_front() {
         let roster = Roster::default();
         for name in ["a", "b", "c"] {
             roster.add(name, Member::Group(PathBuf::from(name)));
         }
         roster.to_front("a");
-        let taken = |or_front| roster.take_oldest(or_front).map(|entry| entry.name);
-        assert_eq!(taken(false).as_deref(), Some("b"));
-        assert_eq!(taken(false).as_deref(), Some("c"));
-        assert_eq!(taken(false), None, "the one in front stays");
+        let taken = || roster.take_oldest().map(|entry| entry.name);
+        assert_eq!(taken().as_deref(), Some("b"));
+        assert_eq!(taken().as_deref(), Some("c"));
+        assert_eq!(taken(), None, "the one in front stays");
         roster.add("d", Member::Launching);
-        assert_eq!(taken(true).as_deref(), Some("a"), "the other one is being launched");
-        assert_eq!(taken(true), None);
+        assert_eq!(taken().as_deref(), Some("a"), "the other one is being launched");
+        assert_eq!(taken(), None);
         assert_eq!(roster.remove("b"), Some(EndedBy::Oldest));
         assert_eq!(roster.remove("b"), None);
     }

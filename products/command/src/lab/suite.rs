@@ -119,7 +119,7 @@ pub struct RelaunchArgs {
 #[derive(Debug, clap::Args)]
 pub struct Memory {
     /// Memory for all that runs in the phone
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "400MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "600MiB")]
     pub memory: u64,
     /// Size of each swap area [default: twice the memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
