@@ -7,13 +7,15 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::{Duration, Instant};
 
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeGCAux, ConnectionExt, CreateGCAux, CreateWindowAux, EventMask, PropMode, Rectangle, WindowClass,
 };
-use x11rb::rust_connection::RustConnection;
+use x11rb::rust_connection::{DefaultStream, RustConnection};
 use x11rb::wrapper::ConnectionExt as _;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -126,9 +128,23 @@ fn need(window: &mut Option<Window>) -> Outcome<&mut Window> {
     window.as_mut().ok_or_else(|| "there is no window yet".into())
 }
 
+/// Connects by the abstract socket first, which is there in a root directory of another system as well.
+fn connect() -> Outcome<(RustConnection, usize)> {
+    let name = std::env::var("DISPLAY").unwrap_or_default();
+    let number = name.strip_prefix(':').and_then(|rest| rest.split('.').next()).unwrap_or_default();
+    let address = SocketAddr::from_abstract_name(format!("/tmp/.X11-unix/X{number}"))?;
+    match UnixStream::connect_addr(&address) {
+        Ok(stream) => {
+            let (stream, _) = DefaultStream::from_unix_stream(stream)?;
+            Ok((RustConnection::connect_to_stream(stream, 0)?, 0))
+        }
+        Err(_) => Ok(x11rb::connect(None)?),
+    }
+}
+
 impl Window {
     fn open() -> Outcome<Self> {
-        let (display, screen) = x11rb::connect(None)?;
+        let (display, screen) = connect()?;
         let root = display.setup().roots[screen].root;
         let (id, gc) = (display.generate_id()?, display.generate_id()?);
         let options = CreateWindowAux::new().background_pixel(0x00ff_ffff).event_mask(EventMask::KEY_PRESS);

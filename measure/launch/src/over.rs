@@ -41,6 +41,9 @@ pub struct Known {
     pub now_ns: u64,
     /// Begin of the launch or the input.
     pub begin_ns: u64,
+    /// Time of the input whose answer is watched; the begin, without one. It can be later than the begin of a return, when bringing
+    /// the window to the front takes time.
+    pub asked_ns: u64,
     /// Whether a screen is watched.
     pub has_screen: bool,
     /// Time of the app's window; the begin, for an app that already had one.
@@ -73,7 +76,7 @@ pub fn verdict(known: &Known, limits: &Limits) -> Verdict {
         return Over(Ending::Exited { code, signal });
     }
     let quiet_ns = if known.has_screen { QUIET_NS } else { limits.idle_ns };
-    let work_until = known.last_work_ns.unwrap_or(begin_ns) + quiet_ns;
+    let work_until = known.last_work_ns.unwrap_or(begin_ns).max(known.asked_ns) + quiet_ns;
     let works = now_ns < work_until;
     let timed_out = now_ns >= begin_ns + limits.total_ns;
     if !known.has_screen {
@@ -90,14 +93,15 @@ pub fn verdict(known: &Known, limits: &Limits) -> Verdict {
         return if now_ns >= until || timed_out { Over(Ending::NoWindow) } else { AskAgain(until) };
     };
     // A window without any drawing yet gets the same time limit.
-    let settled = known.screen.settled && now_ns >= window_ns + QUIET_NS;
+    let quiet_from_ns = window_ns.max(known.asked_ns);
+    let settled = known.screen.settled && now_ns >= quiet_from_ns + QUIET_NS;
     let limit = window_ns.max(known.last_storage_ns.unwrap_or(begin_ns)) + limits.unsettled_ns;
     match (settled, works) {
         (true, false) => Over(Ending::Settled),
         (true, true) if now_ns >= limit || timed_out => Over(Ending::StillWorking),
         (false, _) if now_ns >= limit || timed_out => Over(Ending::Animating),
         (true, true) => AskAgain(work_until.min(limit)),
-        (false, _) => AskAgain(known.screen.ask_again_ns.max(window_ns + QUIET_NS).min(limit)),
+        (false, _) => AskAgain(known.screen.ask_again_ns.max(quiet_from_ns + QUIET_NS).min(limit)),
     }
 }
 
@@ -112,6 +116,7 @@ mod tests {
         Known {
             now_ns: 5 * S,
             begin_ns: 0,
+            asked_ns: 0,
             has_screen: true,
             window_ns: Some(S),
             screen: Judgement { last_change_ns: Some(2 * S), settled: true, ask_again_ns: 3 * S, periodic: false },
@@ -138,6 +143,14 @@ mod tests {
         ] {
             assert_eq!(verdict(&known, &Limits::default()), Verdict::Over(ending), "{known:?}");
         }
+    }
+
+    #[test]
+    fn an_input_that_is_sent_late_gets_its_time() {
+        let asked = Known { asked_ns: 5 * S - QUIET_NS / 2, window_ns: Some(0), ..known() };
+        let until = asked.asked_ns + QUIET_NS;
+        assert_eq!(verdict(&asked, &Limits::default()), Verdict::AskAgain(until));
+        assert_eq!(verdict(&Known { now_ns: until, ..asked }, &Limits::default()), Verdict::Over(Ending::Settled));
     }
 
     #[test]

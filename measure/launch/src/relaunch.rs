@@ -125,7 +125,8 @@ impl Launcher<'_> {
         let mut watch = Watch::begin(self.subject(&app.running), begin_ns, true)?;
         app.thaw()?;
         view.activate(app.window)?;
-        view.send(input)?;
+        let asked_ns = view.send(input)?;
+        watch.asked(asked_ns);
         let ending = watch.until_over(Some(&mut view), Some(&mut app.running.child), trace.as_ref())?;
         let tiles = view.tiles();
         let traced = trace.map(|trace| {
@@ -138,7 +139,7 @@ impl Launcher<'_> {
         });
         let seen = watch.finish(ending, None, tiles, traced, 0);
         let after = self.pages(app)?;
-        Ok(Relaunched { run: run_of(&seen, method, Some(&before), Some(&after)), warnings })
+        Ok(Relaunched { run: run_of(&seen, method, Some((asked_ns, &before)), Some(&after)), warnings })
     }
 
     fn pages(&self, app: &Resident) -> Result<Pages> {
@@ -218,8 +219,14 @@ impl Resident {
     }
 }
 
-/// The result of an observation of a return; without `before` it was a launch.
-fn run_of(seen: &Observation, method: SplitMethod, before: Option<&Pages>, after: Option<&Pages>) -> RelaunchRun {
+/// The result of an observation of a return; without `before` (time of the input, and the pages) it was a launch.
+fn run_of(
+    seen: &Observation,
+    method: SplitMethod,
+    before: Option<(u64, &Pages)>,
+    after: Option<&Pages>,
+) -> RelaunchRun {
+    let (asked_ns, before) = before.unzip();
     let ms = |at_ns: u64| at_ns.saturating_sub(seen.begin_ns) as f64 / 1e6;
     // A window that was there counts as a change at the begin.
     let screen_ns = seen.settled_ns().filter(|&at_ns| at_ns > seen.begin_ns);
@@ -236,6 +243,7 @@ fn run_of(seen: &Observation, method: SplitMethod, before: Option<&Pages>, after
         end_ms: ms(end_ns),
         screen_ms: screen_ns.map(ms),
         first_change_ms: first.map(ms),
+        input_ms: asked_ns.map(ms),
         split: seen.split(end_ns, method),
         storage: seen.storage(end_ns),
         before: before.map(Pages::census),

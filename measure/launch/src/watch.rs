@@ -47,6 +47,7 @@ pub(crate) struct Watch<'a> {
     subject: Subject<'a>,
     meter: CgroupMeter,
     begin_ns: u64,
+    asked_ns: u64,
     begin_cpu_ns: u64,
     /// CPU time of this thread until the end.
     cpu_ns: u64,
@@ -74,6 +75,7 @@ impl<'a> Watch<'a> {
             subject,
             meter,
             begin_ns,
+            asked_ns: begin_ns,
             begin_cpu_ns,
             cpu_ns: 0,
             window: has_window.then_some((begin_ns, None)),
@@ -86,6 +88,11 @@ impl<'a> Watch<'a> {
             handed_over: false,
             network: (Vec::new(), 0),
         })
+    }
+
+    /// Notes when the input was sent that the app has to answer.
+    pub(crate) fn asked(&mut self, at_ns: u64) {
+        self.asked_ns = at_ns;
     }
 
     /// Watches until it is over. `child` is the first process of a launch.
@@ -192,6 +199,7 @@ impl<'a> Watch<'a> {
         Known {
             now_ns,
             begin_ns: self.begin_ns,
+            asked_ns: self.asked_ns,
             has_screen: view.is_some(),
             window_ns: self.window.map(|(at_ns, _)| at_ns),
             // Damage that was not yet polled may be a change.

@@ -62,9 +62,7 @@ impl Watch {
         watch.thread = Some(std::thread::spawn(move || {
             let (mut freeing, mut stalls) = (false, Stalls::default());
             while !stops_within(&stopped, REFRESH) {
-                let stall =
-                    sense.pressure(Resource::Memory).map(|pressure| Duration::from_micros(pressure.some.total_us));
-                let is_stalled = stall.is_ok_and(|stall| stalls.is_long(stall));
+                let is_stalled = stalls.is_long(stall_of(&sense, &group));
                 // What was ended in the last interval may not have freed its memory yet.
                 freeing = !freeing && (is_stalled || is_short(&group)) && {
                     stalls = Stalls::default();
@@ -123,18 +121,40 @@ impl Watch {
     }
 }
 
-/// Waits for memory by the machine's own count, sampled every [`REFRESH`].
+/// Time for which tasks of the phone waited for memory so far, by the pressure files of the control groups of version 2 that its
+/// processes are in. A process that has ended meanwhile, or a kernel that has no such files, counts nothing.
+fn stall_of(sense: &Sense, group: &MemoryGroup) -> BTreeMap<PathBuf, Duration> {
+    let Some(mount) = sense.cgroups().ok().and_then(|groups| groups.v2) else { return BTreeMap::new() };
+    let pids = group.processes_by_child().unwrap_or_default();
+    let in_v2 = |(pid, _): (u32, String)| {
+        let groups = sense.process_cgroups(pid).ok()??;
+        let of_v2 = groups.into_iter().find(|group| group.hierarchy == 0)?;
+        Some(mount.mount_point.join(of_v2.path.strip_prefix("/").unwrap_or(&of_v2.path)))
+    };
+    let dirs: BTreeSet<PathBuf> = pids.into_iter().filter_map(in_v2).collect();
+    let stalled = |dir: PathBuf| {
+        let pressure = sense.cgroup_pressure(&dir, Resource::Memory).ok()??;
+        Some((dir, Duration::from_micros(pressure.some.total_us)))
+    };
+    dirs.into_iter().filter_map(stalled).collect()
+}
+
+/// Waits for memory by group, sampled every [`REFRESH`].
 #[derive(Debug, Default)]
-struct Stalls(VecDeque<Duration>);
+struct Stalls(VecDeque<BTreeMap<PathBuf, Duration>>);
 
 impl Stalls {
-    /// Adds the total now; whether it grew by [`STALL`] within [`STALL_WINDOW`].
-    fn is_long(&mut self, total: Duration) -> bool {
-        self.0.push_back(total);
+    /// Adds the totals now; whether that of any group grew by [`STALL`] within [`STALL_WINDOW`]. A group that is new has not waited.
+    fn is_long(&mut self, totals: BTreeMap<PathBuf, Duration>) -> bool {
+        let is_long = totals.iter().any(|(group, total)| {
+            let first = self.0.iter().find_map(|totals| totals.get(group));
+            first.is_some_and(|first| total.saturating_sub(*first) >= STALL)
+        });
+        self.0.push_back(totals);
         if self.0.len() > (STALL_WINDOW.as_millis() / REFRESH.as_millis()) as usize {
             self.0.pop_front();
         }
-        self.0.front().is_some_and(|first| total.saturating_sub(*first) >= STALL)
+        is_long
     }
 }
 
@@ -294,12 +314,11 @@ mod tests {
     #[test]
     fn a_stall_counts_within_its_window_only() {
         let mut stalls = Stalls::default();
-        let ms = Duration::from_millis;
+        let of = |group: &str, total_ms: u64| (PathBuf::from(group), Duration::from_millis(total_ms));
         // 5 ms in each interval of 50: 95 ms in the window.
-        assert!((0..100).all(|n| !stalls.is_long(ms(5 * n))));
-        assert!(stalls.is_long(ms(700)));
-        let mut fresh = Stalls::default();
-        assert!(!fresh.is_long(ms(1_000_000)), "what was before does not count");
+        assert!((0..100).all(|n| !stalls.is_long(BTreeMap::from([of("a", 5 * n), of("b", 0)]))));
+        assert!(stalls.is_long(BTreeMap::from([of("a", 700)])));
+        assert!(!stalls.is_long(BTreeMap::from([of("b", 5), of("c", 1_000_000)])), "what was before does not count");
     }
 
     #[test]

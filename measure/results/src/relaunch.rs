@@ -63,6 +63,9 @@ pub struct RelaunchRun {
     pub screen_ms: Option<f64>,
     /// The first change of the screen.
     pub first_change_ms: Option<f64>,
+    /// When the input was sent, once the window had the keys; absent for a launch.
+    #[serde(default)]
+    pub input_ms: Option<f64>,
     /// What the time until the end went to.
     pub split: Option<Split>,
     /// What it read and wrote until the end.

@@ -65,6 +65,7 @@ fn visit(app: &str, end_ms: f64, read: u64) -> AppVisit {
             end_ms,
             screen_ms: None,
             first_change_ms: None,
+            input_ms: None,
             split: None,
             storage: None,
             before: None,

@@ -88,17 +88,22 @@ impl Drop for Bench {
 pub(crate) fn copy_program(tree: &Path, name: &str) {
     let which = run("sh", &["-c", &format!("command -v {name}")]);
     let program = fs::canonicalize(which.trim()).expect("it is there");
-    let listed = run("ldd", &[program.to_str().expect("UTF-8")]);
-    let words = listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from);
-    for from in words.chain([program.clone()]) {
-        let to = tree.join(from.strip_prefix("/").expect("absolute"));
-        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
-        fs::copy(fs::canonicalize(&from).expect("it is there"), &to).expect("copied");
-    }
+    copy_with_libraries(tree, &program);
     let link = tree.join("bin").join(name);
     fs::create_dir_all(tree.join("bin")).expect("made");
     if !link.exists() {
         symlink(program, link).expect("linked");
+    }
+}
+
+/// Copies a file of this machine and the libraries that it needs to the same places of a tree.
+pub(crate) fn copy_with_libraries(tree: &Path, program: &Path) {
+    let listed = run("ldd", &[program.to_str().expect("UTF-8")]);
+    let words = listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from);
+    for from in words.chain([program.to_owned()]) {
+        let to = tree.join(from.strip_prefix("/").expect("absolute"));
+        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
+        fs::copy(fs::canonicalize(&from).expect("it is there"), &to).expect("copied");
     }
 }
 

@@ -1,0 +1,204 @@
+//! Apps that stay on a phone with little memory: evicted, filled, ended, and gone back to, under each kind of policy.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod lab_guard;
+#[allow(dead_code, reason = "other tests need more of it")]
+mod phone_bench;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{chown, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use brisk_launch::{Launcher, Settings};
+use brisk_memory::{Ground, Policy, Programs};
+use brisk_phone::{App, MemorySpec, NewPhone, Phone, Phones, SwapKind, WindowMark, make_image};
+use brisk_requires::{Capability, available};
+use brisk_results::{AppState, AppVisit, EndedApp, EndedBy, Ending};
+use brisk_screen::{VirtualX, X11};
+use brisk_sense::Sense;
+use lab_guard::{Guard, run};
+use phone_bench::{Bench, copy_with_libraries};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+const LIMIT_BYTES: u64 = 128 * MIB;
+
+/// Swap areas are the kernel's: one phone with swap at a time.
+static SWAP: Mutex<()> = Mutex::new(());
+
+/// An app under a name that has a known key; it holds `hold` and uses `answer` of it, both in MB, for an answer.
+fn app(name: &str, hold: u32, answer: u32) -> App {
+    let words = ["/specimen".to_owned(), format!("hold={hold}"), "window".into(), "draw".into()];
+    App {
+        name: name.to_owned(),
+        group: "test".to_owned(),
+        packages: Vec::new(),
+        prepare: Vec::new(),
+        command: words.into_iter().chain([format!("answer-keys-using={answer}")]).collect(),
+        env: BTreeMap::new(),
+        window: WindowMark { class: String::new(), title: String::new() },
+        quit: "ctrl+q".to_owned(),
+        reads_mb: 1,
+        animates: false,
+    }
+}
+
+struct Bed {
+    bench: Bench,
+    phone: Phone,
+    server: VirtualX,
+    _one: std::sync::MutexGuard<'static, ()>,
+}
+
+impl Bed {
+    fn make(swap: SwapKind) -> Option<Self> {
+        available(&[Capability::Root, Capability::MemoryV1, Capability::Zram, Capability::Program("Xvfb")])?;
+        let one = SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut bench = Bench::new()?;
+        let tests = std::env::current_exe().expect("this program");
+        let specimen = tests.ancestors().nth(2).expect("a target directory").join("examples/specimen");
+        let tree = bench.lab.dir().join("tree");
+        copy_with_libraries(&tree, &specimen);
+        symlink(&specimen, tree.join("specimen")).expect("cargo builds the examples with the tests");
+        bench.image = bench.lab.dir().join("image-with-apps");
+        make_image(&tree, 128 * MIB, &bench.image).expect("an image");
+        let spec = MemorySpec { limit_bytes: LIMIT_BYTES, swap, swap_bytes: 256 * MIB };
+        let new = NewPhone { size_bytes: 768 * MIB, memory: Some(spec), ..bench.new_phone(false) };
+        let never = AtomicBool::new(false);
+        let phone = Phones::new(bench.lab.dir()).up(&new, &never, &mut |_: &str| {}).expect("a phone").0;
+        Some(Self { bench, phone, server: VirtualX::start((640, 480), 24).expect("Xvfb starts"), _one: one })
+    }
+
+    /// Runs `test` on the ground, and checks that nothing is left of it.
+    fn with(mut self, test: impl FnOnce(&mut Ground<'_>)) {
+        let sense = Sense::default();
+        let stop = AtomicBool::new(false);
+        let mut screen = X11::connect(Some(self.server.display())).expect("a display");
+        let launcher = Launcher { sense: &sense, settings: Settings::default(), stop: &stop };
+        let balloon = [env!("CARGO_BIN_EXE_brisk-lab"), "lab", "phone", "fill"].map(Into::into).to_vec();
+        let paths = brisk_act::Paths::with_run_dir(self.bench.lab.dir().to_owned());
+        let before = sense.sysctl("vm.page-cluster").expect("readable");
+        {
+            let programs = Programs { balloon, paths };
+            let mut ground = Ground::new(&mut self.phone, launcher, &mut screen, programs).expect("a ground");
+            test(&mut ground);
+        }
+        assert_eq!(sense.sysctl("vm.page-cluster").expect("readable"), before, "the setting is restored");
+        let group = self.phone.memory_group().expect("limited");
+        self.phone.down(true).expect("down");
+        assert_eq!(sense.swaps().expect("readable"), Vec::new(), "swap is off");
+        assert!(!group.dir().exists());
+        self.bench.nothing_is_left();
+    }
+}
+
+fn policy(name: &str) -> &'static Policy {
+    Policy::named(name).expect("there is one")
+}
+
+fn answered(visit: &AppVisit) {
+    assert_eq!(visit.run.ending, Ending::Settled, "{visit:?}");
+}
+
+#[test]
+fn an_evicted_app_comes_back_from_the_flash_and_the_one_in_front_makes_room() {
+    let Some(bed) = Bed::make(SwapKind::Flash) else { return };
+    bed.with(|ground| {
+        ground.apply(policy("default")).expect("applied");
+        let (reader, player) = (app("evince", 30, 10), app("mpv", 20, 2));
+        assert!(ground.launch(&reader).expect("launched") && ground.launch(&player).expect("launched"));
+        ground.evict_all().expect("evicted");
+        let held = ground.fill(4 * MIB).expect("filled");
+        assert!(held > 64 * MIB, "{held} of {LIMIT_BYTES}: the apps are in swap");
+        let census = ground.census("evince").expect("readable").expect("it runs");
+        assert!(census.swapped_bytes > 30 * MIB && census.anonymous_bytes < MIB, "{census:?}");
+        let visit = ground.go_to(&reader, 0).expect("visited");
+        answered(&visit);
+        assert_eq!((visit.run.state, visit.ended.as_slice()), (AppState::Swapped, &[][..]));
+        // What it read may have been reclaimed again before it was counted, and the kernel reads some of it ahead: memory is full.
+        let swap_in = visit.run.storage.as_ref().map(|storage| storage.swap_in.bytes);
+        assert!(swap_in.is_none_or(|bytes| bytes >= 2 * MIB) && visit.flash_read_bytes >= 5 * MIB, "{visit:?}");
+        // The balloon's pages made room, on the same flash.
+        assert!(visit.flash_written_bytes > MIB && visit.flash_busy_ms > 0.0, "{visit:?}");
+        ground.leave("evince").expect("left");
+        ground.empty();
+        let again = ground.go_to(&reader, 1).expect("visited");
+        answered(&again);
+        let third = ground.go_to(&reader, 2).expect("visited");
+        answered(&third);
+        assert!(third.run.touched.expect("it ran before").swapped_bytes < MIB, "it is in memory: {third:?}");
+    });
+}
+
+#[test]
+fn policies_change_areas_and_settings_and_apps_stay() {
+    let Some(bed) = Bed::make(SwapKind::Flash) else { return };
+    bed.with(|ground| {
+        let sense = Sense::default();
+        let areas = || sense.swaps().expect("readable").into_iter().map(|area| area.path).collect::<Vec<PathBuf>>();
+        let cluster = || sense.sysctl("vm.page-cluster").expect("readable");
+        let reader = app("evince", 30, 5);
+        ground.apply(policy("page-cluster-0")).expect("applied");
+        assert_eq!(cluster().as_deref(), Some("0"));
+        assert!(ground.launch(&reader).expect("launched"));
+        ground.evict_all().expect("evicted");
+        ground.apply(policy("zram")).expect("applied");
+        assert_ne!(cluster().as_deref(), Some("0"), "it is of the other policy");
+        let [area] = &areas()[..] else { panic!("one area: {:?}", areas()) };
+        assert!(area.starts_with("/dev/"), "{}", area.display());
+        assert_eq!(ground.running(), ["evince"], "it was read back from the flash");
+        ground.evict_all().expect("evicted");
+        let limit_bytes = ground.limit_bytes().expect("readable");
+        assert!(limit_bytes < LIMIT_BYTES, "compressed memory is deducted");
+        let visit = ground.go_to(&reader, 0).expect("visited");
+        answered(&visit);
+        assert_eq!(visit.run.state, AppState::Swapped);
+        ground.leave("evince").expect("left");
+        ground.apply(policy("none")).expect("applied");
+        assert_eq!((areas(), ground.running()), (Vec::new(), Vec::new()));
+        assert_eq!(ground.limit_bytes().expect("readable"), LIMIT_BYTES);
+    });
+}
+
+#[test]
+fn without_swap_the_app_that_was_in_front_longest_ago_is_ended_and_launched_again() {
+    let Some(bed) = Bed::make(SwapKind::None) else { return };
+    bed.with(|ground| {
+        ground.apply(policy("none")).expect("applied");
+        let apps = [app("evince", 40, 1), app("mpv", 40, 1), app("gimp", 60, 1)];
+        let mut visits: Vec<AppVisit> = Vec::new();
+        for app in apps.iter().chain(&apps[..1]) {
+            visits.push(ground.go_to(app, 0).expect("visited"));
+            ground.leave(&app.name).expect("left");
+        }
+        visits.iter().for_each(answered);
+        assert!(visits.iter().all(|visit| visit.run.state == AppState::Killed), "{visits:?}");
+        // 40 + 40 + 60 MB do not fit with 128 MiB, of which a tenth stays available: the first made room for the third.
+        let ended =
+            |visit: &AppVisit, app: &str| visit.ended.contains(&EndedApp { app: app.to_owned(), by: EndedBy::Oldest });
+        assert!(visits[1].ended.is_empty() && ended(&visits[2], "evince"), "{visits:?}");
+        assert!(ended(&visits[2], "mpv") || ended(&visits[3], "mpv"), "{visits:?}");
+        assert!(ground.running().contains(&"evince".to_owned()), "it was launched again");
+    });
+}
+
+#[test]
+fn earlyoom_sees_the_phone_alone_and_is_named_for_what_it_ends() {
+    if available(&[Capability::Program("earlyoom"), Capability::Program("unshare")]).is_none() {
+        return;
+    }
+    let Some(bed) = Bed::make(SwapKind::None) else { return };
+    bed.with(|ground| {
+        ground.apply(policy("earlyoom")).expect("applied");
+        let (large, small) = (app("evince", 75, 1), app("mpv", 50, 1));
+        answered(&ground.go_to(&large, 0).expect("visited"));
+        ground.leave("evince").expect("left");
+        let visit = ground.go_to(&small, 0).expect("visited");
+        answered(&visit);
+        assert_eq!(visit.ended, [EndedApp { app: "evince".to_owned(), by: EndedBy::Earlyoom }]);
+        assert_eq!(ground.running(), ["mpv"]);
+    });
+}
