@@ -97,6 +97,8 @@ impl<'a> Ground<'a> {
             ended: Vec::new(),
             warnings: Vec::new(),
         };
+        // The display server compiles its keymap at the first key, which took 200 to 300 ms on Xvfb.
+        ground.screen.send(&Input::Key("Shift_L".to_owned())).map_err(brisk_launch::Error::from)?;
         ground.phone.set_timed(false)?;
         Ok(ground)
     }
