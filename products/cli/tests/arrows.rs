@@ -146,6 +146,7 @@ const RULES: &[Rule] = &[
             "brisk-lab-client",
             "brisk-bench",
             "brisk-launch",
+            "brisk-memory",
             "brisk-phone",
             "brisk-profile",
             "brisk-report",
