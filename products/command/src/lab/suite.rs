@@ -16,7 +16,7 @@ Examples:
   brisk suite run --apps all --runs 6 --html suite.html
   brisk suite run --preset nexus4-emmc --conditions idle --apps evince,gimp
   brisk suite whatif --apps chromium,lowriter
-  brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about ten minutes
+  brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about half an hour
   brisk suite relaunch --policies all --regimes full --runs 10 --preset nexus4-emmc
 
 The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \

@@ -80,7 +80,8 @@ pub(crate) fn make_with(every: &Every, few: &[&str], memory: Option<MemorySpec>)
     Ok(Made::Bed(Box::new(Bed { session, phone, display, head, apps, runs })))
 }
 
-fn chosen(every: &Every, few: &[&str]) -> anyhow::Result<Vec<&'static brisk_phone::App>> {
+/// The apps that were named, or `few`.
+pub(crate) fn chosen(every: &Every, few: &[&str]) -> anyhow::Result<Vec<&'static brisk_phone::App>> {
     let catalogue = Catalogue::builtin();
     match every.apps.as_slice() {
         [] => Ok(catalogue.choose(&few.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())?),

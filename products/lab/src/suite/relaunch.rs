@@ -61,14 +61,15 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let limit_bytes = args.memory.memory;
     let spec =
         MemorySpec { limit_bytes, swap, swap_bytes: args.memory.swap_size.unwrap_or(limit_bytes.saturating_mul(2)) };
+    let apps = bed::chosen(every, &APPS)?;
+    if let Some(unknown) = args.apart.iter().find(|name| !apps.iter().any(|app| app.name == **name)) {
+        bail!("--apart names {unknown}, which is none of the measured apps");
+    }
     spec.check()?;
     let Bed { session, mut phone, mut display, mut head, apps, .. } = match bed::make_with(every, &APPS, Some(spec))? {
         Made::Bed(bed) => *bed,
         Made::Stopped(code) => return Ok(code),
     };
-    if let Some(unknown) = args.apart.iter().find(|name| !apps.iter().any(|app| app.name == **name)) {
-        bail!("--apart names {unknown}, which is none of the measured apps");
-    }
     let sense = session.sense();
     let facts = phone.facts()?;
     let settings = settings(&every.watching, false);
