@@ -19,7 +19,7 @@ impl Kind for RelaunchReport {
     fn section(&self) -> Section {
         let apps = self.regimes.first().and_then(|regime| regime.policies.first()).map_or(0, |one| one.apps.len());
         let question = format!(
-            "How long does it take to go back to {} with {} of memory, and where does swap belong?",
+            "How long does it take to go back to {} with {} of memory, under each policy?",
             format::plural(apps as u64, "app"),
             format_bytes(self.memory.limit_bytes)
         );
