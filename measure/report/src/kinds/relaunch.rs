@@ -86,7 +86,8 @@ fn verdict(report: &RelaunchReport) -> Vec<String> {
         let storage: Vec<f64> = shares(report, first);
         if let Some(share) = stats::median(&storage) {
             said.push(format!(
-                "With {}, the median return then waits {} of its time for storage or memory.",
+                "When {}, the median return with {} waits {} of its time for storage or memory.",
+                words(regime.regime),
                 first.policy,
                 format::share(share, 1.0)
             ));
@@ -164,11 +165,8 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
         .collect();
     let dots = Dots { name: "policy", value: "sum of medians", ..Dots::default() };
     let axis = Axis::new("time in all", law_for(sums_of(&rows)), MS.tick);
-    let apart = if report.apart.is_empty() {
-        String::new()
-    } else {
-        format!(" {} are not in sums.", format::list(&report.apart))
-    };
+    let apart =
+        if report.apart.is_empty() { String::new() } else { format!(" Not in sums: {}.", format::list(&report.apart)) };
     let caption = format!(
         "The sum of the apps' median times until they answer a key, with its 95 % interval (bootstrap). Read, written and busy are \
          the flash's, as sums of medians.{apart}"
