@@ -18,10 +18,13 @@ fn main() {
         return;
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names a folder for what is built"));
-    compile(&out.join("probes.bpf.o"));
+    for name in ["probes", "swap"] {
+        compile(name, &out.join(format!("{name}.bpf.o")));
+    }
 }
 
-fn compile(object: &Path) {
+fn compile(name: &str, object: &Path) {
+    let source = format!("bpf/{name}.bpf.c");
     let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo names the processor");
     let target = match arch.as_str() {
         "x86_64" => "-D__TARGET_ARCH_x86",
@@ -34,14 +37,14 @@ fn compile(object: &Path) {
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let result = Command::new(&clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", target])
-        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-c", "bpf/probes.bpf.c", "-o"])
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-c", &source, "-o"])
         .arg(object)
         .output();
     let clang = clang.to_string_lossy();
     match result {
         Ok(output) if output.status.success() => {}
         Ok(output) => fail(&[
-            &format!("{clang} could not compile platform/probes/bpf/probes.bpf.c (clang 12 or newer is needed):"),
+            &format!("{clang} could not compile platform/probes/{source} (clang 12 or newer is needed):"),
             &String::from_utf8_lossy(&output.stderr),
         ]),
         Err(error) => fail(&[

@@ -80,6 +80,10 @@ struct cgroup_subsys_state {
 	struct cgroup_subsys_state *parent;
 };
 
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+};
+
 struct cgroup {
 	struct cgroup_subsys_state self;
 	int level;
@@ -87,6 +91,7 @@ struct cgroup {
 };
 
 struct css_set {
+	struct cgroup_subsys_state *subsys[1];	/* one for each controller */
 	struct cgroup *dfl_cgrp;
 };
 
@@ -160,17 +165,25 @@ struct address_space {
 	struct inode *host;
 };
 
+typedef struct {
+	unsigned long val;
+} swp_entry_t;
+
 struct page {
 	unsigned long flags;
 	unsigned long compound_head;
 	struct address_space *mapping;
 	unsigned long index;
+	unsigned long private;
+	unsigned long memcg_data;
 };
 
-/* Since Linux 5.16; before, its fields are those of struct page. */
+/* Since Linux 5.16; before, its fields are those of struct page. `swap` is since 6.6; before, it is in `private`. */
 struct folio {
 	struct address_space *mapping;
 	unsigned long index;
+	swp_entry_t swap;
+	unsigned long memcg_data;
 };
 
 struct bio_vec {
@@ -238,6 +251,10 @@ enum req_flag_bits {
 
 enum pageflags {
 	PG_swapbacked = 17,
+};
+
+enum cgroup_subsys_id {
+	memory_cgrp_id = 4,
 };
 
 #endif

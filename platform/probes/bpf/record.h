@@ -28,6 +28,8 @@ enum kind {
 	KIND_MOVED_IN,
 	KIND_MOVED_OUT,
 	KIND_FILE_NAME,
+	KIND_SWAP_PAGES,
+	KIND_SWAP_FAULT,
 };
 
 struct head {
@@ -113,6 +115,28 @@ struct completed {
 	struct head head;
 	u64 sector;
 	u32 device;
+	u32 zero;
+};
+
+#define SWAP_OUT 1u			/* written; else read */
+#define SWAP_ANONYMOUS 2u		/* pages of a process; else of shared memory, or not known (read) */
+
+/* Adjacent slots of a swap area that are written or read. */
+struct swap_pages {
+	struct head head;
+	u64 entry;	/* swp_entry_t of the first: slot, and number of the area in the highest 5 of 63 bits */
+	u64 group;	/* id of the memory group that is charged; 0: not known */
+	u64 index;	/* of the first in its mapping: mostly its virtual page number */
+	u32 pages;
+	u32 pid;	/* of the submitting process */
+};
+
+/* A process uses a page that is not mapped. */
+struct swap_fault {
+	struct head head;
+	u64 page;	/* its virtual page number */
+	u64 group;	/* id of its memory group; 0: not known */
+	u32 pid;
 	u32 zero;
 };
 

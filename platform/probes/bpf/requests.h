@@ -12,11 +12,9 @@
 #define BRISK_PROBES_REQUESTS_H
 
 #include "files.h"
+#include "pages.h"
 
-/* enum req_op (include/linux/blk_types.h), in the low 8 bits. */
-#define REQ_OP_MASK 0xffu
-#define REQ_OP_READ 0u
-#define REQ_OP_WRITE 1u
+/* More of enum req_op (include/linux/blk_types.h). */
 #define REQ_OP_FLUSH 2u
 #define REQ_OP_DISCARD 3u
 #define REQ_OP_SECURE_ERASE 5u
@@ -25,10 +23,6 @@
 
 #define S_IFMT 0170000u
 #define S_IFBLK 0060000u
-#define PAGE_MAPPING_FLAGS 3ul
-
-/* Set by the loader. */
-const volatile u64 page_bytes;
 
 /* More than any device accepts at once. */
 #define BIOS_IN_REQUEST 1024
@@ -55,53 +49,27 @@ struct target {
 /* Owner of a request's first page. */
 INLINE struct target target_of(struct bio *bio)
 {
+	struct first_page first = first_page_of(bio);
 	struct target target = {};
-	/* Not bio->bi_io_vec: the verifier forbids arithmetic on a typed pointer. */
-	struct bio_vec *first = read(bio, bi_io_vec);
-	struct address_space *mapping;
-	struct page *page, *head;
-	unsigned long compound, flags, index;
 	struct inode *host;
 
-	if (!first)
+	if (!first.head)
 		return target;
-	first = (struct bio_vec *)((u8 *)first + (u64)bio->bi_iter.bi_idx * type_size(struct bio_vec));
-	page = read(first, bv_page);
-	if (!page)
-		return target;
-	compound = read(page, compound_head);
-	head = compound & 1 ? (struct page *)(compound - 1) : page;
-	/* The first field of every page; a number here, a structure of one number elsewhere. */
-	flags = 0;
-	bpf_probe_read_kernel(&flags, sizeof(flags), head);
-	if (field_exists(struct folio, mapping)) {
-		struct folio *folio = (struct folio *)head;
-
-		mapping = read(folio, mapping);
-		index = read(folio, index);
-	} else {
-		mapping = read(head, mapping);
-		index = read(head, index);
-	}
-	if (flags & (1ul << enum_value(enum pageflags, PG_swapbacked))) {
+	if (first.swap_backed) {
 		/* A page that is being swapped in has no owner yet; one with an owner is a buffer of direct I/O. */
-		target.swap = !mapping;
+		target.swap = !first.mapping;
 		return target;
 	}
-	if (!mapping || (unsigned long)mapping & PAGE_MAPPING_FLAGS)
+	if (!first.mapping || (unsigned long)first.mapping & PAGE_MAPPING_FLAGS)
 		return target;
-	host = read(mapping, host);
+	host = read(first.mapping, host);
 	/* The block device's own cache: the file system's metadata. */
 	if (!host || (read(host, i_mode) & S_IFMT) == S_IFBLK)
 		return target;
 	target.inode = host;
-	target.offset_bytes = (u64)index * page_bytes;
-	target.offset_bytes += ((u64)page - (u64)head) / type_size(struct page) * page_bytes;
-	target.offset_bytes += read(first, bv_offset);
+	target.offset_bytes = (first.index + first.number) * page_bytes + first.offset_bytes;
 	return target;
 }
-
-#define has_flag(opf, name) ((opf) & (1u << enum_value(enum req_flag_bits, name)))
 
 INLINE int operation_of(u32 opf, u32 bytes, bool swap_page)
 {
@@ -144,15 +112,6 @@ __attribute__((noinline)) int ends(u64 key, u16 flags)
 	}
 	bpf_map_delete_elem(&in_flight, &key);
 	return 0;
-}
-
-/* An argument of a tracepoint as a number: the verifier allows no pointer arguments of functions. */
-INLINE u64 as_number(u64 *argument)
-{
-	u64 number = 0;
-
-	bpf_probe_read_kernel(&number, sizeof(number), argument);
-	return number;
 }
 
 SEC("tp_btf/block_bio_queue")

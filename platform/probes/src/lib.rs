@@ -12,6 +12,8 @@
 //! - Events cause no wake-up: a thread drains the buffer every 100 ms, as does each query of the [`Activity`].
 //! - Lost events are counted and reported.
 //!
+//! [`SwapTrace`] is apart from that: it watches one swap area, whichever process is the cause.
+//!
 //! Linux 5.15 or newer with CONFIG_DEBUG_INFO_BTF, x86-64 or arm64.
 
 mod collector;
@@ -22,10 +24,12 @@ mod group;
 mod load;
 mod record;
 mod support;
+mod swap;
 mod trace;
 
 pub use collector::Activity;
 pub use error::Error;
 pub use event::{Connection, Event, Inode, Kind, Operation, Request, Wait, major_minor};
 pub use support::Support;
+pub use swap::{SwapEvent, SwapPlace, SwapTrace, SwapWhat};
 pub use trace::{Cost, Options, Recording, Trace};

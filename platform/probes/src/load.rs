@@ -205,7 +205,7 @@ impl Statistics {
 }
 
 /// Whether this process may load tracing programs.
-fn permitted() -> bool {
+pub(crate) fn permitted() -> bool {
     let Ok(sets) = rustix::thread::capabilities(None) else { return false };
     let fine = CapabilitySet::BPF | CapabilitySet::PERFMON;
     sets.effective.contains(fine) || sets.effective.contains(CapabilitySet::SYS_ADMIN)
@@ -214,7 +214,7 @@ fn permitted() -> bool {
 /// Lines of the verifier's log in an error; the last ones have the reason.
 const LOG_LINES: usize = 8;
 
-fn explain(error: &ProgramError) -> String {
+pub(crate) fn explain(error: &ProgramError) -> String {
     match error {
         ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => "this kernel does not have it".to_owned(),
         ProgramError::LoadError { io_error, verifier_log } => {

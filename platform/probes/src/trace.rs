@@ -257,7 +257,7 @@ impl Drop for Trace {
     }
 }
 
-fn ring_bytes(wanted: u32) -> Result<u32, Error> {
+pub(crate) fn ring_bytes(wanted: u32) -> Result<u32, Error> {
     match wanted.checked_next_power_of_two() {
         Some(bytes) if (SMALLEST_RING_BYTES..=LARGEST_RING_BYTES).contains(&bytes) => Ok(bytes),
         _ => Err(Error::Buffer { bytes: wanted, smallest: SMALLEST_RING_BYTES, largest: LARGEST_RING_BYTES }),
