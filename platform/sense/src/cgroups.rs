@@ -1,13 +1,14 @@
 //! Which control groups this machine has: /proc/cgroups, the mounts, and `cgroup.controllers` of the second version
 //! (Documentation/admin-guide/cgroup-v1/cgroups.rst, cgroup-v2.rst).
 
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
 use brisk_formats::{Mount, parse_controllers_v1, parse_controllers_v2};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Absent as _, Error, Result};
 use crate::machine::Sense;
 
 /// One hierarchy of the first version.
@@ -93,6 +94,35 @@ impl Sense {
         rustix::fs::stat(self.path(dir)).is_ok_and(|stat| stat.st_nlink > 2)
     }
 
+    /// The id of the group at `dir`: the inode number of its directory.
+    ///
+    /// # Errors
+    /// When there is no such group.
+    pub fn group_id(&self, dir: &Path) -> Result<u64> {
+        let path = self.path(dir);
+        std::fs::metadata(&path).map(|group| group.ino()).map_err(|source| Error::reading(path, source))
+    }
+
+    /// The groups directly below the one at `dir`, by name: their ids, which are the inode numbers of their directories. Empty when
+    /// there is no such group.
+    ///
+    /// # Errors
+    /// When the directory is not readable.
+    pub fn groups_below(&self, dir: &Path) -> Result<Vec<(String, u64)>> {
+        let path = self.path(dir);
+        let Some(entries) = std::fs::read_dir(&path).map_err(|source| Error::reading(path, source)).or_absent()? else {
+            return Ok(Vec::new());
+        };
+        // A group that is removed meanwhile is left out.
+        let group = |entry: std::fs::DirEntry| {
+            let is_group = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_group.then(|| (entry.file_name().to_string_lossy().into_owned(), entry.ino()))
+        };
+        let mut groups: Vec<_> = entries.flatten().filter_map(group).collect();
+        groups.sort();
+        Ok(groups)
+    }
+
     fn cgroup_v2(&self, mount: Mount) -> Result<CgroupV2> {
         let dir = mount.mount_point;
         let controllers = self.read_optional(dir.join("cgroup.controllers"))?;
@@ -120,8 +150,12 @@ mod tests {
         let before = sense.has_groups_below(&group);
         std::fs::create_dir(group.join("inner")).expect("root makes groups");
         let after = sense.has_groups_below(&group);
+        let below = sense.groups_below(&group).expect("readable");
+        let id = sense.group_id(&group.join("inner")).expect("made");
         std::fs::remove_dir(group.join("inner")).and_then(|()| std::fs::remove_dir(&group)).expect("removed");
         assert_eq!((before, after), (false, true));
+        assert_eq!(below, [("inner".to_owned(), id)]);
+        assert_eq!(sense.groups_below(&group).expect("gone"), []);
     }
 
     #[test]
