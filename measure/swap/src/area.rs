@@ -253,7 +253,8 @@ pub fn with_slots(trace: &Trace, policy: Policy) -> Trace {
     let slot_of = |event: &Event| {
         let occupant = Occupant { app: event.app, page: event.page };
         match event.action {
-            Action::Out => area.allocate(occupant),
+            Action::Out | Action::Held => area.allocate(occupant),
+            Action::Ahead => area.slot_of(occupant),
             Action::In if !area.is_more_than_half_full() => area.slot_of(occupant),
             Action::In | Action::Free => area.release(occupant),
             Action::Front | Action::Ready => None,

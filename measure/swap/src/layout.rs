@@ -1,7 +1,9 @@
 //! How sequential a recorded session of swapping was: over time, and in the swap area.
 //!
-//! Only events with a slot count. A *run* is a number of events of one kind whose slots follow each other; the longer runs are,
+//! Only events with a slot count. Read are the pages of `ahead`, and those of `in` that were not read ahead before. A *run* is a number of events of one kind whose slots follow each other; the longer runs are,
 //! the closer reads come to the sequential bandwidth (MARS table 1).
+
+use std::collections::BTreeSet;
 
 use crate::area::CLUSTER_SLOTS;
 use crate::trace::{Action, Trace};
@@ -32,6 +34,8 @@ pub struct Layout {
     pub in_pages: u64,
     /// Pages written.
     pub out_pages: u64,
+    /// Pages that were read and then used, or read for a use.
+    pub used_pages: u64,
     /// Runs of reads.
     pub in_runs: u64,
     /// Runs of writes.
@@ -53,6 +57,12 @@ impl Layout {
         (self.in_runs > 0).then(|| self.in_pages as f64 / self.in_runs as f64)
     }
 
+    /// Percent of the pages read that an app used; `None` without reads.
+    #[must_use]
+    pub fn used_percent(&self) -> Option<f64> {
+        (self.in_pages > 0).then(|| 100.0 * self.used_pages as f64 / self.in_pages as f64)
+    }
+
     /// Mean number of apps with pages in one cluster at the end; `None` when nothing is swapped out then.
     #[must_use]
     pub fn apps_in_cluster_mean(&self) -> Option<f64> {
@@ -72,11 +82,27 @@ pub fn layout(trace: &Trace, bin_us: u64) -> Layout {
     let bin_us = bin_us.max(1);
     let mut layout = Layout { bin_us, ..Layout::default() };
     let mut owner: Vec<Option<u16>> = vec![None; trace.area_slots as usize];
+    // Slots that were read ahead and not used yet.
+    let mut ahead: BTreeSet<u32> = BTreeSet::new();
     let (mut last_in, mut last_out) = (None, None);
     for event in trace.events.iter().filter(|event| event.action.is_of_page()) {
         let Some(slot) = event.slot else {
             layout.without_slot += 1;
             continue;
+        };
+        match event.action {
+            Action::Held | Action::Out => owner[slot as usize] = Some(event.app),
+            Action::Free => owner[slot as usize] = None,
+            _ => {}
+        }
+        layout.used_pages += u64::from(event.action == Action::In);
+        // A use of what was read ahead reads nothing.
+        let was_ahead = if event.action == Action::Ahead { !ahead.insert(slot) } else { ahead.remove(&slot) };
+        let is_read = match event.action {
+            Action::Ahead => true,
+            Action::In if !was_ahead => true,
+            Action::Out => false,
+            _ => continue,
         };
         let from_us = event.at_us - event.at_us % bin_us;
         if layout.bins.last().is_none_or(|bin| bin.from_us != from_us) {
@@ -84,17 +110,12 @@ pub fn layout(trace: &Trace, bin_us: u64) -> Layout {
         }
         let Some(bin) = layout.bins.last_mut() else { continue };
         let continues = |last: &mut Option<u32>| last.replace(slot).is_some_and(|last| last + 1 == slot);
-        match event.action {
-            Action::In => {
-                bin.in_pages += 1;
-                bin.in_runs += u64::from(!continues(&mut last_in));
-            }
-            Action::Out => {
-                bin.out_pages += 1;
-                bin.out_runs += u64::from(!continues(&mut last_out));
-                owner[slot as usize] = Some(event.app);
-            }
-            _ => owner[slot as usize] = None,
+        if is_read {
+            bin.in_pages += 1;
+            bin.in_runs += u64::from(!continues(&mut last_in));
+        } else {
+            bin.out_pages += 1;
+            bin.out_runs += u64::from(!continues(&mut last_out));
         }
     }
     for bin in &layout.bins {
@@ -136,6 +157,19 @@ mod tests {
         // Slots 0, 1 and 2 belong to a and b, slots 300 and 301 to a.
         assert_eq!(layout.apps_in_cluster_mean(), Some(1.5));
         assert_eq!(layout.without_slot, 1);
+    }
+
+    #[test]
+    fn a_page_that_was_read_ahead_is_read_once_and_used_where_it_is_used() {
+        let text = "#brisk-swap-trace 1 area_slots=600\ntime_us,action,app,page,slot\n\
+                    0,held,a,0,4\n0,held,a,1,5\n0,held,b,0,6\n0,held,b,1,90\n\
+                    10,in,a,0,4\n10,ahead,a,1,5\n10,ahead,b,0,6\n500,in,a,1,5\n600,in,b,1,90\n";
+        let layout = layout(&Trace::parse(text).expect("a trace"), 100);
+        let bins: Vec<_> = layout.bins.iter().map(|bin| (bin.from_us, bin.in_pages, bin.in_runs)).collect();
+        assert_eq!(bins, [(0, 3, 1), (600, 1, 1)]);
+        assert_eq!((layout.in_pages, layout.used_pages, layout.out_pages), (4, 3, 0));
+        assert_eq!(layout.used_percent(), Some(75.0));
+        assert_eq!(layout.apps_in_cluster_mean(), Some(2.0));
     }
 
     #[test]

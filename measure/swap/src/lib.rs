@@ -2,14 +2,15 @@
 //!
 //! Swapping on flash is slow for two reasons (MARS 2.3): the pages that an app needs when it returns lie scattered, and swap-out
 //! of others is concurrent with its swap-in. A [`Trace`] has what was swapped, when and by which app. [`layout`] shows how
-//! sequential that was (MARS figures 8 to 10). [`replay`] repeats it on a flash model with another [`Policy`]:
+//! sequential that was, and [`map`] where and when (MARS figures 8 to 10). [`replay`] repeats it on a flash model with another [`Policy`]:
 //!
 //! ```text
-//! Trace ──> Area (Policy: slot of each page) ──> Queue (block layer: merging, reads first) ──> brisk_flash::Device
-//!   └── faults wait in model time; the trace stands still meanwhile ──> Outcome: bandwidth, latency, launches
+//! Trace ──> Area (Policy: slot of each page) ──> Queue (block layer: merging, reads first) ──> Target: brisk_flash::Device
+//!   └── faults wait in its time; the trace stands still meanwhile ──> Outcome: bandwidth, latency, launches
 //! ```
 //!
-//! Everything here is pure and deterministic: the same trace, policy and preset give the same figures.
+//! Everything here is pure and deterministic: the same trace, policy and preset give the same figures. Another [`Target`] may be a real
+//! device with a clock of its own.
 //!
 //! Terms: a *slot* is one page (4 KiB) of the swap area. *Out* and *in* are the write of a page to its slot and the read back.
 //! A *cluster* is 256 adjacent slots (1 MiB), from which Linux allocates in sequence; an *extent* is the same for one app
@@ -24,13 +25,19 @@
 //! - `a_trace_is_read_back_as_it_was_written`, and never panics on damaged text.
 
 mod area;
+mod launches;
 pub mod layout;
+pub mod map;
+mod outcome;
 mod queue;
 mod replay;
+mod target;
 mod trace;
 mod workload;
 
 pub use area::{Area, CLUSTER_SLOTS, Occupant, Policy, with_slots};
-pub use replay::{Launch, Outcome, ReplayError, Settings, SwapIn, replay};
+pub use outcome::{Launch, Outcome};
+pub use replay::{ReplayError, Settings, SwapIn, area_bytes, replay, replay_on};
+pub use target::Target;
 pub use trace::{Action, Event, Trace, TraceError};
 pub use workload::{AppSize, Workload, WorkloadError};

@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use brisk_flash::{Completion, Device, Kind, PAGE_BYTES, Request};
+use brisk_flash::{Completion, Kind, PAGE_BYTES, Request};
+
+use crate::target::Target;
 
 /// Largest request: 512 KiB, as emulated devices and eMMC hosts have.
 const REQUEST_PAGES_MAX: u32 = 128;
@@ -43,8 +45,8 @@ impl Queued {
 
 /// Queue and device.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    device: Device,
+pub(crate) struct Queue<T> {
+    device: T,
     reads: VecDeque<Queued>,
     writes: VecDeque<Queued>,
     discards: VecDeque<Queued>,
@@ -57,8 +59,8 @@ pub(crate) struct Queue {
     pub(crate) begun_writes_ns: Vec<u64>,
 }
 
-impl Queue {
-    pub(crate) fn new(device: Device) -> Self {
+impl<T: Target> Queue<T> {
+    pub(crate) fn new(device: T) -> Self {
         Self {
             device,
             reads: VecDeque::new(),
@@ -77,7 +79,7 @@ impl Queue {
         self.now_ns
     }
 
-    pub(crate) fn device(&self) -> &Device {
+    pub(crate) fn device(&self) -> &T {
         &self.device
     }
 
@@ -154,7 +156,7 @@ impl Queue {
                 len_bytes: u64::from(one.pages) * PAGE_BYTES,
                 fua: false,
             };
-            if self.device.submit(self.now_ns, request).is_err() {
+            if !self.device.submit(self.now_ns, request) {
                 return;
             }
             queue.pop_front();
@@ -167,35 +169,27 @@ impl Queue {
         }
     }
 
-    /// Time of the next completion or of the device's next own work; `None` when nothing is under way.
-    pub(crate) fn next_event_ns(&self) -> Option<u64> {
-        self.device.next_event_ns().map(|at_ns| at_ns.max(self.now_ns))
-    }
-
-    /// Lets time pass until `until_ns` (not before now), dispatching whatever the device takes; gives what finished meanwhile.
-    pub(crate) fn run(&mut self, until_ns: u64) -> Vec<Finished> {
-        let mut finished = Vec::new();
+    /// Dispatches whatever the device takes, and lets time pass until `until_ns` or the next completion, whichever is earlier; `None`
+    /// is the next completion. Gives what finished.
+    pub(crate) fn run(&mut self, until_ns: Option<u64>) -> Vec<Finished> {
         let mut done: Vec<Completion> = Vec::new();
         self.dispatch();
-        while let Some(at_ns) = self.next_event_ns().filter(|&at_ns| at_ns <= until_ns) {
-            self.now_ns = at_ns;
-            self.device.advance(at_ns, &mut done);
-            for completion in done.drain(..) {
-                let Some(at) = self.in_flight.iter().position(|one| one.tag == completion.tag) else { continue };
-                let one = self.in_flight.remove(at);
-                finished.push(Finished {
-                    tag: one.tag,
-                    kind: one.kind,
-                    first_slot: one.first_slot,
-                    pages: one.pages,
-                    queued_ns: one.queued_ns,
-                    taken_ns: one.taken_ns,
-                    done_ns: completion.at_ns,
-                });
-            }
-            self.dispatch();
+        self.now_ns = self.device.wait(self.now_ns, until_ns, &mut done);
+        let mut finished = Vec::new();
+        for completion in done {
+            let Some(at) = self.in_flight.iter().position(|one| one.tag == completion.tag) else { continue };
+            let one = self.in_flight.remove(at);
+            finished.push(Finished {
+                tag: one.tag,
+                kind: one.kind,
+                first_slot: one.first_slot,
+                pages: one.pages,
+                queued_ns: one.queued_ns,
+                taken_ns: one.taken_ns,
+                done_ns: completion.at_ns,
+            });
         }
-        self.now_ns = self.now_ns.max(until_ns);
+        self.dispatch();
         finished
     }
 
@@ -210,18 +204,17 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_flash::Preset;
+    use brisk_flash::{Device, Preset};
 
-    fn queue() -> Queue {
+    fn queue() -> Queue<Device> {
         let preset = Preset::builtin("nexus4-emmc").expect("built in");
         Queue::new(Device::new(&preset, 64 << 20).expect("a device"))
     }
 
-    fn drain(queue: &mut Queue) -> Vec<Finished> {
+    fn drain(queue: &mut Queue<Device>) -> Vec<Finished> {
         let mut all = Vec::new();
         while queue.is_busy() {
-            let next_ns = queue.next_event_ns().unwrap_or(queue.now_ns());
-            all.extend(queue.run(next_ns));
+            all.extend(queue.run(None));
         }
         all
     }
@@ -256,8 +249,7 @@ mod tests {
                     .filter(|one| !order.contains(one))
                     .collect::<Vec<_>>(),
             );
-            let next_ns = queue.next_event_ns().unwrap_or(queue.now_ns());
-            queue.run(next_ns);
+            queue.run(None);
             order.extend(
                 queue
                     .in_flight

@@ -9,11 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use brisk_flash::{Counters, Device, DeviceError, Kind, PAGE_BYTES, Preset};
+use brisk_flash::{Device, DeviceError, Kind, PAGE_BYTES, Preset};
 use thiserror::Error;
 
 use crate::area::{Area, CLUSTER_SLOTS, Occupant, Policy};
+use crate::outcome::{Launch, Outcome};
 use crate::queue::{Finished, Queue};
+use crate::target::Target;
 use crate::trace::{Action, Event, Trace};
 
 /// A launch that does not end is one no longer after this time: writes go on.
@@ -91,106 +93,45 @@ impl Settings {
     }
 }
 
-/// A launch in a replay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launch {
-    /// Index of the app.
-    pub app: u16,
-    /// Time that its faults waited.
-    pub waited_ns: u64,
-    /// Pages that it used from the swap area.
-    pub pages: u64,
-}
-
-/// Figures of a replay.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
-    /// Launches in their order.
-    pub launches: Vec<Launch>,
-    /// Time during which a read waited or was under way.
-    pub reading_ns: u64,
-    /// The part of it with a write in the device.
-    pub reading_with_writes_ns: u64,
-    /// Latency of each read request, from the queue to its end, ascending.
-    pub read_latencies_ns: Vec<u64>,
-    /// The same from when the device took it, ascending.
-    pub read_device_ns: Vec<u64>,
-    /// Pages read, and those of them that an app used before they left the swap cache.
-    pub read_pages: u64,
-    /// Pages of them that an app used.
-    pub used_pages: u64,
-    /// Pages written.
-    pub written_pages: u64,
-    /// Reads of a request that continue where the one before ended.
-    pub adjacent_reads: u64,
-    /// Faults that needed a read, found their page in the swap cache, or found it in memory since its write had not begun.
-    pub faults: u64,
-    /// Faults that found their page in the swap cache.
-    pub cache_hits: u64,
-    /// Pages that the trace reads in without having written them out, or for which no slot was free: left out.
-    pub unknown_pages: u64,
-    /// Pages whose write was put off during a launch, at most at a time: so much memory the policy has to reserve.
-    pub reserve_pages_max: u64,
-    /// Pages that got a slot outside of an extent of their app.
-    pub strays: u64,
-    /// Counters of the device.
-    pub counters: Counters,
-    /// Time from the first event to the last completion.
-    pub duration_ns: u64,
-}
-
-impl Outcome {
-    /// Mean bandwidth of swap-in while it reads, in bytes per second.
-    #[must_use]
-    pub fn read_bytes_per_s(&self) -> f64 {
-        let bytes = (self.read_pages * PAGE_BYTES) as f64;
-        if self.reading_ns == 0 { 0.0 } else { bytes * 1e9 / self.reading_ns as f64 }
-    }
-
-    /// Mean latency of a read request in ns; `None` without reads.
-    #[must_use]
-    pub fn read_latency_ns_mean(&self) -> Option<f64> {
-        mean(&self.read_latencies_ns)
-    }
-
-    /// The same from when the device took it.
-    #[must_use]
-    pub fn read_device_ns_mean(&self) -> Option<f64> {
-        mean(&self.read_device_ns)
-    }
-
-    /// Time that all launches waited.
-    #[must_use]
-    pub fn waited_ns(&self) -> u64 {
-        self.launches.iter().map(|launch| launch.waited_ns).sum()
-    }
-}
-
-fn mean(all: &[u64]) -> Option<f64> {
-    (!all.is_empty()).then(|| all.iter().map(|&one| one as f64).sum::<f64>() / all.len() as f64)
-}
-
 /// Replays a trace on a device of that preset.
 ///
 /// # Errors
 /// When the device cannot hold the area.
 pub fn replay(trace: &Trace, preset: &Preset, settings: &Settings) -> Result<Outcome, ReplayError> {
-    let slots = settings.area_slots.unwrap_or(trace.area_slots);
-    // Extents are whole clusters; the device may be larger than the area.
-    let bytes = u64::from(slots.div_ceil(CLUSTER_SLOTS)) * u64::from(CLUSTER_SLOTS) * PAGE_BYTES;
-    let device = Device::new(preset, bytes).map_err(|source| ReplayError::Device { slots, source })?;
-    let mut run = Run::new(settings, slots, device);
+    let device = Device::new(preset, area_bytes(trace, settings))
+        .map_err(|source| ReplayError::Device { slots: slots_of(trace, settings), source })?;
+    Ok(replay_on(trace, settings, device))
+}
+
+/// Replays a trace on a device that holds [`area_bytes`]. Where it fails or is stopped, the figures are those until then.
+#[must_use]
+pub fn replay_on(trace: &Trace, settings: &Settings, device: impl Target) -> Outcome {
+    let mut run = Run::new(settings, slots_of(trace, settings), device);
     for event in &trace.events {
+        if run.queue.device().is_over() {
+            break;
+        }
         run.event(event);
     }
     run.finish();
-    Ok(run.outcome)
+    run.outcome
 }
 
-struct Run<'a> {
+fn slots_of(trace: &Trace, settings: &Settings) -> u32 {
+    settings.area_slots.unwrap_or(trace.area_slots)
+}
+
+/// What a device holds at least for a replay: the slots of the area, in whole extents.
+#[must_use]
+pub fn area_bytes(trace: &Trace, settings: &Settings) -> u64 {
+    let clusters = slots_of(trace, settings).div_ceil(CLUSTER_SLOTS);
+    u64::from(clusters) * u64::from(CLUSTER_SLOTS) * PAGE_BYTES
+}
+
+struct Run<'a, T> {
     settings: &'a Settings,
     area: Area,
-    queue: Queue,
+    queue: Queue<T>,
     /// How much later than in the trace everything is.
     shift_ns: u64,
     /// Pages that are being read, by slot, and the request that brings them.
@@ -211,8 +152,8 @@ struct Run<'a> {
     outcome: Outcome,
 }
 
-impl<'a> Run<'a> {
-    fn new(settings: &'a Settings, slots: u32, device: Device) -> Self {
+impl<'a, T: Target> Run<'a, T> {
+    fn new(settings: &'a Settings, slots: u32, device: T) -> Self {
         Self {
             settings,
             area: Area::new(settings.policy, slots),
@@ -240,6 +181,9 @@ impl<'a> Run<'a> {
             Action::Out if self.defers() => self.defer(occupant),
             Action::Out => self.write(occupant),
             Action::In => self.fault(occupant),
+            // What is read with a neighbour, the replay decides.
+            Action::Ahead => {}
+            Action::Held => self.hold(occupant),
             Action::Free => {
                 self.cancel(occupant);
                 self.release(occupant);
@@ -254,6 +198,9 @@ impl<'a> Run<'a> {
             match ends_ns.filter(|&ends_ns| ends_ns <= until_ns) {
                 Some(ends_ns) => {
                     self.advance(ends_ns);
+                    if self.queue.device().is_over() {
+                        return;
+                    }
                     self.open.retain(|_, (begun_ns, _)| begun_ns.saturating_add(LAUNCH_NS_MAX) > ends_ns);
                     self.write_deferred();
                 }
@@ -262,21 +209,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets the device work until then. Steps end at each completion, so that times with and without writes are apart.
+    /// Lets the device work until then.
     fn advance(&mut self, until_ns: u64) {
         loop {
-            self.queue.dispatch();
-            let next_ns = self.queue.next_event_ns().filter(|&next_ns| next_ns <= until_ns);
-            let (from_ns, to_ns) = (self.queue.now_ns(), next_ns.unwrap_or(until_ns));
-            if self.read_since_ns.is_some() && self.queue.writes() {
-                self.outcome.reading_with_writes_ns += to_ns.saturating_sub(from_ns);
-            }
-            let finished = self.queue.run(to_ns);
-            finished.iter().for_each(|one| self.finished(one));
-            if next_ns.is_none() {
+            let finished = self.step(Some(until_ns));
+            if self.queue.device().is_over() || (finished == 0 && self.queue.now_ns() >= until_ns) {
                 return;
             }
         }
+    }
+
+    /// Lets the device work until then, or until something finishes, so that times with and without writes are apart. Gives how many
+    /// requests finished.
+    fn step(&mut self, until_ns: Option<u64>) -> usize {
+        self.queue.dispatch();
+        let (from_ns, writes) = (self.queue.now_ns(), self.queue.writes());
+        let finished = self.queue.run(until_ns);
+        if self.read_since_ns.is_some() && writes {
+            self.outcome.reading_with_writes_ns += self.queue.now_ns().saturating_sub(from_ns);
+        }
+        finished.iter().for_each(|one| self.finished(one));
+        finished.len()
     }
 
     fn finished(&mut self, one: &Finished) {
@@ -384,6 +337,13 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The page lay in the area before: it has a slot, and nothing is written.
+    fn hold(&mut self, occupant: Occupant) {
+        if self.area.slot_of(occupant).is_none() && self.area.allocate(occupant).is_none() {
+            self.outcome.unknown_pages += 1;
+        }
+    }
+
     fn release(&mut self, occupant: Occupant) {
         if let Some(slot) = self.area.release(occupant) {
             self.cached.remove(&slot);
@@ -421,12 +381,8 @@ impl<'a> Run<'a> {
             if !self.coming.contains_key(&slot) {
                 self.read_with_neighbours(slot);
             }
-            while self.coming.contains_key(&slot) {
-                let now_ns = self.queue.now_ns();
-                self.queue.dispatch();
-                // A queue with a read in it always has a next event.
-                let next_ns = self.queue.next_event_ns().unwrap_or(now_ns);
-                self.advance(next_ns);
+            while self.coming.contains_key(&slot) && !self.queue.device().is_over() {
+                self.step(None);
             }
         }
         let waited_ns = self.queue.now_ns() - begun_ns;
@@ -471,10 +427,8 @@ impl<'a> Run<'a> {
     fn finish(&mut self) {
         self.open.clear();
         self.write_deferred();
-        while self.queue.is_busy() {
-            let now_ns = self.queue.now_ns();
-            let next_ns = self.queue.next_event_ns().unwrap_or(now_ns);
-            self.advance(next_ns);
+        while self.queue.is_busy() && !self.queue.device().is_over() {
+            self.step(None);
         }
         self.outcome.read_latencies_ns.sort_unstable();
         self.outcome.read_device_ns.sort_unstable();

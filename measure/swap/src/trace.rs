@@ -13,6 +13,9 @@
 //! 95000,free,mail,12,78
 //! ```
 //!
+//! A recording has two more actions. `held` at its begin is a page that lay in its slot before. `ahead` is a page that was read from
+//! its slot together with a neighbour, before any use; an `in` of that slot after it is the use, and reads nothing.
+//!
 //! `page` numbers the pages of an app: its virtual page number, or any other number that stays the same while the page lives. `slot` is
 //! where it lay in the recorded system; it may be empty, since a replay allocates anew.
 
@@ -64,13 +67,24 @@ pub enum Action {
     Out,
     /// A page was read from its slot, since the app used it.
     In,
+    /// A page was read from its slot together with a neighbour, and not used by then.
+    Ahead,
+    /// A page lay in its slot when the recording began.
+    Held,
     /// The content of a slot is no longer needed: the page was released, or its process ended.
     Free,
 }
 
 impl Action {
-    const ALL: [(Self, &str); 5] =
-        [(Self::Front, "front"), (Self::Ready, "ready"), (Self::Out, "out"), (Self::In, "in"), (Self::Free, "free")];
+    const ALL: [(Self, &str); 7] = [
+        (Self::Front, "front"),
+        (Self::Ready, "ready"),
+        (Self::Out, "out"),
+        (Self::In, "in"),
+        (Self::Ahead, "ahead"),
+        (Self::Held, "held"),
+        (Self::Free, "free"),
+    ];
 
     /// Its word in a trace.
     #[must_use]
@@ -241,7 +255,10 @@ mod tests {
     fn what_is_wrong_is_named_with_its_line() {
         let wrong = |line: &str| Trace::parse(&format!("{HEAD}0,front,a,,\n{line}\n")).expect_err(line).to_string();
         assert_eq!(wrong("5,in,a,x,"), "line 4: page is 'x', which is no whole number");
-        assert_eq!(wrong("5,look,a,1,"), "line 4: the action 'look' is none of front, ready, out, in, free");
+        assert_eq!(
+            wrong("5,look,a,1,"),
+            "line 4: the action 'look' is none of front, ready, out, in, ahead, held, free"
+        );
         assert_eq!(wrong("5,in,a,1,100"), "line 4: slot 100 is outside of the area of 100 slots");
         assert_eq!(wrong("5,in,a"), "line 4: 3 fields instead of 5");
         assert_eq!(wrong("5,in,,1,"), "line 4: the app has no name");
@@ -259,7 +276,7 @@ mod tests {
     }
 
     fn events() -> impl Strategy<Value = Vec<Event>> {
-        let event = (0_u64..1000, 0_usize..5, 0_u16..3, 0_u64..50, proptest::option::of(0_u32..100));
+        let event = (0_u64..1000, 0_usize..7, 0_u16..3, 0_u64..50, proptest::option::of(0_u32..100));
         proptest::collection::vec(event, 0..40).prop_map(|mut all| {
             all.sort_by_key(|one| one.0);
             let make = |(at_us, action, app, page, slot): (u64, usize, u16, u64, Option<u32>)| {
