@@ -122,6 +122,11 @@ const RULES: &[Rule] = &[
         others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
     },
     Rule {
+        folder: "measure/swap-io",
+        brisk: &["brisk-core", "brisk-sense", "brisk-probes", "brisk-flash", "brisk-swap"],
+        others: None,
+    },
+    Rule {
         folder: "measure/vm",
         brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"],
         others: None,
@@ -154,6 +159,7 @@ const RULES: &[Rule] = &[
             "brisk-screen",
             "brisk-smartstorage",
             "brisk-swap",
+            "brisk-swap-io",
             "brisk-vm",
             "brisk-smartio",
             "brisk-iram",
