@@ -40,6 +40,18 @@ pub struct Programs {
     pub paths: Paths,
 }
 
+/// A moment of a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The app is brought to the front, or launched.
+    Front,
+    /// It has answered, or its visit has ended without that.
+    Ready,
+}
+
+/// Who hears of the moments of visits, with the app.
+type Listener<'a> = Box<dyn FnMut(Moment, &str) + 'a>;
+
 /// One app that stays.
 struct Stay {
     resident: Resident,
@@ -65,6 +77,7 @@ pub struct Ground<'a> {
     /// Apps that ended since the last visit.
     ended: Vec<EndedApp>,
     warnings: Vec<Warning>,
+    listener: Option<Listener<'a>>,
 }
 
 impl<'a> Ground<'a> {
@@ -96,6 +109,7 @@ impl<'a> Ground<'a> {
             turns: BTreeMap::new(),
             ended: Vec::new(),
             warnings: Vec::new(),
+            listener: None,
         };
         // The display server compiles its keymap at the first key, which took 200 to 300 ms on Xvfb.
         ground.screen.send(&Input::Key("Shift_L".to_owned())).map_err(brisk_launch::Error::from)?;
@@ -113,6 +127,17 @@ impl<'a> Ground<'a> {
     #[must_use]
     pub fn policy(&self) -> &'static Policy {
         self.policy
+    }
+
+    /// Calls `listener` when a visit begins and when it ends.
+    pub fn listen(&mut self, listener: impl FnMut(Moment, &str) + 'a) {
+        self.listener = Some(Box::new(listener));
+    }
+
+    fn tell(&mut self, moment: Moment, app: &str) {
+        if let Some(listener) = &mut self.listener {
+            listener(moment, app);
+        }
     }
 
     /// Names of the apps that run.
@@ -202,7 +227,12 @@ impl<'a> Ground<'a> {
     fn visit(&mut self, app: &App, round: u64) -> Result<AppVisit> {
         self.reap()?;
         let before = self.phone.flash()?.requests;
-        let relaunched = if self.apps.contains_key(&app.name) { self.relaunch(&app.name)? } else { self.start(app)?.0 };
+        self.tell(Moment::Front, &app.name);
+        let running = self.apps.contains_key(&app.name);
+        let relaunched =
+            if running { self.relaunch(&app.name) } else { self.start(app).map(|(relaunched, _)| relaunched) };
+        self.tell(Moment::Ready, &app.name);
+        let relaunched = relaunched?;
         let after = self.phone.flash()?.requests;
         self.reap()?;
         self.note(relaunched.warnings);

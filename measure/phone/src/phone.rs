@@ -189,6 +189,13 @@ impl Phone {
         self.record.memory.as_ref().map(|memory| memory.spec)
     }
 
+    /// Its swap areas, as /proc/swaps has them: the file on its flash, and compressed memory.
+    #[must_use]
+    pub fn swap_areas(&self) -> Vec<PathBuf> {
+        let Some(memory) = &self.record.memory else { return Vec::new() };
+        memory.file.clone().into_iter().chain(memory.zram.map(swap_area::zram)).collect()
+    }
+
     /// Lowers the limit by the memory that compressed pages take now, which the kernel charges to no group; gives that amount.
     ///
     /// # Errors
