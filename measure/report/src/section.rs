@@ -10,6 +10,7 @@ use crate::rows::{Row, only, places};
 use crate::svg::bars::{BarChart, Fill};
 use crate::svg::dots::DotChart;
 use crate::svg::lines::LineChart;
+use crate::svg::map::MapChart;
 use crate::svg::stacks::{StackChart, Texture};
 use crate::svg::{Marker, Tone};
 use crate::table::Table;
@@ -115,7 +116,7 @@ pub(crate) struct Panel {
     pub(crate) chart: Chart,
 }
 
-/// A chart of one of four kinds.
+/// A chart of one of five kinds.
 #[derive(Debug, Clone)]
 pub(crate) enum Chart {
     /// Lines over two axes.
@@ -126,6 +127,8 @@ pub(crate) enum Chart {
     Dots(DotChart),
     /// Horizontal bars of parts.
     Stacks(StackChart),
+    /// Cells of time and space.
+    Map(MapChart),
 }
 
 impl Chart {
@@ -136,6 +139,7 @@ impl Chart {
             Self::Bars(chart) => !chart.groups.is_empty(),
             Self::Dots(chart) => !chart.rows.is_empty(),
             Self::Stacks(chart) => !chart.groups.is_empty(),
+            Self::Map(chart) => !chart.layers.is_empty(),
         }
     }
 
@@ -146,6 +150,7 @@ impl Chart {
             Self::Bars(chart) => chart.draw(id),
             Self::Dots(chart) => chart.draw(id),
             Self::Stacks(chart) => chart.draw(id),
+            Self::Map(chart) => chart.draw(id),
         }
     }
 }

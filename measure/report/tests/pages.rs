@@ -68,10 +68,11 @@ fn every_chart_has_words_for_those_who_do_not_see_it() {
     // and frontier. Of launches two of causes, one of stages for each set, one of sizes for each that read, one of ratios; of latencies
     // the steps and two of causes; of the suite two of causes, two of ratios; of what-if the gains, causes of each app, three of SQLite;
     // of a proof the picture, two of ratios, one of causes and one for each kind of jobs; of a profile the costs; of the kernel lab a load
-    // and a mix, twice; of a comparison the ratios; of returns the sums and the apps by regime; of swap the bandwidth by policy and over time.
+    // and a mix, twice; of a comparison the ratios; of returns the sums and the apps by regime; of swap the bandwidth by policy, twice,
+    // and over time, and the map.
     assert_eq!(
         charts,
-        19 + (2 + 2 + 1 + 1) + (2 + 4 + 2 + 1) + 3 + 4 + (1 + 4 + 3) + (1 + 2 + 1 + 2) + 1 + 2 * 2 + 1 + 2 * 2 + 2
+        19 + (2 + 2 + 1 + 1) + (2 + 4 + 2 + 1) + 3 + 4 + (1 + 4 + 3) + (1 + 2 + 1 + 2) + 1 + 2 * 2 + 1 + 2 * 2 + 4
     );
     let mut ids: Vec<&str> = xml.descendants().filter_map(|n| n.attribute("id")).collect();
     let all = ids.len();
@@ -267,9 +268,9 @@ fn benchmarks_are_compared_where_they_measured_the_same() {
 fn a_page_of_many_documents_says_the_machine_once() {
     let page = brisk_report::html(&samples::all());
     // The six about apps and three studies are of one device, the footprint is of a card, the frontier and the profile are of
-    // the device again, the second kernel lab has the machine of the first, both of swap that of the returns, and the
+    // the device again, the second kernel lab has the machine of the first, all of swap that of the returns, and the
     // benchmark is of the device.
-    assert_eq!(page.matches("Same machine, device and settings as above").count(), 5 + 3 + 1 + 2 + 1);
+    assert_eq!(page.matches("Same machine, device and settings as above").count(), 5 + 3 + 1 + 3 + 1);
     // The kernel lab and swapping have machines of their own.
     assert_eq!(page.matches("<dt>Machine</dt>").count(), 5 + 1);
     // What is a document's own stands in each of them.

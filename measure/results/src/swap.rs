@@ -3,7 +3,7 @@
 use brisk_core::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-use crate::Header;
+use crate::{Direction, Header};
 
 /// A trace of swapping.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,12 +46,56 @@ pub struct SwapLayout {
     pub bins: Vec<SwapBin>,
     /// Mean length of what was read in sequence.
     pub in_run_bytes: Option<f64>,
+    /// Percent of what was read that an app used; the rest was read with a neighbour for nothing.
+    #[serde(default)]
+    pub used_percent: Option<f64>,
     /// Percent of what was read within 100 ms of a write.
     pub in_with_writes_percent: Option<f64>,
     /// Mean number of apps with pages in a cluster of 1 MiB at the end.
     pub apps_in_cluster: Option<f64>,
     /// Events without a slot, which are not counted.
     pub without_slot: u64,
+}
+
+/// A part of time and of the swap area in which pages were written or read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapCell {
+    /// Number of the interval of time.
+    pub column: u32,
+    /// Number of the part of the area.
+    pub row: u32,
+    /// Read or written.
+    pub direction: Direction,
+    /// Index into [`SwapMap::apps`]: the app with the most pages.
+    pub app: u32,
+    /// Pages of all apps.
+    pub pages: u64,
+}
+
+/// What an app swapped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapApp {
+    /// Its name.
+    pub name: String,
+    /// Bytes read from the area for it.
+    pub in_bytes: u64,
+    /// Bytes of its pages that it used from the area.
+    pub used_bytes: u64,
+    /// Bytes of its pages that were written.
+    pub out_bytes: u64,
+}
+
+/// Which parts of the swap area were written and read at which time, and for which app.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapMap {
+    /// Length of an interval.
+    pub column_s: f64,
+    /// Size of a part of the area.
+    pub row_bytes: u64,
+    /// The apps, in the order in which the trace has them.
+    pub apps: Vec<SwapApp>,
+    /// Where something happened.
+    pub cells: Vec<SwapCell>,
 }
 
 /// All traces under one policy. Summaries are over the traces.
@@ -91,6 +135,17 @@ pub struct SwapReplay {
     pub unknown_pages: Summary,
 }
 
+/// The block device of replays in real time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapDevice {
+    /// Its path, or `a device of the lab` where each replay had a new one.
+    pub name: String,
+    /// Most requests under way at a time.
+    pub depth_requests: u32,
+    /// Its I/O scheduler.
+    pub scheduler: Option<String>,
+}
+
 /// `brisk swap show` and `brisk swap replay`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SwapReport {
@@ -102,9 +157,18 @@ pub struct SwapReport {
     /// How the trace lay in the recorded system; absent for a replay.
     #[serde(default)]
     pub layout: Option<SwapLayout>,
+    /// Where in the area that was, and for which app; absent for a replay.
+    #[serde(default)]
+    pub map: Option<SwapMap>,
     /// The flash of the replays.
     #[serde(default)]
     pub preset: Option<String>,
+    /// Where requests were made; absent for replays in model time.
+    #[serde(default)]
+    pub device: Option<SwapDevice>,
+    /// Longest pause between events of the traces, where longer ones were shortened.
+    #[serde(default)]
+    pub pause_max_s: Option<f64>,
     /// Policies, in the order asked for.
     #[serde(default)]
     pub replays: Vec<SwapReplay>,

@@ -1,22 +1,37 @@
-//! `brisk swap`: synthetic traces of swapping, their layout, and their replay under other policies.
+//! `brisk swap`: recorded and synthetic traces of swapping, their layout, and their replay under other policies.
+
+mod real;
+pub(crate) mod record;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use brisk_bench::Sense;
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
+use brisk_command::duration;
 use brisk_command::lab::swap::{Args, Command, Generate, PolicyName, Replay, Show, SwapInName};
 use brisk_command::output::replace;
 use brisk_command::session::Session;
+use brisk_command::terminal::remark;
 use brisk_core::stats::Summary;
 use brisk_flash::PAGE_BYTES;
-use brisk_results::{Document, Header, SwapBin, SwapLayout, SwapReplay, SwapReport, SwapTrace};
-use brisk_swap::{Action, Outcome, Policy, Settings, SwapIn, Trace, Workload, layout::layout};
+use brisk_results::{
+    Direction, Document, Header, SwapApp, SwapBin, SwapCell, SwapLayout, SwapMap, SwapReplay, SwapReport, SwapTrace,
+};
+use real::Real;
+
+use brisk_swap::{Action, Outcome, Policy, Settings, SwapIn, Trace, Workload, layout::layout, map::map};
 
 /// Largest trace that is read: ten million events.
 const TRACE_BYTES_MAX: u64 = 512 << 20;
+
+/// Columns and rows of the map of a trace.
+const MAP_COLUMNS: u32 = 96;
+const MAP_ROWS: u32 = 48;
 
 /// What is read and written within this time counts as concurrent.
 const CONCURRENT_US: u64 = 100_000;
@@ -24,6 +39,7 @@ const CONCURRENT_US: u64 = 100_000;
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
+        Command::Record(args) => record::run(args),
         Command::Generate(args) => generate(args),
         Command::Show(args) => show(args),
         Command::Replay(args) => replay(args),
@@ -71,6 +87,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         interval_s,
         bins: found.bins.iter().map(bin).collect(),
         in_run_bytes: found.in_run_pages_mean().map(|pages| pages * PAGE_BYTES as f64),
+        used_percent: found.used_percent(),
         in_with_writes_percent: layout(&trace, CONCURRENT_US).in_with_writes_percent(),
         apps_in_cluster: found.apps_in_cluster_mean(),
         without_slot: found.without_slot,
@@ -79,7 +96,10 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         header: end(run),
         traces: vec![facts(&args.trace, &trace)],
         layout: Some(layout),
+        map: Some(map_of(&trace)),
         preset: None,
+        device: None,
+        pause_max_s: None,
         replays: Vec::new(),
     };
     session.finish(Document::Swap(Box::new(report)), &args.outputs)?;
@@ -87,37 +107,73 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
 }
 
 fn replay(args: &Replay) -> anyhow::Result<ExitCode> {
-    let preset = brisk_lab::load_preset(&args.preset, &[])?;
+    let preset = brisk_lab::load_preset(args.lab.as_deref().unwrap_or(&args.preset), &[])?;
     args.traces.iter().try_for_each(|trace| args.outputs.check(trace))?;
     let session = Session::begin()?;
-    let run = begin(&session.sense(), &args.traces[0])?;
-    let traces = args.traces.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
+    let real = Real::choose(args, &session)?;
+    let sense = session.sense();
+    let mut run = match &args.on {
+        Some(device) => Run::begin(&sense, &Place::find(&sense, device, args.destroy_data)?, 0)?,
+        None => begin(&sense, &args.traces[0])?,
+    };
+    let pause_us = args.pause_max.map(|pause| u64::try_from(pause.as_micros()).unwrap_or(u64::MAX));
+    let traces = args.traces.iter().map(|file| {
+        let trace = read(file)?;
+        Ok(match pause_us {
+            Some(pause_us) => trace.with_pauses_of_at_most(pause_us),
+            None => trace,
+        })
+    });
+    let traces = traces.collect::<anyhow::Result<Vec<_>>>()?;
     let ways: Vec<Settings> = args
         .policy
         .iter()
         .flat_map(|policy| args.swap_in.iter().map(move |swap_in| (policy, swap_in)))
         .map(|(&policy, &swap_in)| settings(policy, swap_in, args.page_cluster))
         .collect();
-    let mut replays = Vec::new();
+    let mut device = real.as_ref().map(|real| real.facts());
+    if real.is_some() {
+        let last_us = |trace: &Trace| trace.events.last().map_or(0, |event| event.at_us);
+        let least_us = traces.iter().map(last_us).sum::<u64>() * ways.len() as u64;
+        let least = duration::written(Duration::from_secs(least_us / 1_000_000));
+        remark(&format!("replaying in real time: at least {least} (--pause-max shortens it)"));
+    }
+    let mut warnings = Vec::new();
+    let (mut replays, mut written_bytes) = (Vec::new(), 0);
     for (n, way) in ways.iter().enumerate() {
         let mut outcomes = Vec::new();
         for (k, trace) in traces.iter().enumerate() {
-            if session.stop_flag().load(std::sync::atomic::Ordering::Relaxed) {
+            let done = (n * traces.len() + k) as f64 / (ways.len() * traces.len()) as f64;
+            session.show(done, &format!("{} {}", way.policy.name(), way.swap_in.name()));
+            outcomes.push(match (&real, &mut device) {
+                (Some(real), Some(facts)) => real.replay(trace, way, session.stop_flag(), facts, &mut warnings)?,
+                _ => brisk_swap::replay(trace, &preset, way)?,
+            });
+            if session.stop_flag().load(Ordering::Relaxed) {
                 session.clear();
                 return Ok(session.was_stopped());
             }
-            let done = (n * traces.len() + k) as f64 / (ways.len() * traces.len()) as f64;
-            session.show(done, &format!("{} {}", way.policy.name(), way.swap_in.name()));
-            outcomes.push(brisk_swap::replay(trace, &preset, way)?);
         }
+        written_bytes += outcomes.iter().map(|outcome| outcome.written_pages * PAGE_BYTES).sum::<u64>();
         replays.push(summed_up(way, &outcomes)?);
     }
     session.clear();
+    run.warn(warnings);
+    let header = match &device {
+        Some(device) if args.on.is_some() => {
+            run.end(Some(format!("{} threads, direct I/O", device.depth_requests)), written_bytes)
+        }
+        Some(_) => without_device(run.end(None, 0)),
+        None => end(run),
+    };
     let report = SwapReport {
-        header: end(run),
+        header,
         traces: args.traces.iter().zip(&traces).map(|(file, trace)| facts(file, trace)).collect(),
         layout: None,
-        preset: Some(preset.name.clone()),
+        map: None,
+        preset: args.on.is_none().then(|| preset.name.clone()),
+        device,
+        pause_max_s: args.pause_max.map(|pause| pause.as_secs_f64()),
         replays,
     };
     session.finish(Document::Swap(Box::new(report)), &args.outputs)?;
@@ -134,6 +190,10 @@ fn end(run: Run) -> Header {
     let mut header = run.end(None, 0);
     // Times are the model's: a busy processor does not change them.
     header.warnings.retain(|warning| warning.code != "cpu_pressure");
+    without_device(header)
+}
+
+fn without_device(mut header: Header) -> Header {
     let environment = &mut header.environment;
     (environment.device, environment.file_system, environment.mount_options) = (None, None, None);
     header
@@ -156,6 +216,30 @@ fn settings(policy: PolicyName, swap_in: SwapInName, page_cluster: u32) -> Setti
 fn read(file: &Path) -> anyhow::Result<Trace> {
     let text = brisk_files::read_text(file, TRACE_BYTES_MAX)?;
     Trace::parse(&text).with_context(|| format!("{} is not a trace of swapping", file.display()))
+}
+
+/// The map of a trace, which is as large for an hour as for a minute.
+fn map_of(trace: &Trace) -> SwapMap {
+    let found = map(trace, MAP_COLUMNS, MAP_ROWS);
+    let cell = |cell: &brisk_swap::map::Cell| SwapCell {
+        column: cell.column,
+        row: cell.row,
+        direction: if cell.is_out { Direction::Write } else { Direction::Read },
+        app: cell.app.into(),
+        pages: cell.pages,
+    };
+    let app = |(name, pages): (&String, &brisk_swap::map::AppPages)| SwapApp {
+        name: name.clone(),
+        in_bytes: pages.in_pages * PAGE_BYTES,
+        used_bytes: pages.used_pages * PAGE_BYTES,
+        out_bytes: pages.out_pages * PAGE_BYTES,
+    };
+    SwapMap {
+        column_s: found.column_us as f64 / 1e6,
+        row_bytes: found.row_slots * PAGE_BYTES,
+        apps: trace.apps.iter().zip(&found.apps).map(app).collect(),
+        cells: found.cells.iter().map(cell).collect(),
+    }
 }
 
 fn facts(file: &Path, trace: &Trace) -> SwapTrace {

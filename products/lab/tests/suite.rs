@@ -31,6 +31,12 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["suite", "relaunch", "--swap-size", "1M"], "the swap area is too small: at least 16 MiB"),
         (&["suite", "relaunch", "--apps", "solitaire"], "solitaire"),
         (&["suite", "relaunch", "--apart", "gimp", "--apps", "evince"], "--apart names gimp"),
+        (
+            &["suite", "relaunch", "--policies", "default,zram", "--swap-trace", "day.swap"],
+            "--swap-trace is of one swap area: name --policies that all swap to the flash, or all to zram",
+        ),
+        (&["suite", "relaunch", "--policies", "none", "--swap-trace", "day.swap"], "--swap-trace is of one swap area"),
+        (&["suite", "relaunch", "--swap-trace", "/no/such/folder/x"], "there is no directory /no/such/folder"),
         // Said before a phone is made, for which there is neither an image here nor a tool to build one.
         (&["suite", "run", "--no-screen"], "this needs a screen: leave --no-screen out"),
         (&["suite", "whatif", "--no-screen"], "this needs a screen: leave --no-screen out"),

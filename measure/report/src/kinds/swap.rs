@@ -1,12 +1,18 @@
 //! Swapping: how sequential it was (MARS figures 8 to 10), and what another allocation of slots makes of it.
 
 use brisk_core::units::format_bytes;
-use brisk_results::{SwapLayout, SwapReplay, SwapReport, SwapTrace};
+use brisk_results::{Direction, SwapDevice, SwapLayout, SwapMap, SwapReplay, SwapReport, SwapTrace};
 
 use crate::declare::*;
 use crate::format;
+use crate::section::Chart;
+use crate::svg::map::{Layer, MapChart};
 
 const OVER_TIME: &str = "Swapping over time";
+const PLACES: &str = "Where pages lay in the swap area";
+const MIB: f64 = (1 << 20) as f64;
+/// Apps with a colour of their own in the map; all others share one.
+const COLOURS: usize = 5;
 const REPLAYS: &str = "Bandwidth of swap-in by policy";
 /// Published for a Nexus 4 (MARS 4.2, figures 9 and 10): policy, MB/s, mean and longest read in ms.
 const PUBLISHED: [(&str, f64, f64, f64); 3] =
@@ -19,11 +25,21 @@ impl Kind for SwapReport {
             many => format::plural(many.len() as u64, "trace"),
         };
         let preset = self.preset.as_deref();
-        let (title, question) = match preset {
-            Some(preset) => {
-                ("Swap replay", format!("How fast would the swapping of {traces} be on {preset}, under each policy?"))
+        let device = self.device.as_ref();
+        let on = match (preset, device) {
+            (Some(preset), _) => Some(preset.to_owned()),
+            (None, Some(device)) => Some(device.name.clone()),
+            (None, None) => None,
+        };
+        let (title, question) = match (&on, device) {
+            (Some(on), None) => {
+                ("Swap replay", format!("How fast would the swapping of {traces} be on {on}, under each policy?"))
             }
-            None => ("Swap trace", format!("How sequential is the swapping of {traces}?")),
+            (Some(on), Some(_)) => (
+                "Swap replay in real time",
+                format!("How fast is the swapping of {traces} on {on}, under each policy?"),
+            ),
+            (None, _) => ("Swap trace", format!("How sequential is the swapping of {traces}?")),
         };
         let sum = |of: fn(&SwapTrace) -> u64| self.traces.iter().map(|trace| of(trace) as f64).sum::<f64>();
         let facts = vec![
@@ -32,15 +48,27 @@ impl Kind for SwapReport {
             ("Written out", format::bytes(sum(|trace| trace.out_bytes))),
             ("Launches", format::tally(sum(|trace| trace.launches))),
         ];
-        let figures = self.layout.as_ref().map(over_time).into_iter();
+        let shortened = self.pause_max_s.map(|pause_s| format!("shortened to at most {}", format::seconds(pause_s)));
+        let facts: Vec<_> = facts.into_iter().chain(shortened.map(|text| ("Pauses", text))).collect();
+        let figures = self.map.as_ref().map(places_in_area).into_iter();
+        let figures = figures.chain(self.layout.as_ref().map(over_time));
         let figures = figures.chain((!self.replays.is_empty()).then(|| replays(self)));
         // Times are the recorded system's or the model's: this machine has no part in them.
-        let machine = preset.map_or("the recorded system", |_| "flash model, model time");
-        Section {
-            machine: Some(vec![("Times", machine.to_owned())]),
-            ..Section::new(title, question, verdict(self)).facts(facts).on(preset.map(str::to_owned)).figures(figures)
+        let about = on.unwrap_or_else(|| traces.clone());
+        let mut section = Section::new(title, question, verdict(self)).facts(facts).on(Some(about)).figures(figures);
+        match (device, preset) {
+            (Some(device), _) => section.facts.push(("Requests", requests(device))),
+            (None, Some(_)) => section.machine = Some(vec![("Times", "flash model, model time".to_owned())]),
+            (None, None) => section.machine = Some(vec![("Times", "the recorded system".to_owned())]),
         }
+        section
     }
+}
+
+/// How requests were made to a device.
+fn requests(device: &SwapDevice) -> String {
+    let scheduler = device.scheduler.as_ref().map_or_else(String::new, |name| format!(", scheduler {name}"));
+    format!("to {} in real time, direct I/O, at most {} at a time{scheduler}", device.name, device.depth_requests)
 }
 
 fn way(replay: &SwapReplay) -> String {
@@ -87,6 +115,12 @@ fn verdict(report: &SwapReport) -> Vec<String> {
             Some(bytes) => format!("What was read in lay in pieces of {} on average.", format::bytes(bytes)),
             None => "Nothing was read in with a known slot.".to_owned(),
         });
+        if let Some(percent) = layout.used_percent.filter(|&percent| percent < 99.5) {
+            said.push(format!(
+                "Apps used {} of it; the rest was read ahead for nothing.",
+                format::share(percent, 100.0)
+            ));
+        }
         if let Some(percent) = layout.in_with_writes_percent {
             said.push(format!("{} of it was read within 100 ms of a write.", format::share(percent, 100.0)));
         }
@@ -98,6 +132,74 @@ fn verdict(report: &SwapReport) -> Vec<String> {
         said.push("Nothing was swapped: the document has no events.".to_owned());
     }
     said
+}
+
+/// The map, coloured by app: those that swapped the most have colours of their own.
+fn places_in_area(map: &SwapMap) -> Figure {
+    let moved = |app: usize| map.apps.get(app).map_or(0, |app| app.in_bytes + app.out_bytes);
+    let mut order: Vec<usize> = (0..map.apps.len()).filter(|&app| moved(app) > 0).collect();
+    order.sort_by_key(|&app| std::cmp::Reverse(moved(app)));
+    let rank = |app: u32| order.iter().position(|&known| known as u64 == u64::from(app)).unwrap_or(0).min(COLOURS);
+    let name = |rank: usize| {
+        if rank < COLOURS {
+            order.get(rank).and_then(|&app| map.apps.get(app)).map_or_else(String::new, |app| app.name.clone())
+        } else {
+            "others".to_owned()
+        }
+    };
+    let ranks = order.len().min(COLOURS + 1);
+    let mut layers = Vec::new();
+    // Reads lie above writes: there are fewer, and an app waits for them.
+    for (direction, fill) in [(Direction::Write, "half"), (Direction::Read, "full")] {
+        for at in 0..ranks {
+            let is_it = |cell: &&brisk_results::SwapCell| cell.direction == direction && rank(cell.app) == at;
+            let cells: Vec<(u32, u32)> = map.cells.iter().filter(is_it).map(|cell| (cell.column, cell.row)).collect();
+            if !cells.is_empty() {
+                let side = if direction == Direction::Write { "written" } else { "read" };
+                layers.push(Layer { tone: Tone::Nth(at), fill, words: format!("{}: {side}", name(at)), cells });
+            }
+        }
+    }
+    let rows: Vec<Row> = order
+        .iter()
+        .map(|&app| {
+            let app = &map.apps[app];
+            let bytes = |bytes: u64| bytes as f64;
+            Row::at("app", app.name.clone())
+                .put("read", BYTES, bytes(app.in_bytes))
+                .put("used", BYTES, bytes(app.used_bytes))
+                .put("written", BYTES, bytes(app.out_bytes))
+        })
+        .collect();
+    let words: Vec<String> = order
+        .iter()
+        .map(|&app| &map.apps[app])
+        .map(|app| {
+            let (read, written) = (format::bytes(app.in_bytes as f64), format::bytes(app.out_bytes as f64));
+            format!("{}: {read} read, {written} written.", format::sentence(&app.name))
+        })
+        .collect();
+    let mut legend: Vec<_> = (0..ranks).map(|at| (Tone::Nth(at), "full", name(at))).collect();
+    legend.push((Tone::Plain, "half", "pale: written, full: read".to_owned()));
+    let chart = MapChart {
+        title: PLACES.to_owned(),
+        description: words.join(" "),
+        x: Axis::new("time, s", Law::Linear, S.tick),
+        y: Axis::new("place in the swap area, MiB", Law::Linear, format::tick),
+        cell: (map.column_s, map.row_bytes as f64 / MIB),
+        layers,
+        legend,
+    };
+    let caption = format!(
+        "Each cell is {} by {} of the area, in the colour of the app with the most pages in it.",
+        format::seconds(map.column_s),
+        format::bytes(map.row_bytes as f64)
+    );
+    Figure::new(PLACES, caption).chart("Swap map", Chart::Map(chart)).table(Table::of(
+        "Swapped by app",
+        &rows,
+        "app | written | read | used",
+    ))
 }
 
 fn over_time(layout: &SwapLayout) -> Figure {
@@ -153,8 +255,11 @@ fn replays(report: &SwapReport) -> Figure {
     }
     let dots = Dots { name: "policy", value: "swap-in", published: "published swap-in", ..Dots::default() };
     let axis = Axis::new("bandwidth of swap-in, MB/s", Law::Linear, BANDWIDTH.tick);
-    let caption = "Bandwidth while a read is pending, in model time. Window: a fault reads up to eight neighbours. Whole \
-                   app: all of its pages are read when it comes to the front.";
+    let time = if report.device.is_some() { "in real time" } else { "in model time" };
+    let caption = format!(
+        "Bandwidth while a read is pending, {time}. Window: a fault reads up to eight neighbours. Whole app: all of its \
+         pages are read when it comes to the front."
+    );
     let of = |title, columns| Table::of(title, &rows, columns);
     Figure::new(REPLAYS, caption)
         .published(is_published.then(|| "MARS figures 9 and 10".to_owned()))

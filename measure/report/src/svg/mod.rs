@@ -15,6 +15,7 @@ pub(crate) mod dots;
 pub(crate) mod frame;
 pub(crate) mod labels;
 pub(crate) mod lines;
+pub(crate) mod map;
 pub(crate) mod scale;
 pub(crate) mod stacks;
 

@@ -486,6 +486,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
         ("relaunch", Document::Relaunch(Box::new(memory::relaunch()))),
         ("swap-replay", Document::Swap(Box::new(swap::replay()))),
+        ("swap-real", Document::Swap(Box::new(swap::in_real_time()))),
         ("swap-show", Document::Swap(Box::new(swap::show()))),
     ]
 }

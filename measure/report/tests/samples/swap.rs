@@ -12,6 +12,32 @@ fn trace(name: &str) -> Value {
     })
 }
 
+const APPS: [&str; 7] = ["browser", "maps", "mail", "photos", "notes", "game", "weather"];
+
+fn app(name: &str) -> Value {
+    let bytes = (name.len() as u64) << 24;
+    json!({ "name": name, "in_bytes": bytes, "used_bytes": bytes / 2, "out_bytes": 2 * bytes })
+}
+
+/// A cell of a map: apps write upward through the area, and read where they wrote.
+fn cell(n: u32) -> Value {
+    let (column, row) = (n / 5, (n * 7 + n / 96) % 48);
+    let direction = if n.is_multiple_of(3) { "read" } else { "write" };
+    json!({ "column": column, "row": row, "direction": direction, "app": (row / 3) % 7, "pages": 40 + n % 50 })
+}
+
+/// The same replays on a device of the lab.
+pub fn in_real_time() -> SwapReport {
+    let mut report = replay();
+    report.device = Some(brisk_results::SwapDevice {
+        name: "a device of the lab".to_owned(),
+        depth_requests: 4,
+        scheduler: Some("mq-deadline".to_owned()),
+    });
+    report.pause_max_s = Some(1.0);
+    report
+}
+
 pub fn replay() -> SwapReport {
     let of = |policy: &str, swap_in: &str, rate: f64, wait_ms: f64, request: f64, reserve: f64| {
         let three = |value: f64| json!(summary(value, 6.0, 3));
@@ -50,8 +76,9 @@ pub fn show() -> SwapReport {
             "traces": [trace("day.swap")],
             "layout": {
                 "interval_s": 20.0, "bins": (0..12).map(bin).collect::<Vec<_>>(), "in_run_bytes": 21_600.0,
-                "in_with_writes_percent": 43.0, "apps_in_cluster": 1.2, "without_slot": 0,
+                "used_percent": 61.0, "in_with_writes_percent": 43.0, "apps_in_cluster": 1.2, "without_slot": 0,
             },
+            "map": { "column_s": 2.5, "row_bytes": 9u64 << 20, "apps": APPS.map(app), "cells": (0..480).map(cell).collect::<Vec<_>>() },
         }),
     )
 }

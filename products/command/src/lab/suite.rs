@@ -110,6 +110,9 @@ pub struct RelaunchArgs {
     /// Apps that are measured and left out of sums, such as those that are much larger than the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub apart: Vec<String>,
+    /// Record what is swapped meanwhile, with the returns as launches, for `brisk swap`; for policies of one swap area alone
+    #[arg(long, value_name = "FILE")]
+    pub swap_trace: Option<PathBuf>,
     /// Memory of the phone.
     #[command(flatten)]
     pub memory: Memory,

@@ -1,20 +1,28 @@
 //! Arguments of `brisk swap`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
+use crate::duration::{self, VALUE};
+use crate::json::Json;
 use crate::output::Outputs;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
 Examples:
+  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory 600M)
   brisk swap generate --seed 7 --output day.swap      # a synthetic trace: twelve apps, 60 % of them swapped out
   brisk swap show day.swap                            # needs slots: a recorded or laid out trace
   brisk swap replay day.swap --html replay.html       # linux, extents and mars on the flash of a Nexus 4
   brisk swap replay *.swap --policy linux,mars --swap-in window --preset galaxy-s5-emmc
+  brisk swap replay day.swap --lab nexus4-emmc        # in real time, on an emulated device
 
-A trace is a table (CSV): time_us, action (front, ready, out, in, free), app, page, slot; the first line has the size of the swap
-area. The same trace, policy and preset give the same figures: times are those of the flash model.";
+A trace is a table (CSV): time_us, action (front, ready, out, in, ahead, held, free), app, page, slot; the first line has the size of
+the swap area. The same trace, policy and preset give the same figures: times are those of the flash model, except with --lab and --on.";
 
 /// Arguments of `brisk swap`.
 #[derive(Debug, clap::Args)]
@@ -28,12 +36,42 @@ pub struct Args {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Record what a phone or this machine swaps: which app's page went to which slot or came from it, and when
+    Record(Record),
     /// Write a synthetic trace: a person who changes between apps that do not fit into memory together
     Generate(Generate),
     /// Show how sequential the swapping of a trace was: bandwidth, pieces and mixture over time
     Show(Show),
-    /// Replay traces in model time with another allocation of swap slots
+    /// Replay traces with another allocation of swap slots: in model time, or on a device
     Replay(Replay),
+}
+
+/// Arguments of `brisk swap record`.
+#[derive(Debug, clap::Args)]
+pub struct Record {
+    /// The phone: its number (see `brisk lab phone list`) [default: the one that is up]
+    #[arg(long, value_name = "ID")]
+    pub phone: Option<String>,
+    /// Swap area, a device or file of `swapon --show` [default: the phone's; without --phone, all processes of this machine are apps]
+    #[arg(long, value_name = "DEVICE|FILE")]
+    pub area: Option<PathBuf>,
+    /// End after this time [default: at Ctrl-C]
+    #[arg(long, alias = "time", value_name = VALUE, value_parser = duration::between(SECOND, 30 * 86_400 * SECOND))]
+    pub duration: Option<Duration>,
+    /// Interval at which page tables are read, to name pages and to find slots that are not needed any more
+    #[arg(
+        long,
+        value_name = VALUE,
+        default_value = "2s",
+        value_parser = duration::between(SECOND / 10, 3_600 * SECOND)
+    )]
+    pub scan: Duration,
+    /// File for the trace
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// What was recorded, for programs.
+    #[command(flatten)]
+    pub json: Json,
 }
 
 /// Arguments of `brisk swap generate`.
@@ -85,9 +123,40 @@ pub struct Replay {
     /// Binary logarithm of the pages of a window, as in vm.page-cluster
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=8))]
     pub page_cluster: u32,
-    /// Flash: a name from `brisk lab presets`, or a TOML file
+    /// Flash of the model: a name from `brisk lab presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "nexus4-emmc")]
     pub preset: String,
+    /// Replay in real time, on new devices of the lab with this flash: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "preset", help_heading = "In real time")]
+    pub lab: Option<String>,
+    /// Replay in real time, with requests to this block device
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        conflicts_with_all = ["preset", "lab"],
+        requires = "destroy_data",
+        help_heading = "In real time"
+    )]
+    pub on: Option<PathBuf>,
+    /// Destroy all data on the device of --on
+    #[arg(long, alias = "destroy", requires = "on", help_heading = "In real time")]
+    pub destroy_data: bool,
+    /// Most requests under way on the device of --on [default: those of a device of the lab, 4 of others]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "on",
+        value_parser = clap::value_parser!(u32).range(1..=128),
+        help_heading = "In real time"
+    )]
+    pub in_flight: Option<u32>,
+    /// Shorten longer pauses between events to this [default: as recorded]
+    #[arg(
+        long,
+        value_name = VALUE,
+        value_parser = duration::between(MILLISECOND, 86_400 * SECOND)
+    )]
+    pub pause_max: Option<Duration>,
     /// Where the results go.
     #[command(flatten)]
     pub outputs: Outputs,

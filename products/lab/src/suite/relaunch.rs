@@ -4,16 +4,19 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use brisk_command::lab::suite::{POLICIES, RegimeName, RelaunchArgs};
+use brisk_command::output;
 use brisk_launch::Launcher;
 use brisk_memory::suite::{self, Plan};
-use brisk_memory::{Ground, Killer, Policy, Programs};
+use brisk_memory::{Ground, Killer, Moment, Policy, Programs};
 use brisk_phone::{MemorySpec, SwapKind};
 use brisk_results::{Document, PhoneMemory, Regime, RelaunchReport};
+use brisk_swap::Action;
 
 use super::bed::{self, Bed, Made, end, stopped};
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
 use crate::other_daemons;
+use crate::swap::record;
 
 /// The apps by default: small ones of each kind.
 const APPS: [&str; 6] = ["evince", "gnumeric", "mpv", "dino", "gimp", "xterm"];
@@ -51,11 +54,26 @@ fn regimes(names: &[RegimeName]) -> anyhow::Result<Vec<Regime>> {
     Ok(names.iter().map(regime).collect())
 }
 
+fn action(moment: Moment) -> Action {
+    match moment {
+        Moment::Front => Action::Front,
+        Moment::Ready => Action::Ready,
+    }
+}
+
 /// Runs it.
 pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let policies = policies(&args.policies)?;
     let regimes = regimes(&args.regimes)?;
+    if let Some(file) = &args.swap_trace {
+        output::check("--swap-trace", file)?;
+        let mut kinds = policies.iter().map(|policy| policy.swap);
+        let first = kinds.next().filter(|kind| matches!(kind, SwapKind::Flash | SwapKind::Zram));
+        if first.is_none() || !kinds.all(|kind| Some(kind) == first) {
+            bail!("--swap-trace is of one swap area: name --policies that all swap to the flash, or all to zram");
+        }
+    }
     // Areas are changed by policy; the first is there from the start, so that a phone that cannot have it is refused at once.
     let swap = policies.iter().map(|policy| policy.swap).find(|swap| *swap != SwapKind::None).unwrap_or(SwapKind::None);
     let limit_bytes = args.memory.memory;
@@ -78,15 +96,28 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let rounds = u64::from(every.runs.unwrap_or(RUNS));
     let plan = Plan { policies, regimes, apps, rounds, apart: args.apart.clone(), limit_ms };
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths() };
+    let recording = args.swap_trace.as_ref().map(|_| record::begin(&phone)).transpose()?;
     let measured = {
         let mut progress = |done: f64, doing: &str| session.show(done, doing);
         let screen = display.needed()?;
         Ground::new(&mut phone, launcher, screen, programs).and_then(|mut ground| {
+            if let Some((recorder, _)) = &recording {
+                ground.listen(|moment, app| recorder.mark(action(moment), app));
+            }
             let measured = suite::run(&mut ground, &plan, &mut progress)?;
             Ok((measured, ground.take_warnings()))
         })
     };
     session.clear();
+    let mut unwritten = false;
+    // Before the area goes with the phone, which reads all that is in it; of a suite that was stopped, too.
+    if let (Some(recording), Some(file)) = (recording, &args.swap_trace) {
+        // The results of the suite are not lost for it.
+        if let Err(error) = record::end(recording, file) {
+            eprintln!("brisk: {error:#}");
+            unwritten = true;
+        }
+    }
     let (measured, warnings) = match measured {
         Err(brisk_memory::Error::Stopped) => return stopped(&session, phone),
         other => other?,
@@ -106,7 +137,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     };
     phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
     session.finish(Document::Relaunch(Box::new(report)), &every.outputs)?;
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(ExitCode::from(u8::from(failed || unwritten)))
 }
 
 #[cfg(test)]

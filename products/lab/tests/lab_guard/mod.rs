@@ -156,8 +156,13 @@ pub(crate) fn resident_bytes(pid: u64) -> u64 {
 }
 
 /// Looks until a condition holds; fails when it does not within half a minute.
-pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+pub(crate) fn eventually(what: &str, condition: impl FnMut() -> bool) {
+    eventually_within(Duration::from_secs(30), what, condition);
+}
+
+/// The same within another time.
+pub(crate) fn eventually_within(time: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + time;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(10));
