@@ -7,7 +7,7 @@
 //!
 //! A return that fails (the app ends, or shows no window) counts with the time limit, as does one that takes longer.
 //!
-//! Order ([`steps`]): policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*; changing
+//! Order: policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*; changing
 //! areas takes seconds, so groups of them alternate by round. Every second round runs in the opposite order, so that drift of
 //! the machine affects all alike.
 
