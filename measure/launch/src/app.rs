@@ -42,6 +42,9 @@ pub struct App {
     pub working_dir: Option<PathBuf>,
     /// Directories of control groups that it joins in addition to its scope, such as a memory group of version 1.
     pub groups: Vec<PathBuf>,
+    /// Directory of the control group of version 2 in which its scope is made, such as a memory group of that version; by default
+    /// the scope is made where the user may make one.
+    pub parent_group: Option<PathBuf>,
 }
 
 impl App {

@@ -198,7 +198,10 @@ impl Launcher<'_> {
 
     /// Starts the app in a scope of its own, traced by eBPF.
     pub(crate) fn start(&self, app: &App) -> Result<Running> {
-        let scope = Scope::create(self.sense, &app.id)?;
+        let scope = match &app.parent_group {
+            Some(parent) => Scope::create_in(self.sense, &app.id, std::slice::from_ref(parent))?,
+            None => Scope::create(self.sense, &app.id)?,
+        };
         let mut warnings = Vec::new();
         let trace = match self.settings.method {
             SplitMethod::Bpf => match Trace::start(scope.dir(), &TRACE) {

@@ -37,10 +37,18 @@ impl Scope {
     /// # Errors
     /// When no cgroup2 is mounted, or none of its directories is writable.
     pub fn create(sense: &Sense, id: &str) -> Result<Self> {
-        let parents = parents(sense)?;
+        Self::create_in(sense, id, &parents(sense)?)
+    }
+
+    /// Creates a group for the app `id` in one of `parents`, the first that allows it. A scope that is left behind there is not found
+    /// by [`end_leftovers`], but goes with its parent.
+    ///
+    /// # Errors
+    /// When none of them is writable.
+    pub fn create_in(sense: &Sense, id: &str, parents: &[PathBuf]) -> Result<Self> {
         let name = format!("{PREFIX}{}-{}{:03x}{SUFFIX}", escape(id), Creator::this(sense).written(), fresh_number());
         let mut refused = None;
-        for parent in &parents {
+        for parent in parents {
             let dir = parent.join(&name);
             match fs::create_dir(&dir) {
                 Ok(()) => {

@@ -390,3 +390,26 @@ fn scopes_of_a_brisk_that_is_no_more_are_ended() {
     assert!(!stale.exists());
     assert!(!child.wait().unwrap().success());
 }
+
+#[test]
+fn a_scope_is_made_in_the_group_that_the_app_names() {
+    if available(&[Capability::Root, Capability::Cgroup2]).is_none() {
+        return;
+    }
+    let sense = Sense::default();
+    let name = format!("brisk-launch-test-{}", std::process::id());
+    let parent = sense.cgroups().unwrap().v2.unwrap().mount_point.join(&name);
+    std::fs::create_dir(&parent).unwrap();
+    let stop = AtomicBool::new(false);
+    let launcher = Launcher { sense: &sense, settings: Settings::default(), stop: &stop };
+    let app = App::from_command(["cat", "/proc/self/cgroup"].map(Into::into).to_vec());
+    let launched = launcher.launch(&App { parent_group: Some(parent.clone()), ..app.clone() }, None, Start::AsItIs);
+    let gone = launcher.launch(&App { parent_group: Some(parent.join("gone")), ..app }, None, Start::AsItIs);
+    // Nothing is left in it.
+    std::fs::remove_dir(&parent).unwrap();
+    let said = launched.unwrap().output;
+    let of_v2 = said.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
+    assert!(of_v2.starts_with(&format!("/{name}/app-brisk-cat-")), "{said}");
+    let error = gone.unwrap_err().to_string();
+    assert!(error.contains(&format!("/{name}/gone/app-brisk-cat-")), "{error}");
+}
