@@ -184,7 +184,7 @@ impl Images {
             if stop.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            progress("waiting for another image build");
+            progress(WAITING);
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -227,6 +227,9 @@ struct Building {
     tools: Tools,
     _one_at_a_time: File,
 }
+
+/// What a process reports that waits for the build of another one.
+const WAITING: &str = "waiting for another image build";
 
 /// Prefix of a build's directory; the process id follows.
 const BUILDING: &str = "building-";
@@ -317,36 +320,89 @@ mod tests {
         assert!(!left.exists() && dir.exists());
     }
 
+    const CACHE: &str = "BRISK_PHONE_TEST_CACHE";
+
     #[test]
-    fn who_waited_for_a_build_takes_its_image() {
-        brisk_requires::requires!(Root, Program("mke2fs"), Program("debootstrap"), Program("Xvfb"), Program("unshare"));
-        let cache = tempfile::tempdir().expect("temporary directory");
-        let images = Images::new(cache.path(), Vec::new());
-        let names = ["xterm".to_owned()];
-        let key = recipe::key(&Catalogue::builtin().choose(&names).expect("known"));
-        fs::create_dir_all(images.dir.join("building-0")).expect("made");
-        let tree = cache.path().join("tree");
+    #[ignore = "is a process of another test"]
+    fn child_that_builds_an_image_with_two_apps() {
+        let cache = PathBuf::from(std::env::var_os(CACHE).expect("set by the test that starts this"));
+        let images = Images::new(&cache, Vec::new());
+        fs::create_dir_all(&images.dir).expect("made");
+        let _lock = images.lock(&AtomicBool::new(false), &mut |_| ()).expect("free");
+        println!("building");
+        std::io::stdin().read_line(&mut String::new()).expect("a line when the other waits");
+        let apps = ["evince", "xterm"];
+        let key = recipe::key(&Catalogue::builtin().choose(&apps.map(str::to_owned)).expect("known"));
+        let (dir, tree) = (images.dir.join(&key), cache.join("tree"));
+        fs::create_dir_all(&dir).expect("made");
         fs::create_dir_all(&tree).expect("made");
-        // A build by another process, which is through when this one has begun to wait.
-        let stop = AtomicBool::new(false);
-        let mut lock = Some(images.lock(&stop, &mut |_| ()).expect("free"));
-        let mut said = Vec::new();
-        let image = images.get(&names, &stop, &mut |doing| {
-            said.push(doing.to_owned());
-            if lock.is_some() {
-                let dir = images.dir.join(&key);
-                fs::create_dir_all(&dir).expect("made");
-                make_image(&tree, 32 << 20, &dir.join("root.ext4")).expect("made");
-                let text = serde_json::to_vec(&about(&key, &["xterm"], 7)).expect("JSON");
-                fs::write(dir.join("about.json"), text).expect("written");
+        make_image(&tree, 32 << 20, &dir.join("root.ext4")).expect("made");
+        let text = serde_json::to_vec(&about(&key, &apps, 7)).expect("JSON");
+        fs::write(dir.join("about.json"), text).expect("written");
+    }
+
+    /// Asks for an image with xterm while another process builds; `other` gets that process when this one waits. Gives the image and
+    /// what was reported.
+    fn get_while_another_builds(
+        mut other: impl FnMut(&mut std::process::Child),
+    ) -> Option<(Result<Image>, Vec<String>)> {
+        use brisk_requires::Capability::{Program, Root};
+        let needed = [Root, Program("mke2fs"), Program("debootstrap"), Program("Xvfb"), Program("unshare")];
+        brisk_requires::available(&needed)?;
+        let cache = tempfile::tempdir().expect("temporary directory");
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "image::tests::child_that_builds_an_image_with_two_apps", "--ignored", "--nocapture"])
+            .env(CACHE, cache.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("this program runs");
+        let said = std::io::BufReader::new(child.stdout.take().expect("piped"));
+        let mut lines = std::io::BufRead::lines(said);
+        assert!(lines.any(|line| line.expect("text").contains("building")), "the other process ended");
+        let (stop, mut reported) = (AtomicBool::new(false), Vec::<String>::new());
+        let images = Images::new(cache.path(), Vec::new());
+        let image = images.get(&["xterm".to_owned()], &stop, &mut |doing| {
+            if doing == WAITING {
+                other(&mut child);
             } else {
                 // Instead of a build of minutes.
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);
             }
-            lock = None;
+            if reported.last().is_none_or(|last| last != doing) {
+                reported.push(doing.to_owned());
+            }
         });
-        assert_eq!(image.map(|image| image.about.size_bytes).ok(), Some(7), "{said:?}");
-        assert_eq!(said, ["waiting for another image build"]);
+        drop(child.stdin.take());
+        child.wait().expect("ended");
+        Some((image, reported))
+    }
+
+    #[test]
+    fn who_waited_for_a_build_takes_its_image() {
+        let mut is_first = true;
+        let let_it_build = |child: &mut std::process::Child| {
+            if std::mem::take(&mut is_first) {
+                let mut to_it = child.stdin.take().expect("piped");
+                std::io::Write::write_all(&mut to_it, b"go\n").expect("it reads");
+            }
+        };
+        let Some((image, reported)) = get_while_another_builds(let_it_build) else { return };
+        // One app more than was asked for.
+        assert_eq!(
+            image.map(|image| image.about.apps).ok(),
+            Some(vec!["evince".into(), "xterm".into()]),
+            "{reported:?}"
+        );
+        assert_eq!(reported, [WAITING]);
+    }
+
+    #[test]
+    fn who_waited_for_a_build_that_was_killed_builds() {
+        let kill = |child: &mut std::process::Child| child.kill().expect("killed");
+        let Some((image, reported)) = get_while_another_builds(kill) else { return };
+        assert!(matches!(image, Err(Error::Stopped)), "{image:?}");
+        assert!(reported.len() > 1 && reported[0] == WAITING, "{reported:?}");
     }
 
     fn about(key: &str, apps: &[&str], size_bytes: u64) -> About {
