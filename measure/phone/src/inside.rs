@@ -63,7 +63,7 @@ impl Inside {
             root: Some(self.root),
             user: self.as_user.then(mounts::user),
             working_dir: Some(if self.as_user { mounts::HOME.into() } else { "/".into() }),
-            groups: Vec::new(),
+            ..App::default()
         })
     }
 }
@@ -108,7 +108,7 @@ pub fn command(app: &App) -> Result<Command> {
         let file = File::options().write(true).open(dir.join("cgroup.procs"));
         file.map_err(failed(format!("join the control group {}", dir.display())))
     };
-    let groups = app.groups.iter().map(open).collect::<Result<Vec<File>>>()?;
+    let groups = app.groups.iter().chain(&app.parent_group).map(open).collect::<Result<Vec<File>>>()?;
     let mut command = Command::new(program);
     command.args(arguments);
     if app.clean_env {

@@ -4,6 +4,10 @@
 //! compete as on a device with that much memory. Swap is a file on the phone's own flash, where it competes with the
 //! files of apps, or compressed memory (zram), or zram before the file.
 //!
+//! Groups of both versions serve: where the memory controller is of version 1, an app joins its memory group in addition to its
+//! scope; of version 2 a process is in one group, so the phone's group has the limit, and the scope of an app is made in the app's
+//! group below it.
+//!
 //! What differs from a device: reclaim is done by the processes that reach the limit, not by kswapd ahead of need; the kernel's
 //! own memory is outside of the limit; zram takes memory of this machine, so a measurement has to lower the limit by what it
 //! holds ([`crate::Phone::charge_zram`]).
@@ -70,8 +74,8 @@ impl MemorySpec {
     /// Refuses sizes that cannot work, and machines that cannot do it.
     ///
     /// # Errors
-    /// When the limit or swap area is too small, the machine has no memory controller of version 1, swap areas of others are in
-    /// use, or the kernel has no zram.
+    /// When the limit or swap area is too small, the machine has no memory controller, swap areas of others are in use, or the
+    /// kernel has no zram.
     pub fn check(&self) -> Result<()> {
         if self.limit_bytes < LIMIT_MIN_BYTES {
             let reason = format!("the limit is too small: at least {}", format_bytes(LIMIT_MIN_BYTES));
@@ -115,20 +119,39 @@ impl MemorySpec {
 /// Where the memory controller is mounted.
 fn controller(sense: &Sense) -> Result<PathBuf> {
     let groups = sense.cgroups()?;
-    let reason = match groups.v1_with("memory") {
-        Some(v1) => return Ok(v1.mount_point.clone()),
-        None if groups.v2_with("memory").is_some() => {
-            "the memory controller of this machine is in control groups of version 2, and phones with a limit need version 1"
-        }
-        None => "no memory controller is mounted (mount -t cgroup -o memory none /sys/fs/cgroup/memory)",
+    if let Some(v1) = groups.v1_with("memory") {
+        return Ok(v1.mount_point.clone());
+    }
+    let Some(v2) = groups.v2_with("memory") else {
+        let reason =
+            "no memory controller is mounted (mount -t cgroup -o memory none /sys/fs/cgroup/memory)".to_owned();
+        return Err(Error::Memory { reason });
     };
-    Err(Error::Memory { reason: reason.to_owned() })
+    let enabled = v2.mount_point.join(ENABLED);
+    let text = fs::read_to_string(&enabled).map_err(failed(format!("read {}", enabled.display())))?;
+    if text.split_whitespace().any(|name| name == "memory") {
+        return Ok(v2.mount_point.clone());
+    }
+    let reason =
+        format!("the memory controller is not enabled for groups: echo +memory >{} (as root)", enabled.display());
+    Err(Error::Memory { reason })
 }
 
-/// A memory group of version 1.
+/// File of a group of version 2 with the controllers that are enabled for its children.
+const ENABLED: &str = "cgroup.subtree_control";
+
+/// A memory group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryGroup {
     dir: PathBuf,
+    version: Version,
+}
+
+/// Version of control groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
 }
 
 impl MemoryGroup {
@@ -137,19 +160,34 @@ impl MemoryGroup {
         Ok(controller(&Sense::default())?.join(name))
     }
 
-    /// Makes the group at `dir`, or reuses it.
-    pub(crate) fn make(dir: &Path) -> Result<Self> {
+    /// Makes the group at `dir`, or reuses it. Its processes are to be in groups below it.
+    pub(crate) fn make_parent(dir: &Path) -> Result<Self> {
+        let group = Self::make(dir)?;
+        if group.version == Version::V2 {
+            if !dir.join("memory.reclaim").exists() {
+                let reason = "a phone with a limit needs Linux 5.19 where the memory controller is of version 2";
+                return Err(Error::Memory { reason: reason.to_owned() });
+            }
+            let action = format!("enable the memory controller for groups in {}", dir.display());
+            fs::write(dir.join(ENABLED), "+memory").map_err(failed(action))?;
+        }
+        Ok(group)
+    }
+
+    fn make(dir: &Path) -> Result<Self> {
         match fs::create_dir(dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(failed(format!("make the memory group {}", dir.display()))(error))
             }
-            _ => Ok(Self { dir: dir.to_owned() }),
+            _ => Ok(Self::at(dir)),
         }
     }
 
     /// The group at a directory, which may not exist.
     pub(crate) fn at(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+        // A directory that is gone is of no version.
+        let version = if dir.join(ENABLED).exists() { Version::V2 } else { Version::V1 };
+        Self { dir: dir.to_owned(), version }
     }
 
     /// Its directory.
@@ -166,14 +204,33 @@ impl MemoryGroup {
         Self::make(&self.dir.join(name))
     }
 
-    /// Sets the limit; `None` is none.
+    /// Has an app start in the group.
+    pub fn put(&self, app: &mut brisk_launch::App) {
+        match self.version {
+            Version::V1 => app.groups = vec![self.dir.clone()],
+            Version::V2 => app.parent_group = Some(self.dir.clone()),
+        }
+    }
+
+    /// Sets the limit; `None` is none. What is used above it is reclaimed first.
     ///
     /// # Errors
-    /// When the kernel refuses: more is in use and cannot be reclaimed.
+    /// When more is in use and cannot be reclaimed, or the kernel refuses.
     pub fn set_limit(&self, limit_bytes: Option<u64>) -> Result<()> {
-        let value = limit_bytes.map_or_else(|| "-1".to_owned(), |bytes| bytes.to_string());
+        let (file, none) = match self.version {
+            Version::V1 => ("memory.limit_in_bytes", "-1"),
+            Version::V2 => ("memory.max", "max"),
+        };
+        let value = limit_bytes.map_or_else(|| none.to_owned(), |bytes| bytes.to_string());
         let action = format!("set the memory limit of {} to {value}", self.dir.display());
-        fs::write(self.dir.join("memory.limit_in_bytes"), value).map_err(failed(action))
+        if let (Version::V2, Some(limit_bytes)) = (self.version, limit_bytes) {
+            // The kernel would end processes.
+            self.reclaim_to(limit_bytes)?;
+            if self.usage_bytes()? > limit_bytes {
+                return Err(failed(action)(io::Error::from(io::ErrorKind::ResourceBusy)));
+            }
+        }
+        fs::write(self.dir.join(file), value).map_err(failed(action))
     }
 
     /// Memory that is charged to it and its children.
@@ -181,15 +238,22 @@ impl MemoryGroup {
     /// # Errors
     /// When it cannot be read.
     pub fn usage_bytes(&self) -> Result<u64> {
-        self.number("memory.usage_in_bytes")
+        self.number(match self.version {
+            Version::V1 => "memory.usage_in_bytes",
+            Version::V2 => "memory.current",
+        })
     }
 
-    /// The limit in force.
+    /// The limit in force; without one a number above all memory.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn limit_bytes(&self) -> Result<u64> {
-        self.number("memory.limit_in_bytes")
+        match self.version {
+            Version::V1 => self.number("memory.limit_in_bytes"),
+            Version::V2 if self.text("memory.max")?.trim() == "max" => Ok(u64::MAX),
+            Version::V2 => self.number("memory.max"),
+        }
     }
 
     /// Files in the page cache that are charged to it and its children, without shared memory.
@@ -197,13 +261,17 @@ impl MemoryGroup {
     /// # Errors
     /// When it cannot be read.
     pub fn file_bytes(&self) -> Result<u64> {
-        let path = self.dir.join("memory.stat");
-        let text = fs::read_to_string(&path).map_err(failed(format!("read {}", path.display())))?;
+        let text = self.text("memory.stat")?;
         let of = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok());
-            value.ok_or_else(|| Error::Memory { reason: format!("{} has no {name}", path.display()) })
+            let reason = || format!("{} has no {name}", self.dir.join("memory.stat").display());
+            value.ok_or_else(|| Error::Memory { reason: reason() })
         };
-        Ok(of("total_inactive_file")? + of("total_active_file")?)
+        match self.version {
+            Version::V1 => Ok(of("total_inactive_file")? + of("total_active_file")?),
+            // Of version 2 all counters include the children.
+            Version::V2 => Ok(of("inactive_file")? + of("active_file")?),
+        }
     }
 
     /// The processes of its children, each with the name of its group.
@@ -214,26 +282,45 @@ impl MemoryGroup {
         let entries = fs::read_dir(&self.dir).map_err(failed(format!("read {}", self.dir.display())))?;
         let mut found = Vec::new();
         for entry in entries.filter_map(std::result::Result::ok) {
-            // A file, or a group that has gone meanwhile.
-            let Ok(text) = fs::read_to_string(entry.path().join("cgroup.procs")) else { continue };
             let name = entry.file_name().to_string_lossy().into_owned();
-            found.extend(text.lines().filter_map(|line| Some((line.parse().ok()?, name.clone()))));
+            // Of version 2 apps are in scopes below it.
+            let below = fs::read_dir(entry.path()).into_iter().flatten().flatten().map(|entry| entry.path());
+            for dir in below.chain([entry.path()]) {
+                // A file, or a group that has gone meanwhile.
+                let Ok(text) = fs::read_to_string(dir.join("cgroup.procs")) else { continue };
+                found.extend(text.lines().filter_map(|line| Some((line.parse().ok()?, name.clone()))));
+            }
         }
         Ok(found)
     }
 
-    /// Times that its limit was reached and nothing could be reclaimed in time.
+    /// Times that its limit was reached, so that its processes had to reclaim.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn limit_hits(&self) -> Result<u64> {
-        self.number("memory.failcnt")
+        match self.version {
+            Version::V1 => self.number("memory.failcnt"),
+            Version::V2 => {
+                let text = self.text("memory.events")?;
+                let hits = text.lines().find_map(|line| line.strip_prefix("max ")?.trim().parse().ok());
+                hits.ok_or_else(|| self.strange("memory.events", &text))
+            }
+        }
+    }
+
+    fn text(&self, file: &str) -> Result<String> {
+        let path = self.dir.join(file);
+        fs::read_to_string(&path).map_err(failed(format!("read {}", path.display())))
+    }
+
+    fn strange(&self, file: &str, text: &str) -> Error {
+        Error::Memory { reason: format!("{} has '{}'", self.dir.join(file).display(), text.trim()) }
     }
 
     fn number(&self, file: &str) -> Result<u64> {
-        let path = self.dir.join(file);
-        let text = fs::read_to_string(&path).map_err(failed(format!("read {}", path.display())))?;
-        text.trim().parse().map_err(|_| Error::Memory { reason: format!("{} has '{}'", path.display(), text.trim()) })
+        let text = self.text(file)?;
+        text.trim().parse().map_err(|_| self.strange(file, &text))
     }
 
     /// Moves a process into the group; memory that it has stays charged where it is.
@@ -250,6 +337,9 @@ impl MemoryGroup {
     /// # Errors
     /// When the kernel refuses.
     pub fn reclaim_all(&self) -> Result<()> {
+        if self.version == Version::V2 {
+            return self.reclaim_to(0);
+        }
         let action = format!("reclaim the memory of {}", self.dir.display());
         match fs::write(self.dir.join("memory.force_empty"), "0") {
             // Part of it is in use at this moment.
@@ -258,11 +348,25 @@ impl MemoryGroup {
         }
     }
 
+    /// Reclaims what is used above `aim_bytes`, as far as that is possible.
+    fn reclaim_to(&self, aim_bytes: u64) -> Result<()> {
+        let above_bytes = self.usage_bytes()?.saturating_sub(aim_bytes);
+        if above_bytes == 0 {
+            return Ok(());
+        }
+        let action = format!("reclaim the memory of {}", self.dir.display());
+        match fs::write(self.dir.join("memory.reclaim"), above_bytes.to_string()) {
+            // Less could be reclaimed: the rest is in use at this moment.
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(()),
+            done => done.map_err(failed(action)),
+        }
+    }
+
     /// Removes it with its children, if it exists; its processes have ended.
     pub(crate) fn remove(&self) -> Result<()> {
         // What its ended processes left in the page cache, here and below, goes to the parent otherwise.
         if self.dir.exists() {
-            let _ = fs::write(self.dir.join("memory.force_empty"), "0");
+            let _ = self.reclaim_all();
         }
         match remove_tree(&self.dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -274,49 +378,4 @@ impl MemoryGroup {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use brisk_requires::requires;
-    use std::process::{Child, Command, Stdio};
-
-    /// A process that is in the group before it starts `command`.
-    fn run_in(group: &MemoryGroup, command: &str) -> Child {
-        let script = format!("echo $$ >'{}/cgroup.procs' && {command}", group.dir().display());
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
-        shell.spawn().expect("sh starts")
-    }
-
-    #[test]
-    fn sizes_that_cannot_work_are_refused() {
-        let spec = |limit_bytes, swap, swap_bytes| MemorySpec { limit_bytes, swap, swap_bytes };
-        let said = |spec: MemorySpec| spec.check().expect_err("refused").to_string();
-        assert!(said(spec(1 << 20, SwapKind::None, 0)).contains("the limit is too small: at least 64 MiB"));
-        assert!(said(spec(1 << 30, SwapKind::Flash, 4096)).contains("the swap area is too small: at least 16 MiB"));
-    }
-
-    #[test]
-    fn the_limit_holds_for_all_apps_together_and_the_group_goes_with_its_apps() {
-        requires!(Root, MemoryV1);
-        let name = format!("brisk-phone-test-{}", std::process::id());
-        let phone = MemoryGroup::make(&MemoryGroup::place(&name).expect("mounted")).expect("made");
-        phone.set_limit(Some(64 << 20)).expect("set");
-        let dir = tempfile::tempdir_in(std::env::current_dir().expect("here")).expect("temporary directory");
-        let mut children = Vec::new();
-        for app in ["a", "b"] {
-            let group = phone.child(app).expect("made");
-            let file = dir.path().join(app);
-            // Files in the page cache are charged like heaps, and the limit has them reclaimed.
-            children.push(run_in(&group, &format!("dd if=/dev/zero of='{}' bs=1M count=60", file.display())));
-        }
-        for child in &mut children {
-            assert!(child.wait().expect("ended").success());
-        }
-        assert!(phone.limit_hits().expect("read") > 0);
-        assert!(phone.usage_bytes().expect("read") <= 64 << 20);
-        phone.child("a").and_then(|group| group.reclaim_all()).expect("reclaimed");
-        phone.remove().expect("removed");
-        assert!(!phone.dir().exists());
-        phone.remove().expect("gone is removed");
-    }
-}
+mod tests;

@@ -104,7 +104,9 @@ impl Phone {
     /// Mounts what programs need around a root, and starts a bus in it.
     pub(crate) fn mount_support(&mut self, root: &Path) -> Result<()> {
         mounts::mount_all(root)?;
-        if let Some(pid) = bus::start(root, &self.group(), &self.dir.bus_log(), self.record.keep)? {
+        // Of version 2 a group with limited children has no processes of its own.
+        let group = self.group().child(BUS_GROUP)?;
+        if let Some(pid) = bus::start(root, &group, &self.dir.bus_log(), self.record.keep)? {
             if let Some(memory) = self.memory_group() {
                 memory.child(BUS_GROUP)?.add(pid)?;
             }
@@ -120,7 +122,7 @@ impl Phone {
         let group = MemoryGroup::place(&name)?;
         self.record.memory = Some(MemoryRecord { spec, group: group.clone(), file: None, zram: None });
         self.save()?;
-        let group = MemoryGroup::make(&group)?;
+        let group = MemoryGroup::make_parent(&group)?;
         group.set_limit(Some(spec.limit_bytes))?;
         group.child(BUS_GROUP)?;
         group.child(OTHERS_GROUP)?;
@@ -309,7 +311,7 @@ impl Phone {
         launch.env.extend(app.env.iter().map(|(name, value)| (name.into(), value.into())));
         launch.id.clone_from(&app.name);
         if let Some(memory) = self.memory_group() {
-            launch.groups = vec![memory.child(&app.name)?.dir().to_owned()];
+            memory.child(&app.name)?.put(&mut launch);
         }
         let program = launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
         if inside::find_program(&self.root(), &launch, program).is_none() {
@@ -324,15 +326,18 @@ impl Phone {
     pub fn command(&self, command: Vec<OsString>, display: Option<&str>) -> Launch {
         let mut env = mounts::environment(display);
         env.extend(self.record.variant.environment());
-        Launch {
+        let mut launch = Launch {
             env,
             clean_env: true,
             root: Some(self.root()),
             user: Some(mounts::user()),
             working_dir: Some(mounts::HOME.into()),
-            groups: self.memory_group().map(|memory| memory.dir().join(OTHERS_GROUP)).into_iter().collect(),
             ..Launch::from_command(command)
+        };
+        if let Some(memory) = self.memory_group() {
+            MemoryGroup::at(&memory.dir().join(OTHERS_GROUP)).put(&mut launch);
         }
+        launch
     }
 
     /// Ends all processes in the phone except its bus: apps, their background processes, services started by the bus.

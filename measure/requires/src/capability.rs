@@ -45,7 +45,7 @@ pub enum Capability {
     Fuse,
     /// Control groups of version 2 are mounted. With [`Root`](Self::Root), groups can be made.
     Cgroup2,
-    /// The memory controller, of either version.
+    /// The memory controller, of either version, enabled for groups.
     MemoryController,
     /// The memory controller of version 1, which a machine with version 2 alone has not.
     MemoryV1,
@@ -150,10 +150,11 @@ impl Capability {
             Self::NoUblk => lacks(Path::new("/dev/ublk-control").exists(), "this kernel has ublk"),
             Self::Loopback => lacks(!Path::new("/sys/class/net/lo").exists(), "no loopback interface"),
             Self::FreezerV1 => lacks(!has_v1("freezer"), "no freezer controller of version 1 is mounted"),
+            Self::MemoryController => lacks(!has_v1("memory") && !has_v2("memory"), "no memory controller is enabled"),
             Self::MemoryV1 => lacks(!has_v1("memory"), "no memory controller of version 1 is mounted"),
             Self::Zram => lacks(!Path::new("/sys/class/zram-control").exists(), "this kernel has no zram"),
             // The test tries these, and gives the reason to `skip`.
-            Self::MemoryController | Self::Bpf | Self::Uring | Self::Pressure | Self::Connector => Ok(()),
+            Self::Bpf | Self::Uring | Self::Pressure | Self::Connector => Ok(()),
             Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel => Ok(()),
         }
     }
@@ -191,6 +192,17 @@ fn mount_line(wanted: impl Fn(&[&str]) -> bool) -> bool {
 /// Whether a controller of version 1 is mounted.
 fn has_v1(controller: &str) -> bool {
     mount_line(|fields| fields.contains(&"cgroup") && fields.last().is_some_and(|end| end.contains(controller)))
+}
+
+/// Whether the groups of version 2 have a controller.
+fn has_v2(controller: &str) -> bool {
+    let has_it = |fields: &[&str]| {
+        // Mount point, before the separator; type, after it.
+        let is_v2 = fields.iter().skip_while(|field| **field != "-").nth(1) == Some(&"cgroup2");
+        let enabled = || std::fs::read_to_string(Path::new(fields.get(4)?).join("cgroup.subtree_control")).ok();
+        is_v2 && enabled().is_some_and(|text| text.split_whitespace().any(|name| name == controller))
+    };
+    mount_line(has_it)
 }
 
 fn has_admin_capability() -> bool {

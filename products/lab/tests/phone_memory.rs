@@ -48,7 +48,7 @@ fn use_memory(phone: &Phone) {
 
 #[test]
 fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
-    requires!(Root, MemoryV1);
+    requires!(Root, MemoryController);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
@@ -69,17 +69,17 @@ fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
 
 #[test]
 fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
-    requires!(Root, MemoryV1, Zram);
+    requires!(Root, MemoryController, Zram);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::ZramFlash);
-    let limit = phone.memory_group().expect("limited").dir().join("memory.limit_in_bytes");
+    let group = phone.memory_group().expect("limited");
     let before = phone.flash().expect("the lab answers").requests.write.bytes;
     use_memory(&phone);
     let charged = phone.charge_zram().expect("charged");
     // Random data cannot be compressed.
     assert!(charged > 30 * MIB, "{charged}");
-    let left: u64 = fs::read_to_string(&limit).expect("read").trim().parse().expect("a number");
+    let left = group.limit_bytes().expect("read");
     assert!(left.abs_diff(64 * MIB - charged) <= 4096, "{left}");
     let written = phone.flash().expect("the lab answers").requests.write.bytes - before;
     assert!(written < 8 * MIB, "{written} bytes went to the flash, and zram was not full");
@@ -97,7 +97,7 @@ fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
 
 #[test]
 fn a_phone_made_by_the_command_takes_its_swap_with_it() {
-    requires!(Root, MemoryV1);
+    requires!(Root, MemoryController);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let words = ["phone", "up", "--image", bench.image(), "--size", "512M", "--memory", "64M", "--swap-size", "64M"];
@@ -112,7 +112,7 @@ fn a_phone_made_by_the_command_takes_its_swap_with_it() {
 
 #[test]
 fn bad_sizes_are_refused_before_anything_is_made() {
-    requires!(Root, MemoryV1);
+    requires!(Root, MemoryController);
     let Some(bench) = Bench::new() else { return };
     let cases: &[(&[&str], &str)] = &[
         (&["--memory", "1M"], "the limit is too small: at least 64 MiB"),
