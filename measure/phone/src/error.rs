@@ -53,6 +53,25 @@ pub enum Error {
         /// Its apps.
         has: String,
     },
+    /// A swap area is still on.
+    #[error("the swap area {} cannot be switched off: {reason}", .area.display())]
+    SwapOff {
+        /// Its file or device.
+        area: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A phone is gone but for its swap area.
+    #[error(
+        "phone {id} was removed, but {}: it stays until this machine restarts, and until then phones with swap are refused",
+        brisk_core::causes::in_one_line(.cause.as_ref())
+    )]
+    SwapStays {
+        /// Number of the phone.
+        id: u32,
+        /// Why it is on.
+        cause: Box<Error>,
+    },
     /// Not enough space for the image.
     #[error(
         "building the image takes about {} in {}, and {} are free; free some, or point BRISK_CACHE_DIR elsewhere",

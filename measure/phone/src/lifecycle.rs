@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
 
+use brisk_core::causes::in_one_line;
+use brisk_sense::Sense;
+
 use crate::error::{Error, Result, io as failed};
 use crate::phone::Phone;
 use crate::phones::{Condition, NewPhone, Phones};
@@ -79,10 +82,17 @@ impl Phones {
         for dir in StateDir::all(&self.run_dir)? {
             if let Condition::Broken(trouble) = self.condition(&dir, dir.load().as_ref())? {
                 words.push(format!("phone {} was removed: {trouble}", dir.id));
-                words.extend(teardown::take_down(self, &dir, true)?);
+                match teardown::take_down(self, &dir, true) {
+                    // Nothing is left that a repetition could remove.
+                    Err(stays @ Error::SwapStays { .. }) => words.push(in_one_line(&stays)),
+                    done => words.extend(done?),
+                }
             }
         }
         words.extend(self.lab.repair(&mut |_: &str| {})?.leftovers);
+        // Groups of apps, frozen ones among them, of killed processes; without groups there are none.
+        let ended = brisk_launch::scope::end_leftovers(&Sense::default()).unwrap_or_default();
+        words.extend(ended.iter().map(|name| format!("the group {name} of a killed launch was removed")));
         Ok(words)
     }
 }

@@ -99,8 +99,13 @@ impl MemorySpec {
         let sense = Sense::default();
         let areas = sense.swaps().map_err(|_| Error::Memory { reason: "this kernel has no swap".to_owned() })?;
         let is_own = |path: &Path| own.iter().flatten().any(|own| *own == path);
+        let name = |area: &Path| match area.exists() {
+            true => area.display().to_string(),
+            // As that of a phone whose flash died.
+            false => format!("{}, whose file is gone, so that it stays until this machine restarts", area.display()),
+        };
         let names: Vec<_> =
-            areas.iter().filter(|area| !is_own(&area.path)).map(|area| area.path.display().to_string()).collect();
+            areas.iter().map(|area| &area.path).filter(|path| !is_own(path)).map(|path| name(path)).collect();
         if !names.is_empty() {
             let reason = format!(
                 "swap areas of others are in use ({}), to which its pages could go: switch them off with swapoff, or \

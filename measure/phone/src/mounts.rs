@@ -126,11 +126,17 @@ fn fill_dev(dev: &Path) -> Result<()> {
 /// # Errors
 /// When a mount is in use and `lazily` is not set.
 pub(crate) fn unmount_all(dir: &Path, lazily: bool) -> Result<usize> {
+    unmount_all_but(None, dir, lazily)
+}
+
+/// As [`unmount_all`], but without the mount on `kept`.
+pub(crate) fn unmount_all_but(kept: Option<&Path>, dir: &Path, lazily: bool) -> Result<usize> {
     let mut count = 0;
     // A mount may hide another one on the same point, which is listed after its removal.
     loop {
         let mounts = Sense::default().mounts()?;
-        let Some(last) = mounts.iter().rev().find(|mount| mount.mount_point.starts_with(dir)) else { return Ok(count) };
+        let is_wanted = |mount_point: &Path| mount_point.starts_with(dir) && kept != Some(mount_point);
+        let Some(last) = mounts.iter().rev().find(|mount| is_wanted(&mount.mount_point)) else { return Ok(count) };
         let done = match unmount_when_free(&last.mount_point) {
             Err(Errno::BUSY) if lazily => unmount(&last.mount_point, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
             other => other,

@@ -2,16 +2,20 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FallocateFlags;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::error::{Error, Result, io as failed};
 use crate::image::steps::tool;
@@ -21,6 +25,10 @@ const FILE: &str = "swapfile";
 /// Priorities: compressed memory first.
 const ZRAM_PRIORITY: i32 = 100;
 const FILE_PRIORITY: i32 = 10;
+/// Time limit for reading back what is in an area.
+const OFF_WITHIN: Duration = Duration::from_secs(120);
+/// Time limit of the kernel for ending a killed process that does not wait for storage.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
 /// The flags of swapon(2): a priority is given.
 const SWAP_FLAG_PREFER: i32 = 0x8000;
 
@@ -110,23 +118,57 @@ pub(crate) fn zram_used_bytes(number: u32) -> Result<u64> {
     used.ok_or_else(|| Error::Memory { reason: format!("its compressed memory /dev/{name} is gone") })
 }
 
-/// Switches an area off, if it is on. What is still in it is read back.
+/// Switches an area off, if it is on. What is still in it is read back. A process of its own does it, so that a storage that does
+/// not answer holds up that process and not this one.
 ///
 /// # Errors
-/// When memory does not suffice for what is in it, or it cannot be read.
+/// When memory does not suffice for what is in it, its file cannot be opened, or it takes longer than [`OFF_WITHIN`].
 pub(crate) fn switch_off(area: &Path) -> Result<()> {
     let areas = Sense::default().swaps()?;
     if !areas.iter().any(|one| one.path == area) {
         return Ok(());
     }
-    let path = as_c(area)?;
-    // SAFETY: the string ends with a zero byte and outlives the call.
-    let done = unsafe { libc::swapoff(path.as_ptr()) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(failed(format!("switch off swap on {}", area.display()))(io::Error::last_os_error()))
+    let stays = |reason: String| Error::SwapOff { area: area.to_owned(), reason };
+    let program = tool("swapoff", "switches the phone's swap area off", "util-linux")?;
+    let mut command = Command::new(program);
+    // In a process group of its own: Ctrl-C does not interrupt it.
+    command.arg(area).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed("run swapoff"))?;
+    let Some(status) = ended_within(&mut child, OFF_WITHIN)? else {
+        // The kernel leaves the area on when the process is killed.
+        let _ = child.kill();
+        let goes_on = match ended_within(&mut child, KILLED_WITHIN)? {
+            Some(_) => String::new(),
+            None => format!(", and process {} still waits for its storage", child.id()),
+        };
+        return Err(stays(format!("that took more than {} s{goes_on}", OFF_WITHIN.as_secs())));
+    };
+    if status.success() {
+        return Ok(());
     }
+    let mut said = String::new();
+    // It has ended: nothing more comes.
+    let _ = child.stderr.take().map(|mut output| output.read_to_string(&mut said));
+    Err(stays(said.lines().next_back().unwrap_or("swapoff gave no reason").to_owned()))
+}
+
+/// Waits for the end of a process, for a limited time; `None` when it still runs.
+fn ended_within(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+    let pid = Pid::from_child(child);
+    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(failed("watch swapoff"))?;
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let wait = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&wait)) {
+            Err(rustix::io::Errno::INTR) => {}
+            waited => {
+                waited.map_err(failed("wait for swapoff"))?;
+                break;
+            }
+        }
+    }
+    child.try_wait().map_err(failed("wait for swapoff"))
 }
 
 /// Frees and removes a device of compressed memory, if it is there.
@@ -191,6 +233,18 @@ mod tests {
         assert!(!Sense::default().swaps().expect("read").iter().any(|area| area.path == zram(number)));
         assert!(!setting(number, "reset").exists());
         remove_zram(number).expect("gone is removed");
+    }
+
+    #[test]
+    fn a_process_that_does_not_end_is_given_up_in_time() {
+        let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep starts");
+        assert!(ended_within(&mut sleeper, Duration::from_millis(50)).expect("watched").is_none());
+        sleeper.kill().expect("killed");
+        let ended = ended_within(&mut sleeper, Duration::from_secs(60)).expect("watched");
+        assert!(ended.is_some_and(|status| !status.success()), "{ended:?}");
+        let mut shell = Command::new("sh").args(["-c", "exit 4"]).spawn().expect("sh starts");
+        let ended = ended_within(&mut shell, Duration::from_secs(60)).expect("watched");
+        assert_eq!(ended.and_then(|status| status.code()), Some(4));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Removal of a complete or incomplete phone.
 //!
-//! The order matters: the daemon that manages it and its settings first, processes before swap, swap before mounts, mounts before
-//! the device, the directory last. Only resources of the phone are removed: its daemon, its control group, processes whose root
+//! The order matters: the daemon that manages it and its settings first, processes before swap, mounts in memory before swap (the
+//! kernel frees what they have there, and need not read it back), swap before the flash's mount, mounts before the device, the
+//! directory last. Only resources of the phone are removed: its daemon, its control group, processes whose root
 //! directory is in it, mounts below its directory, the lab device with its mark.
 
 use std::collections::BTreeSet;
@@ -43,10 +44,17 @@ pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<
         // Writeback may be untimed now. A server that does not answer is handled below.
         let _ = phones.lab.change(&device.id.to_string(), &[], Some(false), false);
     }
+    let mut stays = None;
     if let Some(memory) = record.as_ref().and_then(|record| record.memory.as_ref()) {
-        words.extend(remove_memory(memory));
+        mounts::unmount_all_but(Some(&dir.root()), dir.path(), force)?;
+        match (remove_memory(memory), &device) {
+            (Ok(more), _) => words.extend(more),
+            // That can be repeated, as long as its flash answers.
+            (Err(error), Some(device)) if device.trouble.is_none() => return Err(error),
+            (Err(error), _) => stays = Some(error),
+        }
     }
-    mounts::unmount_all(dir.path(), force)?;
+    mounts::unmount_all(dir.path(), force || stays.is_some())?;
     words.extend(
         holders.iter().map(|by| format!("{by} still uses files of the phone, which are freed when it closes them")),
     );
@@ -58,11 +66,18 @@ pub(crate) fn take_down(phones: &Phones, dir: &StateDir, force: bool) -> Result<
         }
     }
     dir.remove().map_err(failed(format!("remove {}", dir.path().display())))?;
-    Ok(words)
+    match stays {
+        Some(cause) => Err(Error::SwapStays { id: dir.id, cause: Box::new(cause) }),
+        None => Ok(words),
+    }
 }
 
-/// Switches swap off, and removes the memory group; its processes have ended. Gives messages on what could not be removed.
-fn remove_memory(memory: &MemoryRecord) -> Vec<String> {
+/// Switches swap off, and removes the memory group; its processes have ended. Gives messages on what could not be removed; all of it
+/// is tried.
+///
+/// # Errors
+/// When a swap area is still on.
+fn remove_memory(memory: &MemoryRecord) -> Result<Vec<String>> {
     let group = MemoryGroup::at(&memory.group);
     let mut words = Vec::new();
     let mut note = |done: Result<()>| {
@@ -74,12 +89,10 @@ fn remove_memory(memory: &MemoryRecord) -> Vec<String> {
         // What comes back from swap must fit.
         note(group.set_limit(None));
     }
-    if let Some(file) = &memory.file {
-        note(swap_area::switch_off(file));
-    }
-    if let Some(number) = memory.zram {
-        note(swap_area::remove_zram(number));
-    }
-    note(group.remove());
-    words
+    let file = memory.file.as_deref().map_or(Ok(()), swap_area::switch_off);
+    let zram = memory.zram.map_or(Ok(()), swap_area::remove_zram);
+    let group = group.remove();
+    file.and(zram)?;
+    note(group);
+    Ok(words)
 }
