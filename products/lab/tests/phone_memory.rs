@@ -4,28 +4,21 @@
 mod lab_guard;
 #[allow(dead_code, reason = "other tests need more of it")]
 mod phone_bench;
+mod swap_areas;
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use brisk_phone::{MemorySpec, NewPhone, Phone, Phones, SwapKind, make_image};
 use brisk_requires::{Capability, available, requires};
-use brisk_sense::Sense;
 use lab_guard::{Guard, run};
 use phone_bench::{Bench, run_in};
 use serde_json::Value;
+use swap_areas::{alone_with_swap, swaps};
 
 const MIB: u64 = 1 << 20;
-
-/// Swap areas are the kernel's: one phone with swap at a time.
-static SWAP: Mutex<()> = Mutex::new(());
-
-fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
-    SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 fn with_memory(bench: &Bench, swap: SwapKind) -> NewPhone {
     let spec = MemorySpec { limit_bytes: 64 * MIB, swap, swap_bytes: 128 * MIB };
@@ -37,10 +30,6 @@ fn up(bench: &Bench, swap: SwapKind) -> Phone {
     Phones::new(bench.lab.dir()).up(&with_memory(bench, swap), &never, &mut |_: &str| {}).expect("a phone").0
 }
 
-fn swaps() -> Vec<PathBuf> {
-    Sense::default().swaps().expect("the kernel has swap").into_iter().map(|area| area.path).collect()
-}
-
 /// Fills 100 MiB of a tmpfs of the phone, which are swapped like heaps.
 fn use_memory(phone: &Phone) {
     run_in(phone, &["sh", "-c", "dd if=/dev/urandom of=/tmp/pages bs=1M count=100 2>/dev/null"]);
@@ -49,7 +38,7 @@ fn use_memory(phone: &Phone) {
 #[test]
 fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
     requires!(Root, MemoryController);
-    let _one = one_at_a_time();
+    let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
     let group = phone.memory_group().expect("limited");
@@ -70,7 +59,7 @@ fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
 #[test]
 fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
     requires!(Root, MemoryController, Zram);
-    let _one = one_at_a_time();
+    let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::ZramFlash);
     let group = phone.memory_group().expect("limited");
@@ -98,7 +87,7 @@ fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
 #[test]
 fn a_phone_made_by_the_command_takes_its_swap_with_it() {
     requires!(Root, MemoryController);
-    let _one = one_at_a_time();
+    let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let words = ["phone", "up", "--image", bench.image(), "--size", "512M", "--memory", "64M", "--swap-size", "64M"];
     let made = bench.lab.json(&words);
@@ -128,7 +117,7 @@ fn bad_sizes_are_refused_before_anything_is_made() {
         assert!(text.contains(said), "{more:?}: {text}");
     }
     // Found when it is made, and all that was made is removed.
-    let _one = one_at_a_time();
+    let Some(_alone) = alone_with_swap() else { return };
     let words = ["phone", "up", "--image", bench.image(), "--size", "256M", "--memory", "64M", "--swap-size", "2G"];
     let output = bench.lab.command(&words).output().expect("brisk starts");
     let text = String::from_utf8_lossy(&output.stderr);

@@ -4,6 +4,7 @@
 mod lab_guard;
 #[allow(dead_code, reason = "other tests need more of it")]
 mod phone_bench;
+mod swap_areas;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,7 +12,6 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use brisk_launch::scope::Scope;
@@ -21,21 +21,11 @@ use brisk_sense::Sense;
 use lab_guard::{Guard, eventually, run};
 use phone_bench::{Bench, run_in};
 use serde_json::Value;
+use swap_areas::{alone_with_swap, swaps};
 
 const MIB: u64 = 1 << 20;
 /// Set for this test program when it is to own a phone until it is killed.
 const OWNER: &str = "BRISK_TEST_OWNER";
-
-/// Swap areas are the kernel's: one phone with swap at a time.
-static SWAP: Mutex<()> = Mutex::new(());
-
-fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
-    SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn swaps() -> Vec<PathBuf> {
-    Sense::default().swaps().expect("the kernel has swap").into_iter().map(|area| area.path).collect()
-}
 
 /// Fills `mib` MiB of a tmpfs of the phone, which are swapped like heaps.
 fn use_memory(phone: &Phone, mib: u64) {
@@ -76,12 +66,15 @@ fn owner_that_is_killed() {
     });
     println!("\nup {} {} {}", app.id(), second.trim(), scope.dir().display());
     let _ = std::io::stdin().read(&mut [0]);
+    // Only where the other test has not killed this process.
+    let _ = app.kill();
+    let _ = app.wait();
 }
 
 #[test]
 fn a_phone_with_swap_and_frozen_apps_goes_with_its_killed_owner() {
     requires!(Root, MemoryController);
-    let _one = one_at_a_time();
+    let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let mut owner = Command::new(std::env::current_exe().expect("this program"))
         .args(["--ignored", "--exact", "owner_that_is_killed", "--nocapture"])
@@ -107,7 +100,7 @@ fn a_phone_with_swap_and_frozen_apps_goes_with_its_killed_owner() {
     assert!(!group.exists(), "{said}");
     assert!(!scope.exists(), "a frozen group is left: {said}");
     let alive = |pid: &&str| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
-    assert!(!pids.iter().any(|pid| alive(pid)), "{said}");
+    assert!(!pids.iter().any(alive), "{said}");
     bench.nothing_is_left();
 }
 
@@ -140,7 +133,7 @@ fn without_its_flash(bench: &Bench) -> Phone {
 #[ignore = "kernels differ in what they do with swap on a dead device; run by scripts/service-test phone-swap"]
 fn a_phone_whose_flash_dies_is_taken_down_with_its_swap() {
     requires!(Root, MemoryController);
-    let _one = one_at_a_time();
+    let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     for command in [&["phone", "down", "1"][..], &["phone", "down", "1", "--force"], &["phone", "repair"]] {
         let phone = without_its_flash(&bench);
