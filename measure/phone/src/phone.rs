@@ -132,6 +132,9 @@ impl Phone {
     /// Makes the swap areas; each is recorded before it is made.
     fn make_swap(&mut self, spec: MemorySpec) -> Result<()> {
         let Some(memory) = self.record.memory.as_mut() else { return Ok(()) };
+        // Another phone may have come up since the check.
+        let _turn = swap_area::turn()?;
+        spec.check_areas(&[])?;
         if spec.swap.has_file() {
             let file = swap_area::file(&self.dir.root());
             memory.file = Some(file.clone());

@@ -37,6 +37,18 @@ pub(crate) fn file(root: &Path) -> PathBuf {
     root.join(FILE)
 }
 
+/// Waits until no other process of brisk makes swap areas, and keeps others from it until the result is dropped. The lock is on the
+/// kernel's own list, so that it is the same for all run folders.
+///
+/// # Errors
+/// When it cannot be taken.
+pub(crate) fn turn() -> Result<File> {
+    let list = "/proc/swaps";
+    let file = File::open(list).map_err(failed(format!("open {list}")))?;
+    file.lock().map_err(failed(format!("lock {list}")))?;
+    Ok(file)
+}
+
 /// Makes the file and switches it on.
 ///
 /// # Errors

@@ -84,6 +84,53 @@ fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
     bench.nothing_is_left();
 }
 
+/// Compressed memory as a swap area that is not of a phone.
+struct OtherSwap(String);
+
+impl OtherSwap {
+    fn on() -> Self {
+        let number = fs::read_to_string("/sys/class/zram-control/hot_add").expect("added").trim().to_owned();
+        let other = Self(number);
+        fs::write(format!("/sys/block/zram{}/disksize", other.0), "32M").expect("sized");
+        run("mkswap", &[&other.device()]);
+        run("swapon", &[&other.device()]);
+        other
+    }
+
+    fn device(&self) -> String {
+        format!("/dev/zram{}", self.0)
+    }
+}
+
+impl Drop for OtherSwap {
+    fn drop(&mut self) {
+        run("swapoff", &[&self.device()]);
+        fs::write(format!("/sys/block/zram{}/reset", self.0), "1").expect("reset");
+        fs::write("/sys/class/zram-control/hot_remove", &self.0).expect("removed");
+    }
+}
+
+#[test]
+fn swap_that_comes_on_while_the_phone_comes_up_is_noticed() {
+    requires!(Root, MemoryController, Zram);
+    let Some(_alone) = alone_with_swap() else { return };
+    let Some(bench) = Bench::new() else { return };
+    let mut other = None;
+    let mut progress = |what: &str| {
+        if what == "making swap" {
+            other = Some(OtherSwap::on());
+        }
+    };
+    let never = AtomicBool::new(false);
+    let up = Phones::new(bench.lab.dir()).up(&with_memory(&bench, SwapKind::Flash), &never, &mut progress);
+    let said = up.map(|_| ()).expect_err("refused").to_string();
+    let other = other.expect("it came that far");
+    assert!(said.contains("swap areas of others are in use") && said.contains(&other.device()), "{said}");
+    assert_eq!(swaps(), [PathBuf::from(other.device())]);
+    drop(other);
+    bench.nothing_is_left();
+}
+
 #[test]
 fn a_phone_made_by_the_command_takes_its_swap_with_it() {
     requires!(Root, MemoryController);
