@@ -159,7 +159,7 @@ impl Creator {
     }
 
     fn running(sense: &Sense, pid: u32) -> Option<Self> {
-        let stat = sense.process_stat(pid).ok().flatten()?;
+        let stat = sense.process_stat(pid).ok().flatten().filter(|stat| !stat.has_ended())?;
         Some(Self { pid, start_ticks_low: stat.start_ticks as u32 & ((1 << START_BITS) - 1) })
     }
 
@@ -331,6 +331,21 @@ mod tests {
         for other in ["app-brisk-xterm-1234.scope", "app-gnome-xterm-000004d20deadeef.scope", "app-brisk-.scope", ""] {
             assert_eq!(Creator::of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_killed_creator_is_dead_before_its_parent_asks_for_its_end() {
+        let sense = Sense::default();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("sleep starts");
+        let creator = Creator::running(&sense, child.id()).expect("it runs");
+        assert!(creator.is_alive(&sense));
+        child.kill().expect("killed");
+        let begin = Instant::now();
+        while creator.is_alive(&sense) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "a zombie counts as alive");
+            std::thread::yield_now();
+        }
+        child.wait().expect("ended");
     }
 
     #[test]
