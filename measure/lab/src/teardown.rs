@@ -1,7 +1,7 @@
 //! Removal of a device, with a live or a dead server.
 //!
 //! Only resources of this device are changed: a loop device whose backing file, as reported by the kernel, is in this device's
-//! directory, or a ublk device with its mark; file systems and swap on that block device, only with force; the mount in that
+//! directory, or a ublk device with its mark; file systems and swap (also files) on that block device, only with force; the mount in that
 //! directory. The order matters: settings while the block device exists, the loop device while its file can be named, block
 //! device and mount while the server answers, the directory last.
 //!
@@ -45,7 +45,7 @@ pub(crate) fn take_down(machine: Machine<'_>, dir: &StateDir, force: bool) -> Re
     };
     let way = dir.way();
     match way {
-        Transport::Fuse => remove_loop_device(machine, dir, force || dead.is_some(), &mut words)?,
+        Transport::Fuse => remove_loop_device(machine, dir, force, dead.is_some(), &mut words)?,
         Transport::Ublk { mark } => stop_ublk_device(machine, dir, mark, force, client.as_mut(), &mut words)?,
     }
     end(dir, client, dead)?;
@@ -57,15 +57,22 @@ pub(crate) fn take_down(machine: Machine<'_>, dir: &StateDir, force: bool) -> Re
 }
 
 /// Detaches the loop device and unmounts its file.
-fn remove_loop_device(machine: Machine<'_>, dir: &StateDir, force: bool, words: &mut Vec<String>) -> Result<()> {
+fn remove_loop_device(
+    machine: Machine<'_>,
+    dir: &StateDir,
+    force: bool,
+    is_dead: bool,
+    words: &mut Vec<String>,
+) -> Result<()> {
+    let force = force || is_dead;
     let file = dir.backing_file();
     let carriers = loopdev::carriers(machine.sense, &file)?;
     for name in &carriers {
-        release(machine, name, force, words)?;
+        release(machine, name, force, is_dead, words)?;
     }
     let unmounted = unmounted_carrier(machine, dir)?;
     if let Some(name) = &unmounted {
-        release(machine, name, force, words)?;
+        release(machine, name, force, is_dead, words)?;
     }
     let file_system = dir.load().and_then(|record| record.file_system);
     // An unused device is released by the kernel when the last of these is dropped.
@@ -142,7 +149,7 @@ fn stop_ublk_device(
     let own = own_ublk_devices(mark)?;
     if let Some(client) = client {
         for own in own.iter().filter(|own| own.live) {
-            release(machine, &own.name(), force, words)?;
+            release(machine, &own.name(), force, false, words)?;
         }
         client.order(&ServerCommand::Fault(FaultOrder::Clear))?;
         client.order(&ServerCommand::Set { parameters: Vec::new(), timed: Some(false), reset_counters: false })?;
@@ -226,7 +233,7 @@ fn answering_server(dir: &StateDir) -> Result<Connection> {
 }
 
 /// Ensures that the block device is unused.
-fn release(machine: Machine<'_>, name: &str, force: bool, words: &mut Vec<String>) -> Result<()> {
+fn release(machine: Machine<'_>, name: &str, force: bool, is_dead: bool, words: &mut Vec<String>) -> Result<()> {
     let held = |name| loopdev::is_held(name).map_err(failed(format!("examine /dev/{name}")));
     if !held(name)? {
         return Ok(());
@@ -234,34 +241,41 @@ fn release(machine: Machine<'_>, name: &str, force: bool, words: &mut Vec<String
     let node = loopdev::node(name);
     let device = machine.sense.block_device(name)?.device;
     let mounts: Vec<_> = machine.sense.mounts()?.into_iter().filter(|mount| mount.device == device).collect();
-    let swaps = machine.sense.swaps().unwrap_or_default().into_iter().any(|swap| swap.path == node);
+    let is_on_it = |area: &Path| area == node || mounts.iter().any(|mount| area.starts_with(&mount.mount_point));
+    let mut areas: Vec<_> = machine.sense.swaps().unwrap_or_default().into_iter().map(|swap| swap.path).collect();
+    areas.retain(|area| is_on_it(area));
     if !force {
         let by = match mounts.first() {
             Some(mount) => format!("mounted on {}", mount.mount_point.display()),
-            None if swaps => "as swap".to_owned(),
+            None if !areas.is_empty() => "as swap".to_owned(),
             None => "by a device or process with exclusive access".to_owned(),
         };
         let remedy = "release it first (umount, swapoff), or remove it with --force".to_owned();
         return Err(Error::Busy { device: node.display().to_string(), by: Some(by), remedy });
     }
+    // Swap files before their mounts: without a path they could not be switched off.
+    for area in &areas {
+        words.push(match swap_off(area) {
+            Ok(()) => format!("swap on {} was disabled", area.display()),
+            // Nothing that is in it can be had any more.
+            Err(error) if is_dead => format!("{}; it stays until this machine restarts", in_one_line(&error)),
+            Err(error) => return Err(error),
+        });
+    }
     for mount in &mounts {
         fuse::unmount(&mount.mount_point, true).map_err(failed(format!("unmount {}", mount.mount_point.display())))?;
         words.push(format!("{} was unmounted from {}", node.display(), mount.mount_point.display()));
     }
-    if swaps {
-        swap_off(&node)?;
-        words.push(format!("swap on {} was disabled", node.display()));
-    }
     Ok(())
 }
 
-fn swap_off(node: &Path) -> Result<()> {
+fn swap_off(area: &Path) -> Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
-    let path = std::ffi::CString::new(node.as_os_str().as_bytes()).expect("a device path holds no zero byte");
+    let path = std::ffi::CString::new(area.as_os_str().as_bytes()).expect("a path of the kernel holds no zero byte");
     // SAFETY: the path is a string that outlives the call.
     match unsafe { libc::swapoff(path.as_ptr()) } {
         0 => Ok(()),
-        _ => Err(failed(format!("disable swap on {}", node.display()))(std::io::Error::last_os_error())),
+        _ => Err(failed(format!("disable swap on {}", area.display()))(std::io::Error::last_os_error())),
     }
 }
 
