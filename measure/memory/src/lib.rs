@@ -9,10 +9,12 @@
 //! which order; its order and sums are pure. Device time is off while a state is made, and on while a return is measured.
 //!
 //! Files: `policy` has the table of policies, `answers` the keys that apps answer; `balloon` fills memory, `killer` ends apps
-//! when memory has run out, `roster` is what the two know of the apps; `ground` puts them together; `suite` measures returns.
+//! when memory has run out, `roster` is what the two know of the apps; `ground` puts them together; `suite` measures returns;
+//! [`day`] replays a usage trace.
 
 mod answers;
 mod balloon;
+pub mod day;
 mod error;
 mod ground;
 mod killer;

@@ -11,11 +11,13 @@
 //! - [`relaunch`]: the return to an app that runs.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
 //! - [`profile`]: what each setting of a device costs.
+//! - [`day`]: a day of use on a phone with little memory.
 //! - [`swap`]: layout of swapping, and its replay under other policies.
 
 use serde::{Deserialize, Serialize};
 
 pub mod comparison;
+pub mod day;
 pub mod frontier;
 pub mod kernel;
 pub mod launch;
@@ -27,6 +29,7 @@ pub mod suite;
 pub mod swap;
 
 pub use comparison::*;
+pub use day::*;
 pub use frontier::*;
 pub use kernel::*;
 pub use launch::*;
