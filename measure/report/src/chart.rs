@@ -4,13 +4,16 @@ use crate::causes;
 use crate::format;
 use crate::rows::{Row, Value, places};
 use crate::section::Chart;
+use crate::svg::Tone;
+use crate::svg::areas::{AreaChart, Layer};
 use crate::svg::bars::{Bar, BarChart, Fill, Group};
 use crate::svg::clip::held;
 use crate::svg::dots::{self, DotChart, Run};
 use crate::svg::frame::Axis;
 use crate::svg::lines::{Event, LineChart, Names, Point, Series};
 use crate::svg::scale::Law;
-use crate::svg::stacks::{StackChart, StackGroup, StackRow};
+use crate::svg::stacks::{StackChart, StackGroup, StackRow, Texture};
+use crate::svg::strips::{Strip, StripCell, StripChart, beginnings};
 
 /// Values that matter on an axis, with a word.
 pub(crate) type Levels = Vec<(f64, String)>;
@@ -241,6 +244,128 @@ pub(crate) fn stacks(
         limits: causes::HCI_LIMITS_MS.map(|ms| (ms, format::ms_tick(ms))).into(),
         groups,
     })
+}
+
+/// Strips of cells: one strip for each place along a dimension, one cell for each of its rows.
+#[derive(Debug, Default)]
+pub(crate) struct Strips<'a> {
+    /// Dimension that tells strips apart.
+    pub(crate) strip: &'a str,
+    /// Dimension that cells follow each other along.
+    pub(crate) cell: &'a str,
+    /// Dimension whose places have letters below the cells.
+    pub(crate) letters: &'a str,
+    /// Measure that is a bar's height.
+    pub(crate) value: &'a str,
+    /// Measure in words that says what a cell is.
+    pub(crate) state: &'a str,
+    /// Sum of each strip, by the strip's name.
+    pub(crate) labels: Vec<(String, String)>,
+}
+
+impl Strips<'_> {
+    /// The chart; `face` is the look of a state.
+    pub(crate) fn draw(
+        self,
+        title: impl Into<String>,
+        y: Axis,
+        rows: &[Row],
+        face: impl Fn(&str) -> (Tone, Texture),
+    ) -> Chart {
+        let named = places(rows, self.letters);
+        let letters = beginnings(&named);
+        let cell = |row: &Row| {
+            let (tone, texture) = face(&row.text(self.state));
+            let name = row.text(self.letters);
+            let known = named.iter().position(|known| *known == name);
+            StripCell {
+                value: row.number(self.value).unwrap_or(f64::NAN),
+                tone,
+                texture,
+                words: format!(
+                    "{} {}: {name}, {}, {} {}",
+                    self.cell,
+                    row.text(self.cell),
+                    row.text(self.state),
+                    self.value,
+                    row.text(self.value)
+                ),
+                letters: known.map_or_else(String::new, |n| letters[n].clone()),
+            }
+        };
+        let strips: Vec<Strip> = places(rows, self.strip)
+            .into_iter()
+            .map(|name| Strip {
+                cells: rows.iter().filter(|row| row.text(self.strip) == name).map(cell).collect(),
+                label: self
+                    .labels
+                    .iter()
+                    .find(|(strip, _)| *strip == name)
+                    .map_or_else(String::new, |one| one.1.clone()),
+                name,
+            })
+            .collect();
+        let words = strips.iter().map(|strip| {
+            let cells = strip.cells.iter().map(|cell| cell.words.as_str()).collect::<Vec<_>>().join("; ");
+            format!("{}: {}. {cells}.", format::sentence(&strip.name), strip.label)
+        });
+        let description = words.collect::<Vec<_>>().join(" ");
+        Chart::Strips(StripChart { title: title.into(), description, y, x: self.cell.to_owned(), strips })
+    }
+}
+
+/// Stacked areas: one layer for each place along a dimension, from the bottom.
+#[derive(Debug, Default)]
+pub(crate) struct Areas<'a> {
+    /// Dimension along the abscissa.
+    pub(crate) x: &'a str,
+    /// Measure that is a layer's height.
+    pub(crate) y: &'a str,
+    /// Dimension that tells layers apart.
+    pub(crate) layer: &'a str,
+    /// Values of the ordinate that matter.
+    pub(crate) levels: Levels,
+    /// Further values that the ordinate has to hold.
+    pub(crate) holds: Vec<f64>,
+}
+
+impl Areas<'_> {
+    /// The chart; `face` is the look of a layer.
+    pub(crate) fn draw(
+        self,
+        title: impl Into<String>,
+        [x, y]: [Axis; 2],
+        rows: &[Row],
+        face: impl Fn(&str) -> (Tone, Texture),
+    ) -> Chart {
+        let mut along: Vec<f64> = Vec::new();
+        for at in rows.iter().filter_map(|row| row.number(self.x)).filter(|at| at.is_finite()) {
+            if !along.contains(&at) {
+                along.push(at);
+            }
+        }
+        along.sort_by(f64::total_cmp);
+        let layer = |name: String| {
+            let of: Vec<&Row> = rows.iter().filter(|row| row.text(self.layer) == name).collect();
+            let height = |at: &f64| {
+                let here = of.iter().filter(|row| row.number(self.x) == Some(*at));
+                here.filter_map(|row| row.number(self.y)).filter(|height| height.is_finite()).sum()
+            };
+            let heights: Vec<f64> = along.iter().map(height).collect();
+            let most = of.iter().max_by(|a, b| {
+                let [a, b] = [a, b].map(|row| row.number(self.y).unwrap_or(0.0));
+                a.total_cmp(&b)
+            });
+            let words = most.map_or_else(String::new, |row| format!("{name}: at most {}", row.text(self.y)));
+            let (tone, texture) = face(&name);
+            Layer { name, tone, texture, words, heights }
+        };
+        let layers: Vec<Layer> = places(rows, self.layer).into_iter().map(layer).collect();
+        let description =
+            layers.iter().map(|layer| format!("{}.", format::sentence(&layer.words))).collect::<Vec<_>>().join(" ");
+        let (levels, holds) = (self.levels, self.holds);
+        Chart::Areas(AreaChart { title: title.into(), description, x, y, places: along, layers, levels, holds })
+    }
 }
 
 /// Runs without outliers.

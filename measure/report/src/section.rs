@@ -7,11 +7,13 @@ use crate::causes;
 use crate::format;
 use crate::papers::{self, Published};
 use crate::rows::{Row, only, places};
+use crate::svg::areas::AreaChart;
 use crate::svg::bars::{BarChart, Fill};
 use crate::svg::dots::DotChart;
 use crate::svg::lines::LineChart;
 use crate::svg::map::MapChart;
 use crate::svg::stacks::{StackChart, Texture};
+use crate::svg::strips::StripChart;
 use crate::svg::{Marker, Tone};
 use crate::table::Table;
 
@@ -116,7 +118,7 @@ pub(crate) struct Panel {
     pub(crate) chart: Chart,
 }
 
-/// A chart of one of five kinds.
+/// A chart of one of seven kinds.
 #[derive(Debug, Clone)]
 pub(crate) enum Chart {
     /// Lines over two axes.
@@ -129,6 +131,10 @@ pub(crate) enum Chart {
     Stacks(StackChart),
     /// Cells of time and space.
     Map(MapChart),
+    /// Strips of cells.
+    Strips(StripChart),
+    /// Stacked areas.
+    Areas(AreaChart),
 }
 
 impl Chart {
@@ -140,6 +146,8 @@ impl Chart {
             Self::Dots(chart) => !chart.rows.is_empty(),
             Self::Stacks(chart) => !chart.groups.is_empty(),
             Self::Map(chart) => !chart.layers.is_empty(),
+            Self::Strips(chart) => chart.has_shape(),
+            Self::Areas(chart) => chart.has_shape(),
         }
     }
 
@@ -151,6 +159,8 @@ impl Chart {
             Self::Dots(chart) => chart.draw(id),
             Self::Stacks(chart) => chart.draw(id),
             Self::Map(chart) => chart.draw(id),
+            Self::Strips(chart) => chart.draw(id),
+            Self::Areas(chart) => chart.draw(id),
         }
     }
 }

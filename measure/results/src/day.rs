@@ -1,10 +1,12 @@
 //! A day of use on a phone with little memory: each switch with its state and wait, and what the day cost.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::launch::{Ending, Split};
 use crate::profile::ProfileMeter;
-use crate::relaunch::{AppState, MemoryCensus};
+use crate::relaunch::{AppState, EndedApp, EndedBy, MemoryCensus, PhoneMemory};
 use crate::{Header, PhoneFacts};
 
 /// Where an app was when the person came to it.
@@ -36,15 +38,6 @@ impl From<AppState> for DayState {
             AppState::Killed => Self::Killed,
         }
     }
-}
-
-/// An app that ended without being asked to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct DayEnd {
-    /// The app.
-    pub app: String,
-    /// By whom: `kernel` (out of memory), `oldest` (the killer of the policy), `earlyoom`, or `itself`.
-    pub by: String,
 }
 
 /// Memory of an app.
@@ -97,22 +90,13 @@ pub struct DaySwitch {
     pub swap_in_bytes: u64,
     /// Written to swap, from this switch to the next.
     pub swap_out_bytes: u64,
-    /// Apps that ended without being asked to, from this switch to the next.
-    pub ended: Vec<DayEnd>,
+    /// Apps that were ended, from this switch to the next.
+    pub ended: Vec<EndedApp>,
     /// Why it failed.
     #[serde(default)]
     pub failure: Option<String>,
     /// Memory of the apps that run, after the dwell.
     pub memory: Vec<DayMemory>,
-}
-
-/// Number of a kind of ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DayKills {
-    /// By whom, as in [`DayEnd::by`].
-    pub by: String,
-    /// How many apps.
-    pub apps: u64,
 }
 
 /// Wear and energy of a run, as the models of flash and energy have them.
@@ -158,17 +142,15 @@ impl DayRun {
         self.switches.iter().filter(|switch| switch.state == state).count() as u64
     }
 
-    /// Ends by whom, most first.
+    /// How many apps ended by whom, most first.
     #[must_use]
-    pub fn kills(&self) -> Vec<DayKills> {
-        let mut kills: Vec<DayKills> = Vec::new();
+    pub fn kills(&self) -> Vec<(EndedBy, u64)> {
+        let mut kills: BTreeMap<EndedBy, u64> = BTreeMap::new();
         for end in self.switches.iter().flat_map(|switch| &switch.ended) {
-            match kills.iter_mut().find(|known| known.by == end.by) {
-                Some(known) => known.apps += 1,
-                None => kills.push(DayKills { by: end.by.clone(), apps: 1 }),
-            }
+            *kills.entry(end.by).or_default() += 1;
         }
-        kills.sort_by(|a, b| (b.apps, &a.by).cmp(&(a.apps, &b.by)));
+        let mut kills: Vec<_> = kills.into_iter().collect();
+        kills.sort_by_key(|&(by, count)| (std::cmp::Reverse(count), by));
         kills
     }
 
@@ -255,10 +237,8 @@ pub struct DayReport {
     pub header: Header,
     /// The phone.
     pub phone: PhoneFacts,
-    /// Memory for all that runs in it.
-    pub memory_bytes: u64,
-    /// Size of each swap area of a policy that swaps.
-    pub swap_bytes: u64,
+    /// Its memory.
+    pub memory: PhoneMemory,
     /// What was replayed.
     pub trace: DayTrace,
     /// How energy was counted; absent where it was not.
@@ -272,7 +252,7 @@ pub struct DayReport {
 mod tests {
     use super::*;
 
-    fn switch(state: DayState, wait_ms: f64, ended: &[&str]) -> DaySwitch {
+    fn switch(state: DayState, wait_ms: f64, ended: &[EndedBy]) -> DaySwitch {
         let flash = DayFlash { read_bytes: 10, written_bytes: 3, busy_ms: 0.5 };
         DaySwitch {
             trace_s: 0.0,
@@ -287,7 +267,7 @@ mod tests {
             dwelling: flash,
             swap_in_bytes: 5,
             swap_out_bytes: 7,
-            ended: ended.iter().map(|by| DayEnd { app: "evince".to_owned(), by: (*by).to_owned() }).collect(),
+            ended: ended.iter().map(|&by| EndedApp { app: "evince".to_owned(), by }).collect(),
             failure: None,
             memory: Vec::new(),
         }
@@ -300,16 +280,15 @@ mod tests {
             position: 1,
             switches: vec![
                 switch(DayState::First, 500.0, &[]),
-                switch(DayState::Swapped, 250.0, &["kernel"]),
-                switch(DayState::Failed, 50.0, &["oldest", "oldest"]),
+                switch(DayState::Swapped, 250.0, &[EndedBy::Kernel]),
+                switch(DayState::Failed, 50.0, &[EndedBy::Oldest, EndedBy::Oldest]),
             ],
             duration_s: 3.0,
             costs: DayCosts::default(),
         };
         assert_eq!(run.wait_ms(), 800.0);
         assert_eq!(DayState::ALL.map(|state| run.count(state)), [1, 0, 1, 0, 1]);
-        let kills: Vec<_> = run.kills().into_iter().map(|kill| (kill.by, kill.apps)).collect();
-        assert_eq!(kills, [("oldest".to_owned(), 2), ("kernel".to_owned(), 1)]);
+        assert_eq!(run.kills(), [(EndedBy::Oldest, 2), (EndedBy::Kernel, 1)]);
         assert_eq!(run.flash(), DayFlash { read_bytes: 60, written_bytes: 18, busy_ms: 3.0 });
         assert_eq!(run.swapped_bytes(), (15, 21));
     }

@@ -213,4 +213,6 @@ documents! {
     Relaunch(RelaunchReport) = "relaunch",
     /// `brisk swap show` and `brisk swap replay`.
     Swap(SwapReport) = "swap",
+    /// `brisk suite day`.
+    Day(DayReport) = "day",
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brisk_results::{AppState, DayEnd, DayFlash, DayMemory, DayState, DaySwitch, Ending, Split};
+use brisk_results::{AppState, DayFlash, DayMemory, DayState, DaySwitch, EndedApp, Ending, Split};
 
 use super::plan::{Plan, PlannedVisit};
 
@@ -28,8 +28,8 @@ pub struct Arrival {
     pub outcome: Result<Came, String>,
     /// The flash during the wait.
     pub flash: DayFlash,
-    /// Apps that ended without being asked to.
-    pub ended: Vec<DayEnd>,
+    /// Apps that were ended.
+    pub ended: Vec<EndedApp>,
 }
 
 /// What happened while an app was in front.
@@ -37,8 +37,8 @@ pub struct Arrival {
 pub struct Dwelt {
     /// The flash meanwhile.
     pub flash: DayFlash,
-    /// Apps that ended without being asked to.
-    pub ended: Vec<DayEnd>,
+    /// Apps that were ended.
+    pub ended: Vec<EndedApp>,
     /// Memory of the apps that run, at the end.
     pub memory: Vec<DayMemory>,
 }

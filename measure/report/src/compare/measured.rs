@@ -6,6 +6,7 @@
 //! value; else its summary.
 
 mod apps;
+mod day;
 mod kernel;
 mod storage;
 mod swap;
@@ -108,6 +109,12 @@ pub(super) const MEASURES: &[Measure] = &[
     lower("first change", "ms"),
     lower("time of all events", "ms"),
     lower("with brisk over without", "ratio"),
+    // A day of use.
+    lower("sum of waits", "ms"),
+    lower("median wait", "ms"),
+    lower("switches to killed apps", "ratio"),
+    lower("processor time", "ms"),
+    lower("programmed", "bytes"),
     // Swapping.
     lower("mean swap-in latency", "ms"),
     lower("longest swap-in latency", "ms"),

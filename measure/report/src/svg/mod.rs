@@ -9,6 +9,7 @@
 //! A chart library was tried first. Those at hand fix colours as numbers while drawing (no dark mode by stylesheet),
 //! take categories instead of values along the abscissa, and have no whiskers.
 
+pub(crate) mod areas;
 pub(crate) mod bars;
 pub(crate) mod clip;
 pub(crate) mod dots;
@@ -18,6 +19,7 @@ pub(crate) mod lines;
 pub(crate) mod map;
 pub(crate) mod scale;
 pub(crate) mod stacks;
+pub(crate) mod strips;
 
 use maud::{Markup, html};
 

@@ -33,7 +33,8 @@ pub(crate) enum Texture {
 }
 
 impl Texture {
-    fn class(self) -> &'static str {
+    /// The class of the face.
+    pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Half => "half",

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
 pub mod apps;
+pub mod day;
 pub mod memory;
 pub mod pairs;
 pub mod swap;
@@ -488,5 +489,6 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("swap-replay", Document::Swap(Box::new(swap::replay()))),
         ("swap-real", Document::Swap(Box::new(swap::in_real_time()))),
         ("swap-show", Document::Swap(Box::new(swap::show()))),
+        ("day", Document::Day(Box::new(day::day()))),
     ]
 }
