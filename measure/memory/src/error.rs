@@ -68,6 +68,21 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether nothing can be measured after it, rather than one app.
+    #[must_use]
+    pub(crate) fn ends_all(&self) -> bool {
+        matches!(
+            self,
+            Self::Stopped
+                | Self::Setting { .. }
+                | Self::Act(_)
+                | Self::Killer { .. }
+                | Self::Launch(brisk_launch::Error::Screen(brisk_screen::Error::Lost { .. }))
+        )
+    }
+}
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -5,6 +5,8 @@
 //! pages take is deducted from the limit when a state has been made, since the kernel charges it to no group; what is compressed
 //! during a return is deducted before the next.
 
+mod day;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals};
+use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals, PagingTotals};
 use brisk_formats::{
     BytesMoved, CgroupCpu, DeviceNumber, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessStat,
     ProcessStatus, Resource, Swap, fields, parse_cgroup_cpu, parse_cgroup_processes, parse_command_line,
     parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits, parse_mapped_files, parse_mem_info,
-    parse_mounts, parse_net_devices, parse_pressure, parse_process_cgroups, parse_process_io, parse_process_stat,
-    parse_process_status, parse_swaps,
+    parse_mounts, parse_net_devices, parse_paging, parse_pressure, parse_process_cgroups, parse_process_io,
+    parse_process_stat, parse_process_status, parse_swaps,
 };
 
 use crate::error::{Absent as _, Error, Result};
@@ -43,6 +43,8 @@ readers! {
     disk_stats() -> Vec<DiskTotals> = parse("/proc/diskstats", parse_disk_stats);
     /// What the memory is used for, from /proc/meminfo.
     mem_info() -> MemoryLevels = parse("/proc/meminfo", parse_mem_info);
+    /// What memory management has done since boot, from /proc/vmstat.
+    paging() -> PagingTotals = parse("/proc/vmstat", parse_paging);
     /// Where the processors' time went since boot, from /proc/stat.
     cpu_stat() -> CpuTotals = parse("/proc/stat", parse_cpu_stat);
     /// All network interfaces of this network namespace, the loopback one included, from /proc/net/dev.

@@ -1,0 +1,77 @@
+//! What a day of use needs of the ground: a beginning without apps, and steps with device time on throughout.
+
+use std::time::Duration;
+
+use brisk_phone::App;
+use brisk_results::{AppVisit, EndedApp};
+
+use super::Ground;
+use crate::error::Result;
+use crate::policy::Policy;
+
+impl Ground<'_> {
+    /// Begins anew under `policy`: no app runs, the page cache has no file of apps that ran, swap areas are empty, and the limit is
+    /// whole. Device time is off meanwhile, and on from then on.
+    ///
+    /// # Errors
+    /// As [`Ground::apply`], and when an app does not end.
+    pub fn begin_anew(&mut self, policy: &'static Policy) -> Result<()> {
+        self.watch = None;
+        self.empty();
+        self.phone.set_timed(false)?;
+        self.close_all()?;
+        for name in self.turns.keys() {
+            self.group.child(name)?.reclaim_all()?;
+        }
+        // Areas are made anew: slots of an earlier run would place the pages of this one.
+        self.phone.change_swap(policy.swap)?;
+        self.apply(policy)?;
+        self.ended.clear();
+        self.phone.set_timed(true)?;
+        Ok(())
+    }
+
+    /// Goes to `app` as [`Ground::go_to`], without a change of device time.
+    ///
+    /// # Errors
+    /// As [`Ground::go_to`].
+    pub fn switch_to(&mut self, app: &App) -> Result<AppVisit> {
+        // What is compressed grows all day; where it cannot be deducted now, it is at the next switch.
+        let _ = self.charge();
+        self.visit(app, 0)
+    }
+
+    /// Name of the display that apps are watched on.
+    #[must_use]
+    pub fn display(&self) -> &str {
+        self.screen.display()
+    }
+
+    /// Leaves the app in front alone for `time`; gives the apps that were ended meanwhile.
+    ///
+    /// # Errors
+    /// When the user stops.
+    pub fn stay(&mut self, time: Duration) -> Result<Vec<EndedApp>> {
+        self.wait(time)?;
+        self.reap()?;
+        Ok(std::mem::take(&mut self.ended))
+    }
+
+    /// Processor time that the processes of an app that runs have used so far, in us.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn cpu_us(&self, name: &str) -> Result<Option<u64>> {
+        let Some(stay) = self.apps.get(name) else { return Ok(None) };
+        Ok(self.launcher.sense.cgroup_cpu(stay.resident.group())?.map(|cpu| cpu.usage_us))
+    }
+
+    /// Pages read from and written to swap by all of this machine so far: on a phone that swaps, its own areas are the only ones.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn swap_pages(&self) -> Result<(u64, u64)> {
+        let paging = self.launcher.sense.paging()?;
+        Ok((paging.swap_in_pages, paging.swap_out_pages))
+    }
+}
