@@ -194,8 +194,8 @@ pub struct DayApp {
     pub trace_app: String,
     /// App of the phone.
     pub app: String,
-    /// Its sessions in the span.
-    pub sessions: u64,
+    /// How many switches go to it.
+    pub switches: u64,
 }
 
 /// What was replayed, and how.

@@ -1,6 +1,7 @@
 //! `brisk suite`: real apps on an emulated phone.
 
 pub(crate) mod bed;
+mod day;
 mod relaunch;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run_suite(args),
         Command::WhatIf(args) => run_what_if(args),
         Command::Relaunch(args) => relaunch::run(args),
+        Command::Day(args) => day::run(args),
     }
 }
 

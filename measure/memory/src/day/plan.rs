@@ -48,7 +48,7 @@ pub enum PlanError {
     },
     /// Nothing to switch between.
     #[error(
-        "in this span {user} uses one of the mapped apps only, so there is no switch: choose a longer span (--time) or more \
+        "in this span {user} uses one of the mapped apps only, so there is no switch: choose a longer span (--span) or more \
          apps (--apps)"
     )]
     NoSwitch {

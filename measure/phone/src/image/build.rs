@@ -129,7 +129,7 @@ impl Build<'_> {
     fn enter(&self, steps: &mut Steps<'_>, step: &str, root: &Path, as_user: bool, words: &[&str]) -> Result<()> {
         let mut inside = self.images.inside.clone();
         if as_user {
-            inside.push("--user".into());
+            inside.push("--as-user".into());
         }
         self.enter_with(steps, step, inside, root, words)
     }

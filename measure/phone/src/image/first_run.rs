@@ -69,7 +69,7 @@ pub(super) fn run(
 
 fn launch(steps: &Steps<'_>, inside: &[OsString], root: &Path, app: &App, display: &str) -> Result<Child> {
     let mut words: Vec<OsString> = inside.to_vec();
-    words.extend(["--user", "--display", display].map(OsString::from));
+    words.extend(["--as-user", "--display", display].map(OsString::from));
     words.push(root.into());
     words.extend(["--", "dbus-run-session", "--"].map(OsString::from));
     if !app.env.is_empty() {

@@ -34,11 +34,7 @@ impl Kind for DayReport {
             ("Dwell", dwell_words(self)),
             ("Apps", apps_words(self)),
         ];
-        facts.extend(
-            self.meter
-                .as_ref()
-                .map(|meter| ("Energy", format!("{}: {} ({})", meter.name, meter.what, meter.uncertainty))),
-        );
+        facts.extend(self.meter.as_ref().map(|meter| ("Energy", format!("{} ({})", meter.what, meter.uncertainty))));
         Section::new("Day of use", question, verdict(self))
             .cautions(cautions(self))
             .facts(facts)
@@ -126,7 +122,7 @@ fn dwell_words(report: &DayReport) -> String {
 
 fn apps_words(report: &DayReport) -> String {
     let app = |one: &brisk_results::DayApp| {
-        format!("{} for {} ({})", shorten(&one.app, 40), shorten(&one.trace_app, 40), one.sessions)
+        format!("{} for {} ({})", shorten(&one.app, 40), shorten(&one.trace_app, 40), counted(one.switches, "switch"))
     };
     report.trace.apps.iter().map(app).collect::<Vec<_>>().join(", ")
 }

@@ -81,7 +81,7 @@ pub fn day() -> DayReport {
             "dropped_apps": 4, "speed": 20.0, "dwell_ms_min": 1_000.0, "dwell_ms_max": 5_000.0, "lengthened": 5,
             "shortened": 3,
             "apps": APPS.iter().zip(["messages", "browser", "mail", "photos", "news"]).map(|(app, of)| {
-                json!({ "trace_app": of, "app": app, "sessions": 9 })
+                json!({ "trace_app": of, "app": app, "switches": 3 })
             }).collect::<Vec<_>>(),
         },
         "meter": { "name": "modelled", "what": "operations of the flash", "uncertainty": "assumed energies" },

@@ -93,7 +93,7 @@ pub enum Command {
     #[command(hide = true)]
     Inside {
         /// As the phone's user instead of root
-        #[arg(long)]
+        #[arg(long = "as-user")]
         user: bool,
         /// Show a directory of this machine elsewhere in the root
         #[arg(long, value_name = "FROM:TO", value_parser = bind)]

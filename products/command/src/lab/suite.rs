@@ -1,5 +1,7 @@
 //! Arguments of `brisk suite`, and what the proof takes as well.
 
+mod day;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use super::variant;
 use crate::output::Outputs;
 use crate::{duration, size};
 
+pub use day::DayArgs;
+
 const AFTER_HELP: &str = "\
 Examples:
   brisk suite run                                        # a few apps, idle and concurrent with a writer, in about five minutes
@@ -18,6 +22,7 @@ Examples:
   brisk suite whatif --apps chromium,lowriter
   brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about half an hour
   brisk suite relaunch --policies all --regimes full --runs 10 --preset nexus4-emmc
+  brisk suite day --html day.html                        # a day of use with little memory, in about five minutes
 
 The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \
 in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could not be, \
@@ -46,6 +51,8 @@ pub enum Command {
     WhatIf(WhatIfArgs),
     /// Go back to running apps with little memory, hot, swapped or ended, under policies of swapping
     Relaunch(RelaunchArgs),
+    /// Replay a day of use from a trace with little memory: each switch between apps, under policies of swapping
+    Day(DayArgs),
 }
 
 /// How the apps are launched.

@@ -24,7 +24,7 @@ const APPS: [&str; 6] = ["evince", "gnumeric", "mpv", "dino", "gimp", "xterm"];
 const RUNS: u16 = 3;
 
 /// The policies that were asked for.
-fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Policy>> {
+pub(super) fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Policy>> {
     let wanted: Vec<&str> = match names {
         [all] if all == "all" => POLICIES.to_vec(),
         names => names.iter().map(String::as_str).collect(),
