@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brisk_core::units::format_duration_ns;
 use thiserror::Error;
 
 use super::usage::{Session, UsageError, UsageTrace};
@@ -13,16 +14,14 @@ pub enum PlanError {
     #[error(transparent)]
     Usage(#[from] UsageError),
     /// No session in the span.
-    #[error("{user} has no session from {from_s} s on for {time}: the trace of {user} is {length_s} s long")]
+    #[error("{user} has no session in the span: it begins {} after the first session, and the last is {} after it", words(*.from_ms), words(*.last_ms))]
     NoSessions {
         /// The user.
         user: String,
-        /// Where the span begins.
-        from_s: u64,
-        /// How long it is.
-        time: String,
-        /// From the first to the last session.
-        length_s: u64,
+        /// Where the span begins, counted from the user's first session.
+        from_ms: u64,
+        /// When the last session begins.
+        last_ms: u64,
     },
     /// An app was mapped that the span does not have.
     #[error("the span has no app '{app}' to map: it has {known}")]
@@ -55,6 +54,10 @@ pub enum PlanError {
         /// The user.
         user: String,
     },
+}
+
+fn words(ms: u64) -> String {
+    if ms == 0 { "0 s".to_owned() } else { format_duration_ns(ms.saturating_mul(1_000_000)) }
 }
 
 /// What is taken of a trace, and how it is replayed.
@@ -147,13 +150,7 @@ pub fn plan(trace: &UsageTrace, choice: &Choice) -> Result<Plan, PlanError> {
         of_user.sessions.iter().filter(|session| (from_ms..until_ms).contains(&session.at_ms)).collect();
     if span.is_empty() {
         let last_ms = of_user.sessions.last().map_or(0, |session| session.at_ms);
-        let time = choice.time_ms.map_or_else(|| "the rest".to_owned(), |ms| format!("{} s", ms as f64 / 1e3));
-        return Err(PlanError::NoSessions {
-            user,
-            from_s: choice.from_ms / 1000,
-            time,
-            length_s: (last_ms - first_ms) / 1000,
-        });
+        return Err(PlanError::NoSessions { user, from_ms: choice.from_ms, last_ms: last_ms - first_ms });
     }
     let apps = mapping(&span, choice)?;
     let stands_for: BTreeMap<&str, &str> = apps.iter().map(|one| (one.app.as_str(), one.phone_app.as_str())).collect();
@@ -328,7 +325,8 @@ mod tests {
         assert_eq!(apps(&span(60_000, Some(120_000)).expect("a plan")), ["xterm", "evince"]);
         assert_eq!(span(60_000, None).expect("a plan").visits[0].trace_ms, 0);
         let said = span(600_000, Some(1_000)).expect_err("after the end").to_string();
-        assert_eq!(said, "u has no session from 600 s on for 1 s: the trace of u is 180 s long");
+        let wanted = "u has no session in the span: it begins 10 min 0 s after the first session, and the last is 3 min 0 s after it";
+        assert_eq!(said, wanted);
         let said = span(0, Some(60_000)).expect_err("one app").to_string();
         assert!(said.contains("uses one of the mapped apps only"), "{said}");
     }

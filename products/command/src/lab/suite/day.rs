@@ -45,7 +45,7 @@ pub struct DayArgs {
     #[arg(long, value_name = "SEED", conflicts_with = "trace")]
     pub synthetic: Option<u64>,
     /// User of the trace, where it has several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "trace")]
     pub user: Option<String>,
     /// Where in the user's trace the day begins
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = from)]
