@@ -53,6 +53,8 @@ pub(crate) fn environment(display: Option<&str>) -> Vec<(OsString, OsString)> {
         ("GTK_A11Y", "none"),
         ("GTK_USE_PORTAL", "0"),
         ("LIBGL_ALWAYS_SOFTWARE", "1"),
+        // Scroll bars over the content fade out for three seconds after a key, which looks like a late answer.
+        ("GTK_OVERLAY_SCROLLING", "0"),
     ];
     let display = display.map(|display| ("DISPLAY", display));
     fixed.into_iter().chain(display).map(|(name, value)| (name.into(), value.into())).collect()
@@ -168,4 +170,16 @@ pub(crate) fn c_text(text: String) -> Result<std::ffi::CString> {
         action: "mount with a zero byte in an option".to_owned(),
         source: std::io::ErrorKind::InvalidInput.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scroll_bars_do_not_fade() {
+        let environment = environment(Some(":9"));
+        assert!(environment.contains(&("GTK_OVERLAY_SCROLLING".into(), "0".into())));
+        assert!(environment.contains(&("DISPLAY".into(), ":9".into())));
+    }
 }
