@@ -238,6 +238,38 @@ impl MemoryGroup {
         fs::write(self.dir.join(file), value).map_err(failed(action))
     }
 
+    /// Whether its pages, and those of its children, may go to swap areas of this machine. Without, they stay in memory even where
+    /// areas of others are in use.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn allow_swap(&self, allowed: bool) -> Result<()> {
+        if self.version == Version::V2 {
+            let file = self.dir.join("memory.swap.max");
+            // A kernel without swap has no such file.
+            return match fs::write(&file, if allowed { "max" } else { "0" }) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                done => done.map_err(failed(format!("limit swap in {}", file.display()))),
+            };
+        }
+        // A group whose swappiness is 0 has no anonymous pages reclaimed (Documentation/admin-guide/cgroup-v1/memory.rst, 5.3); new
+        // children have the value of their parent.
+        let value = if allowed {
+            let path = Path::new("/proc/sys/vm/swappiness");
+            fs::read_to_string(path).map_err(failed(format!("read {}", path.display())))?
+        } else {
+            "0".to_owned()
+        };
+        let entries = fs::read_dir(&self.dir).map_err(failed(format!("read {}", self.dir.display())))?;
+        let children =
+            entries.filter_map(std::result::Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir());
+        for dir in std::iter::once(self.dir.clone()).chain(children) {
+            let action = format!("set the swappiness of {}", dir.display());
+            fs::write(dir.join("memory.swappiness"), value.trim()).map_err(failed(action))?;
+        }
+        Ok(())
+    }
+
     /// Memory that is charged to it and its children.
     ///
     /// # Errors

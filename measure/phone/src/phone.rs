@@ -132,6 +132,7 @@ impl Phone {
     /// Makes the swap areas; each is recorded before it is made.
     fn make_swap(&mut self, spec: MemorySpec) -> Result<()> {
         let Some(memory) = self.record.memory.as_mut() else { return Ok(()) };
+        MemoryGroup::at(&memory.group).allow_swap(spec.swap != SwapKind::None)?;
         // Another phone may have come up since the check.
         let _turn = swap_area::turn()?;
         spec.check_areas(&[])?;

@@ -67,10 +67,14 @@ impl Ground<'_> {
     }
 
     /// Pages read from and written to swap by all of this machine so far: on a phone that swaps, its own areas are the only ones.
+    /// Zero without swap, where other areas may be in use.
     ///
     /// # Errors
     /// When the kernel's file cannot be read.
     pub fn swap_pages(&self) -> Result<(u64, u64)> {
+        if !self.policy.has_swap() {
+            return Ok((0, 0));
+        }
         let paging = self.launcher.sense.paging()?;
         Ok((paging.swap_in_pages, paging.swap_out_pages))
     }

@@ -173,3 +173,18 @@ fn reclaim_swaps_a_heap_out() {
     assert!(swapped_kib > 32 << 10, "{status}");
     assert!(group.usage_bytes().expect("read") < 16 * MIB);
 }
+
+#[test]
+fn pages_of_a_phone_without_swap_do_not_go_to_areas_of_others() {
+    requires!(Root, MemoryV1);
+    let phone = Limited::make();
+    let app = phone.0.child("app").expect("made");
+    phone.0.allow_swap(false).expect("set");
+    let later = phone.0.child("later").expect("made");
+    let values = || [&phone.0, &app, &later].map(|group| group.number("memory.swappiness").expect("read"));
+    assert_eq!(values(), [0; 3]);
+    phone.0.allow_swap(true).expect("set");
+    let machine = fs::read_to_string("/proc/sys/vm/swappiness").expect("read");
+    let machine: u64 = machine.trim().parse().expect("a number");
+    assert_eq!(values(), [machine; 3]);
+}
