@@ -311,6 +311,18 @@ impl MemoryGroup {
         }
     }
 
+    /// Its processes that the kernel has ended so far since memory had run out; zero before Linux 4.17, which does not count them.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn oom_kills(&self) -> Result<u64> {
+        let text = match self.version {
+            Version::V1 => self.text("memory.oom_control")?,
+            Version::V2 => self.text("memory.events")?,
+        };
+        Ok(text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0))
+    }
+
     /// The processes of its children, each with the name of its group.
     ///
     /// # Errors

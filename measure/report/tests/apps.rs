@@ -366,3 +366,19 @@ fn without_a_screen_the_end_of_work_is_defined_and_its_resolution_stated() {
     // With a screen, neither is stated.
     assert!(!said(&launch(&apps::launch())).contains("End of work"));
 }
+
+#[test]
+fn a_day_with_failed_launches_is_not_the_shorter_one() {
+    let mut report = samples::day::day();
+    let lead = |report: &brisk_results::DayReport| {
+        let text = brisk_report::terminal(&Document::Day(Box::new(report.clone())), Some(200));
+        text.lines().nth(2).unwrap_or_default().to_owned()
+    };
+    assert!(lead(&report).contains("and 7.32 s with zram (0.213x)"), "{}", lead(&report));
+    // Without swap the last launch fails; the others wait hardly at all.
+    let without_swap = report.policies.last_mut().expect("three policies");
+    for switch in without_swap.runs.iter_mut().flat_map(|run| &mut run.switches) {
+        switch.wait_ms /= 100.0;
+    }
+    assert!(lead(&report).contains("and 7.32 s with zram (0.213x)"), "{}", lead(&report));
+}

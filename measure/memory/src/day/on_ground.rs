@@ -139,8 +139,9 @@ impl Visitor for OnGround<'_, '_> {
 
     fn go_to(&mut self, app: &str) -> Result<Arrival> {
         let known = *self.apps.get(app).ok_or_else(|| Error::NotRunning(app.to_owned()))?;
+        let oom_kills = self.ground.oom_kills(app)?;
         let visit = self.ground.switch_to(known);
-        let (outcome, ended): (_, Vec<EndedApp>) = match visit {
+        let (mut outcome, mut ended): (_, Vec<EndedApp>) = match visit {
             Ok(visit) if visit.run.ending == Ending::DisplayLost => {
                 let display = self.ground.display().to_owned();
                 return Err(brisk_launch::Error::Screen(brisk_screen::Error::Lost { display }).into());
@@ -152,6 +153,14 @@ impl Visitor for OnGround<'_, '_> {
                 (Err(in_one_line(&error)), self.ground.stay(Duration::ZERO)?)
             }
         };
+        // One that ended before it ran is in no list of running apps, and so in none of ended ones.
+        if outcome.is_err()
+            && !ended.iter().any(|end| end.app == app)
+            && let Some(by) = self.ground.launch_ended_by(app, oom_kills)?
+        {
+            outcome = Err("it was ended during its launch, since memory had run out".to_owned());
+            ended.push(EndedApp { app: app.to_owned(), by });
+        }
         let flash = self.flash_since()?;
         self.see_cpu()?;
         Ok(Arrival { outcome, flash, ended })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brisk_phone::App;
-use brisk_results::{AppVisit, EndedApp};
+use brisk_results::{AppVisit, EndedApp, EndedBy};
 
 use super::Ground;
 use crate::error::Result;
@@ -55,6 +55,24 @@ impl Ground<'_> {
         self.wait(time)?;
         self.reap()?;
         Ok(std::mem::take(&mut self.ended))
+    }
+
+    /// Processes of `app` that the kernel has ended so far since memory had run out.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn oom_kills(&self, app: &str) -> Result<u64> {
+        Ok(self.group.child(app)?.oom_kills()?)
+    }
+
+    /// Who ended `app` while it was launched: a killer, or the kernel, which had ended `oom_kills_before` of its processes before.
+    ///
+    /// # Errors
+    /// When the kernel's file cannot be read.
+    pub fn launch_ended_by(&mut self, app: &str, oom_kills_before: u64) -> Result<Option<EndedBy>> {
+        let blamed = self.roster.remove(app);
+        let by_kernel = self.oom_kills(app)? > oom_kills_before;
+        Ok(blamed.or(by_kernel.then_some(EndedBy::Kernel)))
     }
 
     /// Processor time that the processes of an app that runs have used so far, in us.

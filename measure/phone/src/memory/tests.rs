@@ -188,3 +188,16 @@ fn pages_of_a_phone_without_swap_do_not_go_to_areas_of_others() {
     let machine: u64 = machine.trim().parse().expect("a number");
     assert_eq!(values(), [machine; 3]);
 }
+
+#[test]
+fn processes_that_the_kernel_ends_are_counted() {
+    requires!(Root, MemoryController);
+    let phone = Limited::make();
+    let app = phone.0.child("app").expect("made");
+    phone.0.allow_swap(false).expect("set");
+    assert_eq!(app.oom_kills().expect("read"), 0);
+    // tail keeps a line without end in memory.
+    let mut child = run_in(&app, "tail -n 1 /dev/zero");
+    assert!(!child.wait().expect("ended").success());
+    assert_eq!(app.oom_kills().expect("read"), 1);
+}

@@ -139,7 +139,11 @@ fn verdict(report: &DayReport) -> Vec<String> {
     };
     let wait = |policy: &DayPolicy| over(policy, DayRun::wait_ms).unwrap_or(f64::NAN);
     let switches = counted(base_run.switches.len() as u64, "switch");
-    let best = measured.iter().min_by(|a, b| wait(a.0).total_cmp(&wait(b.0)));
+    // What fails to launch waits little: its day is not the shorter one.
+    let is_whole = |run: &&DayRun| run.count(DayState::Failed) == 0;
+    let whole = measured.iter().filter(|(_, run)| is_whole(run));
+    let best = whole.min_by(|a, b| wait(a.0).total_cmp(&wait(b.0)));
+    let others = measured.len() > 1 && measured.iter().all(|(_, run)| is_whole(run));
     let mut said = vec![match best.filter(|(best, _)| best.name != base.name) {
         Some((best, _)) => format!(
             "In {switches} between apps the person waits {} with {}, and {} with {} ({}).",
@@ -149,7 +153,7 @@ fn verdict(report: &DayReport) -> Vec<String> {
             name(best),
             format::times(wait(best) / wait(base))
         ),
-        None if measured.len() > 1 => format!(
+        None if others => format!(
             "In {switches} between apps the person waits {} with {}, and longer with each other policy.",
             format::ms(wait(base)),
             name(base)
