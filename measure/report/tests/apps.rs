@@ -381,4 +381,8 @@ fn a_day_with_failed_launches_is_not_the_shorter_one() {
         switch.wait_ms /= 100.0;
     }
     assert!(lead(&report).contains("and 7.32 s with zram (0.213x)"), "{}", lead(&report));
+    // Where the base has failures, nothing is compared with it.
+    report.policies.rotate_right(1);
+    let said = lead(&report);
+    assert!(said.ends_with("with none, and 1 launch failed."), "{said}");
 }

@@ -139,26 +139,23 @@ fn verdict(report: &DayReport) -> Vec<String> {
     };
     let wait = |policy: &DayPolicy| over(policy, DayRun::wait_ms).unwrap_or(f64::NAN);
     let switches = counted(base_run.switches.len() as u64, "switch");
-    // What fails to launch waits little: its day is not the shorter one.
-    let is_whole = |run: &&DayRun| run.count(DayState::Failed) == 0;
-    let whole = measured.iter().filter(|(_, run)| is_whole(run));
-    let best = whole.min_by(|a, b| wait(a.0).total_cmp(&wait(b.0)));
-    let others = measured.len() > 1 && measured.iter().all(|(_, run)| is_whole(run));
-    let mut said = vec![match best.filter(|(best, _)| best.name != base.name) {
-        Some((best, _)) => format!(
-            "In {switches} between apps the person waits {} with {}, and {} with {} ({}).",
-            format::ms(wait(base)),
-            name(base),
+    // What fails to launch waits little: its day is no shorter one.
+    let failures = |run: &DayRun| run.count(DayState::Failed);
+    let whole = || measured.iter().filter(|(_, run)| failures(run) == 0);
+    let best = whole().min_by(|a, b| wait(a.0).total_cmp(&wait(b.0))).filter(|_| failures(base_run) == 0);
+    let begin = format!("In {switches} between apps the person waits {} with {}", format::ms(wait(base)), name(base));
+    let mut said = vec![match best {
+        Some((best, _)) if best.name != base.name => format!(
+            "{begin}, and {} with {} ({}).",
             format::ms(wait(best)),
             name(best),
             format::times(wait(best) / wait(base))
         ),
-        None if others => format!(
-            "In {switches} between apps the person waits {} with {}, and longer with each other policy.",
-            format::ms(wait(base)),
-            name(base)
-        ),
-        None => format!("In {switches} between apps the person waits {} with {}.", format::ms(wait(base)), name(base)),
+        Some(_) if measured.len() > 1 && whole().count() == measured.len() => {
+            format!("{begin}, and longer with each other policy.")
+        }
+        None => format!("{begin}, and {}.", counted(failures(base_run), "launch") + " failed"),
+        Some(_) => format!("{begin}."),
     }];
     said.push(states(&measured));
     said.push(ends(&measured));
