@@ -153,13 +153,16 @@ impl Visitor for OnGround<'_, '_> {
                 (Err(in_one_line(&error)), self.ground.stay(Duration::ZERO)?)
             }
         };
-        // One that ended before it ran is in no list of running apps, and so in none of ended ones.
-        if outcome.is_err()
-            && !ended.iter().any(|end| end.app == app)
-            && let Some(by) = self.ground.launch_ended_by(app, oom_kills)?
-        {
-            outcome = Err("it was ended during its launch, since memory had run out".to_owned());
-            ended.push(EndedApp { app: app.to_owned(), by });
+        if outcome.is_err() {
+            // One that ended before it ran is in no list of running apps, and so in none of ended ones.
+            if !ended.iter().any(|end| end.app == app)
+                && let Some(by) = self.ground.launch_ended_by(app, oom_kills)?
+            {
+                ended.push(EndedApp { app: app.to_owned(), by });
+            }
+            if ended.iter().any(|end| end.app == app) {
+                outcome = Err("it was ended while it came to the front, since memory had run out".to_owned());
+            }
         }
         let flash = self.flash_since()?;
         self.see_cpu()?;
