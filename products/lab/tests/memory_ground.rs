@@ -13,10 +13,11 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use brisk_launch::{Launcher, Settings};
+use brisk_memory::day::{OnGround, Plan, PlannedVisit, replay};
 use brisk_memory::{Ground, Policy, Programs};
 use brisk_phone::{App, MemorySpec, NewPhone, Phone, Phones, SwapKind, WindowMark, make_image};
 use brisk_requires::{Capability, available};
-use brisk_results::{AppState, AppVisit, EndedApp, EndedBy, Ending};
+use brisk_results::{AppState, AppVisit, DayState, DaySwitch, EndedApp, EndedBy, Ending};
 use brisk_screen::{VirtualX, X11};
 use brisk_sense::Sense;
 use lab_guard::{Guard, run};
@@ -199,5 +200,59 @@ fn earlyoom_sees_the_phone_alone_and_is_named_for_what_it_ends() {
         answered(&visit);
         assert_eq!(visit.ended, [EndedApp { app: "evince".to_owned(), by: EndedBy::Earlyoom }]);
         assert_eq!(ground.running(), ["mpv"]);
+    });
+}
+
+/// A day of these visits, a second each.
+fn day_of(apps: &[&App]) -> Plan {
+    let visit = |(n, app): (usize, &&App)| PlannedVisit {
+        trace_ms: 10_000 * n as u64,
+        app: app.name.clone(),
+        trace_dwell_ms: 10_000,
+        dwell_ms: 1_000,
+    };
+    Plan {
+        user: "u".to_owned(),
+        apps: Vec::new(),
+        visits: apps.iter().enumerate().map(visit).collect(),
+        span_ms: 0,
+        dropped_sessions: 0,
+        dropped_apps: 0,
+        lengthened: 0,
+        shortened: 0,
+    }
+}
+
+#[test]
+fn a_day_begins_anew_under_each_policy_and_its_apps_are_swapped_or_ended() {
+    let Some(bed) = Bed::make(SwapKind::Flash) else { return };
+    bed.with(|ground| {
+        let apps = ["evince", "mpv", "gimp"].map(|name| &*Box::leak(Box::new(app(name, 50, 5))));
+        let plan = day_of(&[apps, apps].concat());
+        let never = AtomicBool::new(false);
+        let mut day = |policy: &'static Policy| -> Vec<DaySwitch> {
+            let mut visitor = OnGround::begin(ground, policy, &apps).expect("begun");
+            assert_eq!(visitor.ground().running(), Vec::<String>::new());
+            let switches = replay(&plan, &mut visitor, &never, &mut |_, _| ()).expect("replayed");
+            assert!(visitor.cpu() > std::time::Duration::ZERO, "{switches:?}");
+            switches
+        };
+        let states = |day: &[DaySwitch]| day.iter().map(|switch| switch.state).collect::<Vec<_>>();
+        let ended = |day: &[DaySwitch]| day.iter().map(|switch| switch.ended.len()).sum::<usize>();
+        // 150 MB do not fit with 128 MiB.
+        let swapped = day(policy("default"));
+        assert_eq!(states(&swapped)[..3], [DayState::First; 3], "{swapped:?}");
+        assert!(states(&swapped)[3..].contains(&DayState::Swapped) && ended(&swapped) == 0, "{swapped:?}");
+        let bytes = |of: fn(&DaySwitch) -> u64| swapped.iter().map(of).sum::<u64>();
+        let out_bytes = bytes(|switch| switch.swap_out_bytes);
+        let written_bytes = bytes(|switch| switch.waiting.written_bytes + switch.dwelling.written_bytes);
+        // What is still under way at the end is not in the flash's count.
+        assert!(out_bytes > 20 * MIB && written_bytes > out_bytes / 2, "{out_bytes} {written_bytes}");
+        let memory: Vec<&str> = swapped[0].memory.iter().map(|memory| memory.app.as_str()).collect();
+        assert_eq!(memory, ["evince"]);
+        let ending = day(policy("none"));
+        assert_eq!(states(&ending)[..3], [DayState::First; 3], "nothing of the day before runs: {ending:?}");
+        assert!(states(&ending)[3..].contains(&DayState::Killed) && ended(&ending) > 0, "{ending:?}");
+        assert!(ending.iter().all(|switch| switch.swap_in_bytes == 0 && switch.swap_out_bytes == 0), "{ending:?}");
     });
 }
