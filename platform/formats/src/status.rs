@@ -72,10 +72,59 @@ pub fn parse_process_status(bytes: &[u8]) -> Result<ProcessStatus, ParseError> {
     })
 }
 
+/// Memory of a process, as the kernel counts it without reading its page tables. A page that several processes map counts for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessMemory {
+    /// Anonymous pages in memory (`RssAnon`).
+    pub anonymous_bytes: u64,
+    /// Pages of files and shared memory that are mapped and in memory (`RssFile`, `RssShmem`).
+    pub file_bytes: u64,
+    /// Anonymous pages in swap (`VmSwap`).
+    pub swapped_bytes: u64,
+}
+
+/// Reads the memory from the text of /proc/PID/status; `None` for a process without memory: it has ended, or is the kernel's.
+///
+/// # Errors
+/// When a number is not understood, or there are some of the lines only.
+pub fn parse_process_memory(bytes: &[u8]) -> Result<Option<ProcessMemory>, ParseError> {
+    const NAMES: [&str; 4] = ["RssAnon:", "RssFile:", "RssShmem:", "VmSwap:"];
+    let mut found = [None; NAMES.len()];
+    for mut words in lines(bytes) {
+        let name = words.next_word();
+        let Some(place) = NAMES.iter().position(|known| name == Some(known.as_bytes())) else { continue };
+        found[place] = Some(words.number::<u64>("kilobytes")?.saturating_mul(1024));
+    }
+    if found.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let of = |place: usize| found[place].ok_or(ParseError::MissingLine(NAMES[place]));
+    Ok(Some(ProcessMemory {
+        anonymous_bytes: of(0)?,
+        file_bytes: of(1)?.saturating_add(of(2)?),
+        // A kernel without swap has no such line.
+        swapped_bytes: found[3].unwrap_or_default(),
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_process_without_memory_has_none_and_not_zero() {
+        assert_eq!(parse_process_memory(b"Name:\tkthreadd\nUid:\t0\n"), Ok(None));
+        assert_eq!(parse_process_memory(b"RssAnon:\t4 kB\n"), Err(ParseError::MissingLine("RssFile:")));
+        assert!(parse_process_memory(b"RssAnon:\tmuch kB\n").is_err());
+        let status =
+            b"Name:\tx\nVmRSS:\t1664 kB\nRssAnon:\t108 kB\nRssFile:\t1500 kB\nRssShmem:\t56 kB\nVmSwap:\t8 kB\n";
+        let memory = parse_process_memory(status).expect("understood").expect("it has memory");
+        assert_eq!(
+            [memory.anonymous_bytes, memory.file_bytes, memory.swapped_bytes],
+            [108, 1556, 8].map(|kib| kib * 1024)
+        );
+    }
 
     #[test]
     fn capabilities_are_bits() {

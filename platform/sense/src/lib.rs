@@ -27,7 +27,8 @@ mod zram;
 pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
     AddressRange, BlockChange, Capability, DeviceNumber, KernelVersion, Limit, Limits, MappedFile, Mount, PageRun,
-    PageState, PowerRail, Pressure, ProcessStat, ProcessStatus, Resource, Schedulers, Swap, WearTenths,
+    PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource, Schedulers, SmapsRollup, Swap,
+    WearTenths,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};

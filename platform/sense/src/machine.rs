@@ -71,6 +71,15 @@ impl Sense {
         self.parse(path, parser).or_absent()
     }
 
+    /// As [`Sense::parse_optional`], where a parser may find nothing in a file that is there.
+    pub(crate) fn parse_optional_flat<T>(
+        &self,
+        path: impl AsRef<Path>,
+        parser: impl FnOnce(&[u8]) -> std::result::Result<Option<T>, ParseError>,
+    ) -> Result<Option<T>> {
+        Ok(self.parse_optional(path, parser)?.flatten())
+    }
+
     /// The one line of text that a file of /sys holds, without white space at its ends; `None` when missing or empty.
     pub(crate) fn text_optional(&self, path: impl AsRef<Path>) -> Result<Option<String>> {
         Ok(self.read_optional(path)?.map(|bytes| fields::text(&bytes)).filter(|text| !text.is_empty()))

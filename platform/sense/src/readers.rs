@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals, PagingTotals};
 use brisk_formats::{
-    BytesMoved, CgroupCpu, DeviceNumber, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessStat,
-    ProcessStatus, Resource, Swap, fields, parse_cgroup_cpu, parse_cgroup_processes, parse_command_line,
-    parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits, parse_mapped_files, parse_mem_info,
-    parse_mounts, parse_net_devices, parse_paging, parse_pressure, parse_process_cgroups, parse_process_io,
-    parse_process_stat, parse_process_status, parse_swaps,
+    BytesMoved, CgroupCpu, DeviceNumber, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessMemory,
+    ProcessStat, ProcessStatus, Resource, SmapsRollup, Swap, fields, parse_cgroup_cpu, parse_cgroup_processes,
+    parse_command_line, parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits,
+    parse_mapped_files, parse_mem_info, parse_mounts, parse_net_devices, parse_oom_kills, parse_paging, parse_pressure,
+    parse_process_cgroups, parse_process_io, parse_process_memory, parse_process_stat, parse_process_status,
+    parse_smaps_rollup, parse_swaps,
 };
 
 use crate::error::{Absent as _, Error, Result};
@@ -88,6 +89,13 @@ readers! {
     /// All memory that is charged to the control group at `dir`; `None` without the memory controller, and for the root.
     cgroup_memory_bytes(dir: &Path) -> Option<u64>
         = parse_optional(dir.join("memory.current"), |bytes| fields::only_number("memory.current", bytes));
+    /// Memory of process `pid`, from /proc/PID/status; `None` when there is no such process, or it has no memory.
+    process_memory(pid: u32) -> Option<ProcessMemory>
+        = parse_optional_flat(format!("/proc/{pid}/status"), parse_process_memory);
+    /// Memory of process `pid` by its page tables, from /proc/PID/smaps_rollup; `None` when there is no such process, or it has no
+    /// memory. Costs the kernel milliseconds for each 100 MB.
+    smaps_rollup(pid: u32) -> Option<SmapsRollup>
+        = parse_optional_flat(format!("/proc/{pid}/smaps_rollup"), parse_smaps_rollup);
     /// The bits of the multi-generational LRU (Documentation/admin-guide/mm/multigen_lru.rst): 0 when it is off, 0x0007 when
     /// all of it runs; `None` when the kernel has none (before Linux 6.1, or built without).
     lru_gen() -> Option<u32>
@@ -96,6 +104,18 @@ readers! {
 
 /// What takes more than a path and a parser.
 impl Sense {
+    /// Processes of the memory group at `dir` that the kernel has ended for lack of memory, of version 2 also those of groups below it;
+    /// `None` when there is no such group.
+    ///
+    /// # Errors
+    /// When the file is not readable or not understood.
+    pub fn oom_kills(&self, dir: &Path) -> Result<Option<u64>> {
+        match self.parse_optional(dir.join("memory.oom_control"), parse_oom_kills)? {
+            Some(kills) => Ok(Some(kills)),
+            None => self.parse_optional(dir.join("memory.events"), parse_oom_kills),
+        }
+    }
+
     /// The counters of the disk or partition `name`; `None` when the kernel has no such device.
     ///
     /// # Errors

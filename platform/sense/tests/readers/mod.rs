@@ -36,6 +36,7 @@ pub(crate) fn read_all(sense: &Sense, parts: &Parts) -> Vec<(&'static str, Error
     }
     for pid in &parts.processes {
         read!(process_stat(*pid) mapped_files(*pid) process_cgroups(*pid) command_line(*pid) process_user(*pid));
+        read!(process_memory(*pid) smaps_rollup(*pid));
     }
     if let Some(group) = &parts.group {
         read!(cgroup_cpu(group) cgroup_pressure(group, Resource::Io) cgroup_memory_bytes(group) cgroup_processes(group));
