@@ -10,6 +10,7 @@ use crate::svg::bars::{Bar, BarChart, Fill, Group};
 use crate::svg::clip::held;
 use crate::svg::dots::{self, DotChart, Run};
 use crate::svg::frame::Axis;
+use crate::svg::grid::{GridCell, GridChart, GridRow};
 use crate::svg::lines::{Event, LineChart, Names, Point, Series};
 use crate::svg::scale::Law;
 use crate::svg::stacks::{StackChart, StackGroup, StackRow, Texture};
@@ -366,6 +367,40 @@ impl Areas<'_> {
         let (levels, holds) = (self.levels, self.holds);
         Chart::Areas(AreaChart { title: title.into(), description, x, y, places: along, layers, levels, holds })
     }
+/// A table of shares: a row and a column for each place along two dimensions. The measures are the share of successes (0 to 1), the
+/// text of a cell, and the word below it.
+pub(crate) fn grid(
+    title: impl Into<String>,
+    across: &str,
+    rows: &[Row],
+    [down_name, across_name]: [&str; 2],
+    [share, text, below]: [&str; 3],
+) -> Chart {
+    let mut columns: Vec<(String, Option<f64>)> = Vec::new();
+    for place in rows.iter().filter_map(|row| row.place(across_name)) {
+        if columns.iter().all(|(known, _)| *known != place.text) {
+            columns.push((place.text.clone(), place.number));
+        }
+    }
+    columns.sort_by(|a, b| a.1.unwrap_or_default().total_cmp(&b.1.unwrap_or_default()));
+    let cell = |down: &str, column: &str| {
+        let row = rows.iter().find(|row| row.text(down_name) == down && row.text(across_name) == column)?;
+        let (text, below) = (row.text(text), row.text(below));
+        let words = format!("{down}, {column}: {text} {below}").trim_end().to_owned();
+        Some(GridCell { share: row.number(share)?, text, below, words })
+    };
+    let found: Vec<GridRow> = places(rows, down_name)
+        .into_iter()
+        .map(|name| GridRow { cells: columns.iter().map(|(column, _)| cell(&name, column)).collect(), name })
+        .collect();
+    let words = found.iter().flat_map(|row| row.cells.iter().flatten()).map(|cell| format!("{}.", cell.words));
+    Chart::Grid(GridChart {
+        title: title.into(),
+        description: words.collect::<Vec<_>>().join(" "),
+        across: across.to_owned(),
+        columns: columns.into_iter().map(|(name, _)| name).collect(),
+        rows: found,
+    })
 }
 
 /// Runs without outliers.

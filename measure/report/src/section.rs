@@ -10,6 +10,7 @@ use crate::rows::{Row, only, places};
 use crate::svg::areas::AreaChart;
 use crate::svg::bars::{BarChart, Fill};
 use crate::svg::dots::DotChart;
+use crate::svg::grid::GridChart;
 use crate::svg::lines::LineChart;
 use crate::svg::map::MapChart;
 use crate::svg::stacks::{StackChart, Texture};
@@ -118,7 +119,7 @@ pub(crate) struct Panel {
     pub(crate) chart: Chart,
 }
 
-/// A chart of one of seven kinds.
+/// A chart of one of several kinds.
 #[derive(Debug, Clone)]
 pub(crate) enum Chart {
     /// Lines over two axes.
@@ -135,6 +136,8 @@ pub(crate) enum Chart {
     Strips(StripChart),
     /// Stacked areas.
     Areas(AreaChart),
+    /// A table of shares.
+    Grid(GridChart),
 }
 
 impl Chart {
@@ -148,6 +151,7 @@ impl Chart {
             Self::Map(chart) => !chart.layers.is_empty(),
             Self::Strips(chart) => chart.has_shape(),
             Self::Areas(chart) => chart.has_shape(),
+            Self::Grid(chart) => !chart.rows.is_empty(),
         }
     }
 
@@ -161,6 +165,7 @@ impl Chart {
             Self::Map(chart) => chart.draw(id),
             Self::Strips(chart) => chart.draw(id),
             Self::Areas(chart) => chart.draw(id),
+            Self::Grid(chart) => chart.draw(id),
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) fn meaning(code: &str) -> Option<&'static str> {
         "cpu_pressure" => "tasks, brisk's own among them, waited for a CPU, so response times may be too long",
         "foreign_io" => "other programs used the disk, so the figures are those of a shared disk",
         "few_repeats" => "some intervals are wider than they should be, so small differences mean nothing",
+        "incomplete" => "parts of it were not measured",
         "cut_short" => "there was no time to measure all of it",
         "write_limit" => "writing ended early to spare the flash",
         "lab_late" => "the emulated device answered later than its model says",

@@ -21,9 +21,10 @@ static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Fields whose words and numbers mean something to serde.
-const FIXED: [&str; 18] = [
+const FIXED: [&str; 19] = [
     "better",
     "kind",
+    "part",
     "schema_version",
     "pattern",
     "direction",

@@ -36,9 +36,9 @@ fn key(one: &ComparedMeasure) -> (String, Vec<(String, String)>, String) {
     (one.kind.clone(), one.place.clone(), one.measure.clone())
 }
 
-/// Ratios of quantities that all got slower alike stay as they were.
+/// Ratios of quantities that all got slower alike stay as they were, and so do sizes and shares.
 fn is_of_two(one: &ComparedMeasure) -> bool {
-    one.unit == "ratio" || one.unit == "bytes"
+    ["ratio", "bytes", "percent"].contains(&one.unit.as_str())
 }
 
 #[test]

@@ -69,8 +69,9 @@ fn every_chart_has_words_for_those_who_do_not_see_it() {
     // the steps and two of causes; of the suite two of causes, two of ratios; of what-if the gains, causes of each app, three of SQLite;
     // of a proof the picture, two of ratios, one of causes and one for each kind of jobs; of a profile the costs; of the kernel lab a load
     // and a mix, twice; of a comparison the ratios; of returns the sums and the apps by regime; of swap the bandwidth by policy, twice,
-    // and over time, and the map; of a day the strips, the causes, and memory under each of three policies.
-    let memory = 2 * 2 + 4 + (1 + 1 + 3);
+    // and over time, and the map; of a day the strips, the causes, and memory under each of three policies; of the memory study free
+    // memory, limits, sets, and the heap of each app.
+    let memory = 2 * 2 + 4 + (1 + 1 + 3) + (3 + 3);
     assert_eq!(
         charts,
         19 + (2 + 2 + 1 + 1) + (2 + 4 + 2 + 1) + 3 + 4 + (1 + 4 + 3) + (1 + 2 + 1 + 2) + 1 + 2 * 2 + 1 + memory
@@ -268,10 +269,10 @@ fn benchmarks_are_compared_where_they_measured_the_same() {
 #[test]
 fn a_page_of_many_documents_says_the_machine_once() {
     let page = brisk_report::html(&samples::all());
-    // The six about apps and three studies are of one device, the footprint is of a card, the frontier and the profile are of
+    // The seven about apps and three studies are of one device, the footprint is of a card, the frontier and the profile are of
     // the device again, the second kernel lab has the machine of the first, all of swap that of the returns, and the
-    // day and the benchmark are of the device.
-    assert_eq!(page.matches("Same machine, device and settings as above").count(), 5 + 3 + 1 + 3 + 2);
+    // day, the memory study and the benchmark are of the device.
+    assert_eq!(page.matches("Same machine, device and settings as above").count(), 6 + 3 + 1 + 3 + 2);
     // The kernel lab and swapping have machines of their own.
     assert_eq!(page.matches("<dt>Machine</dt>").count(), 5 + 1);
     // What is a document's own stands in each of them.

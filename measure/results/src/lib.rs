@@ -8,6 +8,7 @@
 //! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
+//! - [`memory_study`]: what apps take of memory, and with how little they start.
 //! - [`relaunch`]: the return to an app that runs.
 //! - [`suite`]: many apps under several conditions on an emulated phone.
 //! - [`profile`]: what each setting of a device costs.
@@ -21,6 +22,7 @@ pub mod day;
 pub mod frontier;
 pub mod kernel;
 pub mod launch;
+pub mod memory_study;
 pub mod profile;
 pub mod prove;
 pub mod relaunch;
@@ -33,6 +35,7 @@ pub use day::*;
 pub use frontier::*;
 pub use kernel::*;
 pub use launch::*;
+pub use memory_study::*;
 pub use profile::*;
 pub use prove::{BothWays, ChangedSetting, Gain, ProveJobs, ProveReport, ProveStorage};
 pub use relaunch::*;
@@ -193,6 +196,8 @@ documents! {
     Footprint(FootprintReport) = "footprint",
     /// `brisk study frontier`.
     Frontier(FrontierReport) = "frontier",
+    /// `brisk study memory`.
+    MemoryStudy(MemoryStudyReport) = "memory_study",
     /// `brisk launch`.
     Launch(LaunchReport) = "launch",
     /// `brisk latency`.

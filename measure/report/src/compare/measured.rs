@@ -8,6 +8,7 @@
 mod apps;
 mod day;
 mod kernel;
+mod memory;
 mod storage;
 mod swap;
 
@@ -124,6 +125,15 @@ pub(super) const MEASURES: &[Measure] = &[
     lower("read in", "bytes"),
     lower("written out", "bytes"),
     higher("read in sequence", "bytes"),
+    // Memory.
+    higher("memory available", "bytes"),
+    lower("most heap", "bytes"),
+    higher("starts", "percent"),
+    lower("resident, by share", "bytes"),
+    lower("used in a second", "bytes"),
+    lower("heap touched by a return", "bytes"),
+    lower("files touched by a return", "bytes"),
+    lower("time of a return", "ms"),
     neither("background writes", "bytes_per_s"),
     neither("background syncs", "per_s"),
 ];

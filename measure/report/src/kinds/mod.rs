@@ -14,6 +14,7 @@ mod frontier;
 mod kernel;
 mod latency;
 mod launch;
+mod memory_study;
 pub(crate) mod opening;
 mod profile;
 mod prove;

@@ -14,6 +14,7 @@ pub(crate) mod bars;
 pub(crate) mod clip;
 pub(crate) mod dots;
 pub(crate) mod frame;
+pub(crate) mod grid;
 pub(crate) mod labels;
 pub(crate) mod lines;
 pub(crate) mod map;

@@ -5,6 +5,7 @@
 pub mod apps;
 pub mod day;
 pub mod memory;
+pub mod memory_study;
 pub mod pairs;
 pub mod swap;
 mod ugly;
@@ -475,6 +476,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("schedulers", Document::Schedulers(Box::new(schedulers()))),
         ("footprint", Document::Footprint(Box::new(footprint()))),
         ("frontier", Document::Frontier(Box::new(frontier()))),
+        ("memory-study", Document::MemoryStudy(Box::new(memory_study::study()))),
         ("launch", Document::Launch(Box::new(apps::launch()))),
         ("launch-vs", Document::Launch(Box::new(apps::launch_vs()))),
         ("latency", Document::Latency(Box::new(apps::latency()))),
