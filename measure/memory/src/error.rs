@@ -10,6 +10,9 @@ pub enum Error {
     /// The phone has no limit.
     #[error("phone {0} has no memory limit: bring it up with --memory")]
     NoLimit(u32),
+    /// The phone has no swap.
+    #[error("phone {0} does not swap to its flash: bring it up with --swap flash")]
+    NoSwap(u32),
     /// There is no policy of that name.
     #[error("there is no policy '{name}': there are {known}")]
     NoPolicy {

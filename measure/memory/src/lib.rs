@@ -10,7 +10,7 @@
 //!
 //! Files: `policy` has the table of policies, `answers` the keys that apps answer; `balloon` fills memory, `killer` ends apps
 //! when memory has run out, `roster` is what the two know of the apps; `ground` puts them together; `suite` measures returns;
-//! [`day`] replays a usage trace.
+//! [`day`] replays a usage trace. [`study`] asks what apps take of memory without pressure, and stands on the phone itself.
 
 mod answers;
 mod balloon;
@@ -20,6 +20,7 @@ mod ground;
 mod killer;
 mod policy;
 mod roster;
+pub mod study;
 pub mod suite;
 
 pub use answers::Answer;

@@ -42,7 +42,7 @@ enum Command {
     Doctor(doctor::Args),
     /// Measure the storage under a path (StoreBench)
     Bench(bench::Args),
-    /// Run a study on a device: slowdown, concurrency, schedulers, footprint, frontier
+    /// Run a study: slowdown, concurrency, schedulers, footprint, frontier on a device; memory on an emulated phone
     Study(study::Args),
     /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
     Profile(brisk_command::profile::Args),

@@ -17,6 +17,7 @@ use clap::Subcommand;
 
 use self::kept::Keep;
 use crate::bench::{Shared, place};
+use crate::lab;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,6 +26,7 @@ Examples:
   brisk study schedulers /dev/loop3 --destroy-data --depths 4,32 --html schedulers.html
   brisk study footprint /dev/loop3 --destroy-data --paper
   brisk study frontier --save --html frontier.html   # what brisk tune does for each device
+  brisk study memory --parts free --html memory.html # of apps on an emulated phone
 
 Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 
@@ -51,6 +53,8 @@ enum Study {
     Footprint(FootprintArgs),
     /// Which settings give the lowest read latency under mixed load, found by search (root; settings are restored; about three minutes)
     Frontier(frontier::Args),
+    /// What apps take of a phone's memory, and with how little they start (root; on an emulated phone)
+    Memory(brisk_command::lab::memory_study::Args),
 }
 
 /// What all studies take.
@@ -194,6 +198,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Schedulers(args) => run_schedulers(args),
         Study::Footprint(args) => run_footprint(args),
         Study::Frontier(args) => frontier::run(args),
+        // It needs a phone and a screen.
+        Study::Memory(_) => lab::hand_over("study memory"),
     }
 }
 

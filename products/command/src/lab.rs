@@ -4,6 +4,7 @@ pub mod devices;
 pub mod kernel;
 pub mod latency;
 pub mod launch;
+pub mod memory_study;
 pub mod on_phone;
 pub mod phone;
 pub mod prove;

@@ -5,6 +5,7 @@ mod kernel;
 mod lab;
 mod latency;
 mod launch;
+mod memory_study;
 mod on_phone;
 mod other_daemons;
 mod profile;
@@ -39,6 +40,9 @@ enum Command {
     /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
     #[command(hide = true)]
     Profile(brisk_command::profile::Args),
+    /// Run a study of the laboratory (brisk study memory)
+    #[command(hide = true, subcommand)]
+    Study(arguments::memory_study::Study),
 }
 
 fn main() -> ExitCode {
@@ -63,5 +67,6 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(arguments::Command::Kernel(args)) => kernel::run(&args),
         Command::Lab(arguments::Command::Swap(args)) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
+        Command::Study(arguments::memory_study::Study::Memory(args)) => memory_study::run(&args),
     }
 }

@@ -86,11 +86,10 @@ pub(crate) enum Brought {
 }
 
 impl Wanted<'_> {
-    /// Brings it up with at least `apps` (names of the catalogue). It goes with the value, unless it is kept.
-    pub(crate) fn up(&self, session: &Session, apps: &[String]) -> anyhow::Result<Brought> {
-        let run_dir = session.run_dir().to_owned();
-        let phones = Phones::new(&run_dir);
-        let mut new = NewPhone {
+    /// Its parameters, without image and apps.
+    fn new_phone(&self, session: &Session) -> anyhow::Result<NewPhone> {
+        let run_dir = session.run_dir();
+        Ok(NewPhone {
             preset: self.preset.to_owned(),
             set: Vec::new(),
             size_bytes: self.size_bytes,
@@ -98,11 +97,21 @@ impl Wanted<'_> {
             memory: self.memory,
             image: PathBuf::new(),
             apps: Vec::new(),
-            server: crate::lab::brisk_lab(&run_dir, &["serve"])?,
-            take_down: crate::lab::brisk_lab(&run_dir, &["down", "--force"])?,
+            server: crate::lab::brisk_lab(run_dir, &["serve"])?,
+            take_down: crate::lab::brisk_lab(run_dir, &["down", "--force"])?,
             keep: false,
-        };
-        // A wrong preset is an error now and not after minutes of building.
+        })
+    }
+
+    /// Refuses what cannot be made, before minutes go into an image or into what comes before it.
+    pub(crate) fn check(&self, session: &Session) -> anyhow::Result<()> {
+        Ok(Phones::new(session.run_dir()).check_flash(&self.new_phone(session)?)?)
+    }
+
+    /// Brings it up with at least `apps` (names of the catalogue). It goes with the value, unless it is kept.
+    pub(crate) fn up(&self, session: &Session, apps: &[String]) -> anyhow::Result<Brought> {
+        let phones = Phones::new(session.run_dir());
+        let mut new = self.new_phone(session)?;
         phones.check_flash(&new)?;
         let images = lab_phone::images(self.cache_dir)?;
         let mut progress = |doing: &str| session.show(0.0, doing);

@@ -10,6 +10,11 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Option<Self> {
+        Self::with(|_| {})
+    }
+
+    /// With more in the image: `add` gets its tree.
+    pub(crate) fn with(add: impl FnOnce(&Path)) -> Option<Self> {
         available(&["mke2fs", "resize2fs", "tune2fs", "e2fsck"].map(Capability::Program))?;
         available(&[Capability::Cgroup2])?;
         let lab = Guard::new()?;
@@ -25,6 +30,7 @@ impl Bench {
         for path in [&home, &home.join(".cache"), &home.join(".cache/page"), &home.join("mail.db")] {
             chown(path, Some(10_000), Some(10_000)).expect("owned");
         }
+        add(&tree);
         let image = lab.dir().join("image");
         make_image(&tree, 64 * MIB, &image).expect("an image");
         Some(Self { lab, image })
