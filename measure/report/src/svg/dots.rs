@@ -111,10 +111,12 @@ impl DotChart {
     fn layout(&self) -> Layout {
         let names = self.rows.iter().map(|r| text_width(&r.name)).fold(20.0, f64::max).min(WIDTH * 0.34);
         let (left, right) = (names + 14.0, WIDTH - 14.0);
-        let tall = self.rows.iter().any(|row| !row.below.is_empty());
+        let scale = self.scale().over(left + 8.0, right - 8.0);
+        // Below a mark stand its words, or the end of an interval that is cut.
+        let is_cut = |row: &Row| row.range.is_some_and(|(low, high)| beyond(&scale, low) || beyond(&scale, high));
+        let tall = self.rows.iter().any(|row| !row.below.is_empty() || is_cut(row));
         let runs = tall && self.rows.iter().any(|row| !row.runs.is_empty());
         let pitch = if tall { TALL_ROW + if runs { RUNS } else { 0.0 } } else { ROW };
-        let scale = self.scale().over(left + 8.0, right - 8.0);
         let bounds = [left, WIDTH];
         let level = |(value, word): &(f64, String)| Label::centred(scale.at(*value), 0.0, word, "note", bounds);
         let levels = settle(self.levels.iter().map(level).collect(), Way::Up, [-60.0, 0.0]);
@@ -302,6 +304,17 @@ mod tests {
         // A run is drawn 9 units below the marks and is 3.2 large.
         assert!(below.baseline - 10.5 > layout.middle(0) + 9.0 + 3.2, "{below:?}");
         assert!(!below.overlaps(&layout.rows[1][0]));
+    }
+
+    #[test]
+    fn the_end_of_a_cut_interval_has_room_above_the_next_line() {
+        let rows =
+            [("app-with-a-name-0", 4.765_024_602, 78.553_765), ("app-with-a-name-1", 2.780_668_855, 5.600_650_562)];
+        let rows = rows.map(|(name, value, wide)| row(name, value, (value / wide, value * wide), ""));
+        let layout = chart(rows.into(), Law::Log10).layout();
+        let end = layout.rows[0].last().expect("words");
+        assert_eq!(end.text, "374");
+        assert!(layout.rows[1].iter().all(|label| !label.overlaps(end)), "{:?}", layout.rows);
     }
 
     proptest! {
