@@ -60,7 +60,7 @@ impl Bed {
         let one = SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut bench = Bench::new()?;
         let tests = std::env::current_exe().expect("this program");
-        let specimen = tests.ancestors().nth(2).expect("a target directory").join("examples/specimen");
+        let specimen = tests.ancestors().nth(2).expect("a target directory").join("examples/phone-specimen");
         let tree = bench.lab.dir().join("tree");
         copy_with_libraries(&tree, &specimen);
         symlink(&specimen, tree.join("specimen")).expect("cargo builds the examples with the tests");
