@@ -367,6 +367,8 @@ impl Areas<'_> {
         let (levels, holds) = (self.levels, self.holds);
         Chart::Areas(AreaChart { title: title.into(), description, x, y, places: along, layers, levels, holds })
     }
+}
+
 /// A table of shares: a row and a column for each place along two dimensions. The measures are the share of successes (0 to 1), the
 /// text of a cell, and the word below it.
 pub(crate) fn grid(
