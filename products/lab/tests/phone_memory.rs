@@ -132,6 +132,29 @@ fn swap_that_comes_on_while_the_phone_comes_up_is_noticed() {
 }
 
 #[test]
+fn a_phone_without_swap_has_no_part_in_the_area_of_another() {
+    requires!(Root, MemoryController);
+    let Some(_alone) = alone_with_swap() else { return };
+    let Some(bench) = Bench::new() else { return };
+    let with = up(&bench, SwapKind::Flash);
+    let without = up(&bench, SwapKind::None);
+    let fill = |phone: &Phone| {
+        let words = ["sh", "-c", "dd if=/dev/urandom of=/tmp/pages bs=1M count=100 2>/dev/null"];
+        let app = phone.command(words.iter().map(Into::into).collect(), None);
+        brisk_phone::command(&app).expect("it is there").status().expect("it starts").success()
+    };
+    // More than its memory: the kernel ends what fills it.
+    assert_eq!([fill(&with), fill(&without)], [true, false]);
+    // An area that it gets later is its own to use.
+    let mut without = without;
+    with.down(false).expect("down");
+    without.change_swap(SwapKind::Flash).expect("changed");
+    assert!(fill(&without));
+    without.down(false).expect("down");
+    bench.nothing_is_left();
+}
+
+#[test]
 fn a_phone_made_by_the_command_takes_its_swap_with_it() {
     requires!(Root, MemoryController);
     let Some(_alone) = alone_with_swap() else { return };
