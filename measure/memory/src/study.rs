@@ -192,10 +192,10 @@ impl<'a> Bed<'a> {
 
     /// Processes that the kernel has ended for lack of memory, in all apps.
     fn oom_kills(&self) -> Result<u64> {
-        let apps = self.apps.iter().map(|app| oom_kills(self.sense(), &self.group_of(app)?));
+        let apps = self.apps.iter().map(|app| Ok(self.group_of(app)?.oom_kills()?));
         let sum = apps.sum::<Result<u64>>()?;
         // Of version 2 the parent counts all of them, of version 1 its own, which has none.
-        Ok(sum.max(oom_kills(self.sense(), &self.group)?))
+        Ok(sum.max(self.group.oom_kills()?))
     }
 }
 
@@ -215,9 +215,4 @@ fn memory_of(sense: &Sense, group: &MemoryGroup, app: &str) -> Result<ProcessMem
         }
     }
     Ok(sum)
-}
-
-/// Processes of a group that the kernel has ended for lack of memory.
-fn oom_kills(sense: &Sense, group: &MemoryGroup) -> Result<u64> {
-    Ok(sense.oom_kills(group.dir())?.unwrap_or_default())
 }

@@ -18,7 +18,6 @@ pub mod group_name;
 mod kernel;
 mod limits;
 mod memory;
-mod memory_events;
 mod mountinfo;
 mod net_dev;
 mod page_map;
@@ -45,7 +44,6 @@ pub use error::ParseError;
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};
 pub use memory::{parse_mem_info, parse_paging};
-pub use memory_events::parse_oom_kills;
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
 pub use page_map::{

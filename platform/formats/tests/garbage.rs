@@ -49,7 +49,6 @@ const CASES: &[Case] = &[
     case!(bytes => parse_process_status(bytes), &[b"Uid:\t0\t0\nCapEff:\t"]),
     case!(bytes => parse_process_memory(bytes), &[b"RssAnon:\t"]),
     case!(bytes => parse_smaps_rollup(bytes), &[b"Rss: "]),
-    case!(bytes => parse_oom_kills(bytes), &[b"oom_kill "]),
     case!(bytes => parse_swaps(bytes), &[b"Filename\n/x file "]),
     case!(bytes => parse_uevent(bytes), &[b"add@/x\0SUBSYSTEM=block\0DEVTYPE=disk\0"]),
     case!(bytes => parse_mm_stat(bytes), &[b"1 "]),

@@ -8,7 +8,7 @@ use brisk_formats::{
     BytesMoved, CgroupCpu, DeviceNumber, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessMemory,
     ProcessStat, ProcessStatus, Resource, SmapsRollup, Swap, fields, parse_cgroup_cpu, parse_cgroup_processes,
     parse_command_line, parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits,
-    parse_mapped_files, parse_mem_info, parse_mounts, parse_net_devices, parse_oom_kills, parse_paging, parse_pressure,
+    parse_mapped_files, parse_mem_info, parse_mounts, parse_net_devices, parse_paging, parse_pressure,
     parse_process_cgroups, parse_process_io, parse_process_memory, parse_process_stat, parse_process_status,
     parse_smaps_rollup, parse_swaps,
 };
@@ -104,18 +104,6 @@ readers! {
 
 /// What takes more than a path and a parser.
 impl Sense {
-    /// Processes of the memory group at `dir` that the kernel has ended for lack of memory, of version 2 also those of groups below it;
-    /// `None` when there is no such group.
-    ///
-    /// # Errors
-    /// When the file is not readable or not understood.
-    pub fn oom_kills(&self, dir: &Path) -> Result<Option<u64>> {
-        match self.parse_optional(dir.join("memory.oom_control"), parse_oom_kills)? {
-            Some(kills) => Ok(Some(kills)),
-            None => self.parse_optional(dir.join("memory.events"), parse_oom_kills),
-        }
-    }
-
     /// The counters of the disk or partition `name`; `None` when the kernel has no such device.
     ///
     /// # Errors

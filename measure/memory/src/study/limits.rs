@@ -11,7 +11,7 @@ use brisk_launch::{Launcher, Settings, Start};
 use brisk_phone::App;
 use brisk_results::{Ending, LimitCell, MemoryPart, Stage, StartLimits};
 
-use super::{Bed, oom_kills};
+use super::Bed;
 use crate::error::{Error, Result};
 
 /// What to do.
@@ -119,11 +119,11 @@ fn attempt(bed: &mut Bed<'_>, app: &App, limit_bytes: u64, timeout: Duration, tr
         TimeLimits { window_ns: time_ns, unsettled_ns: time_ns, total_ns: time_ns, ..bed.launcher.settings.limits };
     let settings = Settings { limits, ..bed.launcher.settings.clone() };
     let launcher = Launcher { sense, settings, stop: bed.launcher.stop };
-    let before = oom_kills(sense, &group)?;
+    let before = group.oom_kills()?;
     group.set_limit(Some(limit_bytes))?;
     let launched = launcher.launch(&launch, Some(&mut *bed.screen), Start::AsItIs);
     group.set_limit(None)?;
-    let kills = oom_kills(sense, &group)?.saturating_sub(before);
+    let kills = group.oom_kills()?.saturating_sub(before);
     let run = launched?.run;
     if run.ending == Ending::DisplayLost {
         return Err(Error::Launch(bed.display_lost()));
