@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, Snapshot};
 use brisk_record::{End, Error, Item, Lost, Reader, Session, Writer, older_part, set_damaged_aside};
 use proptest::prelude::*;
+use rustix::mount::{MountFlags, UnmountFlags};
 
 /// The `second`-th sample of a machine that does something; an app lives from the 100th to the 150th.
 fn sample(second: u64) -> Snapshot {
@@ -217,18 +218,15 @@ fn a_full_disk_leaves_a_whole_record() {
     // RLIMIT_FSIZE would do the same to this whole test process.
     brisk_requires::requires!(Mount);
     let (dir, _) = place();
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "none"])
-        .arg(dir.path())
-        .output()
-        .is_ok_and(|output| output.status.success());
-    assert!(mounted, "a tmpfs is mounted");
+    // Not by a program: between fork and exec a child would hold the locks of the other tests' records.
+    let mounted = rustix::mount::mount("none", dir.path(), "tmpfs", MountFlags::empty(), c"size=64k");
+    mounted.expect("a tmpfs is mounted");
     let path = dir.path().join("small");
     let mut writer = Writer::begin(&path, session("x"), None).expect("a record");
     let failed = (0..1_000_000).find_map(|second| writer.snapshot(&sample(second)).err().map(|error| (second, error)));
     let read = failed.as_ref().map(|_| read(&path));
     drop(writer);
-    assert!(std::process::Command::new("umount").arg(dir.path()).status().expect("umount runs").success());
+    rustix::mount::unmount(dir.path(), UnmountFlags::empty()).expect("unmounted");
     let (second, error) = failed.expect("64 KiB are soon full");
     assert!(matches!(error, Error::Write { samples, .. } if samples == second), "{error:?}");
     let (items, lost) = read.expect("it failed");
