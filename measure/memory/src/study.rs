@@ -8,7 +8,7 @@
 //! | [`sets()`] | what is resident, what a second of a return uses, what a return brings back from swap (MARS figure 14) | all apps stay |
 //!
 //! It needs no policies of swapping and no pressure from others, so it stands on the phone itself and not on [`crate::Ground`].
-//! Apps are sampled from another thread ([`sampling::sampled`]), by counters that cost no walk of page tables; repetitions are interleaved
+//! Apps are sampled from another thread (`sampling`), by counters that cost no walk of page tables; repetitions are interleaved
 //! over apps, so that drift of the machine affects all alike. An app that cannot be launched has a failure, and the others are
 //! measured.
 
