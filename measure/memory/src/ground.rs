@@ -179,8 +179,8 @@ impl<'a> Ground<'a> {
             }
         }
         self.policy = policy;
-        for stay in self.apps.values_mut() {
-            if policy.frozen { stay.resident.freeze()? } else { stay.resident.thaw()? }
+        for name in self.running() {
+            self.rest(&name)?;
         }
         self.watch = match policy.killer {
             Killer::Kernel => None,
@@ -278,7 +278,7 @@ impl<'a> Ground<'a> {
     /// `app` goes to the background: what grabs the keyboard is taken back, and it is frozen where the policy does so.
     ///
     /// # Errors
-    /// When it does not freeze.
+    /// When the display is lost, or the app cannot be ended.
     pub fn leave(&mut self, name: &str) -> Result<()> {
         self.reap()?;
         // An app that was ended meanwhile has nothing to leave.
@@ -289,8 +289,16 @@ impl<'a> Ground<'a> {
             // Watched like a return, so that the menu is gone when it is frozen.
             self.launcher.relaunch(&mut stay.resident, self.screen, &Input::Key(undo.to_owned()))?;
         }
-        if self.policy.frozen
-            && stay.resident.is_alive()?
+        self.rest(name)
+    }
+
+    /// Freezes an app in the background where the policy does so, and lets it run otherwise. One that does not freeze is ended.
+    fn rest(&mut self, name: &str) -> Result<()> {
+        let Some(stay) = self.apps.get_mut(name) else { return Ok(()) };
+        if !self.policy.frozen {
+            return Ok(stay.resident.thaw()?);
+        }
+        if stay.resident.is_alive()?
             && let Err(error) = stay.resident.freeze()
         {
             // Its processes wait for the flash for longer than the kernel is given: it begins anew.

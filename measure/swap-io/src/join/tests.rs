@@ -18,7 +18,7 @@ fn place(slot: u64) -> SwapPlace {
 
 fn out(at_ns: u64, slot: u64, pages: u32, group: u64, index: u64) -> SwapEvent {
     let what = SwapWhat::Pages { is_out: true, place: place(slot), pages, group: Some(group), index, anonymous: true };
-    // Written by whoever reclaims.
+    // Written by the process that reclaims.
     SwapEvent { at_ns, tid: 3, pid: 3, what }
 }
 

@@ -20,7 +20,7 @@ Examples:
   brisk suite run --apps all --runs 6 --html suite.html
   brisk suite run --preset nexus4-emmc --conditions idle --apps evince,gimp
   brisk suite whatif --apps chromium,lowriter
-  brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about half an hour
+  brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about seven minutes
   brisk suite relaunch --policies all --regimes full --runs 10 --preset nexus4-emmc
   brisk suite day --html day.html                        # a day of use with little memory, in about five minutes
 
