@@ -15,7 +15,7 @@ use brisk_act::{Actuator, Paths};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
 use brisk_launch::{Launcher, Relaunched, Resident};
-use brisk_phone::{App, MemoryGroup, Phone};
+use brisk_phone::{App, MemoryGroup, MemorySpec, Phone};
 use brisk_results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
 use brisk_screen::{Input, Screen};
 
@@ -131,6 +131,11 @@ impl<'a> Ground<'a> {
         self.policy
     }
 
+    /// Limit and swap of the phone.
+    fn memory(&self) -> Result<MemorySpec> {
+        self.phone.memory().ok_or(Error::NoLimit(self.phone.id()))
+    }
+
     /// Calls `listener` when a visit begins and when it ends.
     pub fn listen(&mut self, listener: impl FnMut(Moment, &str) + 'a) {
         self.listener = Some(Box::new(listener));
@@ -158,11 +163,27 @@ impl<'a> Ground<'a> {
     /// # Errors
     /// When swap areas cannot be made, a setting cannot be changed, or a program that ends apps cannot run.
     pub fn apply(&mut self, policy: &'static Policy) -> Result<()> {
+        let limit_bytes = self.memory()?.limit_bytes;
+        self.apply_within(policy, limit_bytes)
+    }
+
+    /// The same with another limit of memory from then on.
+    ///
+    /// # Errors
+    /// As [`Self::apply`], and when the limit is too small.
+    pub fn apply_within(&mut self, policy: &'static Policy, limit_bytes: u64) -> Result<()> {
         self.watch = None;
         self.empty();
         self.phone.set_timed(false)?;
-        let has = self.phone.memory().map(|memory| memory.swap);
-        if has != Some(policy.swap) {
+        let has = self.memory()?;
+        if has.limit_bytes != limit_bytes {
+            if limit_bytes < has.limit_bytes && !self.policy.has_swap() {
+                self.close_all()?;
+            }
+            self.phone.change_limit(limit_bytes)?;
+            self.charge()?;
+        }
+        if has.swap != policy.swap {
             if !policy.has_swap() {
                 self.close_all()?;
             }
@@ -353,11 +374,11 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Deducts what compressed memory takes; the kernel may need some tries to get below the new limit.
+    /// Puts the limit in force, less what compressed memory takes; the kernel may need some tries to get below it.
     fn charge(&self) -> Result<()> {
         let mut tries = 1;
         loop {
-            match self.phone.charge_zram() {
+            match self.phone.charge() {
                 Ok(_) => return Ok(()),
                 Err(error) if tries == LIMIT_TRIES => return Err(error.into()),
                 Err(_) => tries += 1,

@@ -1,6 +1,7 @@
 //! The suite of returns: each app under each policy, when memory is tight and when it is full.
 //!
-//! - *Tight*: apps are used in turn. One pass makes the state with device time off, the next is measured.
+//! - *Tight*: apps are used in turn with as much memory as their heaps take together, so that their files have no place of their
+//!   own. One pass makes the state with device time off, the next is measured.
 //! - *Full*: before each return all apps are evicted, and a memory-hungry app fills what is free but for 4 MiB. Without swap
 //!   there are no apps to evict: they have been ended, and a return is a launch; and that app leaves as much as keeps it from
 //!   being ended itself.
@@ -13,7 +14,7 @@
 
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
-use brisk_phone::App;
+use brisk_phone::{App, LIMIT_MIN_BYTES};
 use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
 
 use crate::error::{Error, Result};
@@ -39,6 +40,10 @@ pub struct Plan {
     pub apart: Vec<String>,
     /// Time limit of a return.
     pub limit_ms: f64,
+    /// Memory of the phone when memory is full.
+    pub memory_bytes: u64,
+    /// Memory of the phone when memory is tight; what the heaps of the apps take together unless it is given.
+    pub tight_bytes: Option<u64>,
 }
 
 /// One step: a pass over all apps, or one return.
@@ -92,12 +97,34 @@ fn turned<T: Clone>(items: &[T], backward: bool) -> Vec<T> {
     items
 }
 
-/// Measures all of it. An app that cannot be measured is a failure of its policy; the others are measured.
+/// What the heaps of the apps take together once each has been launched, rounded up to MiB; at most the phone's memory.
+fn heaps(ground: &mut Ground<'_>, plan: &Plan) -> Result<u64> {
+    let mut bytes = 0;
+    for app in &plan.apps {
+        let launched = ground.launch(app).map(|_| ());
+        // What fails here fails in the measured passes, too.
+        survive(ground, app, launched)?.ok();
+        let census = ground.census(&app.name)?.unwrap_or_default();
+        bytes += census.anonymous_bytes + census.swapped_bytes;
+    }
+    Ok(bytes.next_multiple_of(1 << 20).clamp(LIMIT_MIN_BYTES, plan.memory_bytes.max(LIMIT_MIN_BYTES)))
+}
+
+/// Measures all of it. An app that cannot be measured is a failure of its policy; the others are measured. `plan` gets the memory
+/// of the tight regime where it has none.
 ///
 /// # Errors
 /// When the user stops, the display is lost, or a policy cannot be put in force.
-pub fn run(ground: &mut Ground<'_>, plan: &Plan, progress: &mut dyn FnMut(f64, &str)) -> Result<Vec<Measured>> {
+pub fn run(ground: &mut Ground<'_>, plan: &mut Plan, progress: &mut dyn FnMut(f64, &str)) -> Result<Vec<Measured>> {
     let mut measured = Vec::new();
+    if plan.regimes.contains(&Regime::Tight) && plan.tight_bytes.is_none() {
+        progress(0.0, "memory that the apps need");
+        if let Some(policy) = plan.policies.iter().find(|policy| policy.has_swap()).or(plan.policies.first()) {
+            ground.apply(policy)?;
+        }
+        plan.tight_bytes = Some(heaps(ground, plan)?);
+    }
+    let plan = &*plan;
     for round in 0..plan.rounds {
         let steps = steps(plan, round);
         for (n, step) in steps.iter().enumerate() {
@@ -130,7 +157,7 @@ fn tight(
     round: u64,
     measured: &mut Vec<Measured>,
 ) -> Result<()> {
-    ground.apply(policy)?;
+    ground.apply_within(policy, plan.tight_bytes.unwrap_or(plan.memory_bytes))?;
     for app in &plan.apps {
         let visit = ground.go_to_untimed(app).and_then(|visit| ground.leave(&app.name).map(|()| visit));
         // What fails here fails in the measured pass, too.
@@ -144,7 +171,7 @@ fn tight(
 }
 
 fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App, round: u64) -> Result<AppVisit> {
-    ground.apply(policy)?;
+    ground.apply_within(policy, plan.memory_bytes)?;
     if policy.has_swap() {
         for one in &plan.apps {
             ground.launch(one)?;
@@ -161,11 +188,7 @@ fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App
 }
 
 /// What ends the suite stays an error; another failure is a sentence, and the app begins anew.
-fn survive(
-    ground: &mut Ground<'_>,
-    app: &App,
-    visit: Result<AppVisit>,
-) -> Result<std::result::Result<AppVisit, String>> {
+fn survive<T>(ground: &mut Ground<'_>, app: &App, visit: Result<T>) -> Result<std::result::Result<T, String>> {
     match visit {
         Ok(visit) => Ok(Ok(visit)),
         Err(error @ (Error::Stopped | Error::Setting { .. } | Error::Act(_) | Error::Killer { .. })) => Err(error),

@@ -46,7 +46,7 @@ pub use error::{Error, Result};
 pub use home::Home;
 pub use image::{About, FirstRun, Image, Images, make_image};
 pub use inside::{Inside, become_app, command};
-pub use memory::{MemoryGroup, MemorySpec, SwapKind};
+pub use memory::{LIMIT_MIN_BYTES, MemoryGroup, MemorySpec, SwapKind};
 pub use phone::Phone;
 pub use phones::{Listed, NewPhone, Phones};
 pub use sqlite::{JournalMode, SqliteRates, SqliteSpec};

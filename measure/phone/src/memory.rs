@@ -10,7 +10,7 @@
 //!
 //! What differs from a device: reclaim is done by the processes that reach the limit, not by kswapd ahead of need; the kernel's
 //! own memory is outside of the limit; zram takes memory of this machine, so a measurement has to lower the limit by what it
-//! holds ([`crate::Phone::charge_zram`]).
+//! holds ([`crate::Phone::charge`]).
 //!
 //! Swap areas are the kernel's, not a group's: where another area is in use, pages could go there, and a phone with swap is
 //! refused. Properties: what is made here is recorded before it is made, and removed with the phone, also after a kill.
@@ -27,7 +27,7 @@ use crate::error::{Error, Result, io as failed};
 use crate::group::remove_tree;
 
 /// Least limit: the session bus and one small app.
-const LIMIT_MIN_BYTES: u64 = 64 << 20;
+pub const LIMIT_MIN_BYTES: u64 = 64 << 20;
 /// Least swap area.
 const SWAP_MIN_BYTES: u64 = 16 << 20;
 
@@ -77,12 +77,18 @@ impl MemorySpec {
     /// When the limit or swap area is too small, the machine has no memory controller, swap areas of others are in use, or the
     /// kernel has no zram.
     pub fn check(&self) -> Result<()> {
+        self.check_limit()?;
+        controller(&Sense::default())?;
+        self.check_areas(&[])
+    }
+
+    /// Refuses a limit that is too small; gives itself.
+    pub(crate) fn check_limit(self) -> Result<Self> {
         if self.limit_bytes < LIMIT_MIN_BYTES {
             let reason = format!("the limit is too small: at least {}", format_bytes(LIMIT_MIN_BYTES));
             return Err(Error::Memory { reason });
         }
-        controller(&Sense::default())?;
-        self.check_areas(&[])
+        Ok(self)
     }
 
     /// Refuses swap that this kernel cannot make, or that pages of others share. `own` are areas of this phone, which will go.

@@ -161,9 +161,7 @@ impl Phone {
     /// the limit.
     pub fn change_swap(&mut self, swap: SwapKind) -> Result<()> {
         let Some(mut memory) = self.record.memory.clone() else {
-            return Err(Error::Memory {
-                reason: format!("phone {} has no limit: bring it up with --memory", self.dir.id),
-            });
+            return Err(self.dir.unlimited());
         };
         let spec = MemorySpec { swap, ..memory.spec };
         spec.check_areas(&[memory.file.as_deref(), memory.zram.map(swap_area::zram).as_deref()])?;
@@ -202,14 +200,24 @@ impl Phone {
         memory.file.clone().into_iter().chain(memory.zram.map(swap_area::zram)).collect()
     }
 
-    /// Lowers the limit by the memory that compressed pages take now, which the kernel charges to no group; gives that amount.
+    /// Changes the limit for all that comes; [`Self::charge`] puts it in force.
     ///
     /// # Errors
-    /// When it cannot be read, or the kernel refuses the limit.
-    pub fn charge_zram(&self) -> Result<u64> {
+    /// When its memory is not limited, or the limit is too small.
+    pub fn change_limit(&mut self, limit_bytes: u64) -> Result<()> {
+        let Some(memory) = self.record.memory.as_mut() else { return Err(self.dir.unlimited()) };
+        memory.spec = MemorySpec { limit_bytes, ..memory.spec }.check_limit()?;
+        self.save()
+    }
+
+    /// Puts its limit in force, less the memory that compressed pages take now, which the kernel charges to no group; gives that
+    /// amount.
+    ///
+    /// # Errors
+    /// When it cannot be read, or more is in use and cannot be reclaimed.
+    pub fn charge(&self) -> Result<u64> {
         let Some(memory) = &self.record.memory else { return Ok(0) };
-        let Some(number) = memory.zram else { return Ok(0) };
-        let used_bytes = swap_area::zram_used_bytes(number)?;
+        let used_bytes = memory.zram.map_or(Ok(0), swap_area::zram_used_bytes)?;
         let limit_bytes = memory.spec.limit_bytes.saturating_sub(used_bytes);
         MemoryGroup::at(&memory.group).set_limit(Some(limit_bytes))?;
         Ok(used_bytes)

@@ -115,6 +115,11 @@ impl StateDir {
     }
 
     /// Replaces the state on disk atomically.
+    /// What is said of a phone whose memory is not limited.
+    pub(crate) fn unlimited(&self) -> Error {
+        Error::Memory { reason: format!("phone {} has no limit: bring it up with --memory", self.id) }
+    }
+
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
         self.write_state(record).map_err(failed(format!("write the state of the phone into {}", self.path().display())))
     }

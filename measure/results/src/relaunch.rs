@@ -148,7 +148,7 @@ pub struct PhoneMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
-    /// Apps are used in turn, and memory is nearly enough for them.
+    /// Apps are used in turn, and their files have no place beside their heaps.
     Tight,
     /// A memory-hungry app is in front, and the apps in the background were evicted.
     Full,
@@ -223,6 +223,9 @@ pub struct RelaunchReport {
     pub memory: PhoneMemory,
     /// Time limit of one return.
     pub limit_ms: f64,
+    /// Memory for all that runs in it when memory is tight; [`PhoneMemory::limit_bytes`] unless it is given.
+    #[serde(default)]
+    pub tight_bytes: Option<u64>,
     /// Apps that are no part of sums: too large to be compared with the others.
     pub apart: Vec<String>,
     /// Both regimes, or the one that was asked for.

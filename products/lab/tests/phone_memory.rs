@@ -65,7 +65,7 @@ fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
     let group = phone.memory_group().expect("limited");
     let before = phone.flash().expect("the lab answers").requests.write.bytes;
     use_memory(&phone);
-    let charged = phone.charge_zram().expect("charged");
+    let charged = phone.charge().expect("charged");
     // Random data cannot be compressed.
     assert!(charged > 30 * MIB, "{charged}");
     let left = group.limit_bytes().expect("read");

@@ -12,6 +12,8 @@ fn plan(policies: &[&str]) -> Plan {
         rounds: 2,
         apart: vec!["chromium".to_owned()],
         limit_ms: 40_000.0,
+        memory_bytes: 600 << 20,
+        tight_bytes: None,
     }
 }
 

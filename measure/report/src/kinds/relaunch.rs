@@ -23,12 +23,10 @@ impl Kind for RelaunchReport {
             format::plural(apps as u64, "app"),
             format_bytes(self.memory.limit_bytes)
         );
-        let facts = vec![
-            ("Phone", facts::phone(&self.phone)),
-            ("Memory", format_bytes(self.memory.limit_bytes)),
-            ("Swap area", format_bytes(self.memory.swap_bytes)),
-            ("Time limit", format::ms(self.limit_ms)),
-        ];
+        let mut facts = vec![("Phone", facts::phone(&self.phone)), ("Memory", format_bytes(self.memory.limit_bytes))];
+        facts.extend(self.tight_bytes.map(|bytes| ("Tight memory", format_bytes(bytes))));
+        facts.push(("Swap area", format_bytes(self.memory.swap_bytes)));
+        facts.push(("Time limit", format::ms(self.limit_ms)));
         let figures = self.regimes.iter().flat_map(|regime| [sums(self, regime), by_app(regime)]);
         let figures = figures.chain(self.regimes.first().map(|regime| policies(&regime.policies)));
         Section::new("Returns to apps", question, verdict(self))

@@ -73,7 +73,7 @@ pub fn relaunch() -> RelaunchReport {
         &header(None),
         json!({
             "phone": super::apps::phone(), "memory": { "limit_bytes": 600u64 << 20, "swap_bytes": 1200u64 << 20 },
-            "limit_ms": 40_000.0, "apart": ["chromium"],
+            "limit_ms": 40_000.0, "tight_bytes": 423_624_704, "apart": ["chromium"],
             "regimes": [
                 { "regime": "tight", "policies": policies(0.05) },
                 { "regime": "full", "policies": policies(1.0) },

@@ -114,6 +114,9 @@ pub struct RelaunchArgs {
     /// How short memory is
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "tight,full")]
     pub regimes: Vec<RegimeName>,
+    /// Memory for all that runs in the phone when memory is tight [default: what the heaps of the apps take together]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub tight_memory: Option<u64>,
     /// Apps that are measured and left out of sums, such as those that are much larger than the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub apart: Vec<String>,
@@ -160,7 +163,7 @@ fn policy(text: &str) -> Result<String, String> {
 /// How short memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RegimeName {
-    /// Apps are used in turn, and memory is nearly enough for them
+    /// Apps are used in turn, and memory is as much as their heaps take together, unless --tight-memory says otherwise
     Tight,
     /// A memory-hungry app is in front, and the apps in the background were evicted
     Full,

@@ -83,6 +83,12 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     if let Some(unknown) = args.apart.iter().find(|name| !apps.iter().any(|app| app.name == **name)) {
         bail!("--apart names {unknown}, which is none of the measured apps");
     }
+    if let Some(tight_bytes) = args.tight_memory {
+        if tight_bytes > limit_bytes {
+            bail!("--tight-memory is above --memory");
+        }
+        MemorySpec { limit_bytes: tight_bytes, ..spec }.check()?;
+    }
     spec.check()?;
     let Bed { session, mut phone, mut display, mut head, apps, .. } = match bed::make_with(every, &APPS, Some(spec))? {
         Made::Bed(bed) => *bed,
@@ -94,7 +100,16 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let launcher = Launcher { sense: &sense, settings, stop: session.stop_flag() };
     let limit_ms = every.watching.timeout.as_secs_f64() * 1e3;
     let rounds = u64::from(every.runs.unwrap_or(RUNS));
-    let plan = Plan { policies, regimes, apps, rounds, apart: args.apart.clone(), limit_ms };
+    let mut plan = Plan {
+        policies,
+        regimes,
+        apps,
+        rounds,
+        apart: args.apart.clone(),
+        limit_ms,
+        memory_bytes: limit_bytes,
+        tight_bytes: args.tight_memory,
+    };
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths() };
     let recording = args.swap_trace.as_ref().map(|_| record::begin(&phone)).transpose()?;
     let measured = {
@@ -104,7 +119,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
             if let Some((recorder, _)) = &recording {
                 ground.listen(|moment, app| recorder.mark(action(moment), app));
             }
-            let measured = suite::run(&mut ground, &plan, &mut progress)?;
+            let measured = suite::run(&mut ground, &mut plan, &mut progress)?;
             Ok((measured, ground.take_warnings()))
         })
     };
@@ -132,6 +147,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
         phone: facts,
         memory: PhoneMemory { limit_bytes: spec.limit_bytes, swap_bytes: spec.swap_bytes },
         limit_ms,
+        tight_bytes: plan.tight_bytes,
         apart: args.apart.clone(),
         regimes,
     };
