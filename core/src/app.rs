@@ -61,6 +61,28 @@ pub enum Role {
     Other,
 }
 
+/// What an app does for its user now, by which its importance is rated. `None`: the system does not tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Activity {
+    /// Its role.
+    pub role: Role,
+    /// It runs under a user's session rather than the system's.
+    pub of_user: bool,
+    /// It is in the foreground.
+    pub focused: Option<bool>,
+    /// When it was in the foreground last, CLOCK_MONOTONIC.
+    pub front_at_ns: Option<u64>,
+    /// It plays or records sound.
+    pub audible: Option<bool>,
+    /// It holds an inhibitor: the session must not end, or the machine not sleep, as with unsaved work.
+    pub inhibits: Option<bool>,
+    /// The least `oom_score_adj` of its processes.
+    pub oom_score_adj: Option<i16>,
+    /// Its processes are stopped by the freezer.
+    pub frozen: Option<bool>,
+}
+
 /// Facts about an app by which it is classified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppFacts {
@@ -88,6 +110,8 @@ pub struct AppFacts {
     pub offers: Vec<GroupSetting>,
     /// Disks that its requests may go to; `None` when unknown.
     pub disks: Option<Vec<String>>,
+    /// What it does for its user now; `role`, `of_user` and `focused` are those above.
+    pub activity: Activity,
 }
 
 /// An app as engines see it.
@@ -110,6 +134,9 @@ pub struct App {
     /// sent requests to, and swap. `None` when unknown, as in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disks: Option<Vec<String>>,
+    /// What it does for its user now.
+    #[serde(default)]
+    pub activity: Activity,
 }
 
 impl App {
@@ -150,6 +177,12 @@ pub fn classify(facts: &AppFacts) -> App {
         reason: Reason::rule(rule),
         offers: facts.offers.clone(),
         disks: facts.disks.clone(),
+        activity: Activity {
+            role: facts.role,
+            of_user: facts.of_user,
+            focused: facts.focused,
+            ..facts.activity.clone()
+        },
     }
 }
 

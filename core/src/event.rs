@@ -40,6 +40,21 @@ pub enum EventKind {
         /// Name of its control group.
         group: String,
     },
+    /// The screen was switched on or off.
+    Screen {
+        /// Whether it is on now.
+        on: bool,
+    },
+    /// The user has not touched the device for a while, or does so again.
+    UserIdle {
+        /// Whether the user is idle now.
+        idle: bool,
+    },
+    /// The kernel ended a process of an app, since memory had run out.
+    OutOfMemory {
+        /// Name of its control group.
+        group: String,
+    },
     /// A device appeared.
     DeviceCame {
         /// Kernel name.

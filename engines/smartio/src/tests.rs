@@ -1,4 +1,4 @@
-use brisk_core::app::{App, Tolerance};
+use brisk_core::app::{Activity, App, Tolerance};
 use brisk_core::decision::{Decision, Objective, Observed};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
@@ -55,7 +55,16 @@ const LAUNCH: Step = Step { launching: true, ..BOTH };
 
 fn app(group: &str, tolerance: Tolerance) -> App {
     let (group, id, reason) = (group.to_owned(), group.to_owned(), Reason::rule("test"));
-    App { group, id, launching: false, tolerance, reason, offers: Vec::new(), disks: None }
+    App {
+        group,
+        id,
+        launching: false,
+        tolerance,
+        reason,
+        offers: Vec::new(),
+        disks: None,
+        activity: Activity::default(),
+    }
 }
 
 fn machine(schedulers: &[&str]) -> Machine {

@@ -1,6 +1,6 @@
 //! The engine over time: made-up snapshots in, requests out.
 
-use brisk_core::app::{App, Tolerance};
+use brisk_core::app::{Activity, App, Tolerance};
 use brisk_core::decision::{Objective, Observed, Request};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
@@ -79,6 +79,7 @@ impl World {
             tolerance: Tolerance::Interactive,
             offers: Vec::new(),
             disks: None,
+            activity: Activity::default(),
             reason: Reason::rule("test"),
         };
         let apps = if self.launching { vec![app] } else { Vec::new() };

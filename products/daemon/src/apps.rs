@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use brisk_core::app::{App, AppFacts, Role, SESSION, Tolerance, classify};
+use brisk_core::app::{Activity, App, AppFacts, Role, SESSION, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::GroupSetting;
 use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
@@ -336,6 +336,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         offers: known.offers.clone().unwrap_or_default(),
         disks: known.disks.as_ref().map(|disks| disks.iter().cloned().collect()),
         chosen: chosen.get(&id).copied(),
+        activity: Activity::default(),
         id,
     }
 }

@@ -14,6 +14,11 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::LaunchEnded { group } => format!("launch of {group} ended"),
         EventKind::AppGone { group } => format!("{group} ended"),
         EventKind::Focused { group } => format!("{group} came to the foreground"),
+        EventKind::Screen { on: true } => "the screen was switched on".to_owned(),
+        EventKind::Screen { on: false } => "the screen was switched off".to_owned(),
+        EventKind::UserIdle { idle: true } => "the user is idle".to_owned(),
+        EventKind::UserIdle { idle: false } => "the user is active again".to_owned(),
+        EventKind::OutOfMemory { group } => format!("the kernel ended a process of {group}: memory had run out"),
         EventKind::DeviceCame { device } => format!("{device} is managed from now on"),
         EventKind::DeviceGone { device } => format!("{device} is not managed any more"),
         EventKind::ChangedExternally { knob, found } => {

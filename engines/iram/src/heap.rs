@@ -1,0 +1,1 @@
+//! How much memory an app will need, and the threshold above it.

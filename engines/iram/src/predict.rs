@@ -1,0 +1,1 @@
+//! Which apps are likely to be used next.
