@@ -233,7 +233,7 @@ pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, contro
     let engine = Engine::choose(None)?;
     let work = WorkFile::prepare(&place, options.size, &engine, options.seed, control)?;
     head.warn(cache::warning(&cache::check(sense, &place, &work, &engine, control)?));
-    let sampler = Sampler::new(sense.clone(), SampleChoice { devices: vec![disk.clone()], groups: vec![] })?;
+    let sampler = Sampler::new(sense.clone(), SampleChoice { devices: vec![disk.clone()], ..SampleChoice::default() })?;
     let cached = reopened(&work).map_err(|source| Error::File { doing: "reopen", path: place.path.clone(), source })?;
     let (open_loop, cells, left_out_rounds) = (OpenLoop::default(), 0, 0);
     let mut bench = Bench {

@@ -43,7 +43,7 @@ pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of, parse_writes_
 pub use error::ParseError;
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};
-pub use memory::{parse_mem_info, parse_paging};
+pub use memory::{GroupMemoryStat, parse_group_memory, parse_mem_info, parse_paging};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
 pub use page_map::{

@@ -15,6 +15,7 @@ mod identity;
 mod kept;
 mod loops;
 mod machine;
+mod memory_group;
 mod page_map;
 mod power;
 mod process_files;

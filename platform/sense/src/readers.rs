@@ -89,6 +89,12 @@ readers! {
     /// All memory that is charged to the control group at `dir`; `None` without the memory controller, and for the root.
     cgroup_memory_bytes(dir: &Path) -> Option<u64>
         = parse_optional(dir.join("memory.current"), |bytes| fields::only_number("memory.current", bytes));
+    /// The same of the group at `dir` of the memory controller of version 1, and of groups below it; `None` when there is no such
+    /// group.
+    memory_usage_bytes(dir: &Path) -> Option<u64> = parse_optional(
+        dir.join("memory.usage_in_bytes"),
+        |bytes| fields::only_number("memory.usage_in_bytes", bytes)
+    );
     /// Memory of process `pid`, from /proc/PID/status; `None` when there is no such process, or it has no memory.
     process_memory(pid: u32) -> Option<ProcessMemory>
         = parse_optional_flat(format!("/proc/{pid}/status"), parse_process_memory);

@@ -21,6 +21,7 @@ use crate::error::{Absent as _, Error, Result};
 use crate::group_io::GroupIo;
 use crate::kept::Kept;
 use crate::machine::Sense;
+use crate::memory_group::MemoryGroup;
 
 /// How often groups of apps are searched for.
 const SEARCH_NS: u64 = 10_000_000_000;
@@ -38,6 +39,8 @@ pub struct SampleChoice {
     pub devices: Vec<String>,
     /// Directories of control groups of the second version; none: the groups of apps, as desktops name them.
     pub groups: Vec<PathBuf>,
+    /// The control group whose memory stands for that of the machine, as that of a container; its directory.
+    pub memory_group: Option<PathBuf>,
 }
 
 /// Takes snapshots of a machine.
@@ -57,6 +60,9 @@ pub struct Sampler {
     whole: BTreeMap<String, bool>,
     /// Whether an interface only leads back.
     loopback: BTreeMap<String, bool>,
+    memory_group: Option<MemoryGroup>,
+    /// Waits for memory so far of the apps in `memory_group`, and each app's own at the last sample.
+    stalls: (StallTotals, BTreeMap<String, StallTotals>),
     groups: Vec<Group>,
     /// When groups are searched for again; `None` when the caller gives them.
     search_at_ns: Option<u64>,
@@ -80,6 +86,8 @@ struct Group {
     members: Vec<PathBuf>,
     /// What its tasks have read and written; `None` when that is not asked for.
     io: Option<GroupIo>,
+    /// Its group of the memory controller of version 1, once it was searched for.
+    memory: Option<Option<PathBuf>>,
 }
 
 impl Sampler {
@@ -97,6 +105,8 @@ impl Sampler {
             few: None,
             net_dev: Kept::open(&sense, "/proc/net/dev").or_hidden()?,
             pressure: [pressure(Resource::Cpu)?, pressure(Resource::Io)?, pressure(Resource::Memory)?],
+            memory_group: choice.memory_group.as_deref().map(|dir| MemoryGroup::open(&sense, dir)).transpose()?,
+            stalls: Default::default(),
             whole: BTreeMap::new(),
             loopback: BTreeMap::new(),
             groups: Vec::new(),
@@ -115,12 +125,12 @@ impl Sampler {
             self.choice.devices = devices;
             self.few = None;
         }
-        let mut known: BTreeMap<PathBuf, GroupIo> =
-            self.groups.drain(..).filter_map(|group| Some((group.dir, group.io?))).collect();
+        let mut known: BTreeMap<PathBuf, Group> =
+            self.groups.drain(..).map(|group| (group.dir.clone(), group)).collect();
         self.groups = groups
             .map(|(dir, name)| {
-                let io = Some(known.remove(&dir).unwrap_or_default());
-                Group { name, dir, members: Vec::new(), io }
+                let (io, memory) = known.remove(&dir).map(|group| (group.io, group.memory)).unwrap_or_default();
+                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory }
             })
             .collect();
         self.search_at_ns = None;
@@ -134,18 +144,45 @@ impl Sampler {
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         let at_ns = clock_ns(ClockId::Monotonic);
         let [cpu, io, memory] = &mut self.pressure;
-        let pressure = PressureTotals { cpu: stall(cpu)?, io: stall(io)?, memory: stall(memory)? };
+        let mut pressure = PressureTotals { cpu: stall(cpu)?, io: stall(io)?, memory: stall(memory)? };
+        let (mut memory, mut paging) = (self.mem_info.parse(parse_mem_info)?, self.vm_stat.parse(parse_paging)?);
+        let apps = self.apps(at_ns)?;
+        if let Some(group) = &mut self.memory_group {
+            (memory, paging) = group.read((memory, paging))?;
+            pressure.memory = Some(self.stalls_of_apps(&apps));
+        }
         Ok(Snapshot {
             at_ns,
             wall_unix_ms: clock_ns(ClockId::Realtime) / 1_000_000,
             cpu: self.stat.parse(parse_cpu_stat)?,
-            memory: self.mem_info.parse(parse_mem_info)?,
-            paging: self.vm_stat.parse(parse_paging)?,
+            memory,
+            paging,
             pressure,
             disks: self.disks()?,
             nets: self.nets()?,
-            apps: self.apps(at_ns)?,
+            apps,
         })
+    }
+
+    /// Time that tasks of apps have waited for memory so far: in each interval that of the app that waited longest, since the kernel
+    /// counts no time in which any of several groups waited.
+    fn stalls_of_apps(&mut self, apps: &[AppTotals]) -> StallTotals {
+        let (total, before) = &mut self.stalls;
+        let mut longest = StallTotals::default();
+        let mut now = BTreeMap::new();
+        for app in apps {
+            let Some(stalled) = app.memory_pressure else { continue };
+            // One that has just begun has waited since then.
+            let was = before.get(&app.name).copied().unwrap_or_default();
+            longest.some_us = longest.some_us.max(stalled.some_us.saturating_sub(was.some_us));
+            let full_us = stalled.full_us.unwrap_or(0).saturating_sub(was.full_us.unwrap_or(0));
+            longest.full_us = longest.full_us.max(Some(full_us));
+            now.insert(app.name.clone(), stalled);
+        }
+        *before = now;
+        total.some_us = total.some_us.saturating_add(longest.some_us);
+        total.full_us = Some(total.full_us.unwrap_or(0).saturating_add(longest.full_us.unwrap_or(0)));
+        *total
     }
 
     /// The chosen disks at this moment, and nothing else: for callers that wait for requests between two snapshots.
@@ -240,7 +277,10 @@ impl Sampler {
     fn app(&self, group: &mut Group) -> Result<Option<AppTotals>> {
         let cpu = self.sense.cgroup_cpu(&group.dir)?;
         let io_pressure = self.sense.cgroup_pressure(&group.dir, Resource::Io)?;
-        let memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
+        let mut memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
+        if memory_bytes.is_none() && cpu.is_some() {
+            memory_bytes = self.memory_in_version_1(group)?;
+        }
         if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
             return Ok(None);
         }
@@ -262,6 +302,19 @@ impl Sampler {
             read_bytes: moved.map(|moved| moved.read_bytes),
             write_bytes: moved.map(|moved| moved.write_bytes),
         }))
+    }
+
+    /// Memory that version 1 charges to a group of which the app has the only processes; `None` where there is none.
+    fn memory_in_version_1(&self, group: &mut Group) -> Result<Option<u64>> {
+        if group.memory.is_none() {
+            let pids = self.sense.cgroup_processes(&group.dir)?.unwrap_or_default();
+            if pids.is_empty() {
+                return Ok(None);
+            }
+            group.memory = Some(self.sense.own_memory_group(&pids)?);
+        }
+        let Some(Some(dir)) = &group.memory else { return Ok(None) };
+        self.sense.memory_usage_bytes(dir)
     }
 
     /// What the processes in `groups` have in memory; a process that ends meanwhile has nothing.
@@ -303,7 +356,8 @@ impl Sampler {
                 members.push(below.to_owned());
                 true
             });
-            Group { name: if twice { path } else { names[index].clone() }, dir, members, io: None }
+            let name = if twice { path } else { names[index].clone() };
+            Group { name, dir, members, io: None, memory: None }
         });
         Ok(groups.collect())
     }
@@ -360,7 +414,7 @@ mod tests {
             return brisk_requires::skip(brisk_requires::Capability::Disk, "this machine has no block device");
         };
         let counted = || sense.disk_stats_of(&used).expect("Linux").expect("it stays");
-        let choice = SampleChoice { devices: vec![used.clone()], groups: Vec::new() };
+        let choice = SampleChoice { devices: vec![used.clone()], ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice).expect("Linux");
         for _ in 0..2 {
             let before = counted();

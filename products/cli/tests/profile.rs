@@ -151,7 +151,7 @@ fn the_engine_follows_a_device_at_work() {
     let name = device.trim_start_matches("/dev/").to_owned();
     let mut direct = std::fs::File::options();
     let file = direct.read(true).write(true).custom_flags(libc::O_DIRECT).open(&device).expect("opened");
-    let choice = SampleChoice { devices: vec![name.clone()], groups: vec![] };
+    let choice = SampleChoice { devices: vec![name.clone()], ..SampleChoice::default() };
     let mut sampler = Sampler::new(Sense::default(), choice).expect("a sampler");
     let work = |streams: &[Stream], seconds: u64| {
         let (time, stop) = (Duration::from_secs(seconds), AtomicBool::new(false));

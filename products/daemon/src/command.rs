@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Directory of the profiles of devices
     #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value = profiles::DIR)]
     profiles: PathBuf,
+    /// Control group whose memory stands for that of the machine, as that of a container: its directory
+    #[arg(long, value_name = "DIR")]
+    memory_group: Option<PathBuf>,
     /// Decide, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -74,6 +77,7 @@ impl From<Arguments> for Options {
             config_path: arguments.config.unwrap_or_else(|| config::PATH.into()),
             run_dir: run_dir(arguments.run_dir),
             profiles_dir: arguments.profiles,
+            memory_group: arguments.memory_group,
             dry_run: arguments.dry_run,
             once: arguments.once,
             foreground: arguments.foreground,

@@ -43,6 +43,8 @@ pub struct Options {
     pub run_dir: PathBuf,
     /// Where what was measured on devices is.
     pub profiles_dir: PathBuf,
+    /// The control group whose memory stands for that of the machine.
+    pub memory_group: Option<PathBuf>,
     /// Decide, and change nothing.
     pub dry_run: bool,
     /// Decide twice, a second apart, and end.
@@ -91,7 +93,10 @@ impl Daemon {
         let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
         Ok(Self {
             machine: Machine {
-                sampler: Sampler::new(sense.clone(), SampleChoice::default())?,
+                sampler: Sampler::new(
+                    sense.clone(),
+                    SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() },
+                )?,
                 sense,
                 sources,
                 apps,
