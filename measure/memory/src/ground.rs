@@ -9,6 +9,7 @@ mod day;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brisk_act::{Actuator, Paths};
@@ -40,6 +41,17 @@ pub struct Programs {
     pub balloon: Vec<OsString>,
     /// Where settings of the machine are journaled.
     pub paths: Paths,
+    /// The daemon of brisk with its memory engine; `None` where no policy needs it.
+    pub engine: Option<Engine>,
+}
+
+/// How the daemon of brisk is run for the phone.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// Its control socket, which it makes when it is ready.
+    pub socket: PathBuf,
 }
 
 /// A moment of a visit.
@@ -76,6 +88,8 @@ pub struct Ground<'a> {
     settings: Actuator,
     /// Visits of each app that ever ran here, for its keys.
     turns: BTreeMap<String, u64>,
+    /// Processes of each that the kernel had ended, since memory had run out, when it was started or counted last.
+    oom_kills: BTreeMap<String, u64>,
     /// Apps that ended since the last visit.
     ended: Vec<EndedApp>,
     warnings: Vec<Warning>,
@@ -109,6 +123,7 @@ impl<'a> Ground<'a> {
             watch: None,
             settings,
             turns: BTreeMap::new(),
+            oom_kills: BTreeMap::new(),
             ended: Vec::new(),
             warnings: Vec::new(),
             listener: None,
@@ -206,6 +221,7 @@ impl<'a> Ground<'a> {
         self.watch = match policy.killer {
             Killer::Kernel => None,
             Killer::Oldest => Some(Watch::oldest(&self.group, self.roster.clone(), self.launcher.sense)?),
+            Killer::Brisk => Some(Watch::brisk(self.programs.engine.as_ref())?),
             Killer::Earlyoom => Some(Watch::earlyoom(&self.group, self.roster.clone(), &self.phone.state_dir())?),
         };
         Ok(())
@@ -234,6 +250,10 @@ impl<'a> Ground<'a> {
     /// When the app cannot be started, or the display is lost; an app that does not answer is a result.
     pub fn go_to(&mut self, app: &App, round: u64) -> Result<AppVisit> {
         self.phone.set_timed(true)?;
+        for name in self.running() {
+            // Those that run in the background under this policy do so from now on.
+            self.rest(&name)?;
+        }
         self.wait(SETTLE)?;
         self.visit(app, round)
     }
@@ -283,6 +303,8 @@ impl<'a> Ground<'a> {
     fn start(&mut self, app: &App) -> Result<(Relaunched, bool)> {
         let answer = Answer::of(&app.name)?;
         let launch = self.phone.app(app, self.screen.display())?;
+        let oom_kills = self.oom_kills(&app.name)?;
+        self.oom_kills.insert(app.name.clone(), oom_kills);
         self.roster.add(&app.name, Member::Launching);
         let launched = self.launcher.relaunch_ended(&launch, self.screen);
         self.roster.remove(&app.name);
@@ -315,10 +337,15 @@ impl<'a> Ground<'a> {
 
     /// Freezes an app in the background where the policy does so, and lets it run otherwise. One that does not freeze is ended.
     fn rest(&mut self, name: &str) -> Result<()> {
-        let Some(stay) = self.apps.get_mut(name) else { return Ok(()) };
-        if !self.policy.frozen {
-            return Ok(stay.resident.thaw()?);
+        if self.policy.frozen {
+            return self.freeze(name);
         }
+        let Some(stay) = self.apps.get_mut(name) else { return Ok(()) };
+        Ok(stay.resident.thaw()?)
+    }
+
+    fn freeze(&mut self, name: &str) -> Result<()> {
+        let Some(stay) = self.apps.get_mut(name) else { return Ok(()) };
         if stay.resident.is_alive()?
             && let Err(error) = stay.resident.freeze()
         {
@@ -338,12 +365,16 @@ impl<'a> Ground<'a> {
         Ok(self.group.limit_bytes()?)
     }
 
-    /// Evicts all apps: heaps to swap, files from the page cache, with device time off.
+    /// Evicts all apps: heaps to swap, files from the page cache, with device time off. All are frozen until the next return, so
+    /// that none reads its pages back before.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn evict_all(&mut self) -> Result<()> {
         self.phone.set_timed(false)?;
+        for name in self.running() {
+            self.freeze(&name)?;
+        }
         // What an app that has ended left in the page cache is charged to its group, too.
         for name in self.turns.keys() {
             self.group.child(name)?.reclaim_all()?;
@@ -360,6 +391,7 @@ impl<'a> Ground<'a> {
         self.charge()?;
         if !self.balloon.as_mut().is_some_and(Balloon::is_alive) {
             let group = self.group.child(BALLOON)?;
+            self.oom_kills.insert(BALLOON.to_owned(), group.oom_kills()?);
             self.balloon = Some(Balloon::start(&self.programs.balloon, &group)?);
         }
         let Some(balloon) = &mut self.balloon else { return Ok(0) };
@@ -425,7 +457,7 @@ impl<'a> Ground<'a> {
     fn reap(&mut self) -> Result<()> {
         for name in self.running() {
             if self.apps.get(&name).is_some_and(|stay| !stay.resident.is_alive().unwrap_or(false)) {
-                let by = self.roster.remove(&name).unwrap_or(EndedBy::Kernel);
+                let by = self.ended_by(&name)?;
                 if let Some(stay) = self.apps.remove(&name) {
                     stay.resident.close()?;
                 }
@@ -434,10 +466,20 @@ impl<'a> Ground<'a> {
         }
         if self.balloon.as_mut().is_some_and(|balloon| !balloon.is_alive()) {
             self.balloon = None;
-            let by = self.roster.remove(BALLOON).unwrap_or(EndedBy::Kernel);
+            let by = self.ended_by(BALLOON)?;
             self.ended.push(EndedApp { app: BALLOON.to_owned(), by });
         }
         Ok(())
+    }
+
+    /// Who ended what has ended: a killer that says so, or the kernel, which counts the processes that it ends.
+    fn ended_by(&mut self, name: &str) -> Result<EndedBy> {
+        let oom_kills = self.oom_kills(name)?;
+        let before = self.oom_kills.insert(name.to_owned(), oom_kills).unwrap_or(0);
+        // The engine tells nobody in this process; apps of a measurement do not end by themselves.
+        let by_program = if self.policy.killer == Killer::Brisk { EndedBy::Brisk } else { EndedBy::Itself };
+        let unblamed = if oom_kills > before { EndedBy::Kernel } else { by_program };
+        Ok(self.roster.remove(name).unwrap_or(unblamed))
     }
 
     /// Waits, unless the user stops.

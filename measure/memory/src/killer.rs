@@ -9,17 +9,20 @@
 //! [`Watch::earlyoom`] runs earlyoom, which reads /proc only. It gets a /proc of its own in a mount namespace of its own: links to
 //! the processes of the phone's apps alone, so that it can end no other, and a meminfo of the phone's group, which a thread keeps
 //! up to date every [`REFRESH`].
+//!
+//! [`Watch::brisk`] runs the daemon of brisk, which takes the phone's memory group for the machine.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{FileExt as _, symlink};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brisk_phone::MemoryGroup;
 use brisk_results::EndedBy;
@@ -27,6 +30,7 @@ use brisk_sense::{Resource, Sense};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::error::{Error, Result, io as failed};
+use crate::ground::Engine;
 use crate::roster::{Member, Roster};
 
 /// Time between two updates of what earlyoom sees.
@@ -119,6 +123,75 @@ impl Watch {
         }));
         Ok(watch)
     }
+}
+
+/// The daemon answers on its socket within this time.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// It restores its settings and thaws what it froze within this time after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Watch {
+    /// Runs the daemon of brisk with its memory engine.
+    pub(crate) fn brisk(engine: Option<&Engine>) -> Result<Self> {
+        let failed_to = |reason: &str| Error::Killer { program: BRISK, reason: reason.to_owned() };
+        let Some(Engine { command, socket }) = engine else {
+            return Err(failed_to("it is not installed: build it with this program, or leave this policy out"));
+        };
+        let (program, arguments) = command.split_first().ok_or_else(|| failed_to("no program is named"))?;
+        let mut start = Command::new(program);
+        start.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        brisk_child::end_with_parent(&mut start, brisk_child::Signal::TERM);
+        let mut child = start.spawn().map_err(failed(format!("run {}", program.display())))?;
+        let said = child.stderr.take();
+        let mut watch = Self {
+            stop: eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("make an eventfd"))?,
+            thread: None,
+            child: Some(child),
+            dir: None,
+        };
+        let deadline = Instant::now() + READY_TIMEOUT;
+        while UnixStream::connect(socket).is_err() {
+            let child = watch.child.as_mut().ok_or_else(|| failed_to("it did not start"))?;
+            if child.try_wait().map_err(failed("wait for briskd"))?.is_some() {
+                let mut text = String::new();
+                // Without words the exit alone is told.
+                let _ = said.map(|mut said| said.read_to_string(&mut text));
+                return Err(failed_to(&format!("it ended: {}", text.trim())));
+            }
+            if Instant::now() >= deadline {
+                return Err(failed_to("it does not answer"));
+            }
+            std::thread::sleep(REFRESH);
+        }
+        // Its words must not fill the pipe, which would stop it.
+        if let Some(mut said) = said {
+            watch.thread = Some(std::thread::spawn(move || {
+                let _ = std::io::copy(&mut said, &mut std::io::sink());
+            }));
+        }
+        Ok(watch)
+    }
+}
+
+/// Name of the daemon in messages.
+const BRISK: &str = "briskd";
+
+/// Asks a program to end, and ends it when it has not after [`EXIT_TIMEOUT`].
+fn end_child(child: &mut Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid
+        && rustix::process::kill_process(pid, rustix::process::Signal::TERM).is_ok()
+    {
+        let deadline = Instant::now() + EXIT_TIMEOUT;
+        while Instant::now() < deadline {
+            if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return;
+            }
+            std::thread::sleep(REFRESH);
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// Time for which tasks of the phone waited for memory so far, by the pressure files of the control groups of version 2 that its
@@ -217,12 +290,12 @@ fn stops_within(stop: &OwnedFd, time: Duration) -> bool {
 impl Drop for Watch {
     fn drop(&mut self) {
         let _ = rustix::io::write(self.stop.as_fd(), &1_u64.to_ne_bytes());
+        // Before the threads: one of them reads what it says.
+        if let Some(child) = &mut self.child {
+            end_child(child);
+        }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
-        }
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
         }
         if let Some(dir) = &self.dir {
             let _ = fs::remove_dir_all(dir);

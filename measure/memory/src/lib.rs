@@ -26,6 +26,6 @@ pub mod suite;
 pub use answers::Answer;
 pub use balloon::serve_balloon;
 pub use error::{Error, Result};
-pub use ground::{Ground, Moment, Programs};
+pub use ground::{Engine, Ground, Moment, Programs};
 pub use killer::check_earlyoom;
 pub use policy::{Killer, Policy};

@@ -13,6 +13,8 @@ pub enum Killer {
     Oldest,
     /// earlyoom, which ends the process with the highest badness when little memory is available.
     Earlyoom,
+    /// The memory engine of brisk, which also frees memory in other ways.
+    Brisk,
 }
 
 /// One policy.
@@ -43,7 +45,7 @@ const FROZEN_FLASH: Policy = Policy {
 
 impl Policy {
     /// All policies, the baseline first. Those with the same swap areas follow each other: changing areas takes seconds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         FROZEN_FLASH,
         Self {
             name: "unfrozen",
@@ -70,6 +72,12 @@ impl Policy {
             ..FROZEN_FLASH
         },
         Self {
+            name: "iram",
+            text: "as default, with the memory engine of brisk",
+            killer: Killer::Brisk,
+            ..FROZEN_FLASH
+        },
+        Self {
             name: "zram",
             text: "compressed memory instead of flash; what it takes is deducted from the limit",
             swap: SwapKind::Zram,
@@ -93,6 +101,13 @@ impl Policy {
             text: "no swap: earlyoom ends the largest app when a tenth of the memory is available",
             swap: SwapKind::None,
             killer: Killer::Earlyoom,
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "iram-none",
+            text: "no swap: the memory engine of brisk ends apps",
+            swap: SwapKind::None,
+            killer: Killer::Brisk,
             ..FROZEN_FLASH
         },
     ];

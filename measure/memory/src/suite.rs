@@ -8,14 +8,18 @@
 //!
 //! A return that fails (the app ends, or shows no window) counts with the time limit, as does one that takes longer.
 //!
-//! Order: policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*; changing
-//! areas takes seconds, so groups of them alternate by round. Every second round runs in the opposite order, so that drift of
-//! the machine affects all alike.
+//! Order: policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*, in an order that is
+//! drawn anew for each app, since the return before decides which pages lie where in the swap area; changing areas takes seconds,
+//! so groups of them alternate by round. Every second round runs in the opposite order, so that drift of the machine affects all
+//! alike.
 
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
 use brisk_phone::{App, LIMIT_MIN_BYTES};
 use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
 use crate::ground::Ground;
@@ -66,7 +70,6 @@ pub struct Measured {
 
 /// The steps of a round.
 fn steps(plan: &Plan, round: u64) -> Vec<Step> {
-    let backward = !round.is_multiple_of(2);
     let mut groups: Vec<Vec<&'static Policy>> = Vec::new();
     for &policy in &plan.policies {
         match groups.iter_mut().find(|group| group[0].swap == policy.swap) {
@@ -74,19 +77,22 @@ fn steps(plan: &Plan, round: u64) -> Vec<Step> {
             None => groups.push(vec![policy]),
         }
     }
+    // The same for a round and for the one in the opposite order.
+    let mut random = ChaCha8Rng::seed_from_u64(round / 2);
     let mut steps = Vec::new();
-    for group in turned(&groups, backward) {
+    for mut group in groups {
         if plan.regimes.contains(&Regime::Tight) {
-            steps.extend(turned(&group, backward).into_iter().map(Step::Tight));
+            group.shuffle(&mut random);
+            steps.extend(group.iter().map(|&policy| Step::Tight(policy)));
         }
         if plan.regimes.contains(&Regime::Full) {
-            for (n, app) in plan.apps.iter().enumerate() {
-                let policies = turned(&group, backward != (n % 2 == 1));
-                steps.extend(policies.into_iter().map(|policy| Step::Full(policy, app)));
+            for app in &plan.apps {
+                group.shuffle(&mut random);
+                steps.extend(group.iter().map(|&policy| Step::Full(policy, app)));
             }
         }
     }
-    steps
+    turned(&steps, !round.is_multiple_of(2))
 }
 
 fn turned<T: Clone>(items: &[T], backward: bool) -> Vec<T> {

@@ -88,9 +88,13 @@ pub enum EndedBy {
     Oldest,
     /// earlyoom.
     Earlyoom,
+    /// The memory engine of brisk.
+    Brisk,
+    /// No other: it crashed, or ended on purpose.
+    Itself,
 }
 
-/// An app that was ended to free memory.
+/// An app that ended in the background or while another was in front.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedApp {
     /// Its name; `balloon` is the process that fills memory.

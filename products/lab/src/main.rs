@@ -1,5 +1,6 @@
 //! `brisk-lab`: the laboratory of brisk. `brisk` hands its subcommands over to this program; each has its file.
 
+mod briskd;
 mod display;
 mod kernel;
 mod lab;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bed;
 mod day;
+mod engine;
 mod relaunch;
 
 use std::process::ExitCode;

@@ -83,7 +83,7 @@ impl Bed {
         let paths = brisk_act::Paths::with_run_dir(self.bench.lab.dir().to_owned());
         let before = sense.sysctl("vm.page-cluster").expect("readable");
         {
-            let programs = Programs { balloon, paths };
+            let programs = Programs { balloon, paths, engine: None };
             let mut ground = Ground::new(&mut self.phone, launcher, &mut screen, programs).expect("a ground");
             test(&mut ground);
         }
@@ -182,6 +182,59 @@ fn without_swap_the_app_that_was_in_front_longest_ago_is_ended_and_launched_agai
         assert!(visits[1].ended.is_empty() && ended(&visits[2], "evince"), "{visits:?}");
         assert!(ended(&visits[2], "mpv") || ended(&visits[3], "mpv"), "{visits:?}");
         assert!(ground.running().contains(&"evince".to_owned()), "it was launched again");
+    });
+}
+
+#[test]
+fn with_less_memory_apps_stay_where_they_have_a_place() {
+    let Some(bed) = Bed::make(SwapKind::Flash) else { return };
+    bed.with(|ground| {
+        let reader = app("evince", 50, 2);
+        ground.apply(policy("default")).expect("applied");
+        assert!(ground.launch(&reader).expect("launched"));
+        ground.apply_within(policy("default"), 64 * MIB).expect("applied");
+        assert_eq!(ground.limit_bytes().expect("readable"), 64 * MIB);
+        assert_eq!(ground.running(), ["evince"], "it is in swap as far as it has no room");
+        answered(&ground.go_to(&reader, 0).expect("visited"));
+        ground.leave("evince").expect("left");
+        // Device time, swap areas and limit change at once, and back.
+        ground.apply_within(policy("zram"), LIMIT_BYTES).expect("applied");
+        assert_eq!(ground.running(), ["evince"]);
+        ground.apply_within(policy("none"), LIMIT_BYTES).expect("applied");
+        answered(&ground.go_to(&app("mpv", 60, 1), 0).expect("visited"));
+        ground.leave("mpv").expect("left");
+        ground.apply_within(policy("none"), 64 * MIB).expect("applied: what does not fit is ended first");
+        assert_eq!((ground.running(), ground.limit_bytes().expect("readable")), (Vec::new(), 64 * MIB));
+        assert!(ground.apply_within(policy("none"), MIB).is_err(), "no app starts with that");
+        assert_eq!(ground.limit_bytes().expect("readable"), 64 * MIB);
+    });
+}
+
+#[test]
+fn an_app_that_ends_by_itself_is_no_kill() {
+    let Some(bed) = Bed::make(SwapKind::Flash) else { return };
+    bed.with(|ground| {
+        ground.apply(policy("unfrozen")).expect("applied");
+        let (crashes, other) = (app("evince", 10, 1), app("mpv", 10, 1));
+        assert!(ground.launch(&crashes).expect("launched"));
+        let group = ground.phone().memory_group().expect("limited");
+        let pids = || -> Vec<u32> {
+            let all = group.processes_by_child().expect("readable");
+            all.into_iter().filter(|(_, name)| name == "evince").map(|(pid, _)| pid).collect()
+        };
+        let found = pids();
+        assert!(!found.is_empty());
+        for pid in found {
+            let pid = rustix::process::Pid::from_raw(i32::try_from(pid).expect("a pid")).expect("a pid");
+            let held = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).expect("it runs");
+            rustix::process::pidfd_send_signal(&held, rustix::process::Signal::SEGV).expect("signalled");
+            let ended = rustix::event::PollFd::new(&held, rustix::event::PollFlags::IN);
+            let limit = rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 };
+            assert_eq!(rustix::event::poll(&mut [ended], Some(&limit)), Ok(1), "it ends");
+        }
+        let visit = ground.go_to(&other, 0).expect("visited");
+        assert_eq!(visit.ended, [EndedApp { app: "evince".to_owned(), by: EndedBy::Itself }]);
+        assert_eq!(ground.running(), ["mpv"]);
     });
 }
 

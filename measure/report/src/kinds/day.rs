@@ -184,11 +184,7 @@ fn ends(measured: &[(&DayPolicy, &DayRun)]) -> String {
         (!kills.is_empty()).then(|| format!("with {} {}", name(policy), by.join(", ")))
     };
     let found: Vec<String> = measured.iter().filter_map(of).collect();
-    if found.is_empty() {
-        "No app was ended to free memory.".to_owned()
-    } else {
-        format!("Apps ended: {}.", found.join("; "))
-    }
+    if found.is_empty() { "No app ended.".to_owned() } else { format!("Apps ended: {}.", found.join("; ")) }
 }
 
 fn end_word(by: EndedBy) -> &'static str {
@@ -196,6 +192,8 @@ fn end_word(by: EndedBy) -> &'static str {
         EndedBy::Kernel => "the kernel",
         EndedBy::Oldest => "the killer of the oldest",
         EndedBy::Earlyoom => "earlyoom",
+        EndedBy::Brisk => "brisk",
+        EndedBy::Itself => "themselves",
     }
 }
 

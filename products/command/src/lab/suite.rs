@@ -140,16 +140,18 @@ pub struct Memory {
 }
 
 /// Names of the policies, as results have them.
-pub const POLICIES: [&str; 9] = [
+pub const POLICIES: [&str; 11] = [
     "default",
     "unfrozen",
     "page-cluster-0",
     "page-cluster-3",
     "page-cluster-5",
+    "iram",
     "zram",
     "zram+flash",
     "none",
     "earlyoom",
+    "iram-none",
 ];
 
 /// Reads the name of a policy.

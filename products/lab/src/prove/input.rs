@@ -2,20 +2,15 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use brisk_child::{Signal, end_with_parent};
 use brisk_command::lab::prove::Args;
 use brisk_daemon::config::{Config, Devices};
 use brisk_daemon::{engines, profiles};
 use brisk_profile::store::PROFILES;
 use brisk_sense::Sense;
 
-/// Time limit of a program for its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+use crate::briskd;
 
 /// The checked input.
 #[derive(Debug)]
@@ -33,7 +28,7 @@ pub(super) struct Input {
 /// # Errors
 /// The first that the daemon could not use.
 pub(super) fn check(args: &Args, sense: &Sense) -> anyhow::Result<Input> {
-    let briskd = daemon(args.briskd.as_deref())?;
+    let briskd = briskd::find(args.briskd.as_deref())?;
     let (config, text) = match &args.config {
         Some(path) => configuration(path, sense)?,
         None => Default::default(),
@@ -42,57 +37,6 @@ pub(super) fn check(args: &Args, sense: &Sense) -> anyhow::Result<Input> {
     let directory = std::path::absolute(&args.profiles)?;
     check_profiles(&directory, &config, is_named)?;
     Ok(Input { briskd, config: text, profiles: directory })
-}
-
-/// The daemon's program.
-fn daemon(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(path) = chosen {
-        if !path.is_file() {
-            bail!("{} is no program", path.display());
-        }
-        check_program(path)?;
-        return Ok(path.to_owned());
-    }
-    let in_own_dir = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("briskd")));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|dir| dir.join("briskd"));
-    let mut places = in_own_dir.into_iter().chain(in_path);
-    let found = places.find(|place| place.is_file()).context(
-        "briskd is neither in the directory of this program nor in PATH: prove measures it (build it: cargo build --release \
-         --workspace; or name it with --briskd)",
-    )?;
-    check_program(&found)?;
-    Ok(found)
-}
-
-/// Checks that a program says that it is briskd.
-fn check_program(program: &Path) -> anyhow::Result<()> {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    end_with_parent(&mut command, Signal::KILL);
-    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
-    let deadline = Instant::now() + VERSION_TIMEOUT;
-    let ended = loop {
-        let ended = child.try_wait().with_context(|| format!("cannot run {}", program.display()))?;
-        if ended.is_some() || Instant::now() >= deadline {
-            break ended.is_some();
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    };
-    if !ended {
-        child.kill().and_then(|()| child.wait()).with_context(|| format!("cannot end {}", program.display()))?;
-    }
-    let mut said = Vec::new();
-    if let Some(output) = child.stdout.take() {
-        // What cannot be read is not what briskd says.
-        let _ = output.take(1024).read_to_end(&mut said);
-    }
-    let said = String::from_utf8_lossy(&said);
-    if !said.starts_with("briskd ") {
-        let said = said.lines().next().unwrap_or_default();
-        bail!("{} is not briskd: asked for its --version, it said '{said}'", program.display());
-    }
-    Ok(())
 }
 
 /// A configuration that the daemon understands, with its text. The proof replaces the list of devices by the phone's.
@@ -172,17 +116,6 @@ fn check_profiles(directory: &Path, config: &Config, is_named: bool) -> anyhow::
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_missing_daemon_is_reported() {
-        assert!(daemon(Some(Path::new("/no/such/briskd"))).is_err());
-    }
-
-    #[test]
-    fn another_program_is_not_the_daemon() {
-        let said = check_program(Path::new("/bin/cat")).expect_err("cat").to_string();
-        assert!(said.contains("/bin/cat is not briskd"), "{said}");
-    }
 
     #[test]
     fn a_spoilt_profile_is_refused_where_its_directory_was_named() {

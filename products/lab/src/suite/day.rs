@@ -22,6 +22,7 @@ use brisk_results::{DayCosts, DayPolicy, DayReport, DayRun, DayState, Document, 
 
 use self::shown::{Progress, days};
 use super::bed::{self, Bed, Made, end, stopped};
+use super::engine;
 use super::relaunch::policies;
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
@@ -62,7 +63,8 @@ pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
     let meter = energy_meter(&session, &phone)?;
     let about = days::meter(&meter.about());
     let launcher = Launcher { sense: &sense, settings: settings(&every.watching, false), stop: session.stop_flag() };
-    let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths() };
+    let engine = engine::of(&policies, &phone)?;
+    let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let rounds = u32::from(every.runs.unwrap_or(1));
     let measured = Ground::new(&mut phone, launcher, display.needed()?, programs)
         .map_err(anyhow::Error::from)

@@ -13,6 +13,8 @@ use brisk_results::{Document, PhoneMemory, Regime, RelaunchReport};
 use brisk_swap::Action;
 
 use super::bed::{self, Bed, Made, end, stopped};
+use super::engine;
+use crate::briskd;
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
 use crate::other_daemons;
@@ -37,6 +39,9 @@ pub(super) fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Policy>>
         }
         if policy.killer == Killer::Earlyoom {
             brisk_memory::check_earlyoom()?;
+        }
+        if policy.killer == Killer::Brisk {
+            briskd::find(None)?;
         }
         policies.push(policy);
     }
@@ -110,7 +115,8 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
         memory_bytes: limit_bytes,
         tight_bytes: args.tight_memory,
     };
-    let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths() };
+    let engine = engine::of(&plan.policies, &phone)?;
+    let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let recording = args.swap_trace.as_ref().map(|_| record::begin(&phone)).transpose()?;
     let measured = {
         let mut progress = |done: f64, doing: &str| session.show(done, doing);

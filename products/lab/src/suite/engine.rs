@@ -1,0 +1,54 @@
+//! The memory engine of brisk on a phone: how its daemon is run.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use brisk_daemon::daemon::Options;
+use brisk_memory::{Engine, Killer, Policy};
+use brisk_phone::Phone;
+
+use crate::briskd;
+
+/// The daemon for `phone` where one of `policies` needs it. It manages no disk, and takes the phone's memory group for the machine.
+///
+/// # Errors
+/// When it is not installed, or its configuration cannot be written.
+pub(super) fn of(policies: &[&'static Policy], phone: &Phone) -> anyhow::Result<Option<Engine>> {
+    if policies.iter().all(|policy| policy.killer != Killer::Brisk) {
+        return Ok(None);
+    }
+    let program = briskd::find(None)?;
+    let group = phone.memory_group().context("the phone has no limit")?;
+    let config = phone.state_dir().join("iram.toml");
+    std::fs::write(&config, CONFIG).with_context(|| format!("cannot write {}", config.display()))?;
+    let run_dir = phone.daemon_dir();
+    let arguments = [
+        ("--config", config.as_path()),
+        ("--run-dir", run_dir.as_path()),
+        ("--profiles", Path::new("/nonexistent")),
+        ("--memory-group", group.dir()),
+    ];
+    let arguments = arguments.into_iter().flat_map(|(option, path)| [option.into(), path.as_os_str().to_owned()]);
+    let command = std::iter::once(program.into_os_string()).chain(arguments).collect();
+    Ok(Some(Engine { command, socket: Options::socket(&run_dir) }))
+}
+
+/// Its configuration.
+const CONFIG: &str = "\
+[daemon]
+devices = []
+
+[engines]
+order = [\"iram\"]
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemon_understands_its_configuration() {
+        let config = brisk_daemon::config::Config::parse(CONFIG).expect("valid");
+        assert_eq!(config.engines.order, ["iram"]);
+    }
+}
