@@ -24,7 +24,7 @@ impl Kind for RelaunchReport {
             format_bytes(self.memory.limit_bytes)
         );
         let mut facts = vec![("Phone", facts::phone(&self.phone)), ("Memory", format_bytes(self.memory.limit_bytes))];
-        facts.extend(self.tight_bytes.map(|bytes| ("Tight memory", format_bytes(bytes))));
+        facts.extend(self.tight_bytes.map(|bytes| ("Tight limit", format_bytes(bytes))));
         facts.push(("Swap area", format_bytes(self.memory.swap_bytes)));
         facts.push(("Time limit", format::ms(self.limit_ms)));
         let figures = self.regimes.iter().flat_map(|regime| [sums(self, regime), by_app(regime)]);
@@ -60,26 +60,25 @@ fn verdict(report: &RelaunchReport) -> Vec<String> {
     for regime in &report.regimes {
         let summed: Vec<_> = regime.policies.iter().filter_map(|policy| Some((policy, policy.sum_ms?))).collect();
         let Some((first, base)) = summed.first() else { continue };
-        let (best, least) = summed.iter().min_by(|a, b| a.1.median.total_cmp(&b.1.median)).unwrap_or(&summed[0]);
+        // Only a difference that is no chance: the interval of the ratio excludes 1.
+        let faster = summed.iter().filter(|(policy, _)| policy.ratio.is_some_and(|ratio| ratio.high < 1.0));
+        let best = faster.min_by(|a, b| a.1.median.total_cmp(&b.1.median));
         let apps = format::plural(counted(report, first).count() as u64, "app");
-        said.push(if summed.len() == 1 || best.policy == first.policy {
-            format!(
-                "When {}, going back to {apps} takes {} in all with {}{}.",
-                words(regime.regime),
-                format::ms(base.median),
-                first.policy,
-                if summed.len() > 1 { ", the least of the policies" } else { "" }
-            )
-        } else {
-            format!(
-                "When {}, going back to {apps} takes {} in all with {}, and {} with {}{}.",
-                words(regime.regime),
-                format::ms(base.median),
-                first.policy,
+        let begin = format!(
+            "When {}, going back to {apps} takes {} in all with {}",
+            words(regime.regime),
+            format::ms(base.median),
+            first.policy
+        );
+        said.push(match best {
+            None if summed.len() == 1 => format!("{begin}."),
+            None => format!("{begin}, and no other policy takes less, as far as so few returns tell."),
+            Some((best, least)) => format!(
+                "{begin}, and {} with {}{}.",
                 format::ms(least.median),
                 best.policy,
                 best.ratio.map_or_else(String::new, |ratio| format!(" ({})", format::times(ratio.median)))
-            )
+            ),
         });
         let storage: Vec<f64> = shares(report, first);
         if let Some(share) = stats::median(&storage) {
