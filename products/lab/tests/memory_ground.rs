@@ -227,7 +227,7 @@ fn an_app_that_ends_by_itself_is_no_kill() {
         for pid in found {
             let pid = rustix::process::Pid::from_raw(i32::try_from(pid).expect("a pid")).expect("a pid");
             let held = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).expect("it runs");
-            rustix::process::pidfd_send_signal(&held, rustix::process::Signal::SEGV).expect("signalled");
+            rustix::process::pidfd_send_signal(&held, rustix::process::Signal::KILL).expect("signalled");
             let ended = rustix::event::PollFd::new(&held, rustix::event::PollFlags::IN);
             let limit = rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 };
             assert_eq!(rustix::event::poll(&mut [ended], Some(&limit)), Ok(1), "it ends");
