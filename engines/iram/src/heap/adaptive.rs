@@ -1,0 +1,157 @@
+//! `mode = "adaptive"`: the launch curve of earlier runs, and a margin at the price of a miss.
+//!
+//! The prediction for the next sample is the present need; while earlier runs grew at this time since the launch, it is what they
+//! reached (this run may be earlier or later: [`EARLIER`], [`LATER`]), or, once this run has reached that, the present need and their
+//! growth. Recursive least squares was tried instead: needs stand still between steps, so its coefficients are those of the last value,
+//! and at a step they are wrong (see `brisk study heap` for the errors of all orders).
+
+use serde::{Deserialize, Serialize};
+
+use super::curve::{CURVES_MAX, Curve};
+use super::margin::{MISS_SHARE, Misses, Price, Situation};
+
+/// A launch may be at the point at which an earlier one was after this share of the time, up to this many times the time.
+const EARLIER: f64 = 0.8;
+const LATER: f64 = 1.3;
+/// And so much later, whatever the time.
+const LATER_NS: f64 = 0.5e9;
+/// Growth below this share is standing still.
+const GROWTH_MIN: f64 = 0.01;
+/// From this share of what earlier runs reached on, a run has reached it.
+const REACHED: f64 = 0.9;
+/// Time to the next sample, where it is not known from the one before.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// A gap longer than this says nothing of the next.
+const INTERVAL_MAX_NS: u64 = 10_000_000_000;
+const YOUNG_NS: u64 = 30_000_000_000;
+
+/// What is learned of an app.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Learned {
+    /// Oldest first.
+    curves: Vec<Curve>,
+    misses: Misses,
+    price: Price,
+}
+
+/// A run that goes on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Run {
+    curve: Curve,
+    /// Time since the launch, and need.
+    last: Option<(u64, u64)>,
+    /// What the next sample is judged by.
+    expected: Option<Expected>,
+}
+
+/// A prediction and the threshold above it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Expected {
+    pub(crate) situation: Situation,
+    pub(crate) predicted_bytes: f64,
+    pub(crate) margin: f64,
+    pub(crate) threshold_bytes: u64,
+}
+
+impl Run {
+    /// Adds a sample of a run whose launch was seen, or not; gives the threshold for the next.
+    pub(crate) fn sample(
+        &mut self,
+        learned: &mut Learned,
+        all: &mut Misses,
+        since_launch_ns: Option<u64>,
+        at_ns: u64,
+        need_bytes: u64,
+    ) -> Expected {
+        if let Some(expected) = self.expected.take() {
+            learned.judge(all, &expected, need_bytes);
+        }
+        let time_ns = since_launch_ns.unwrap_or(at_ns);
+        let (last_ns, last_bytes) = self.last.unwrap_or((time_ns, need_bytes));
+        let interval_ns = match time_ns.saturating_sub(last_ns) {
+            0 => INTERVAL_NS,
+            interval_ns => interval_ns.min(INTERVAL_MAX_NS),
+        };
+        if let Some(since_launch_ns) = since_launch_ns {
+            self.curve.add(since_launch_ns, last_bytes, need_bytes);
+        }
+        self.last = Some((time_ns, need_bytes));
+        let expected = learned.expect(all, since_launch_ns, interval_ns, need_bytes);
+        self.expected = Some(expected);
+        expected
+    }
+}
+
+impl Learned {
+    /// Learns whether a threshold held.
+    fn judge(&mut self, all: &mut Misses, expected: &Expected, need_bytes: u64) {
+        if expected.predicted_bytes > 0.0 {
+            let needed = need_bytes as f64 / expected.predicted_bytes - 1.0;
+            self.misses.add(expected.situation, needed);
+            all.add(expected.situation, needed);
+        }
+        self.price.learn(need_bytes > expected.threshold_bytes, MISS_SHARE);
+    }
+
+    fn expect(&self, all: &Misses, since_launch_ns: Option<u64>, interval_ns: u64, need_bytes: u64) -> Expected {
+        let need = need_bytes as f64;
+        let (situation, predicted_bytes) = match since_launch_ns {
+            Some(since_ns) => self.predict(since_ns, interval_ns, need),
+            None => (Situation::Unknown, need),
+        };
+        let margin = self.price.margin(situation, &self.misses, all);
+        let threshold_bytes = ((predicted_bytes * (1.0 + margin)).ceil() as u64).max(need_bytes);
+        Expected { situation, predicted_bytes, margin, threshold_bytes }
+    }
+
+    /// The need at the next sample.
+    fn predict(&self, since_ns: u64, interval_ns: u64, need: f64) -> (Situation, f64) {
+        let at = |time: f64| time as u64;
+        let (now, next) = (since_ns as f64, since_ns.saturating_add(interval_ns) as f64);
+        let (mut known, mut reached, mut growth) = (false, 0.0f64, 0.0f64);
+        for curve in &self.curves {
+            let before = curve.most_bytes(at(now * EARLIER), at(now * EARLIER));
+            let Some((before, later)) = before.zip(curve.most_bytes(at(now * EARLIER), at(next * LATER + LATER_NS))) else {
+                continue;
+            };
+            known = true;
+            if later > before * (1.0 + GROWTH_MIN) {
+                reached = reached.max(later);
+                growth = growth.max(later - before);
+            }
+        }
+        if !known {
+            (Situation::Unknown, need)
+        } else if reached > 0.0 && need < reached * REACHED {
+            (Situation::Launch, reached)
+        } else if reached > 0.0 {
+            (Situation::Growth, need.max(reached))
+        } else if since_ns < YOUNG_NS {
+            (Situation::Young, need)
+        } else {
+            (Situation::Settled, need)
+        }
+    }
+
+    /// Learns a run that ended.
+    pub(crate) fn learn(&mut self, run: Run) {
+        if run.curve.is_empty() {
+            return;
+        }
+        let excess = (self.curves.len() + 1).saturating_sub(CURVES_MAX);
+        self.curves.drain(..excess.min(self.curves.len()));
+        self.curves.push(run.curve);
+    }
+
+    /// The most that a run has within a time after the launch.
+    pub(crate) fn peak_bytes(&self, within_ns: u64) -> Option<u64> {
+        let within = |curve: &Curve| curve.most_bytes(0, within_ns).unwrap_or_else(|| curve.peak_bytes());
+        self.curves.iter().map(within).max_by(f64::total_cmp).map(|bytes| bytes.ceil() as u64)
+    }
+
+    /// Whether no run is known.
+    pub(crate) fn is_new(&self) -> bool {
+        self.curves.is_empty()
+    }
+}
