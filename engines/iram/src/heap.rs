@@ -62,7 +62,7 @@ pub struct Threshold {
 }
 
 /// What was learned of the needs of all apps.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Kept", into = "Kept")]
 pub struct Heap {
     mode: Mode,
@@ -71,6 +71,7 @@ pub struct Heap {
     apps: BTreeMap<String, AppHeap>,
     /// Grows with each launch and first sample.
     uses: u64,
+    miss_share: f64,
 }
 
 /// The form in which it is kept. Of another version, or without one, nothing is read.
@@ -86,10 +87,17 @@ struct Kept {
 
 impl From<Kept> for Heap {
     fn from(kept: Kept) -> Self {
+        let empty = Self::new(kept.mode);
         if kept.version != VERSION {
-            return Self::new(kept.mode);
+            return empty;
         }
-        Self { mode: kept.mode, misses: kept.misses, apps: kept.apps, uses: kept.uses }
+        Self { misses: kept.misses, apps: kept.apps, uses: kept.uses, ..empty }
+    }
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self::new(Mode::default())
     }
 }
 
@@ -133,7 +141,7 @@ impl Heap {
     /// Nothing learned yet.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
-        Self { mode, misses: margin::Misses::default(), apps: BTreeMap::new(), uses: 0 }
+        Self { mode, misses: margin::Misses::default(), apps: BTreeMap::new(), uses: 0, miss_share: MISS_SHARE }
     }
 
     /// The same, making thresholds in another way from now on. What was learned in one mode is of no use in the other, but kept.
@@ -146,6 +154,12 @@ impl Heap {
     pub fn launch_began(&mut self, app: &str, at_ns: u64) {
         self.ended(app);
         self.used(app).run = Some(Run::new(Some(at_ns)));
+    }
+
+    /// The same with another share of samples that may be missed, from 0 to 1, in [`Mode::Adaptive`].
+    #[must_use]
+    pub fn missing(self, miss_share: f64) -> Self {
+        Self { miss_share: if (0.0..=1.0).contains(&miss_share) { miss_share } else { MISS_SHARE }, ..self }
     }
 
     /// The need of an app now; gives the threshold until its next sample. An app whose launch was not seen has a threshold, but no
@@ -161,7 +175,7 @@ impl Heap {
         match self.mode {
             Mode::Adaptive => {
                 let learned = of.adaptive.get_or_insert_default();
-                let expected = run.adaptive.sample(learned, &mut self.misses, since_launch_ns, at_ns, need_bytes);
+                let expected = run.adaptive.sample(learned, &mut self.misses, self.miss_share, (since_launch_ns, at_ns), need_bytes);
                 let is_new = learned.is_new() && since_launch_ns.is_some_and(|since_ns| since_ns < DEFAULT_FOR_NS);
                 if is_new && expected.threshold_bytes < DEFAULT_BYTES {
                     return default_threshold(need_bytes);

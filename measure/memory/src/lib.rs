@@ -10,13 +10,15 @@
 //!
 //! Files: `policy` has the table of policies, `answers` the keys that apps answer; `balloon` fills memory, `killer` ends apps
 //! when memory has run out, `roster` is what the two know of the apps; `ground` puts them together; `suite` measures returns;
-//! [`day`] replays a usage trace. [`study`] asks what apps take of memory without pressure, and stands on the phone itself.
+//! [`day`] replays a usage trace. [`study`] asks what apps take of memory without pressure, and stands on the phone itself; [`heap`]
+//! evaluates predictors on what it recorded, and needs no phone.
 
 mod answers;
 mod balloon;
 pub mod day;
 mod error;
 mod ground;
+pub mod heap;
 mod killer;
 mod policy;
 mod roster;

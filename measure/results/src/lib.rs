@@ -5,6 +5,7 @@
 //!
 //! - [`comparison`]: what changed between documents of the same kind.
 //! - [`frontier`]: settings under mixed load.
+//! - [`heap_study`]: how well memory needs are predicted, and what thresholds cover.
 //! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub mod comparison;
 pub mod day;
 pub mod frontier;
+pub mod heap_study;
 pub mod kernel;
 pub mod launch;
 pub mod memory_study;
@@ -33,6 +35,7 @@ pub mod swap;
 pub use comparison::*;
 pub use day::*;
 pub use frontier::*;
+pub use heap_study::*;
 pub use kernel::*;
 pub use launch::*;
 pub use memory_study::*;
@@ -198,6 +201,8 @@ documents! {
     Frontier(FrontierReport) = "frontier",
     /// `brisk study memory`.
     MemoryStudy(MemoryStudyReport) = "memory_study",
+    /// `brisk study heap`.
+    HeapStudy(HeapStudyReport) = "heap_study",
     /// `brisk launch`.
     Launch(LaunchReport) = "launch",
     /// `brisk latency`.

@@ -95,6 +95,7 @@ const RULES: &[Rule] = &[
             "brisk-sense",
             "brisk-act",
             "brisk-child",
+            "brisk-iram",
             "brisk-launch",
             "brisk-phone",
             "brisk-results",

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::curve::{CURVES_MAX, Curve};
-use super::margin::{MISS_SHARE, Misses, Price, Situation};
+use super::margin::{Misses, Price, Situation};
 
 /// A launch may be at the point at which an earlier one was after this share of the time, up to this many times the time.
 const EARLIER: f64 = 0.8;
@@ -60,12 +60,12 @@ impl Run {
         &mut self,
         learned: &mut Learned,
         all: &mut Misses,
-        since_launch_ns: Option<u64>,
-        at_ns: u64,
+        miss_share: f64,
+        (since_launch_ns, at_ns): (Option<u64>, u64),
         need_bytes: u64,
     ) -> Expected {
         if let Some(expected) = self.expected.take() {
-            learned.judge(all, &expected, need_bytes);
+            learned.judge(all, &expected, need_bytes, miss_share);
         }
         let time_ns = since_launch_ns.unwrap_or(at_ns);
         let (last_ns, last_bytes) = self.last.unwrap_or((time_ns, need_bytes));
@@ -85,13 +85,13 @@ impl Run {
 
 impl Learned {
     /// Learns whether a threshold held.
-    fn judge(&mut self, all: &mut Misses, expected: &Expected, need_bytes: u64) {
+    fn judge(&mut self, all: &mut Misses, expected: &Expected, need_bytes: u64, miss_share: f64) {
         if expected.predicted_bytes > 0.0 {
             let needed = need_bytes as f64 / expected.predicted_bytes - 1.0;
             self.misses.add(expected.situation, needed);
             all.add(expected.situation, needed);
         }
-        self.price.learn(need_bytes > expected.threshold_bytes, MISS_SHARE);
+        self.price.learn(need_bytes > expected.threshold_bytes, miss_share);
     }
 
     fn expect(&self, all: &Misses, since_launch_ns: Option<u64>, interval_ns: u64, need_bytes: u64) -> Expected {

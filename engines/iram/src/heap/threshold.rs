@@ -35,8 +35,34 @@ pub fn threshold_bytes(predicted_bytes: f64, alpha: f64, rmse_bytes: f64) -> u64
 pub(crate) struct Learned {
     /// Oldest first, in units of 64 KiB, a sample a second.
     traces: Vec<Vec<u16>>,
-    /// With its error in bytes.
-    model: Option<(Model, f64)>,
+    fitted: Option<Fitted>,
+}
+
+/// A model with its error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fitted {
+    /// Of the order that has the least error.
+    pub model: Model,
+    /// Equation 5.2, in bytes.
+    pub rmse_bytes: f64,
+}
+
+impl Fitted {
+    /// The model for these traces, oldest first, of which the newest is the historical one. Of two traces, which say nothing of the
+    /// order, it has the dissertation's, and the error of the fit. `None` for fewer traces, or when nothing can be fitted.
+    #[must_use]
+    pub fn of(traces: &[Vec<f64>]) -> Option<Self> {
+        let (historical, others) = traces.split_last()?;
+        let pairs: Vec<Pair<'_>> = others.iter().map(|current| Pair { current, historical }).collect();
+        if let Some(best) = cross_validation::cross_validate(traces, others.len()).and_then(|table| table.best()) {
+            return Some(Self { model: Model::fit(best.order, &pairs).ok()?, rmse_bytes: best.rmse? });
+        }
+        let model = Model::fit(Order::PAPER, &pairs).ok()?;
+        let predictions = pairs.iter().flat_map(|pair| model.predictions(pair).collect::<Vec<_>>());
+        let squares: Vec<f64> = predictions.map(|(predicted, real)| (predicted - real).powi(2)).collect();
+        let rmse_bytes = (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt();
+        Some(Self { model, rmse_bytes })
+    }
 }
 
 /// A run that goes on.
@@ -106,7 +132,7 @@ impl Run {
     }
 
     fn modelled(&self, learned: &Learned) -> Option<(u64, Basis)> {
-        let (model, rmse_bytes) = learned.model.as_ref()?;
+        let Fitted { model, rmse_bytes } = learned.fitted.as_ref()?;
         let earlier = unpacked(learned.traces.last()?);
         // The last three seconds, and the earlier run in them and in the next: no order needs more.
         let at = |second: u64| earlier.get(usize::try_from(second).ok()?).or(earlier.last()).copied();
@@ -127,23 +153,8 @@ impl Learned {
         let excess = (self.traces.len() + 1).saturating_sub(TRACES);
         self.traces.drain(..excess.min(self.traces.len()));
         self.traces.push(run.trace.iter().map(|bytes| (bytes / KEPT_UNIT_BYTES).round() as u16).collect());
-        self.model = self.fitted();
-    }
-
-    /// The newest trace is the historical one.
-    fn fitted(&self) -> Option<(Model, f64)> {
         let traces: Vec<Vec<f64>> = self.traces.iter().map(|trace| unpacked(trace)).collect();
-        let (historical, others) = traces.split_last()?;
-        let pairs: Vec<Pair<'_>> = others.iter().map(|current| Pair { current, historical }).collect();
-        if let Some(best) = cross_validation::cross_validate(&traces, traces.len() - 1).and_then(|table| table.best()) {
-            return Some((Model::fit(best.order, &pairs).ok()?, best.rmse?));
-        }
-        // Of two traces the order cannot be chosen: the dissertation's, with the error of the fit.
-        let model = Model::fit(Order::PAPER, &pairs).ok()?;
-        let errors: Vec<f64> =
-            pairs.iter().flat_map(|pair| model.predictions(pair).collect::<Vec<_>>()).map(|(p, y)| (p - y).powi(2)).collect();
-        let rmse = (errors.iter().sum::<f64>() / errors.len().max(1) as f64).sqrt();
-        Some((model, rmse))
+        self.fitted = Fitted::of(&traces);
     }
 
     /// The most that a trace has within a time after the launch.
