@@ -70,8 +70,8 @@ fn every_chart_has_words_for_those_who_do_not_see_it() {
     // of a proof the picture, two of ratios, one of causes and one for each kind of jobs; of a profile the costs; of the kernel lab a load
     // and a mix, twice; of a comparison the ratios; of returns the sums and the apps by regime; of swap the bandwidth by policy, twice,
     // and over time, and the map; of a day the strips, the causes, and memory under each of three policies; of the memory study free
-    // memory, limits, sets, and the heap of each app.
-    let memory = 2 * 2 + 4 + (1 + 1 + 3) + (3 + 3);
+    // memory, limits, sets, and the heap of each app; of the heap study the coverage.
+    let memory = 2 * 2 + 4 + (1 + 1 + 3) + (3 + 3) + 1;
     assert_eq!(
         charts,
         19 + (2 + 2 + 1 + 1) + (2 + 4 + 2 + 1) + 3 + 4 + (1 + 4 + 3) + (1 + 2 + 1 + 2) + 1 + 2 * 2 + 1 + memory

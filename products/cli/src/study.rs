@@ -55,6 +55,8 @@ enum Study {
     Frontier(frontier::Args),
     /// What apps take of a phone's memory, and with how little they start (root; on an emulated phone)
     Memory(brisk_command::lab::memory_study::Args),
+    /// How well the memory needs of apps are predicted, and what thresholds cover, from recorded runs
+    Heap(brisk_command::lab::heap_study::Args),
 }
 
 /// What all studies take.
@@ -200,6 +202,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Frontier(args) => frontier::run(args),
         // It needs a phone and a screen.
         Study::Memory(_) => lab::hand_over("study memory"),
+        // It belongs to the one above.
+        Study::Heap(_) => lab::hand_over("study heap"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The subcommands of the laboratory, which the program `brisk-lab` runs: what each takes.
 
 pub mod devices;
+pub mod heap_study;
 pub mod kernel;
 pub mod latency;
 pub mod launch;

@@ -2,6 +2,7 @@
 
 mod briskd;
 mod display;
+mod heap_study;
 mod kernel;
 mod lab;
 mod latency;
@@ -41,7 +42,7 @@ enum Command {
     /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
     #[command(hide = true)]
     Profile(brisk_command::profile::Args),
-    /// Run a study of the laboratory (brisk study memory)
+    /// Run a study of the laboratory (brisk study memory, brisk study heap)
     #[command(hide = true, subcommand)]
     Study(arguments::memory_study::Study),
 }
@@ -69,5 +70,6 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(arguments::Command::Swap(args)) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Study(arguments::memory_study::Study::Memory(args)) => memory_study::run(&args),
+        Command::Study(arguments::memory_study::Study::Heap(args)) => heap_study::run(&args),
     }
 }

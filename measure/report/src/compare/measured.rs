@@ -7,6 +7,7 @@
 
 mod apps;
 mod day;
+mod heap;
 mod kernel;
 mod memory;
 mod storage;
@@ -134,6 +135,9 @@ pub(super) const MEASURES: &[Measure] = &[
     lower("heap touched by a return", "bytes"),
     lower("files touched by a return", "bytes"),
     lower("time of a return", "ms"),
+    higher("time covered", "percent"),
+    lower("head-room", "percent"),
+    lower("error of predictions", "bytes"),
     neither("background writes", "bytes_per_s"),
     neither("background syncs", "per_s"),
 ];

@@ -11,6 +11,7 @@ mod concurrency;
 mod day;
 mod footprint;
 mod frontier;
+mod heap_study;
 mod kernel;
 mod latency;
 mod launch;

@@ -4,6 +4,7 @@
 
 pub mod apps;
 pub mod day;
+pub mod heap_study;
 pub mod memory;
 pub mod memory_study;
 pub mod pairs;
@@ -477,6 +478,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("footprint", Document::Footprint(Box::new(footprint()))),
         ("frontier", Document::Frontier(Box::new(frontier()))),
         ("memory-study", Document::MemoryStudy(Box::new(memory_study::study()))),
+        ("heap-study", Document::HeapStudy(Box::new(heap_study::study()))),
         ("launch", Document::Launch(Box::new(apps::launch()))),
         ("launch-vs", Document::Launch(Box::new(apps::launch_vs()))),
         ("latency", Document::Latency(Box::new(apps::latency()))),

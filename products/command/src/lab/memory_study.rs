@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use super::{on_phone, screen};
+use super::{heap_study, on_phone, screen};
 use crate::output::Outputs;
 use crate::{duration, size};
 
@@ -18,7 +18,7 @@ Parts, and how long they take with the default apps and options:
 
 Examples:
   brisk study memory --parts free,sets --html memory.html
-  brisk study memory --parts growth --runs 11 --traces heap.csv         # what the heap predictor learns from
+  brisk study memory --parts growth --runs 11 --traces heap.csv         # for brisk study heap
   brisk study memory --parts limits --limits 16M,24M,32M --apps xterm,evince
   brisk study memory --parts growth --apps evince --runs 1 --length 20s  # within half a minute
 
@@ -38,6 +38,8 @@ const HOUR: Duration = Duration::from_secs(3_600);
 pub enum Study {
     /// What apps take of a phone's memory, and with how little they start
     Memory(Args),
+    /// How well the memory needs of apps are predicted, and what thresholds cover, from recorded runs
+    Heap(heap_study::Args),
 }
 
 /// Arguments of `brisk study memory`.
