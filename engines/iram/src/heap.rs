@@ -175,11 +175,9 @@ impl Heap {
         match self.mode {
             Mode::Adaptive => {
                 let learned = of.adaptive.get_or_insert_default();
-                let expected = run.adaptive.sample(learned, &mut self.misses, self.miss_share, (since_launch_ns, at_ns), need_bytes);
-                let is_new = learned.is_new() && since_launch_ns.is_some_and(|since_ns| since_ns < DEFAULT_FOR_NS);
-                if is_new && expected.threshold_bytes < DEFAULT_BYTES {
+                let Some(expected) = run.adaptive.sample(learned, &mut self.misses, self.miss_share, (since_launch_ns, at_ns), need_bytes) else {
                     return default_threshold(need_bytes);
-                }
+                };
                 let reason = Reason::rule("heap_curve")
                     .word("situation", expected.situation.name())
                     .number("predicted_bytes", expected.predicted_bytes)

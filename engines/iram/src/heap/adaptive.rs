@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::DEFAULT_FOR_NS;
 use super::curve::{CURVES_MAX, Curve};
 use super::margin::{Misses, Price, Situation};
 
@@ -55,7 +56,8 @@ pub(crate) struct Expected {
 }
 
 impl Run {
-    /// Adds a sample of a run whose launch was seen, or not; gives the threshold for the next.
+    /// Adds a sample of a run whose launch was seen, or not; gives the threshold for the next. `None` in the first seconds of the first
+    /// run, of which nothing can be known and nothing is learned but the curve.
     pub(crate) fn sample(
         &mut self,
         learned: &mut Learned,
@@ -63,7 +65,7 @@ impl Run {
         miss_share: f64,
         (since_launch_ns, at_ns): (Option<u64>, u64),
         need_bytes: u64,
-    ) -> Expected {
+    ) -> Option<Expected> {
         if let Some(expected) = self.expected.take() {
             learned.judge(all, &expected, need_bytes, miss_share);
         }
@@ -77,9 +79,9 @@ impl Run {
             self.curve.add(since_launch_ns, last_bytes, need_bytes);
         }
         self.last = Some((time_ns, need_bytes));
-        let expected = learned.expect(all, since_launch_ns, interval_ns, need_bytes);
-        self.expected = Some(expected);
-        expected
+        let is_first = learned.curves.is_empty() && since_launch_ns.is_some_and(|since_ns| since_ns < DEFAULT_FOR_NS);
+        self.expected = (!is_first).then(|| learned.expect(all, since_launch_ns, interval_ns, need_bytes));
+        self.expected
     }
 }
 
@@ -148,10 +150,5 @@ impl Learned {
     pub(crate) fn peak_bytes(&self, within_ns: u64) -> Option<u64> {
         let within = |curve: &Curve| curve.most_bytes(0, within_ns).unwrap_or_else(|| curve.peak_bytes());
         self.curves.iter().map(within).max_by(f64::total_cmp).map(|bytes| bytes.ceil() as u64)
-    }
-
-    /// Whether no run is known.
-    pub(crate) fn is_new(&self) -> bool {
-        self.curves.is_empty()
     }
 }

@@ -101,6 +101,7 @@ fn all_ugly() -> Vec<Document> {
     bench_lab.aims[0].loads[0].why = Some(hostile.into());
     bench_lab.aims[1].loads.clear();
     let returns = memory::ugly(&head, hostile);
+    let heaps = super::heap_study::ugly(&head, hostile);
     let mut few = concurrency();
     few.header = head;
     few.points.truncate(1);
@@ -120,5 +121,6 @@ fn all_ugly() -> Vec<Document> {
         Document::Kernel(Box::new(lab)),
         Document::Kernel(Box::new(bench_lab)),
         Document::Relaunch(Box::new(returns)),
+        Document::HeapStudy(Box::new(heaps)),
     ]
 }
