@@ -5,7 +5,7 @@
 //! memory and in swap. *Head-room* is threshold / need - 1. A *run* lasts from a launch to the end of the app.
 //!
 //! One [`Heap`] serves all apps. Time is that of the samples, CLOCK_MONOTONIC. What is learned is kept by serde: below 2 KiB of JSON an
-//! app in `mode = "adaptive"`, below 4 KiB in `mode = "paper"`, which keeps eleven traces; and [`APPS_MAX`] apps at most.
+//! app in `mode = "adaptive"`, below 5 KiB in `mode = "paper"`, which keeps eleven traces; and [`APPS_MAX`] apps at most.
 //!
 //! - `arx`, `least_squares`, `cross_validation`: equation 5.1, its coefficients, its orders;
 //! - `threshold`: equation 5.3 and `mode = "paper"`;

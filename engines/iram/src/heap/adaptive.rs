@@ -88,11 +88,10 @@ impl Run {
 impl Learned {
     /// Learns whether a threshold held.
     fn judge(&mut self, all: &mut Misses, expected: &Expected, need_bytes: u64, miss_share: f64) {
-        if expected.predicted_bytes > 0.0 {
-            let needed = need_bytes as f64 / expected.predicted_bytes - 1.0;
-            self.misses.add(expected.situation, needed);
-            all.add(expected.situation, needed);
-        }
+        // Of nothing no multiple is enough.
+        let needed = if need_bytes == 0 { -1.0 } else { need_bytes as f64 / expected.predicted_bytes - 1.0 };
+        self.misses.add(expected.situation, needed);
+        all.add(expected.situation, needed);
         self.price.learn(need_bytes > expected.threshold_bytes, miss_share);
     }
 

@@ -21,6 +21,8 @@ pub(crate) const MARGINS: [f64; 24] = [
     -0.75, -0.5, -0.35, -0.2, -0.1, -0.05, -0.02, 0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09, 0.12, 0.17, 0.25,
     0.4, 0.6, 1.0, 1.5, 2.0,
 ];
+/// A share for each, and one for more than the largest.
+const SHARES: usize = MARGINS.len() + 1;
 /// Change of the log price by a miss.
 const STEP: f64 = 0.7;
 const LOG_PRICE_LOW: f64 = 0.0;
@@ -47,7 +49,7 @@ pub(crate) enum Situation {
 }
 
 impl Situation {
-    pub(crate) const ALL: [Self; 5] = [Self::Launch, Self::Growth, Self::Young, Self::Settled, Self::Unknown];
+    pub(crate) const COUNT: usize = 5;
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -72,7 +74,7 @@ impl Situation {
     }
 }
 
-/// How many samples needed each of [`MARGINS`]; the last counts those that needed more, too.
+/// How many samples needed each of [`MARGINS`], and, last, how many needed more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Counts {
@@ -81,7 +83,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     fn add(&mut self, margin: usize) {
-        self.by_margin.resize(MARGINS.len(), 0);
+        self.by_margin.resize(SHARES, 0);
         if self.total() >= COUNT_MAX {
             self.by_margin.iter_mut().for_each(|count| *count /= 2);
         }
@@ -114,13 +116,13 @@ impl Misses {
 
     /// Counts a sample: `margin` would have covered it.
     pub(crate) fn add(&mut self, situation: Situation, margin: f64) {
-        self.by_situation.resize(Situation::ALL.len(), Counts::default());
-        let needed = MARGINS.partition_point(|&known| known < margin).min(MARGINS.len() - 1);
+        self.by_situation.resize(Situation::COUNT, Counts::default());
+        let needed = MARGINS.partition_point(|&known| known < margin);
         self.by_situation[situation as usize].add(needed);
     }
 
     /// Shares of samples by the margin that they need. `before` is what is assumed, by the weight of so many samples.
-    fn shares(&self, situation: Situation, before: impl Fn(usize) -> f64, weight: f64) -> [f64; MARGINS.len()] {
+    fn shares(&self, situation: Situation, before: impl Fn(usize) -> f64, weight: f64) -> [f64; SHARES] {
         let counts = self.of(situation);
         let total = counts.map_or(0.0, |counts| f64::from(counts.total()));
         std::array::from_fn(|n| {
@@ -132,8 +134,10 @@ impl Misses {
 
 fn assumed(situation: Situation, margin: usize) -> f64 {
     let rest = 1.0 - situation.assumed().iter().map(|(_, share)| share).sum::<f64>();
-    let named = situation.assumed().iter().find(|(up_to, _)| *up_to == MARGINS[margin]).map_or(0.0, |(_, share)| *share);
-    named + if margin + 1 == MARGINS.len() { rest } else { 0.0 }
+    match MARGINS.get(margin) {
+        Some(margin) => situation.assumed().iter().find(|(up_to, _)| up_to == margin).map_or(0.0, |(_, share)| *share),
+        None => rest,
+    }
 }
 
 /// The price of a miss, steered by the misses.
@@ -164,14 +168,14 @@ impl Price {
         let of_all = all.shares(situation, |n| assumed(situation, n), OWN_SAMPLES);
         let shares = own.shares(situation, |n| of_all[n], OWN_SAMPLES);
         let price = log.exp();
-        // From the largest margin down: what is above it would be missed.
-        let (mut missed, mut best) = (0.0, (f64::MAX, MARGINS[MARGINS.len() - 1]));
-        for n in (0..MARGINS.len()).rev() {
-            let cost = MARGINS[n] + price * missed;
+        // From the largest margin down: what needs more than a margin is missed with it.
+        let (mut missed, mut best) = (shares[MARGINS.len()], (f64::MAX, MARGINS[MARGINS.len() - 1]));
+        for (margin, share) in MARGINS.into_iter().zip(shares).rev() {
+            let cost = margin + price * missed;
             if cost < best.0 {
-                best = (cost, MARGINS[n]);
+                best = (cost, margin);
             }
-            missed += shares[n];
+            missed += share;
         }
         best.1
     }

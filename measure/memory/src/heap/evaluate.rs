@@ -27,10 +27,12 @@ enum Rule {
     Paper,
     /// `mode = "adaptive"` of the engine.
     Adaptive,
+    /// The last value and the least margin that covers enough of all runs of the app: the best of the second rule in hindsight.
+    Hindsight,
 }
 
 impl Rule {
-    const ALL: [Self; 4] = [Self::Fixed, Self::Persistence, Self::Paper, Self::Adaptive];
+    const ALL: [Self; 5] = [Self::Fixed, Self::Persistence, Self::Paper, Self::Adaptive, Self::Hindsight];
 
     fn name(self) -> &'static str {
         match self {
@@ -38,6 +40,7 @@ impl Rule {
             Self::Persistence => "persistence",
             Self::Paper => "paper",
             Self::Adaptive => "adaptive",
+            Self::Hindsight => "hindsight",
         }
     }
 }
@@ -217,6 +220,25 @@ fn as_trace(run: &[u64]) -> Vec<f64> {
     run.iter().take(TRACE_SAMPLES).map(|&bytes| bytes as f64).collect()
 }
 
+/// Changes from one value to the next, ascending.
+fn changes<'a>(runs: impl Iterator<Item = &'a Vec<u64>>) -> Vec<f64> {
+    let change = |pair: &[u64]| pair[1] as f64 - pair[0] as f64;
+    let mut changes: Vec<f64> = runs.flat_map(|run| run.windows(2).map(change)).collect();
+    changes.sort_by(f64::total_cmp);
+    changes
+}
+
+/// The change of a rank from 1, rounded up, or the nearest.
+fn of_rank(changes: &[f64], rank: f64) -> f64 {
+    // Half a thousandth less, for ranks that are whole numbers but for their rounding.
+    let place = ((rank - 5e-4).ceil() as usize).clamp(1, changes.len().max(1)) - 1;
+    changes.get(place).copied().unwrap_or(0.0)
+}
+
+fn above_last(needs: &[u64], margin: f64) -> Vec<u64> {
+    needs[..needs.len() - 1].iter().map(|&need| (need as f64 + margin).max(0.0) as u64).collect()
+}
+
 /// A run, and those that taught before it.
 struct Judged<'a> {
     of: &'a Runs,
@@ -267,11 +289,8 @@ impl Judged<'_> {
         let needs = self.needs();
         match rule {
             Rule::Fixed => vec![DEFAULT_BYTES; needs.len() - 1],
-            Rule::Persistence => {
-                let margin = self.largest_change(miss_share);
-                let of = |&need: &u64| (need as f64 + margin).max(0.0) as u64;
-                needs[..needs.len() - 1].iter().map(of).collect()
-            }
+            Rule::Persistence => above_last(needs, self.conformal_change(miss_share)),
+            Rule::Hindsight => above_last(needs, self.least_change(miss_share)),
             Rule::Paper => (1..needs.len()).map(|n| self.paper(fitted, n)).collect(),
             Rule::Adaptive => self.adaptive(miss_share),
         }
@@ -279,13 +298,15 @@ impl Judged<'_> {
 
     /// The conformal quantile of the change from one value to the next, in earlier runs (Vovk and others, 2005: the value of rank
     /// (n + 1) x coverage, rounded up).
-    fn largest_change(&self, miss_share: f64) -> f64 {
-        let change = |pair: &[u64]| pair[1] as f64 - pair[0] as f64;
-        let earlier = self.earlier.iter().flat_map(|&n| self.of.runs[n].windows(2).map(change));
-        let mut changes: Vec<f64> = earlier.collect();
-        changes.sort_by(f64::total_cmp);
-        let rank = ((changes.len() + 1) as f64 * (1.0 - miss_share)).ceil() as usize;
-        changes.get(rank.clamp(1, changes.len().max(1)) - 1).copied().unwrap_or(0.0)
+    fn conformal_change(&self, miss_share: f64) -> f64 {
+        let changes = changes(self.earlier.iter().map(|&n| &self.of.runs[n]));
+        of_rank(&changes, (changes.len() + 1) as f64 * (1.0 - miss_share))
+    }
+
+    /// The least change that enough of all changes do not exceed.
+    fn least_change(&self, miss_share: f64) -> f64 {
+        let changes = changes(self.of.runs.iter());
+        of_rank(&changes, changes.len() as f64 * (1.0 - miss_share))
     }
 
     fn paper(&self, fitted: Option<&(Fitted, Vec<f64>)>, n: usize) -> u64 {
@@ -363,7 +384,7 @@ mod tests {
         let found = All::default().app(&runs_of(|_, _| 50 << 20, 5), 1.0);
         assert_eq!(found.need_bytes_max, 50 << 20);
         let rules: Vec<&str> = found.thresholds.iter().map(|one| one.rule.as_str()).collect();
-        assert_eq!(rules, ["fixed", "persistence", "paper", "adaptive"]);
+        assert_eq!(rules, ["fixed", "persistence", "paper", "adaptive", "hindsight"]);
         for one in &found.thresholds {
             assert_eq!((one.values, one.shortfall_bytes_max), (5 * 59, 0.0), "{one:?}");
         }
@@ -379,12 +400,12 @@ mod tests {
         let of = runs_of(odd, 5);
         let judged = Judged { of: &of, run: 4, earlier: &earlier(4, 5), interval_s: 1.0 };
         let fitted = judged.fitted();
-        for rule in Rule::ALL {
+        for rule in [Rule::Fixed, Rule::Persistence, Rule::Paper, Rule::Adaptive] {
             let thresholds = judged.thresholds(rule, MISS_SHARE, fitted.as_ref());
             assert_eq!(thresholds.len(), 59);
             assert!(thresholds[9] < 500 << 20, "{rule:?} knew the jump");
         }
-        assert_eq!(judged.largest_change(MISS_SHARE), 0.0);
+        assert_eq!((judged.conformal_change(MISS_SHARE), judged.least_change(0.0)), (0.0, (450u64 << 20) as f64));
     }
 
     #[test]
@@ -394,6 +415,6 @@ mod tests {
         let two = All::default().app(&runs_of(|_, t| t as u64 + 1, 2), 1.0);
         assert!(two.orders.is_empty() && two.alphas.is_empty());
         let rules: Vec<&str> = two.thresholds.iter().map(|one| one.rule.as_str()).collect();
-        assert_eq!(rules, ["fixed", "persistence", "adaptive"]);
+        assert_eq!(rules, ["fixed", "persistence", "adaptive", "hindsight"]);
     }
 }
