@@ -1,7 +1,7 @@
 //! Predictors of memory needs and thresholds above them, on recorded runs of apps (dissertation 5.4): what `brisk study heap` does.
 //!
 //! ```text
-//! Table (growth, dumpsys or rss) ─> Runs on a grid of times ─> errors by p and q, coverage by alpha, thresholds of four rules
+//! Table (growth, dumpsys or rss) ─> Runs on a grid of times ─> errors by p and q, coverage by alpha, thresholds of five rules
 //! ```
 //!
 //! Tables differ in their sampling: values are taken at equal intervals, each the last sample at or before its time. The interval
@@ -141,7 +141,7 @@ mod tests {
         let found = found.expect("not stopped");
         assert_eq!((found.interval_s, found.short_runs, seen), (1.0, 1, vec!["a".to_owned(), "b".to_owned()]));
         let of: Vec<(u64, usize)> = found.apps.iter().map(|app| (app.runs, app.thresholds.len())).collect();
-        assert_eq!(of, [(3, 4), (1, 0)]);
+        assert_eq!(of, [(3, 5), (1, 0)]);
         assert_eq!(found.thresholds[0].values, 3 * 19);
         assert_eq!(evaluate(&table(&text), None, &mut |_, _| false), None);
     }

@@ -46,7 +46,7 @@ pub struct HeapAlpha {
 /// What the thresholds of one rule cover, and cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeapThreshold {
-    /// The rule: `fixed`, `persistence`, `paper` or `adaptive`.
+    /// The rule: `fixed`, `persistence`, `paper`, `adaptive` or `hindsight`.
     pub rule: String,
     /// Values that it was evaluated on.
     pub values: u64,

@@ -49,10 +49,10 @@ fn a_recorded_table_gives_errors_coverage_and_head_room() {
     assert_eq!((&found["table"]["columns"], &found["table"]["interval_s"]), (&"growth".into(), &1.0.into()));
     let apps = found["apps"].as_array().expect("apps");
     let counts = |app: &Value| ["orders", "alphas", "thresholds"].map(|field| app[field].as_array().map_or(0, Vec::len));
-    assert_eq!((counts(&apps[0]), counts(&apps[1])), ([20, 6, 4], [0, 0, 0]));
+    assert_eq!((counts(&apps[0]), counts(&apps[1])), ([20, 6, 5], [0, 0, 0]));
     let rules: Vec<&str> =
         found["thresholds"].as_array().expect("rules").iter().filter_map(|one| one["rule"].as_str()).collect();
-    assert_eq!(rules, ["fixed", "persistence", "paper", "adaptive"]);
+    assert_eq!(rules, ["fixed", "persistence", "paper", "adaptive", "hindsight"]);
     assert!(found["warnings"].to_string().contains("Fewer than 11 runs, as in the dissertation, of evince, xterm"));
     let page = dir.path().join("heap.html");
     let output = study(&[file.to_str().expect("UTF-8"), "--html", page.to_str().expect("UTF-8")]);
