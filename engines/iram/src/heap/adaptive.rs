@@ -1,9 +1,9 @@
 //! `mode = "adaptive"`: the launch curve of earlier runs, and a margin at the price of a miss.
 //!
-//! The prediction for the next sample is the present need; while earlier runs grew at this time since the launch, it is what they
-//! reached (this run may be earlier or later: [`EARLIER`], [`LATER`]), or, once this run has reached that, the present need and their
-//! growth. Recursive least squares was tried instead: needs stand still between steps, so its coefficients are those of the last value,
-//! and at a step they are wrong (see `brisk study heap` for the errors of all orders).
+//! While earlier runs grew at this time since the launch, the prediction for the next sample is what they reached (this run may be
+//! earlier or later: [`EARLIER`], [`LATER`]), or the present need once that is more. At all other times it is the present need: needs
+//! stand still between steps. Recursive least squares with forgetting instead gained nothing where it was measured: 7.18 % of
+//! head-room against 7.21 % on 495 runs of a browser at the same coverage, 8.2 % against 6.4 % on 15 runs of five Linux apps.
 
 use serde::{Deserialize, Serialize};
 
@@ -110,16 +110,14 @@ impl Learned {
     fn predict(&self, since_ns: u64, interval_ns: u64, need: f64) -> (Situation, f64) {
         let at = |time: f64| time as u64;
         let (now, next) = (since_ns as f64, since_ns.saturating_add(interval_ns) as f64);
-        let (mut known, mut reached, mut growth) = (false, 0.0f64, 0.0f64);
+        let (mut known, mut reached) = (false, 0.0f64);
         for curve in &self.curves {
             let before = curve.most_bytes(at(now * EARLIER), at(now * EARLIER));
-            let Some((before, later)) = before.zip(curve.most_bytes(at(now * EARLIER), at(next * LATER + LATER_NS))) else {
-                continue;
-            };
+            let later = curve.most_bytes(at(now * EARLIER), at(next * LATER + LATER_NS));
+            let Some((before, later)) = before.zip(later) else { continue };
             known = true;
             if later > before * (1.0 + GROWTH_MIN) {
                 reached = reached.max(later);
-                growth = growth.max(later - before);
             }
         }
         if !known {
