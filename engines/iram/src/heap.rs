@@ -168,14 +168,22 @@ impl Heap {
         if self.apps.get(app).is_none_or(|of| of.run.is_none()) {
             self.used(app).run = Some(Run::new(None));
         }
-        let Some(of) = self.apps.get_mut(app) else { return Threshold { bytes: need_bytes, reason: Reason::rule("heap_need") } };
+        let Some(of) = self.apps.get_mut(app) else {
+            return Threshold { bytes: need_bytes, reason: Reason::rule("heap_need") };
+        };
         let run = of.run.get_or_insert_with(|| Run::new(None));
         let since_launch_ns = run.began_ns.map(|began_ns| at_ns.saturating_sub(began_ns));
         let first_ns = *run.first_ns.get_or_insert(at_ns);
         match self.mode {
             Mode::Adaptive => {
                 let learned = of.adaptive.get_or_insert_default();
-                let Some(expected) = run.adaptive.sample(learned, &mut self.misses, self.miss_share, (since_launch_ns, at_ns), need_bytes) else {
+                let Some(expected) = run.adaptive.sample(
+                    learned,
+                    &mut self.misses,
+                    self.miss_share,
+                    (since_launch_ns, at_ns),
+                    need_bytes,
+                ) else {
                     return default_threshold(need_bytes);
                 };
                 let reason = Reason::rule("heap_curve")

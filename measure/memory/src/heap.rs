@@ -50,11 +50,7 @@ pub struct Found {
 /// Evaluates all runs of a table, at this interval or the one that the table allows. `progress` gets the share that is done and the
 /// next app, and says whether to go on; `None` when it said no.
 #[must_use]
-pub fn evaluate(
-    table: &Table,
-    interval_s: Option<f64>,
-    progress: &mut dyn FnMut(f64, &str) -> bool,
-) -> Option<Found> {
+pub fn evaluate(table: &Table, interval_s: Option<f64>, progress: &mut dyn FnMut(f64, &str) -> bool) -> Option<Found> {
     let allowed_s = (table.sampled_s().unwrap_or(INTERVAL_S) * 10.0).round() / 10.0;
     let interval_s = interval_s.unwrap_or(allowed_s.max(INTERVAL_S));
     let (apps, short_runs) = runs(table, interval_s);

@@ -23,11 +23,11 @@ const RUNS: u64 = 11;
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.outputs.check(&args.traces)?;
+    let table = read(&args.traces)?;
     let session = Session::begin()?;
     let dir = args.traces.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let sense = session.sense();
     let mut head = Run::begin(&sense, &Place::find(&sense, dir, false)?, 0)?;
-    let table = read(&args.traces)?;
     let interval_s = args.interval.map(|interval| interval.as_secs_f64());
     let found = heap::evaluate(&table, interval_s, &mut |done, app| {
         session.show(done, app);

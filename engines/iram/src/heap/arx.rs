@@ -44,7 +44,6 @@ impl Order {
     pub fn first_sample(self) -> usize {
         (self.past + 1).max(self.historical)
     }
-
 }
 
 /// This run and an earlier one of the same app, both sampled at the same times since their launch.

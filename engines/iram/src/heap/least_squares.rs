@@ -82,7 +82,11 @@ pub fn fit(rows: &[Vec<f64>], targets: &[f64]) -> Result<Fit, Error> {
         }
     }
     // Columns of 1e-300 explain targets of 1e300 by no finite number.
-    if coefficients.iter().all(|value| value.is_finite()) { Ok(Fit { coefficients, rank }) } else { Err(Error::NotFinite) }
+    if coefficients.iter().all(|value| value.is_finite()) {
+        Ok(Fit { coefficients, rank })
+    } else {
+        Err(Error::NotFinite)
+    }
 }
 
 /// Divides a column by its length; gives that length, 0 for a column of zeros.

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 pub const MISS_SHARE: f64 = 0.005;
 /// Margins that can be chosen, as a share of the prediction; the chance of a miss is counted for each.
 pub(crate) const MARGINS: [f64; 24] = [
-    -0.75, -0.5, -0.35, -0.2, -0.1, -0.05, -0.02, 0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09, 0.12, 0.17, 0.25,
-    0.4, 0.6, 1.0, 1.5, 2.0,
+    -0.75, -0.5, -0.35, -0.2, -0.1, -0.05, -0.02, 0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09, 0.12, 0.17,
+    0.25, 0.4, 0.6, 1.0, 1.5, 2.0,
 ];
 /// A share for each, and one for more than the largest.
 const SHARES: usize = MARGINS.len() + 1;

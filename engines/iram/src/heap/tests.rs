@@ -176,7 +176,10 @@ fn an_app_of_which_nothing_is_known_gets_the_default_for_three_seconds() {
         let mut heap = Heap::new(mode);
         heap.launch_began("app", 7);
         assert_eq!(heap.sample("app", SECOND_NS, 5 << 20).bytes, DEFAULT_BYTES, "{mode:?}");
-        assert_eq!(heap.sample("app", 2 * SECOND_NS, 500 << 20).bytes.max(500 << 20), heap.sample("app", 2 * SECOND_NS, 500 << 20).bytes);
+        assert_eq!(
+            heap.sample("app", 2 * SECOND_NS, 500 << 20).bytes.max(500 << 20),
+            heap.sample("app", 2 * SECOND_NS, 500 << 20).bytes
+        );
     }
     let mut heap = Heap::new(Mode::Adaptive);
     assert!(heap.sample("running", SECOND_NS, 5 << 20).bytes < DEFAULT_BYTES, "its launch is over");

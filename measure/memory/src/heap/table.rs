@@ -52,7 +52,9 @@ impl Form {
             Self::Dumpsys => {
                 Columns { names: &["process", "run", "uptime_s", "total_heap_alloc"], second: 1.0, unit_bytes: 1024.0 }
             }
-            Self::Rss => Columns { names: &["process", "run", "time_s", "rss_kb", "pid"], second: 1.0, unit_bytes: 1024.0 },
+            Self::Rss => {
+                Columns { names: &["process", "run", "time_s", "rss_kb", "pid"], second: 1.0, unit_bytes: 1024.0 }
+            }
         }
     }
 }
@@ -122,7 +124,8 @@ impl Table {
         let mut next = |record: &mut csv::StringRecord| {
             line = reader.position().line();
             let read = reader.read_record(record);
-            read.map(|there| there.then_some(line)).map_err(|error| TableError::Line { line, reason: error.to_string() })
+            read.map(|there| there.then_some(line))
+                .map_err(|error| TableError::Line { line, reason: error.to_string() })
         };
         next(&mut record)?;
         let names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
@@ -190,7 +193,8 @@ struct Sample {
 fn sample_of(form: Form, at: &[usize], record: &csv::StringRecord) -> Result<Sample, String> {
     let Columns { names, second, unit_bytes } = form.columns();
     let text = |n: usize| {
-        let text = record.get(at[n]).ok_or_else(|| format!("it has {} fields: {} is missing", record.len(), names[n]))?;
+        let text =
+            record.get(at[n]).ok_or_else(|| format!("it has {} fields: {} is missing", record.len(), names[n]))?;
         Ok::<&str, String>(text.trim())
     };
     let number = |n: usize, most: f64| {
@@ -234,7 +238,11 @@ mod tests {
                    m,1654692443.4,10,ui,9,1\nm,1654692445.4,10,ui,9,2\nm,1654692445.4,11,mail,9,3\nm,1654692447.4,12,mail,9,4\n";
         let table = Table::parse(rss).expect("read");
         let found: Vec<(&str, bool)> = table.traces.iter().map(|one| (one.app.as_str(), one.from_launch)).collect();
-        assert_eq!(found, [("ui", false), ("mail", true), ("mail", true)], "what is there at first was launched before");
+        assert_eq!(
+            found,
+            [("ui", false), ("mail", true), ("mail", true)],
+            "what is there at first was launched before"
+        );
     }
 
     #[test]

@@ -23,7 +23,8 @@ fn covered(percent: f64) -> String {
 impl Kind for HeapStudyReport {
     fn section(&self) -> Section {
         let apps = format::plural(self.apps.len() as u64, "app");
-        let question = format!("How well are the memory needs of {apps} predicted, and what do thresholds above them cover?");
+        let question =
+            format!("How well are the memory needs of {apps} predicted, and what do thresholds above them cover?");
         let table = &self.table;
         let need = match table.columns.as_str() {
             "growth" => "anonymous memory and swap".to_owned(),
@@ -106,7 +107,9 @@ fn together(apps: &[HeapApp]) -> Option<String> {
     let not: Vec<String> = compared.iter().filter(|(_, better)| !better).map(|(app, _)| app.app.clone()).collect();
     let of = compared.len();
     Some(match not.len() {
-        0 => "Values of a run and of an earlier one together predict better than either alone, for all apps.".to_owned(),
+        0 => {
+            "Values of a run and of an earlier one together predict better than either alone, for all apps.".to_owned()
+        }
         no => format!(
             "Values of a run and of an earlier one together predict better than either alone for {} of {of} apps{}.",
             of - no,
@@ -126,8 +129,11 @@ fn rule_row(row: Row, one: &HeapThreshold) -> Row {
 }
 
 fn thresholds(report: &HeapStudyReport) -> Figure {
-    let all: Vec<Row> =
-        report.thresholds.iter().map(|one| rule_row(Row::at("of", format!("{} apps", report.apps.len())), one)).collect();
+    let all: Vec<Row> = report
+        .thresholds
+        .iter()
+        .map(|one| rule_row(Row::at("of", format!("{} apps", report.apps.len())), one))
+        .collect();
     let by_app: Vec<Row> = report
         .apps
         .iter()
@@ -151,12 +157,16 @@ fn thresholds(report: &HeapStudyReport) -> Figure {
                 .put("median head-room", PERCENT, aim.head_room_percent_median)
         })
         .collect();
-    let axes = [
-        Axis::new("head-room, %", Law::Linear, format::tick),
-        Axis::new("time covered, %", Law::Window, format::tick),
-    ];
-    let lines =
-        Lines { x: "head-room", y: "covered", series: "rule", named: "rule", levels: level(COVERED_AIM, "aim"), ..Lines::default() };
+    let axes =
+        [Axis::new("head-room, %", Law::Linear, format::tick), Axis::new("time covered, %", Law::Window, format::tick)];
+    let lines = Lines {
+        x: "head-room",
+        y: "covered",
+        series: "rule",
+        named: "rule",
+        levels: level(COVERED_AIM, "aim"),
+        ..Lines::default()
+    };
     let caption = "A threshold is set when the value before it is known, and learned from other runs. Head-room: sum of the thresholds \
                    over the sum of the needs, less 1; median and mean of threshold / need - 1, where a need of almost nothing in the \
                    first second of a launch counts as much as any. Hindsight is the least margin above the last value that covers 99.5 % of \

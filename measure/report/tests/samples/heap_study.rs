@@ -23,9 +23,7 @@ fn orders(heap: f64, error: f64) -> Vec<Value> {
 
 fn alphas(values: u64) -> Vec<Value> {
     let covered = [47.1, 83.0, 96.4, 98.7, 99.2, 99.4];
-    let of = |(alpha, covered): (f64, f64)| {
-        json!({ "alpha": alpha, "values": values, "covered_percent": covered, "head_room_percent_median": 4.1 * alpha })
-    };
+    let of = |(alpha, covered): (f64, f64)| json!({ "alpha": alpha, "values": values, "covered_percent": covered, "head_room_percent_median": 4.1 * alpha });
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0].into_iter().zip(covered).map(of).collect()
 }
 

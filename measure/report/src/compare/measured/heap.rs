@@ -13,10 +13,11 @@ impl Measured for HeapStudyReport {
         for app in &self.apps {
             let name = app.app.trim();
             rows.extend(app.thresholds.iter().map(|one| {
-                Row::at("app", name)
-                    .by("rule", one.rule.clone())
-                    .put("time covered", PERCENT, one.covered_percent)
-                    .put("head-room", PERCENT, Some(one.head_room_percent_of_sum).filter(|percent| *percent > 0.0))
+                Row::at("app", name).by("rule", one.rule.clone()).put("time covered", PERCENT, one.covered_percent).put(
+                    "head-room",
+                    PERCENT,
+                    Some(one.head_room_percent_of_sum).filter(|percent| *percent > 0.0),
+                )
             }));
             rows.extend(least(app).map(|error| Row::at("app", name).put("error of predictions", BYTES, error)));
         }
