@@ -162,7 +162,7 @@ impl Price {
     /// The cheapest margin in this situation, from what this app's samples needed and those of all apps.
     pub(crate) fn margin(&self, situation: Situation, own: &Misses, all: &Misses) -> f64 {
         let log = f64::from(self.log);
-        if !(log < LOG_PRICE_HIGH) {
+        if log.is_nan() || log >= LOG_PRICE_HIGH {
             return MARGINS[MARGINS.len() - 1];
         }
         let of_all = all.shares(situation, |n| assumed(situation, n), OWN_SAMPLES);
