@@ -37,7 +37,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 #[derive(Debug, clap::Subcommand)]
 pub enum Study {
     /// What apps take of a phone's memory, and with how little they start
-    Memory(Args),
+    Memory(Box<Args>),
     /// How well the memory needs of apps are predicted, and what thresholds cover, from recorded runs
     Heap(heap_study::Args),
 }
