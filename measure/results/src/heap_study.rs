@@ -28,6 +28,8 @@ pub struct HeapOrder {
     pub historical: u32,
     /// Root of the mean squared error (5.2) by cross-validation; absent for p = q = 0.
     pub rmse_bytes: Option<f64>,
+    /// The same from the fourth value on, which all orders predict.
+    pub rmse_common_bytes: Option<f64>,
 }
 
 /// What equation 5.3 covers.

@@ -162,7 +162,7 @@ fn on_a_recorded_phone_both_kinds_of_data_predict_better_than_either_alone_and_t
             let of =
                 |order: &&Value| among(order["past"].as_u64().expect("p"), order["historical"].as_u64().expect("q"));
             let orders = app["orders"].as_array().expect("orders").iter().filter(of);
-            orders.filter_map(|order| order["rmse_bytes"].as_f64()).min_by(f64::total_cmp).expect("predicted")
+            orders.filter_map(|order| order["rmse_common_bytes"].as_f64()).min_by(f64::total_cmp).expect("predicted")
         };
         let both = least(|past, historical| past > 0 && historical > 0);
         assert!(both < least(|_, historical| historical == 0) && both < least(|past, _| past == 0), "{}", app["app"]);

@@ -15,6 +15,9 @@ pub const PAST_MAX: usize = 3;
 /// Largest q, for the same reason.
 pub const HISTORICAL_MAX: usize = 4;
 
+/// The first sample that all orders predict, from 1.
+pub const COMMON_SAMPLE: usize = if PAST_MAX + 1 > HISTORICAL_MAX { PAST_MAX + 1 } else { HISTORICAL_MAX };
+
 /// p and q.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Order {
@@ -108,7 +111,13 @@ impl Model {
 
     /// All samples of a pair that can be predicted, with their prediction: (predicted, real).
     pub fn predictions<'a>(&'a self, pair: &'a Pair<'a>) -> impl Iterator<Item = (f64, f64)> + 'a {
-        pair.current.iter().enumerate().filter_map(|(t, real)| Some((self.predict(pair, t)?, *real)))
+        self.predictions_from(pair, 0)
+    }
+
+    /// The same, from sample `first` on (from 0).
+    pub fn predictions_from<'a>(&'a self, pair: &'a Pair<'a>, first: usize) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let samples = pair.current.iter().enumerate().skip(first);
+        samples.filter_map(|(t, real)| Some((self.predict(pair, t)?, *real)))
     }
 }
 
@@ -120,7 +129,7 @@ mod tests {
     fn the_orders_are_those_of_table_5_2_and_predict_from_the_fourth_second_on() {
         assert_eq!(Order::all().count(), 20);
         assert_eq!(Order::all().filter(|order| order.is_null()).count(), 1);
-        assert!(Order::all().all(|order| order.first_sample() <= 4));
+        assert!(Order::all().all(|order| order.first_sample() <= COMMON_SAMPLE) && COMMON_SAMPLE == 4);
         let first = |past, historical| Order { past, historical }.first_sample();
         assert_eq!([first(0, 1), first(0, 4), first(1, 0), first(2, 1), first(3, 4), first(1, 3)], [1, 4, 2, 3, 4, 3]);
     }

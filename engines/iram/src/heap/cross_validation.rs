@@ -7,8 +7,11 @@
 //! The dissertation draws the historical trace at random; here the caller names it, so that the same data give the same table. It
 //! does not say whether the errors of ten folds are averaged or pooled; they are pooled here: with folds of equal length that is the
 //! root of the mean of their squares. With fewer traces there are fewer folds.
+//!
+//! The cells of table 5.2 are errors of different samples: an order with more values begins later, when the steepest growth is over. So
+//! each cell has a second error, of the samples that all orders predict: from the fourth on.
 
-use super::arx::{Model, Order, Pair};
+use super::arx::{COMMON_SAMPLE, Model, Order, Pair};
 
 /// K of the dissertation.
 pub const FOLDS: usize = 10;
@@ -24,6 +27,8 @@ pub struct Cell {
     pub order: Order,
     /// Equation 5.2; `None` where nothing can be predicted, as for p = q = 0.
     pub rmse: Option<f64>,
+    /// The same from the fourth sample on.
+    pub rmse_common: Option<f64>,
 }
 
 /// The errors of all orders: a table like 5.2.
@@ -65,25 +70,33 @@ pub fn cross_validate(traces: &[Vec<f64>], historical: usize) -> Option<Table> {
     if folds < 2 {
         return None;
     }
-    Some(Table { cells: Order::all().map(|order| Cell { order, rmse: error(order, &pairs, folds) }).collect() })
+    let cell = |order| {
+        let [rmse, rmse_common] = errors(order, &pairs, folds);
+        Cell { order, rmse, rmse_common }
+    };
+    Some(Table { cells: Order::all().map(cell).collect() })
 }
 
-/// Equation 5.2 over all folds. Pair n is in fold n modulo the number of folds.
-fn error(order: Order, pairs: &[Pair<'_>], folds: usize) -> Option<f64> {
-    let (mut squares, mut count) = (0.0, 0u32);
+/// Equation 5.2 over all folds, of all samples and of those from the fourth on. Pair n is in fold n modulo the number of folds.
+fn errors(order: Order, pairs: &[Pair<'_>], folds: usize) -> [Option<f64>; 2] {
+    let mut squares: [Vec<f64>; 2] = Default::default();
     for fold in 0..folds {
         let of = |tested: bool| {
             let chosen = pairs.iter().enumerate().filter(move |(n, _)| (n % folds == fold) == tested);
             chosen.map(|(_, pair)| *pair).collect::<Vec<_>>()
         };
-        let model = Model::fit(order, &of(false)).ok()?;
-        for (predicted, real) in of(true).iter().flat_map(|pair| model.predictions(pair).collect::<Vec<_>>()) {
-            squares += (predicted - real).powi(2);
-            count += 1;
+        let Ok(model) = Model::fit(order, &of(false)) else { return [None; 2] };
+        for pair in of(true) {
+            for (squares, first) in squares.iter_mut().zip([0, COMMON_SAMPLE - 1]) {
+                squares
+                    .extend(model.predictions_from(&pair, first).map(|(predicted, real)| (predicted - real).powi(2)));
+            }
         }
     }
-    let rmse = (squares / f64::from(count)).sqrt();
-    rmse.is_finite().then_some(rmse)
+    squares.map(|squares| {
+        let rmse = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+        rmse.is_finite().then_some(rmse)
+    })
 }
 
 #[cfg(test)]
@@ -106,6 +119,12 @@ mod tests {
         assert!((found - wanted).abs() < 1e-12, "{found}");
         assert_eq!(table.rmse(Order { past: 0, historical: 0 }), None);
         assert_eq!(table.cells.len(), 20);
+        assert!(table.cells.iter().all(|cell| cell.rmse_common.is_none()), "no trace has a fourth sample");
+        // With a fourth: from [2, 2, 2, 2] a = 1 errs by 4 there; from [1, 2, 4, 8] a = 2 by 2.
+        let traces = vec![vec![1.0; 4], vec![1.0, 2.0, 4.0, 8.0], vec![2.0; 4]];
+        let table = cross_validate(&traces, 0).expect("three traces");
+        let cell = table.cells.iter().find(|cell| cell.order == Order { past: 1, historical: 0 }).expect("a cell");
+        assert!((cell.rmse_common.expect("predicted") - 10.0f64.sqrt()).abs() < 1e-12, "{cell:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! dissertation 5.4.2, where the table has so many. A threshold for a value is set when the value before it is known.
 
 use brisk_iram::heap::arx::{Order, Pair};
-use brisk_iram::heap::cross_validation::{TRACE_SAMPLES, TRACES, cross_validate};
+use brisk_iram::heap::cross_validation::{Cell, TRACE_SAMPLES, TRACES, cross_validate};
 use brisk_iram::heap::threshold::{ALPHA, Fitted, threshold_bytes};
 use brisk_iram::heap::{DEFAULT_BYTES, DEFAULT_FOR_NS, Heap, MISS_SHARE, Mode};
 use brisk_results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
@@ -204,14 +204,16 @@ fn orders(of: &Runs) -> Vec<HeapOrder> {
     if tables.is_empty() {
         return Vec::new();
     }
-    let error = |order: Order| {
-        let squares: Vec<f64> = tables.iter().filter_map(|table| table.rmse(order)).map(|rmse| rmse * rmse).collect();
+    let error = |order: Order, of: fn(&Cell) -> Option<f64>| {
+        let cells = tables.iter().flat_map(|table| &table.cells).filter(|cell| cell.order == order);
+        let squares: Vec<f64> = cells.filter_map(of).map(|rmse| rmse * rmse).collect();
         (!squares.is_empty()).then(|| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt())
     };
     let of = |order: Order| HeapOrder {
         past: order.past as u32,
         historical: order.historical as u32,
-        rmse_bytes: error(order),
+        rmse_bytes: error(order, |cell| cell.rmse),
+        rmse_common_bytes: error(order, |cell| cell.rmse_common),
     };
     Order::all().map(of).collect()
 }

@@ -87,10 +87,10 @@ fn verdict(report: &HeapStudyReport) -> Vec<String> {
     said
 }
 
-/// Whether values of this run and of an earlier one together predict better than either alone.
+/// Whether values of this run and of an earlier one together predict better than either alone, over the same samples.
 fn together(apps: &[HeapApp]) -> Option<String> {
     let least = |app: &HeapApp, among: fn(&&HeapOrder) -> bool| {
-        app.orders.iter().filter(among).filter_map(|order| order.rmse_bytes).min_by(f64::total_cmp)
+        app.orders.iter().filter(among).filter_map(|order| order.rmse_common_bytes).min_by(f64::total_cmp)
     };
     let compared: Vec<(&HeapApp, bool)> = apps
         .iter()
@@ -204,29 +204,34 @@ fn alphas(alphas: &[HeapAlpha]) -> Figure {
 }
 
 fn orders(apps: &[HeapApp]) -> Figure {
-    let rows: Vec<Row> = apps
-        .iter()
-        .flat_map(|app| {
-            let least = app.orders.iter().filter_map(|order| order.rmse_bytes).min_by(f64::total_cmp);
-            let mut pasts: Vec<u32> = app.orders.iter().map(|order| order.past).collect();
-            pasts.dedup();
-            pasts.into_iter().map(move |past| {
-                let of = |historical: u32| {
-                    app.orders.iter().find(|order| (order.past, order.historical) == (past, historical))?.rmse_bytes
-                };
-                let columns = ["q = 0", "q = 1", "q = 2", "q = 3", "q = 4"];
-                let row = Row::at("app", app.app.clone()).by("p", past);
-                let row = columns.into_iter().zip(0..).fold(row, |row, (name, q)| row.put(name, BYTES, of(q)));
-                let best = columns.into_iter().zip(0..).find(|(_, q)| least.is_some() && of(*q) == least);
-                row.put("least", BYTES, best.and(least))
-            })
-        })
-        .collect();
     let caption = "Root of the mean squared error of equation 5.1, by ten-fold cross-validation: p values of the run, q of an earlier run of \
-                   the same app. After table 5.2 of the dissertation; the least of an app is named in its row.";
-    Figure::new("Errors by p and q", caption).table(
-        Table::of("Error of predictions", &rows, "app | p | q = 0 | q = 1 | q = 2 | q = 3 | q = 4 | least")
+                   the same app. After table 5.2 of the dissertation; the least of an app is named in its row. An order with more values \
+                   begins later in a launch, so only errors from the fourth value on are of the same values.";
+    let table = |title, of: fn(&HeapOrder) -> Option<f64>| {
+        Table::of(title, &order_rows(apps, of), "app | p | q = 0 | q = 1 | q = 2 | q = 3 | q = 4 | least")
             .dispensable("q = 4 | q = 3")
-            .first_in_terminal(TERMINAL_ROWS),
-    )
+            .first_in_terminal(TERMINAL_ROWS)
+    };
+    Figure::new("Errors by p and q", caption)
+        .table(table("Error of predictions", |order| order.rmse_bytes))
+        .table(table("Error from the fourth value on", |order| order.rmse_common_bytes))
+}
+
+/// A row for each app and p.
+fn order_rows(apps: &[HeapApp], error: fn(&HeapOrder) -> Option<f64>) -> Vec<Row> {
+    const COLUMNS: [&str; 5] = ["q = 0", "q = 1", "q = 2", "q = 3", "q = 4"];
+    let of_app = |app: &HeapApp| -> Vec<Row> {
+        let least = app.orders.iter().filter_map(error).min_by(f64::total_cmp);
+        let mut pasts: Vec<u32> = app.orders.iter().map(|order| order.past).collect();
+        pasts.dedup();
+        let row = |past: u32| {
+            let of = |q: u32| error(app.orders.iter().find(|order| (order.past, order.historical) == (past, q))?);
+            let row = Row::at("app", app.app.clone()).by("p", past);
+            let row = COLUMNS.into_iter().zip(0..).fold(row, |row, (name, q)| row.put(name, BYTES, of(q)));
+            let is_here = (0..COLUMNS.len() as u32).any(|q| least.is_some() && of(q) == least);
+            row.put("least", BYTES, least.filter(|_| is_here))
+        };
+        pasts.into_iter().map(row).collect()
+    };
+    apps.iter().flat_map(of_app).collect()
 }

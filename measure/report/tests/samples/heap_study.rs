@@ -16,7 +16,7 @@ fn orders(heap: f64, error: f64) -> Vec<Value> {
         let both = 1.0 + 0.02 * f64::from(past.abs_diff(2) + historical.abs_diff(1));
         let factor = if past == 0 || historical == 0 { alone } else { both };
         let rmse = (past + historical > 0).then_some(heap * MIB * error * factor);
-        json!({ "past": past, "historical": historical, "rmse_bytes": rmse })
+        json!({ "past": past, "historical": historical, "rmse_bytes": rmse, "rmse_common_bytes": rmse.map(|rmse| rmse * 0.6) })
     };
     cells.map(of).collect()
 }
