@@ -56,11 +56,11 @@ pub fn evaluate(table: &Table, interval_s: Option<f64>, progress: &mut dyn FnMut
     let (apps, short_runs) = runs(table, interval_s);
     let (mut all, mut found) = (evaluate::All::default(), Vec::new());
     let (mut done, whole) = (0, apps.iter().map(|of| of.runs.len()).sum::<usize>());
-    for of in &apps {
+    for (place, of) in apps.iter().enumerate() {
         if !progress(done as f64 / whole as f64, &of.app) {
             return None;
         }
-        found.push(all.app(of, interval_s));
+        found.push(all.app(&apps, place, interval_s));
         done += of.runs.len();
     }
     let (alphas, thresholds, aims) = (all.alphas(), all.thresholds(), all.aims());

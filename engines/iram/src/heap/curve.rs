@@ -61,6 +61,13 @@ impl Curve {
         self.codes.get(from..to)?.iter().max().map(|&code| bytes(code))
     }
 
+    /// The last time in a range at which the run needed no more than this: as far as another run with this need may be.
+    pub(crate) fn last_at_most_ns(&self, need_bytes: f64, from_ns: u64, to_ns: u64) -> Option<u64> {
+        let (from, to) = (knot(from_ns), knot(to_ns).saturating_add(1).min(self.codes.len()));
+        let below = self.codes.get(from..to)?.iter().rposition(|&code| bytes(code) <= need_bytes)?;
+        KNOTS_MS.get(from + below).map(|knot_ms| knot_ms * 1_000_000)
+    }
+
     /// The most that it ever needed.
     pub(crate) fn peak_bytes(&self) -> f64 {
         self.codes.iter().max().map_or(0.0, |&code| bytes(code))
@@ -95,6 +102,10 @@ mod tests {
         assert_eq!(most(2.1, 2.4), Some(30.0), "held");
         assert_eq!(most(10.0, 20.0), None, "the run had ended");
         assert_eq!((curve.peak_bytes() / 1e6).round(), 30.0);
+        let last_s = |need: f64, to_s: u64| Some(curve.last_at_most_ns(need, 0, to_s * SECOND_NS)? as f64 / 1e9);
+        assert_eq!((last_s(2e6, 60), last_s(2e6, 0)), (Some(0.75), Some(0.25)), "before it grew");
+        assert_eq!((last_s(25e6, 60), last_s(25e6, 3)), (Some(4.0), Some(0.75)), "after it shrank");
+        assert_eq!(last_s(1e5, 60), None);
     }
 
     proptest! {
@@ -118,6 +129,7 @@ mod tests {
             }
             prop_assert!(curve.codes.len() <= KNOTS_MS.len());
             prop_assert!(curve.most_bytes(from_ns, to_ns).is_none_or(f64::is_finite));
+            prop_assert!(curve.last_at_most_ns(1e6, from_ns, to_ns).is_none_or(|ns| ns <= 300 * SECOND_NS));
         }
     }
 }

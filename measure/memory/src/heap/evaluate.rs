@@ -1,7 +1,8 @@
 //! Predictors and thresholds on the runs of an app, none of which saw the run that it is judged by.
 //!
 //! A run is judged by what the ten runs before it taught, the last being before the first: so each has the ten earlier traces of
-//! dissertation 5.4.2, where the table has so many. A threshold for a value is set when the value before it is known.
+//! dissertation 5.4.2, where the table has so many. A threshold for a value is set when the value before it is known. The rule of the
+//! engine has seen the other apps of the table, too, as it has on a device: their last ten runs.
 
 use brisk_iram::heap::arx::{Order, Pair};
 use brisk_iram::heap::cross_validation::{Cell, TRACE_SAMPLES, TRACES, cross_validate};
@@ -134,13 +135,16 @@ pub(super) struct All {
 const AIMED: [Rule; 2] = [Rule::Persistence, Rule::Adaptive];
 
 impl All {
-    /// Evaluates an app, and adds it to the sums.
-    pub(super) fn app(&mut self, of: &Runs, interval_s: f64) -> HeapApp {
+    /// Evaluates the app at a place among all, and adds it to the sums.
+    pub(super) fn app(&mut self, apps: &[Runs], place: usize, interval_s: f64) -> HeapApp {
+        let of = &apps[place];
+        let others = apps.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other);
+        let taught = taught_by(others, interval_s);
         let (mut alphas, mut rules) = (<[Score; ALPHAS.len()]>::default(), <[Score; Rule::ALL.len()]>::default());
         if of.runs.len() > 1 {
             for run in 0..of.runs.len() {
                 let earlier = earlier(run, of.runs.len());
-                let judged = Judged { of, run, earlier: &earlier, interval_s };
+                let judged = Judged { of, run, earlier: &earlier, taught: &taught, interval_s };
                 let fitted = judged.fitted();
                 judged.alphas(fitted.as_ref(), &mut alphas);
                 judged.rules(fitted.as_ref(), &mut rules);
@@ -246,7 +250,32 @@ struct Judged<'a> {
     of: &'a Runs,
     run: usize,
     earlier: &'a [usize],
+    /// The engine after the runs of other apps.
+    taught: &'a Heap,
     interval_s: f64,
+}
+
+/// The engine after the last runs of these apps.
+fn taught_by<'a>(apps: impl Iterator<Item = &'a Runs>, interval_s: f64) -> Heap {
+    let mut heap = Heap::new(Mode::Adaptive);
+    for of in apps {
+        for run in of.runs.len().saturating_sub(TRACES - 1)..of.runs.len() {
+            play(&mut heap, of, run, interval_s);
+        }
+    }
+    heap
+}
+
+/// Runs an app once; gives the threshold that was set after each value.
+fn play(heap: &mut Heap, of: &Runs, run: usize, interval_s: f64) -> Vec<u64> {
+    let interval_ns = (interval_s * 1e9) as u64;
+    if of.from_launch[run] {
+        heap.launch_began(&of.app, 0);
+    }
+    let values = (0..).zip(&of.runs[run]);
+    let thresholds = values.map(|(n, need)| heap.sample(&of.app, interval_ns.saturating_mul(n), *need).bytes).collect();
+    heap.ended(&of.app);
+    thresholds
 }
 
 impl Judged<'_> {
@@ -325,20 +354,11 @@ impl Judged<'_> {
     }
 
     fn adaptive(&self, miss_share: f64) -> Vec<u64> {
-        let mut heap = Heap::new(Mode::Adaptive).missing(miss_share);
-        let (app, interval_ns) = (&self.of.app, (self.interval_s * 1e9) as u64);
-        let (mut now_ns, mut thresholds) = (0, Vec::new());
-        for &run in self.earlier.iter().chain([&self.run]) {
-            if self.of.from_launch[run] {
-                heap.launch_began(app, now_ns);
-            }
-            thresholds.clear();
-            for need in &self.of.runs[run] {
-                thresholds.push(heap.sample(app, now_ns, *need).bytes);
-                now_ns += interval_ns;
-            }
-            heap.ended(app);
+        let mut heap = self.taught.clone().missing(miss_share);
+        for &run in self.earlier {
+            play(&mut heap, self.of, run, self.interval_s);
         }
+        let mut thresholds = play(&mut heap, self.of, self.run, self.interval_s);
         thresholds.pop();
         thresholds
     }
@@ -383,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_need_that_stands_still_is_covered_by_all_rules_with_a_model_of_no_error() {
-        let found = All::default().app(&runs_of(|_, _| 50 << 20, 5), 1.0);
+        let found = All::default().app(&[runs_of(|_, _| 50 << 20, 5)], 0, 1.0);
         assert_eq!(found.need_bytes_max, 50 << 20);
         let rules: Vec<&str> = found.thresholds.iter().map(|one| one.rule.as_str()).collect();
         assert_eq!(rules, ["fixed", "persistence", "paper", "adaptive", "hindsight"]);
@@ -400,7 +420,8 @@ mod tests {
         // The last run needs ten times more than the others from its tenth second on.
         let odd = |run: usize, t: usize| if run == 4 && t >= 10 { 500 << 20 } else { 50 << 20 };
         let of = runs_of(odd, 5);
-        let judged = Judged { of: &of, run: 4, earlier: &earlier(4, 5), interval_s: 1.0 };
+        let taught = Heap::new(Mode::Adaptive);
+        let judged = Judged { of: &of, run: 4, earlier: &earlier(4, 5), taught: &taught, interval_s: 1.0 };
         let fitted = judged.fitted();
         for rule in [Rule::Fixed, Rule::Persistence, Rule::Paper, Rule::Adaptive] {
             let thresholds = judged.thresholds(rule, MISS_SHARE, fitted.as_ref());
@@ -412,9 +433,9 @@ mod tests {
 
     #[test]
     fn a_single_run_has_no_thresholds_and_two_have_no_orders() {
-        let one = All::default().app(&runs_of(|_, t| t as u64 + 1, 1), 1.0);
+        let one = All::default().app(&[runs_of(|_, t| t as u64 + 1, 1)], 0, 1.0);
         assert!(one.thresholds.is_empty() && one.orders.is_empty() && one.alphas.is_empty());
-        let two = All::default().app(&runs_of(|_, t| t as u64 + 1, 2), 1.0);
+        let two = All::default().app(&[runs_of(|_, t| t as u64 + 1, 2)], 0, 1.0);
         assert!(two.orders.is_empty() && two.alphas.is_empty());
         let rules: Vec<&str> = two.thresholds.iter().map(|one| one.rule.as_str()).collect();
         assert_eq!(rules, ["fixed", "persistence", "adaptive", "hindsight"]);

@@ -18,7 +18,8 @@ The table (CSV, packed by gzip or not) is known by its columns, and further colu
   run, time_s, pid, process, rss_kb                     resident memory of processes: need is that
 
 Each run is judged by what the ten runs before it taught, and by nothing of its own future. Rules: fixed is 128 MB; persistence the last \
-value and the conformal quantile of its changes; paper the prediction by ARX and twice its error; adaptive what briskd does; hindsight \
+value and the conformal quantile of its changes; paper the prediction by ARX and twice its error; adaptive what briskd does, \
+which has seen the other apps, too; hindsight \
 the least margin above the last value that would have been enough, which no rule can know. Exit codes: 0 evaluated, 2 not possible, \
 130 stopped by Ctrl-C.";
 
