@@ -34,7 +34,7 @@ pub use margin::MISS_SHARE;
 
 /// Threshold of an app of which nothing is known, in its first three seconds (dissertation 5.4.2: 128 MB).
 pub const DEFAULT_BYTES: u64 = 128 << 20;
-/// How long after a launch [`DEFAULT_BYTES`] is the least, where nothing is known (dissertation 5.4.2).
+/// How long after a launch [`DEFAULT_BYTES`] is the threshold in [`Mode::Paper`] (dissertation 5.4.2).
 pub const DEFAULT_FOR_NS: u64 = 3_000_000_000;
 /// Apps of which something is kept: the one that was sampled longest ago is forgotten first.
 pub const APPS_MAX: usize = 500;
@@ -177,15 +177,16 @@ impl Heap {
         match self.mode {
             Mode::Adaptive => {
                 let learned = of.adaptive.get_or_insert_default();
-                let Some(expected) = run.adaptive.sample(
+                let expected = run.adaptive.sample(
                     learned,
                     &mut self.misses,
                     self.miss_share,
                     (since_launch_ns, at_ns),
                     need_bytes,
-                ) else {
+                );
+                if expected.is_default {
                     return default_threshold(need_bytes);
-                };
+                }
                 let reason = Reason::rule("heap_curve")
                     .word("situation", expected.situation.name())
                     .number("predicted_bytes", expected.predicted_bytes)

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::DEFAULT_FOR_NS;
+use super::DEFAULT_BYTES;
 use super::curve::{CURVES_MAX, Curve};
 use super::margin::{Misses, Price, Situation};
 
@@ -30,6 +30,7 @@ const REACHED: f64 = 0.9;
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// A gap longer than this says nothing of the next.
 const INTERVAL_MAX_NS: u64 = 10_000_000_000;
+/// So long a launch may take; of a first one the default is the least threshold.
 const YOUNG_NS: u64 = 30_000_000_000;
 
 /// What is learned of an app.
@@ -59,11 +60,12 @@ pub(crate) struct Expected {
     pub(crate) predicted_bytes: f64,
     pub(crate) margin: f64,
     pub(crate) threshold_bytes: u64,
+    /// Whether it is the default of an app of which nothing is known.
+    pub(crate) is_default: bool,
 }
 
 impl Run {
-    /// Adds a sample of a run whose launch was seen, or not; gives the threshold for the next. `None` in the first seconds of the first
-    /// run, of which nothing can be known and nothing is learned but the curve.
+    /// Adds a sample of a run whose launch was seen, or not; gives the threshold for the next.
     pub(crate) fn sample(
         &mut self,
         learned: &mut Learned,
@@ -71,7 +73,7 @@ impl Run {
         miss_share: f64,
         (since_launch_ns, at_ns): (Option<u64>, u64),
         need_bytes: u64,
-    ) -> Option<Expected> {
+    ) -> Expected {
         if let Some(expected) = self.expected.take() {
             learned.judge(all, &expected, need_bytes, miss_share);
         }
@@ -85,9 +87,14 @@ impl Run {
             self.curve.add(since_launch_ns, last_bytes, need_bytes);
         }
         self.last = Some((time_ns, need_bytes));
-        let is_first = learned.curves.is_empty() && since_launch_ns.is_some_and(|since_ns| since_ns < DEFAULT_FOR_NS);
-        self.expected = (!is_first).then(|| learned.expect(all, since_launch_ns, interval_ns, need_bytes));
-        self.expected
+        let mut expected = learned.expect(all, since_launch_ns, interval_ns, need_bytes);
+        // Of a first launch nothing is known, and with a margin above each of its steps there would be misses of no meaning.
+        if learned.curves.is_empty() && since_launch_ns.is_some_and(|since_ns| since_ns < YOUNG_NS) {
+            expected.is_default = expected.threshold_bytes < DEFAULT_BYTES;
+            expected.threshold_bytes = expected.threshold_bytes.max(DEFAULT_BYTES);
+        }
+        self.expected = Some(expected);
+        expected
     }
 }
 
@@ -109,7 +116,7 @@ impl Learned {
         };
         let margin = self.price.margin(situation, &self.misses, all);
         let threshold_bytes = ((predicted_bytes * (1.0 + margin)).ceil() as u64).max(need_bytes);
-        Expected { situation, predicted_bytes, margin, threshold_bytes }
+        Expected { situation, predicted_bytes, margin, threshold_bytes, is_default: false }
     }
 
     /// The need at the next sample.
