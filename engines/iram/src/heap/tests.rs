@@ -188,6 +188,36 @@ fn an_app_of_which_nothing_is_known_gets_the_default_for_three_seconds() {
 }
 
 #[test]
+fn a_first_launch_is_covered_by_the_default_and_raises_no_margin() {
+    let mut heap = Heap::new(Mode::Adaptive);
+    // A step every two seconds, on slow storage.
+    let needs: Vec<u64> = (0..60).map(|t: u64| (5 + 15 * (t / 2).min(7)) << 20).collect();
+    let first = run_once(&mut heap, "app", 0, &needs);
+    assert!(first.iter().all(|(threshold, need)| threshold >= need), "{first:?}");
+    let second = run_once(&mut heap, "app", 100 * SECOND_NS, &needs);
+    let head_room = |(threshold, need): &(u64, u64)| *threshold as f64 / *need as f64 - 1.0;
+    assert!(second[30..].iter().all(|one| head_room(one) < 0.15), "{second:?}");
+}
+
+#[test]
+fn a_margin_below_what_earlier_runs_reached_is_not_below_the_need() {
+    let mut heap = Heap::new(Mode::Adaptive);
+    let mut run = |nth: u64, need: &dyn Fn(u64) -> u64| {
+        heap.launch_began("app", nth * 100 * SECOND_NS);
+        let at = |n: u64| nth * 100 * SECOND_NS + n * SECOND_NS / 10;
+        let thresholds = (0..100).map(|n| heap.sample("app", at(n), need(n) << 20).bytes >> 20).collect::<Vec<u64>>();
+        heap.ended("app");
+        thresholds
+    };
+    // The first run reaches 100 MiB in its fifth second; the others never do.
+    run(0, &|n| if n < 50 { 30 } else { 100 });
+    let low: Vec<Vec<u64>> = (1..6).map(|nth| run(nth, &|_| 30)).collect();
+    assert!(low[4][40..60].iter().any(|threshold| *threshold < 85), "learned to be less: {:?}", low[4]);
+    let high = run(6, &|n| if n < 45 { 30 } else { 85 });
+    assert!(high[45..].iter().all(|threshold| *threshold >= 85), "{high:?}");
+}
+
+#[test]
 fn the_share_of_misses_is_what_was_asked_for() {
     // Needs that jump by up to a half at random moments, of which earlier runs say nothing.
     for seed in 0..6 {
