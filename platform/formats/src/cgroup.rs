@@ -114,6 +114,37 @@ pub fn parse_populated(bytes: &[u8]) -> Result<bool, ParseError> {
     Err(ParseError::MissingLine("populated"))
 }
 
+/// Reads how many processes of a group the out-of-memory killer has ended, from the text of memory.events, or of memory.oom_control
+/// of the first version (Linux 4.19); `None` when it does not say.
+///
+/// # Errors
+/// When the value is not a number.
+pub fn parse_oom_kills(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
+    for mut words in lines(bytes) {
+        if words.next_word() == Some(b"oom_kill") {
+            return words.number("oom_kill").map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Reads whether a group is frozen from the text of cgroup.events, or of freezer.state of the first version; `None` when it does not
+/// say. A group on its way into the freezer of the first version counts as frozen.
+///
+/// # Errors
+/// When the value is not a number.
+pub fn parse_frozen(bytes: &[u8]) -> Result<Option<bool>, ParseError> {
+    for mut words in lines(bytes) {
+        match words.next_word() {
+            Some(b"frozen") => return Ok(Some(words.number::<u8>("frozen")? != 0)),
+            Some(b"FROZEN" | b"FREEZING") => return Ok(Some(true)),
+            Some(b"THAWED") => return Ok(Some(false)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
 /// The value of `io.weight` and its like, lines for single devices left out, or of a file that holds one word.
 #[must_use]
 pub fn common_value(text: &str) -> &str {
@@ -197,6 +228,24 @@ mod tests {
         assert_eq!((groups[3].hierarchy, groups[3].controllers.len()), (0, 0));
         assert_eq!(parse_process_cgroups(b"0:\n"), Err(ParseError::MissingField { line: 1, field: "path" }));
         assert!(parse_process_cgroups(b"x::/\n").is_err());
+    }
+
+    #[test]
+    fn kills_and_the_freezer_are_read_of_both_versions() {
+        assert_eq!(parse_oom_kills(b"low 0\nhigh 3\nmax 9\noom 1\noom_kill 2\noom_group_kill 0\n"), Ok(Some(2)));
+        assert_eq!(parse_oom_kills(b"oom_kill_disable 0\nunder_oom 0\noom_kill 4\n"), Ok(Some(4)));
+        assert_eq!(parse_oom_kills(b"oom_kill_disable 0\nunder_oom 0\n"), Ok(None));
+        assert!(parse_oom_kills(b"oom_kill x\n").is_err());
+        for (text, frozen) in [
+            ("populated 1\nfrozen 1\n", Some(true)),
+            ("populated 1\nfrozen 0\n", Some(false)),
+            ("populated 1\n", None),
+            ("FREEZING\n", Some(true)),
+            ("FROZEN\n", Some(true)),
+            ("THAWED\n", Some(false)),
+        ] {
+            assert_eq!(parse_frozen(text.as_bytes()), Ok(frozen), "{text}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod diskstats;
 mod error;
 pub mod fields;
 pub mod group_name;
+mod inhibitor;
 mod kernel;
 mod limits;
 mod memory;
@@ -27,6 +28,7 @@ mod process;
 mod psi;
 mod schedulers;
 mod smaps_rollup;
+mod sound;
 mod status;
 mod swaps;
 mod uevent;
@@ -36,11 +38,12 @@ pub use backing_file::parse_backing_file;
 pub use block::{DeviceNumber, DeviceNumberError, WearTenths, device_name, device_node, parse_life_time, sysfs_name};
 pub use cgroup::{
     CgroupCpu, ProcessCgroup, common_value, parse_cgroup_cpu, parse_cgroup_processes, parse_controllers_v1,
-    parse_controllers_v2, parse_io_stat, parse_populated, parse_process_cgroups,
+    parse_controllers_v2, parse_frozen, parse_io_stat, parse_oom_kills, parse_populated, parse_process_cgroups,
 };
 pub use cpu::{parse_cpu_list, parse_cpu_stat};
 pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of, parse_writes_in_flight};
 pub use error::ParseError;
+pub use inhibitor::{Inhibitor, parse_inhibitor};
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};
 pub use memory::{GroupMemoryStat, parse_group_memory, parse_mem_info, parse_paging};
@@ -57,6 +60,7 @@ pub use process::{
 pub use psi::{Pressure, Resource, Stall, parse_pressure};
 pub use schedulers::{Schedulers, parse_schedulers};
 pub use smaps_rollup::{SmapsRollup, parse_smaps_rollup};
+pub use sound::parse_pcm_owner;
 pub use status::{Capability, ProcessMemory, ProcessStatus, parse_process_memory, parse_process_status};
 pub use swaps::{Swap, parse_swaps};
 pub use uevent::{BlockChange, parse_uevent};

@@ -6,6 +6,7 @@
 //!
 //! What is read is reported as it stands; what it means is for others to say. An error names path, line and field.
 
+mod activity;
 mod block;
 mod cgroup_meter;
 mod cgroups;
@@ -22,14 +23,16 @@ mod process_files;
 mod queue;
 mod readers;
 mod sampler;
+mod screen;
 mod watch;
 mod zram;
 
+pub use activity::Hierarchies;
 pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
-    AddressRange, BlockChange, Capability, DeviceNumber, KernelVersion, Limit, Limits, MappedFile, Mount, PageRun,
-    PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource, Schedulers, SmapsRollup, Swap,
-    WearTenths,
+    AddressRange, BlockChange, Capability, DeviceNumber, Inhibitor, KernelVersion, Limit, Limits, MappedFile, Mount,
+    PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource, Schedulers,
+    SmapsRollup, Swap, WearTenths,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
@@ -41,6 +44,7 @@ pub use page_map::ProcessPages;
 pub use power::{PowerSupply, PowercapZone};
 pub use queue::BlockQueue;
 pub use sampler::{SampleChoice, Sampler};
+pub use screen::{Backlight, Connector};
 pub use watch::{
     BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, ProcessSession, QueueWatch, SessionChange,
     SessionWatch, TableWatch,

@@ -60,6 +60,8 @@ readers! {
     limits() -> Limits = parse("/proc/self/limits", parse_limits);
     /// The user and the capabilities of this process, from /proc/self/status.
     process_status() -> ProcessStatus = parse("/proc/self/status", parse_process_status);
+    /// The user and the capabilities of process `pid`, from /proc/PID/status; `None` when there is no such process.
+    status_of(pid: u32) -> Option<ProcessStatus> = parse_optional(format!("/proc/{pid}/status"), parse_process_status);
     /// What process `pid` is and has used, from /proc/PID/stat; `None` when there is no such process.
     process_stat(pid: u32) -> Option<ProcessStat> = parse_optional(format!("/proc/{pid}/stat"), parse_process_stat);
     /// Bytes that process `pid` has moved from and to storage, from /proc/PID/io; `None` when there is no such process, and on
