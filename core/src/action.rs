@@ -110,6 +110,19 @@ pub enum Once {
     },
 }
 
+/// Whether brisk ends apps when memory is short.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ends {
+    /// While no other program does: systemd-oomd, earlyoom, nohang, lmkd.
+    #[default]
+    Auto,
+    /// Not at all.
+    Never,
+    /// Whatever else runs.
+    Always,
+}
+
 impl Once {
     /// The control group that it acts on.
     #[must_use]

@@ -10,6 +10,7 @@
 //! `with_announced_changes_nothing_is_read_twice`.
 
 mod files;
+mod keeping;
 mod priorities;
 mod queues;
 
@@ -22,7 +23,9 @@ use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome, Performed};
 use serde::{Deserialize, Serialize};
 
-use crate::once::{self, Ending};
+use crate::keeper::Keeper;
+use crate::once::stops::{Limit, Sensed};
+use crate::once::{self, Ending, Means};
 use crate::setting_file::By;
 use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
 
@@ -96,6 +99,9 @@ pub struct Actuator {
     waits: bool,
     /// Apps that were asked to end.
     endings: Vec<Ending>,
+    limit: Limit,
+    /// After the journal, so that a drop thaws before the keeper is left.
+    keeper: Option<Keeper>,
 }
 
 #[derive(Debug, Clone)]
@@ -126,6 +132,8 @@ impl Actuator {
             busy_since_ns: BTreeMap::new(),
             waits: true,
             endings: Vec::new(),
+            limit: Limit::default(),
+            keeper: None,
         })
     }
 
@@ -350,9 +358,16 @@ impl Actuator {
     }
 
     /// Does what happens once; see `once.rs` for what each outcome means. Nothing is waited for, but reclaim is done when this
-    /// returns. `now_ns` is CLOCK_MONOTONIC.
-    pub fn perform(&mut self, once: &Once, now_ns: u64) -> Performed {
-        let outcome = once::perform(&self.paths, self.journal.as_mut(), &mut self.endings, once, now_ns);
+    /// returns. `sensed` is what the caller knows at this moment: an app that is in use is not stopped. `now_ns` is CLOCK_MONOTONIC.
+    pub fn perform(&mut self, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Performed {
+        let means = Means {
+            paths: &self.paths,
+            journal: self.journal.as_mut(),
+            keeper: self.keeper.as_mut(),
+            endings: &mut self.endings,
+            limit: &mut self.limit,
+        };
+        let outcome = once::perform(means, once, sensed, now_ns);
         Performed { once: once.clone(), outcome: outcome.unwrap_or_else(|error| refused(&error)) }
     }
 
@@ -380,7 +395,9 @@ impl Actuator {
         self.identities.clear();
         self.groups.clear();
         self.endings.clear();
-        self.journal.as_mut().map_or_else(|| Ok(Report::default()), Journal::restore)
+        let restored = self.journal.as_mut().map_or_else(|| Ok(Report::default()), Journal::restore);
+        self.release_thawed();
+        restored
     }
 
     /// Devices of which something is held or changed.

@@ -158,6 +158,24 @@ pub enum Error {
         /// The control group.
         group: String,
     },
+    /// There is no process that would thaw the group if brisk died.
+    #[error("nothing is frozen without a process that thaws it if brisk dies: cannot {what} one")]
+    Keeper {
+        /// What failed.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The app may not be stopped now.
+    #[error("{group} is not {what}: {why}")]
+    NotNow {
+        /// The control group.
+        group: String,
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
     /// No memory controller knows the group.
     #[error(
         "memory of {group} cannot be reclaimed: it has no memory.reclaim (cgroup version 2 with the memory controller, \

@@ -8,7 +8,7 @@
 //!
 //! Actions that happen once ([`Actuator::perform`]) are listed in `once.rs`, with a file for each mechanism. Their effects (frozen
 //! groups, protections, limits) are journaled like a knob, and undone on exit, by the next process after a crash, and by
-//! `brisk reset`.
+//! `brisk reset`. A keeper, a process of its own (`keeper.rs`), thaws what is frozen as soon as brisk dies.
 //!
 //! Terms: a *knob* is one setting (`brisk_core::knob`); an *owner* is the process that changed it; *driver tags* are the requests
 //! that a block driver accepts at once, the queue depth that a device shows to the schedulers above it.
@@ -22,6 +22,7 @@ mod error;
 mod groups;
 mod ioprio;
 mod journal;
+mod keeper;
 mod lock;
 mod once;
 mod owner;
@@ -36,7 +37,9 @@ pub use actuator::{Actuator, ChangedExternally};
 pub use caches::drop_caches;
 pub use error::Error;
 pub use journal::Journal;
+pub use keeper::{KEEPER_NAME, Keeper, Tended, keep};
 pub use lock::Lock;
+pub use once::stops::{ENDS_PER_MINUTE_MAX, Sensed};
 pub use paths::Paths;
 pub use pending::{Living, Restored, restore_all};
 pub use queue::BlockQueue;

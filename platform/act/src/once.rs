@@ -4,6 +4,7 @@
 //! them sleeps; reclaim and paging are done by the kernel before they return. Processes are held by descriptors: a later one of the
 //! same number is never touched.
 //! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
+//! - Freeze and EndApp stop an app, and are checked once more at the moment of acting (`stops.rs`).
 //! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
 //! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]).
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
@@ -15,11 +16,15 @@
 //! were asked, and [`advance`] gives a second outcome.
 
 mod end_app;
-mod freezer;
+pub(crate) mod freezer;
 mod group;
 pub(crate) mod oom;
 mod paging;
 mod reclaim;
+pub(crate) mod stops;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use brisk_core::action::Once;
 use brisk_core::outcome::{Outcome, Performed};
@@ -27,52 +32,95 @@ use brisk_core::outcome::{Outcome, Performed};
 pub(crate) use end_app::Ending;
 use group::Group;
 use paging::Paging;
+use stops::{Limit, Sensed};
 
+use crate::keeper::Keeper;
 use crate::setting_file::By;
 use crate::{Error, Journal, Paths};
+
+/// What actions use of the actuator.
+pub(crate) struct Means<'a> {
+    pub(crate) paths: &'a Paths,
+    /// `None` in a dry run.
+    pub(crate) journal: Option<&'a mut Journal>,
+    pub(crate) keeper: Option<&'a mut Keeper>,
+    pub(crate) endings: &'a mut Vec<Ending>,
+    pub(crate) limit: &'a mut Limit,
+}
 
 /// Does one action. Without a journal it is a dry run.
 ///
 /// # Errors
 /// Why it could not be done, and what would work.
-pub(crate) fn perform(
-    paths: &Paths,
-    journal: Option<&mut Journal>,
-    endings: &mut Vec<Ending>,
-    once: &Once,
-    now_ns: u64,
-) -> Result<Outcome, Error> {
+pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Result<Outcome, Error> {
+    let Means { paths, journal, mut keeper, endings, limit } = means;
     let group = Group::find(paths, once.group())?;
     let stops_it = matches!(once, Once::Freeze { .. } | Once::EndApp { .. });
-    if stops_it && group.has(std::process::id()) {
+    let own = [Some(std::process::id()), keeper.as_ref().and_then(|keeper| keeper.pid())];
+    if stops_it && own.into_iter().flatten().any(|pid| group.has(pid)) {
         return Err(Error::OwnGroup { group: group.name.to_owned() });
+    }
+    let is_under_way = |endings: &[Ending]| endings.iter().any(|ending| ending.once.group() == group.name);
+    if !group.is_gone() && !is_under_way(endings) {
+        limit.check(once, sensed, now_ns)?;
     }
     let Some(journal) = journal else {
         return Ok(if group.is_gone() { Outcome::Gone } else { Outcome::Planned { from: None, to: None } });
     };
     forget_gone(journal, paths);
-    let outcome = match once {
+    let outcome: Result<Outcome, Error> = match once {
         // What was protected or frozen may have left the group.
         Once::Unprotect { .. } => oom::unprotect(journal, &group).map(|outcome| or_gone(outcome, &group)),
         Once::Thaw { .. } => freezer::thaw(journal, &group).map(|outcome| or_gone(outcome, &group)),
         _ if group.is_gone() => Ok(Outcome::Gone),
         Once::Protect { .. } => oom::protect(journal, &group),
-        Once::Freeze { .. } => freezer::freeze(journal, &group),
-        Once::EndApp { .. } if endings.iter().any(|ending| ending.once.group() == group.name) => Ok(Outcome::Unchanged),
+        Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
+        Once::EndApp { .. } if is_under_way(endings) => Ok(Outcome::Unchanged),
         Once::EndApp { grace_ms, .. } => {
-            let ending = end_app::begin(journal, &group, once, end_app::deadline_ns(now_ns, *grace_ms))?;
-            Ok(ending.map_or(Outcome::Gone, |ending| {
-                endings.push(ending);
-                Outcome::Done
-            }))
+            let ending = end_app::begin(journal, &group, once, end_app::deadline_ns(now_ns, *grace_ms));
+            ending.map(|ending| {
+                ending.map_or(Outcome::Gone, |ending| {
+                    limit.note_end(now_ns);
+                    endings.push(ending);
+                    Outcome::Done
+                })
+            })
         }
         Once::DropPageCache { .. } => reclaim::drop_page_cache(journal, &group),
         Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, &group, *size_bytes),
         Once::PageOut { ranges, .. } => paging::page(&group, ranges, Paging::Out),
         Once::PageIn { ranges, .. } => paging::page(&group, ranges, Paging::In),
-    }?;
+    };
+    if let Some(keeper) = keeper {
+        // Whatever the outcome, it holds what the journal says is frozen.
+        keeper.keep_only(frozen(journal).iter());
+    }
+    let outcome = outcome?;
     // An action that wrote or restored a file was done.
     Ok(if outcome.is_a_change() { Outcome::Done } else { outcome })
+}
+
+/// Files of the freezers of groups that brisk has frozen.
+pub(crate) fn frozen(journal: &mut Journal) -> Vec<PathBuf> {
+    journal.files().iter().filter(|entry| freezer::is_freeze(entry)).map(|entry| entry.file.clone()).collect()
+}
+
+/// Thaws all groups that brisk has frozen; their names, and what could not be thawed.
+pub(crate) fn thaw_all(paths: &Paths, journal: &mut Journal) -> (Vec<String>, Vec<Error>) {
+    let names: BTreeSet<String> = journal
+        .files()
+        .iter()
+        .filter(|entry| freezer::is_freeze(entry))
+        .map(|entry| entry.subject().to_owned())
+        .collect();
+    let (mut thawed, mut failed) = (Vec::new(), Vec::new());
+    for name in names {
+        match Group::find(paths, &name).and_then(|group| freezer::thaw(journal, &group)) {
+            Ok(_) => thawed.push(name),
+            Err(error) => failed.push(error),
+        }
+    }
+    (thawed, failed)
 }
 
 /// Forgets groups that are gone, which need no undo. Processes that have ended are known as long as their group has others:

@@ -140,6 +140,11 @@ impl<'a> SettingFile<'a> {
         Some(Self { dir, path, name })
     }
 
+    /// The descriptor of its directory.
+    pub(crate) fn into_dir(self) -> OwnedFd {
+        self.dir
+    }
+
     /// `None` when the group or process is gone.
     pub(crate) fn identity(&self) -> Option<Identity> {
         if self.name == OOM_SCORE_ADJ {

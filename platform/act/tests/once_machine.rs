@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use apps::{App, Hierarchy, Process};
-use brisk_act::{Actuator, Paths, restore_leftovers};
-use brisk_core::action::{AddressRange, Once};
+use brisk_act::{Actuator, Paths, Sensed, restore_leftovers};
+use brisk_core::action::{AddressRange, Ends, Once};
 use brisk_core::outcome::Outcome;
 
 /// Tells a child which group it is to freeze, and where the journals are.
@@ -19,7 +19,7 @@ const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
 const COUNTS: &str = "echo here; while :; do echo; done >&3";
 
 fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
-    actuator.perform(once, 0).outcome
+    actuator.perform(once, &Sensed { app: Some(&apps::idle(once.group())), killers: &[] }, 0).outcome
 }
 
 #[test]
@@ -285,6 +285,7 @@ fn all_processes_of_a_session_are_asked_and_those_that_stay_are_killed() {
     leader.wait_for("here");
     leader.wait_for("here");
     let end = Once::EndApp { group: format!("session-{}", leader.child.id()), grace_ms: 1 };
+    actuator.limit_ends(Ends::Auto, u32::MAX);
     assert_eq!(outcome(&mut actuator, &end), Outcome::Done);
     leader.wait_for("asked");
     assert_eq!(actuator.advance(999_999), []);

@@ -4,8 +4,14 @@
 //! groups, a session of processes is one. When it comes to life, that is a launch; it ends when the app has not waited for
 //! storage for a second, or after twenty. What an app tolerates is for `brisk_core::app` to say.
 //!
+//! Shells and launchers may tell which app is in front and which is launched (`told.rs`); what each app does for its user is in
+//! `activity.rs`.
+//!
 //! Properties: every launch that began ends, by rest, by time or with the app; what was there before the daemon is not
 //! launched; the foreground is known only where the system tells it; services keep their priority.
+
+mod activity;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,6 +23,10 @@ use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
 use brisk_sense::{Group, ProcessSession};
 
 use crate::config::Services;
+
+pub use activity::{OfGroup, Place, Seen};
+pub use told::{Target, Unknown};
+use told::{ToldFront, ToldLaunch};
 
 /// A launch ends when the app has not waited for storage for this time.
 const REST_NS: u64 = 1_000_000_000;
@@ -38,6 +48,10 @@ pub struct Apps {
     next_sample_ns: Option<u64>,
     /// When nice values were read.
     refreshed_ns: Option<u64>,
+    /// When activities were read.
+    observed_ns: Option<u64>,
+    told_front: Option<ToldFront>,
+    told_launches: Vec<ToldLaunch>,
 }
 
 #[derive(Debug)]
@@ -52,6 +66,14 @@ struct Known {
     offers: Option<Vec<GroupSetting>>,
     /// Whether it is in the foreground; `None` where that is unknown, or it is no app.
     focused: Option<bool>,
+    /// The same as the system tells it, whatever a shell told.
+    detected: Option<bool>,
+    /// What it does for its user; role and foreground are above.
+    activity: Activity,
+    /// Processes of it that the out-of-memory killer has ended; `None` before the first reading, and where the kernel does not count them.
+    oom_kills: Option<u64>,
+    /// Whether a launcher told its id, and it has no group yet.
+    is_told: bool,
     /// Disks that its requests may go to; `None` when unknown.
     disks: Option<BTreeSet<String>>,
     /// When they were found out.
@@ -92,9 +114,12 @@ impl Apps {
     fn launched(&mut self, mut known: Known, at_ns: u64) -> Option<Event> {
         let mut event = None;
         if known.is_app() {
-            known.launch = Some(Launch { began_ns: at_ns, sampled_ns: at_ns, waited_us: None, rests_since_ns: at_ns });
+            let told_ns = self.take_told(&id_of(&known), at_ns);
+            known.launch = Some(Launch::at(told_ns.unwrap_or(at_ns), at_ns));
             self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
-            event = Some(Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.name.clone() } });
+            // A launch that was told has begun already.
+            let began = || Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.name.clone() } };
+            event = told_ns.is_none().then(began);
         }
         self.insert(known);
         event
@@ -143,16 +168,11 @@ impl Apps {
         front: Option<&BTreeSet<u32>>,
         processes: impl Fn(&Path) -> Vec<u32>,
     ) -> Vec<Event> {
-        let mut came = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app()) {
-            let before = known.focused;
             let is_front = |front: &BTreeSet<u32>| processes(&known.group.dir).iter().any(|pid| front.contains(pid));
-            known.focused = front.map(is_front);
-            if known.focused == Some(true) && before != Some(true) {
-                came.push(Event { at_ns, kind: EventKind::Focused { group: known.group.name.clone() } });
-            }
+            known.detected = front.map(is_front);
         }
-        came
+        self.resolve_front(at_ns)
     }
 
     /// When launches are to be sampled.
@@ -179,6 +199,7 @@ impl Apps {
             }
         }
         self.next_sample_ns = more.then(|| at_ns.saturating_add(SAMPLE_NS));
+        self.forget_told();
         ended
     }
 
@@ -213,7 +234,7 @@ impl Apps {
         (chosen, services): (&BTreeMap<String, Tolerance>, &Services),
         mut disks: impl FnMut(&Path, bool) -> Option<BTreeSet<String>>,
     ) {
-        for known in self.known.values_mut().filter(|known| known.session.is_none()) {
+        for known in self.known.values_mut().filter(|known| known.session.is_none() && !known.is_told) {
             if front_only && !known.is_app() {
                 continue;
             }
@@ -238,8 +259,8 @@ impl Apps {
 
     /// Groups of apps, for the sampler: directory and name.
     pub fn groups(&self) -> impl Iterator<Item = (PathBuf, String)> {
-        let apps = self.known.values().filter(|known| known.session.is_none() && known.is_app());
-        apps.map(|known| (known.group.dir.clone(), known.group.name.clone()))
+        let is_group = |known: &&Known| known.session.is_none() && known.is_app() && !known.is_told;
+        self.known.values().filter(is_group).map(|known| (known.group.dir.clone(), known.group.name.clone()))
     }
 
     /// All that runs, classified; `chosen` are the classes that the person chose, by id, and `services` the names that a
@@ -251,6 +272,10 @@ impl Apps {
 }
 
 impl Launch {
+    fn at(began_ns: u64, at_ns: u64) -> Self {
+        Self { began_ns, sampled_ns: at_ns, waited_us: None, rests_since_ns: at_ns }
+    }
+
     fn is_over(&mut self, at_ns: u64, waited_us: Option<u64>) -> bool {
         let elapsed_us = at_ns.saturating_sub(self.sampled_ns) / 1000;
         // The first sample has no predecessor, so it counts as work.
@@ -275,6 +300,10 @@ impl Known {
             nice_min: None,
             offers: None,
             focused: None,
+            detected: None,
+            activity: Activity::default(),
+            oom_kills: None,
+            is_told: false,
             disks: None,
             located_ns: None,
         }
@@ -296,6 +325,7 @@ impl Known {
 
     fn is_app(&self) -> bool {
         match &self.session {
+            _ if self.is_told => true,
             Some(session) => session.of_user,
             None => is_app(&last_name(&self.group.dir)) || android_uid(&self.group.dir).is_some(),
         }
@@ -312,14 +342,19 @@ pub fn is_session(dir: &Path) -> bool {
     dir.parent() == Some(Path::new("/proc"))
 }
 
-fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
-    let android = android_uid(&known.group.dir);
-    // Each app is a user of its own there.
-    let id = match (&known.session, android) {
+fn id_of(known: &Known) -> String {
+    match (&known.session, android_uid(&known.group.dir)) {
+        _ if known.is_told => known.group.name.clone(),
         (Some(session), _) => session.program.clone(),
+        // Each app is a user of its own there.
         (None, Some(uid)) => format!("uid_{uid}"),
         (None, None) => app_id(&last_name(&known.group.dir)),
-    };
+    }
+}
+
+fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
+    let android = android_uid(&known.group.dir);
+    let id = id_of(known);
     let parts = || known.group.dir.iter().map(|part| part.to_string_lossy());
     let managed = parts().any(|part| part == "system.slice" || part == "user.slice");
     let of_user = parts().any(|part| part == "user.slice" || part.starts_with("user@"));
@@ -336,7 +371,7 @@ fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Service
         offers: known.offers.clone().unwrap_or_default(),
         disks: known.disks.as_ref().map(|disks| disks.iter().cloned().collect()),
         chosen: chosen.get(&id).copied(),
-        activity: Activity::default(),
+        activity: known.activity.clone(),
         id,
     }
 }

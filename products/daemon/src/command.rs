@@ -1,6 +1,6 @@
 //! The command line of `briskd`: here, so that the command of the same version can print its man page.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
@@ -45,9 +45,19 @@ pub struct Arguments {
     foreground: bool,
 }
 
-/// The program `briskd`: starts and runs the daemon with the arguments of this process.
+/// Whether this process was started under this name.
+#[must_use]
+pub fn is_called(name: &str) -> bool {
+    let called = std::env::args_os().next();
+    called.is_some_and(|called| Path::new(&called).file_name() == Some(name.as_ref()))
+}
+
+/// The program `briskd`: starts and runs the daemon with the arguments of this process, or is the daemon's keeper.
 #[must_use]
 pub fn main() -> ExitCode {
+    if is_called(brisk_act::KEEPER_NAME) {
+        return brisk_act::keep();
+    }
     let daemon = match Daemon::start(Arguments::parse().into()) {
         Ok(daemon) => daemon,
         Err(error) => {

@@ -6,6 +6,7 @@
 
 mod answers;
 mod events;
+mod people;
 mod round;
 mod start;
 
@@ -14,16 +15,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, ChangedExternally, Lock, Paths};
+use brisk_act::{Actuator, ChangedExternally, Keeper, Lock, Paths, Tended};
+use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
+use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
 use brisk_record::Configuration;
-use brisk_sense::{Sampler, Sense};
+use brisk_sense::{Hierarchies, Sampler, Sense};
 
 use crate::apps::{self, Apps};
 use crate::clocks::Reading;
@@ -32,10 +35,12 @@ use crate::control::Server;
 use crate::control::protocol::Counts;
 use crate::devices;
 use crate::engines::Engines;
+use crate::killers::Killers;
 use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::render;
 use crate::savings::{Savings, Under};
+use crate::screen::Screen;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
@@ -63,6 +68,7 @@ mod timer {
     pub(super) const CHECK_SETTINGS: &str = "check settings";
     pub(super) const SAMPLE_LAUNCHES: &str = "sample launches";
     pub(super) const ADVANCE_ACTIONS: &str = "advance actions";
+    pub(super) const SAMPLE_SCREEN: &str = "sample screen";
     pub(super) const WATCHDOG: &str = "watchdog";
     pub(super) const LISTEN_AGAIN: &str = "listen again";
     pub(super) const CONTROL: &str = "control";
@@ -76,6 +82,7 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::CHECK_SETTINGS, Daemon::check_settings),
     (timer::SAMPLE_LAUNCHES, Daemon::sample_launches),
     (timer::ADVANCE_ACTIONS, Daemon::advance_actions),
+    (timer::SAMPLE_SCREEN, |_| ()),
     (timer::WATCHDOG, |daemon| daemon.manager.alive(daemon.moment.now.monotonic_ns)),
     (timer::LISTEN_AGAIN, |_| ()),
     (timer::CONTROL, |_| ()),
@@ -115,6 +122,9 @@ struct Machine {
     sampler: Sampler,
     apps: Apps,
     places: Places,
+    hierarchies: Hierarchies,
+    screen: Screen,
+    killers: Killers,
     /// Managed devices.
     devices: Vec<Device>,
     /// When they were scanned; `None` when devices came or went since.
@@ -197,18 +207,21 @@ impl Daemon {
         self.set_deadlines();
         let (now_ns, due_ns) = (self.moment.now.monotonic_ns, self.timers.next_ns());
         let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
-        let woken = self.machine.sources.wait(self.server.as_mut(), now_ns, span).context("cannot wait")?;
+        let keeper = self.actuator.keeper().and_then(Keeper::pidfd);
+        let woken = self.machine.sources.wait(self.server.as_mut(), keeper, now_ns, span).context("cannot wait")?;
         self.state.counts.wake_ups += 1;
         let before = std::mem::replace(&mut self.moment.now, Reading::now());
         if let Some(gap_ms) = self.moment.now.gap_ms(&before, due_ns) {
             self.moment.previous = None;
             self.push_event(EventKind::Resumed { gap_ms });
         }
+        self.tend_keeper();
         if woken.stop {
             self.is_finished = true;
             return Ok(());
         }
         self.collect_events(&woken);
+        self.sample_screen();
         if woken.reload {
             // The log has the error.
             let _ = self.reload();
@@ -221,12 +234,31 @@ impl Daemon {
         Ok(())
     }
 
+    /// Sees to it that what is frozen is held by a keeper, or is not frozen any more.
+    fn tend_keeper(&mut self) {
+        match self.actuator.tend_keeper() {
+            None => {}
+            Some(Tended::Replaced { pid, groups }) => {
+                eprintln!(
+                    "briskd: the keeper of frozen apps had ended; process {pid} holds {groups} frozen groups now"
+                );
+            }
+            Some(Tended::Thawed { groups, why }) => {
+                for group in groups {
+                    self.push_event(EventKind::Performed { once: Once::Thaw { group }, outcome: Outcome::Done });
+                }
+                self.report_trouble(format!("the keeper of frozen apps had ended, so all were thawed: {why}"));
+            }
+        }
+    }
+
     /// Enters the deadlines that parts of the daemon keep themselves.
     fn set_deadlines(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         self.schedule_round();
         self.timers.set(timer::SAMPLE_LAUNCHES, self.machine.apps.next_sample_ns());
         self.timers.set(timer::ADVANCE_ACTIONS, self.actuator.next_ns());
+        self.timers.set(timer::SAMPLE_SCREEN, self.machine.screen.next_ns());
         self.timers.set(timer::WATCHDOG, self.manager.next_ns());
         self.timers.set(timer::LISTEN_AGAIN, self.machine.sources.next_ns(now_ns));
         self.timers.set(timer::CONTROL, self.server.as_mut().and_then(|server| server.next_ns(now_ns)));

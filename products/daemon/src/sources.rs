@@ -118,6 +118,8 @@ enum Source {
     Queues,
     Tables,
     Pressure(usize),
+    /// Only ends the sleep: each turn tends the keeper anyway.
+    Keeper,
     Control,
 }
 
@@ -171,11 +173,17 @@ impl Sources {
         })
     }
 
-    /// Sleeps until something happens, or `span` has passed.
+    /// Sleeps until something happens, or `span` has passed; `keeper` is readable when the keeper of what is frozen has ended.
     ///
     /// # Errors
     /// When poll fails, which it does without memory only.
-    pub fn wait(&mut self, server: Option<&mut Server>, now_ns: u64, span: Option<Duration>) -> std::io::Result<Woken> {
+    pub fn wait(
+        &mut self,
+        server: Option<&mut Server>,
+        keeper: Option<BorrowedFd<'_>>,
+        now_ns: u64,
+        span: Option<Duration>,
+    ) -> std::io::Result<Woken> {
         let (readable, urgent) = (PollFlags::IN, PollFlags::PRI);
         let mut fds: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(16);
         fds.push((Source::Signals, self.signals.pipe.as_fd(), readable));
@@ -190,6 +198,7 @@ impl Sources {
         fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
         let pressure = self.pressure.iter().enumerate();
         fds.extend(pressure.map(|(index, watch)| (Source::Pressure(index), watch.as_fd(), urgent)));
+        fds.extend(keeper.map(|keeper| (Source::Keeper, keeper, readable)));
         if let Some(server) = server {
             fds.extend(server.interests(now_ns).into_iter().map(|(fd, flags)| (Source::Control, fd, flags)));
         }
@@ -273,7 +282,7 @@ impl Sources {
                 Source::Pressure(index) => {
                     woken.pressure.extend(self.pressure.get(*index).map(PressureWatch::resource))
                 }
-                Source::Control => {}
+                Source::Keeper | Source::Control => {}
             }
         }
         // From the last, so that numbers stay right.

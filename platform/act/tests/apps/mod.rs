@@ -36,6 +36,12 @@ impl Hierarchy {
     }
 }
 
+/// An app of which nothing is known that keeps it from being stopped.
+pub(crate) fn idle(group: &str) -> brisk_core::app::App {
+    use brisk_core::app::{AppFacts, Role, classify};
+    classify(&AppFacts { group: group.to_owned(), of_user: true, role: Role::App, ..AppFacts::default() })
+}
+
 /// An app's group in one hierarchy, and a directory for files and journals.
 pub(crate) struct App {
     pub(crate) name: String,

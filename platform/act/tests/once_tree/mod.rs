@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use brisk_act::{Actuator, Paths};
+use brisk_act::{Actuator, Paths, Sensed};
 use brisk_core::action::{AddressRange, Once};
+use brisk_core::app::{AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
 
 use crate::journal_lines::of_a_dead_owner;
@@ -160,7 +161,10 @@ pub(crate) fn all_on(group: &str) -> Vec<Once> {
 }
 
 pub(crate) fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
-    let performed = actuator.perform(once, 0);
+    // Nothing keeps it from being stopped.
+    let facts = AppFacts { group: once.group().to_owned(), of_user: true, role: Role::App, ..AppFacts::default() };
+    let app = classify(&facts);
+    let performed = actuator.perform(once, &Sensed { app: Some(&app), killers: &[] }, 0);
     assert_eq!(performed.once, *once);
     performed.outcome
 }

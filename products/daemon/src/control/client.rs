@@ -147,6 +147,9 @@ impl Client {
         let name = error.rsplit('.').next().unwrap_or_default().to_owned();
         let why = parameters.values().next().and_then(Value::as_str).unwrap_or_default();
         let what = match name.as_str() {
+            "NoSuchApp" => {
+                format!("no app {why} runs (its group or a process of it; 'brisk status --json' lists them)")
+            }
             "NoSuchSetting" => format!("no setting named '{why}' is requested"),
             _ if why.is_empty() => error,
             "NotAllowed" | "BadConfig" | "CannotRestore" => why.to_owned(),

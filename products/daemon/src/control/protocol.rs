@@ -8,6 +8,8 @@ use brisk_core::state::{ActionState, SettingState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::killers::MemoryProgram;
+
 /// Name of brisk's interface.
 pub const INTERFACE: &str = "org.brisk.Daemon";
 /// Its description.
@@ -195,6 +197,9 @@ pub struct Status {
     /// How that was measured.
     #[serde(default)]
     pub saved_how: String,
+    /// Other programs that act when memory is short.
+    #[serde(default)]
+    pub memory_programs: Vec<MemoryProgram>,
     /// Where it records.
     #[serde(default)]
     pub record: Option<Record>,
@@ -297,7 +302,7 @@ mod tests {
         let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
         let knob = "queue/sda/scheduler".parse().expect("a knob");
         let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
-        let types: [(&str, BTreeSet<String>); 15] = [
+        let types: [(&str, BTreeSet<String>); 17] = [
             ("Status", keys(&Status::default())),
             ("Setting", all(|outcome| keys(&setting(outcome)))),
             ("Action", of_actions),
@@ -305,6 +310,7 @@ mod tests {
             ("Reason", keys(&note.reason)),
             ("Device", keys(&Device::default())),
             ("App", keys(&app)),
+            ("Activity", keys(&app.activity)),
             ("Note", keys(&note)),
             ("ChangedExternally", keys(&changed)),
             ("Counts", keys(&Counts::default())),
@@ -312,6 +318,7 @@ mod tests {
             ("Estimate", keys(&Estimate::default())),
             ("Saved", keys(&Saved::default())),
             ("Record", keys(&Record::default())),
+            ("MemoryProgram", keys(&MemoryProgram::default())),
             ("Happening", keys(&Happening::default())),
         ];
         for (name, keys) in types {
@@ -323,7 +330,10 @@ mod tests {
             assert!(names(&idl, "Rule").contains(&word(&rule)), "{rule:?}");
         }
         let methods: Vec<&str> = idl.method_keys.clone();
-        assert_eq!(methods, ["GetStatus", "Explain", "Monitor", "Reload", "Reset"]);
+        assert_eq!(
+            methods,
+            ["GetStatus", "Explain", "Monitor", "Reload", "Reset", "SetFront", "LaunchBegins", "LaunchEnds", "SetIdle"]
+        );
         assert!(IDL::try_from(SERVICE_DESCRIPTION).is_ok());
     }
 }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::apps::Target;
+
 use super::protocol::{Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION};
 
 /// What a client asks of the daemon.
@@ -18,6 +20,14 @@ pub enum Ask {
     Reload,
     /// To restore everything.
     Reset,
+    /// Tells which app is in front, or that none is.
+    SetFront(Option<Target>),
+    /// Tells that an app is being launched.
+    LaunchBegins(Target),
+    /// Tells that the launch of an app has ended.
+    LaunchEnds(Target),
+    /// Tells whether the user is idle.
+    SetIdle(bool),
 }
 
 /// Why a call is refused.
@@ -31,6 +41,8 @@ pub enum Fault {
     CannotRestore(String),
     /// There is no such setting.
     NoSuchSetting(String),
+    /// No such app runs.
+    NoSuchApp(String),
 }
 
 impl Ask {
@@ -48,6 +60,7 @@ impl From<Fault> for Reply {
             Fault::BadConfig(why) => ("BadConfig", "why", why),
             Fault::CannotRestore(why) => ("CannotRestore", "why", why),
             Fault::NoSuchSetting(knob) => ("NoSuchSetting", "knob", knob),
+            Fault::NoSuchApp(app) => ("NoSuchApp", "app", app),
         };
         error(INTERFACE, name, &[(key, value)])
     }
@@ -88,6 +101,9 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
     let allowed: &[&str] = match (interface, method) {
         (SERVICE, "GetInterfaceDescription") => &["interface"],
         (INTERFACE, "Explain") => &["knob"],
+        (INTERFACE, "SetFront") => &["group", "pid"],
+        (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
+        (INTERFACE, "SetIdle") => &["idle"],
         _ => &[],
     };
     if !matches!(interface, SERVICE | INTERFACE) {
@@ -98,10 +114,28 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(of_service("InvalidParameter", "parameter", key)),
     };
+    let app = |name: &str, of_name: fn(String) -> Target| {
+        let pid = match given.get("pid") {
+            None | Some(Value::Null) => None,
+            Some(pid) => {
+                let pid = pid.as_u64().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
+                Some(Target::Pid(pid.ok_or_else(|| of_service("InvalidParameter", "parameter", "pid"))?))
+            }
+        };
+        match (text(name)?.map(of_name), pid) {
+            // Both may be of different apps.
+            (Some(_), Some(_)) => Err(of_service("InvalidParameter", "parameter", "pid")),
+            (named, pid) => Ok(named.or(pid)),
+        }
+    };
+    let some_app = |name: &str| {
+        app(name, Target::Id).and_then(|app| app.ok_or_else(|| of_service("InvalidParameter", "parameter", name)))
+    };
     let unknown = given.keys().find(|key| !allowed.contains(&key.as_str()));
     let ask = match (interface, method) {
         (SERVICE, "GetInfo" | "GetInterfaceDescription")
         | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset")
+        | (INTERFACE, "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle")
             if unknown.is_some() =>
         {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
@@ -121,6 +155,13 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "Monitor") => Ask::Monitor,
         (INTERFACE, "Reload") => Ask::Reload,
         (INTERFACE, "Reset") => Ask::Reset,
+        (INTERFACE, "SetFront") => Ask::SetFront(app("group", Target::Group)?),
+        (INTERFACE, "LaunchBegins") => Ask::LaunchBegins(some_app("id")?),
+        (INTERFACE, "LaunchEnds") => Ask::LaunchEnds(some_app("id")?),
+        (INTERFACE, "SetIdle") => match given.get("idle") {
+            Some(Value::Bool(idle)) => Ask::SetIdle(*idle),
+            _ => return Err(of_service("InvalidParameter", "parameter", "idle")),
+        },
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
     Ok(ask)
@@ -159,6 +200,11 @@ mod tests {
             ask("org.brisk.Daemon.Explain", json!({"knob": "queue/a/b"})),
             Ask::Explain(Some("queue/a/b".into()))
         );
+        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"pid": 41})), Ask::SetFront(Some(Target::Pid(41))));
+        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"group": null})), Ask::SetFront(None));
+        let launch = ask("org.brisk.Daemon.LaunchBegins", json!({"id": "org.gnome.Evince"}));
+        assert_eq!(launch, Ask::LaunchBegins(Target::Id("org.gnome.Evince".into())));
+        assert_eq!(ask("org.brisk.Daemon.SetIdle", json!({"idle": true})), Ask::SetIdle(true));
         let monitor = Call { more: Some(true), ..call("org.brisk.Daemon.Monitor", json!({})) };
         assert_eq!(understand(&monitor), Ok(Ask::Monitor));
         assert!(Ask::Reset.changes() && Ask::Reload.changes() && !Ask::Monitor.changes());
@@ -186,6 +232,12 @@ mod tests {
             ("org.brisk.Daemon.GetStatus", json!({"a": 1}), "InvalidParameter"),
             ("org.brisk.Daemon.Explain", json!({"knob": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.Monitor", json!({}), "ExpectedMore"),
+            ("org.brisk.Daemon.SetFront", json!({"group": "a", "pid": 1}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetFront", json!({"pid": -1}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetFront", json!({"pid": 0}), "InvalidParameter"),
+            ("org.brisk.Daemon.LaunchBegins", json!({}), "InvalidParameter"),
+            ("org.brisk.Daemon.LaunchEnds", json!({"id": 7}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetIdle", json!({"idle": "yes"}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({"interface": "a.b"}), "InterfaceNotFound"),
         ] {
@@ -200,6 +252,7 @@ mod tests {
             Fault::BadConfig("a".into()),
             Fault::CannotRestore("a".into()),
             Fault::NoSuchSetting("a".into()),
+            Fault::NoSuchApp("a".into()),
         ] {
             let error = Reply::from(fault).error.expect("an error");
             let name = error.strip_prefix("org.brisk.Daemon.").expect("of the interface");

@@ -54,6 +54,10 @@ impl Daemon {
             }
             Ask::Reload => self.reload().map(|()| reply_with(&[])).map_err(Fault::BadConfig),
             Ask::Reset => self.reset(),
+            Ask::SetFront(target) => self.set_front(target.as_ref(), asked.peer),
+            Ask::LaunchBegins(target) => self.launch_begins(target, asked.peer),
+            Ask::LaunchEnds(target) => self.launch_ends(target, asked.peer),
+            Ask::SetIdle(idle) => self.set_idle(*idle),
         }
     }
 
@@ -140,6 +144,7 @@ impl Daemon {
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
+            memory_programs: machine.killers.running().to_vec(),
             record,
         }
     }

@@ -127,6 +127,9 @@ impl Daemon {
             }
         };
         for change in changes {
+            if let SessionChange::Began(session) = &change {
+                self.machine.killers.note(&session.program);
+            }
             let event = match change {
                 SessionChange::Began(session) => self.machine.apps.session_began(session, now_ns),
                 SessionChange::Gone(id) => self.machine.apps.session_gone(id, now_ns),
@@ -154,7 +157,7 @@ impl Daemon {
         });
     }
 
-    fn note_launch(&mut self, event: Option<Event>) {
+    pub(super) fn note_launch(&mut self, event: Option<Event>) {
         let Some(event) = event else { return };
         self.state.counts.launches += u64::from(matches!(event.kind, EventKind::LaunchBegan { .. }));
         self.push_event(event.kind);
@@ -187,9 +190,14 @@ impl Daemon {
             }
         };
         for change in changes {
+            let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
+            self.machine.killers.note(&group.name);
             let event = match change {
                 GroupChange::Began(group) => self.machine.apps.began(group, now_ns),
-                GroupChange::Gone(group) => self.machine.apps.gone(&group, now_ns),
+                GroupChange::Gone(group) => {
+                    self.count_last_kills(&group);
+                    self.machine.apps.gone(&group, now_ns)
+                }
             };
             self.note_launch(event);
         }

@@ -13,6 +13,8 @@ use brisk_core::snapshot::{DiskTotals, Snapshot};
 use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
 
+use brisk_act::Sensed;
+
 use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, nice_min, timer};
 use crate::render;
 use crate::settings::Change;
@@ -37,6 +39,9 @@ impl Daemon {
         };
         if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
             self.state.savings.add_interval(&interval, &self.state.under);
+        }
+        if self.machine.apps.is_observation_due(now_ns) {
+            self.observe_apps();
         }
         let events = std::mem::take(&mut self.moment.events);
         self.locate_apps(&snapshot);
@@ -160,11 +165,7 @@ impl Daemon {
     fn apply_edges(&mut self, actions: Vec<Resolved<Once>>, dropped: Vec<Resolved<Once>>) -> Vec<ActionState> {
         let mut states = Vec::new();
         for resolved in actions {
-            let outcome = if self.state.is_paused {
-                Outcome::Paused
-            } else {
-                self.actuator.perform(&resolved.what, self.moment.now.monotonic_ns).outcome
-            };
+            let outcome = if self.state.is_paused { Outcome::Paused } else { self.perform(&resolved.what) };
             states.push(ActionState { resolved, outcome });
         }
         states.extend(dropped.into_iter().map(|resolved| ActionState { resolved, outcome: Outcome::Dropped }));
@@ -177,6 +178,24 @@ impl Daemon {
             self.state.actions.pop_front();
         }
         states
+    }
+
+    /// Executes an edge. What stops an app is checked against what is sensed at this moment.
+    fn perform(&mut self, once: &Once) -> Outcome {
+        let now_ns = self.moment.now.monotonic_ns;
+        if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
+            return self.actuator.perform(once, &Sensed::default(), now_ns).outcome;
+        }
+        if !self.machine.apps.is_observed_at(now_ns) {
+            self.observe_apps();
+        }
+        if matches!(once, Once::EndApp { .. }) {
+            self.machine.killers.refresh(&self.machine.sense, now_ns);
+        }
+        let apps = self.list_apps(now_ns);
+        let app = apps.iter().find(|app| app.group == once.group());
+        let killers = self.machine.killers.ending();
+        self.actuator.perform(once, &Sensed { app, killers: &killers }, now_ns).outcome
     }
 
     /// Goes on with edges that take time, such as the end of an app.

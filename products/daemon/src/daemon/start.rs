@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, Lock, Paths, Restored, damaged_journals, restore_all};
+use brisk_act::{Actuator, Keeper, Lock, Paths, Restored, damaged_journals, restore_all};
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
-use brisk_sense::{SampleChoice, Sampler, Sense, SessionWatch};
+use brisk_sense::{Hierarchies, SampleChoice, Sampler, Sense, SessionWatch};
 
 use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
 use crate::apps::Apps;
@@ -18,10 +18,12 @@ use crate::control::protocol::Counts;
 use crate::control::{SOCKET, Server};
 use crate::devices;
 use crate::engines::Engines;
+use crate::killers::Killers;
 use crate::places::Places;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::savings::Savings;
+use crate::screen::Screen;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
@@ -29,6 +31,10 @@ use crate::timers::Timers;
 
 /// Name of the daemon's journal.
 pub const JOURNAL: &str = "briskd";
+/// The program of the keeper: this one, under another name (`command.rs`).
+const KEEPER: &str = "/proc/self/exe";
+/// Engines that freeze apps: the keeper runs from the start, as its program may have to be read from flash.
+const FREEZING: &[&str] = &["iram", "mars"];
 /// How long a daemon that was killed just now may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -90,6 +96,16 @@ impl Daemon {
                 None
             }
         };
+        let mut actuator = Actuator::new(&paths, JOURNAL, options.dry_run)?.guarded_by(Keeper::new([KEEPER.into()]));
+        if engines.names().iter().any(|name| FREEZING.contains(name))
+            && let Err(error) = actuator.start_keeper()
+        {
+            let why = in_one_line(&error);
+            eprintln!("briskd: {why}");
+            trouble.push(why);
+        }
+        let mut killers = Killers::default();
+        killers.refresh(&sense, now.monotonic_ns);
         let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
         Ok(Self {
             machine: Machine {
@@ -97,6 +113,10 @@ impl Daemon {
                     sense.clone(),
                     SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() },
                 )?,
+                // Without control groups no app has one.
+                hierarchies: Hierarchies::of(&sense).unwrap_or_default(),
+                screen: Screen::default(),
+                killers,
                 sense,
                 sources,
                 apps,
@@ -119,7 +139,7 @@ impl Daemon {
                 is_paused: false,
             },
             timers: Timers::new(TIMERS),
-            actuator: Actuator::new(&paths, JOURNAL, options.dry_run)?,
+            actuator,
             recorder,
             server,
             manager: ServiceManager::of_environment(now.monotonic_ns),

@@ -1,0 +1,63 @@
+//! The keeper of what is frozen, and the limit of what is ended.
+
+use brisk_core::action::Ends;
+use brisk_core::causes::in_one_line;
+
+use super::Actuator;
+use crate::keeper::{Keeper, Tended};
+use crate::once::stops::Limit;
+use crate::{Error, once};
+
+impl Actuator {
+    /// Has `keeper` hold each group before it is frozen; without one, a killed brisk leaves frozen groups to the next. A dry run has none.
+    #[must_use]
+    pub fn guarded_by(mut self, keeper: Keeper) -> Self {
+        self.keeper = (!self.is_dry_run()).then_some(keeper);
+        self
+    }
+
+    /// The keeper, if there is one.
+    #[must_use]
+    pub fn keeper(&self) -> Option<&Keeper> {
+        self.keeper.as_ref()
+    }
+
+    /// Starts the keeper, so that the first freeze does not wait for it.
+    ///
+    /// # Errors
+    /// When it cannot be started: nothing will be frozen until it can.
+    pub fn start_keeper(&mut self) -> Result<(), Error> {
+        self.keeper.as_mut().map_or(Ok(()), Keeper::start)
+    }
+
+    /// Replaces a keeper that has ended, or thaws everything where that fails; to be called when its descriptor is readable, and
+    /// otherwise now and then. `None` when all that is frozen is held.
+    pub fn tend_keeper(&mut self) -> Option<Tended> {
+        let (Some(keeper), Some(journal)) = (&mut self.keeper, &mut self.journal) else { return None };
+        let frozen = once::frozen(journal);
+        if !keeper.has_died() && (keeper.pid().is_some() || frozen.is_empty()) {
+            return None;
+        }
+        match keeper.replace(&frozen) {
+            Ok(()) => Some(Tended::Replaced { pid: keeper.pid().unwrap_or_default(), groups: frozen.len() }),
+            Err(error) => {
+                keeper.bury();
+                let (groups, failed) = once::thaw_all(&self.paths, journal);
+                let why = std::iter::once(&error).chain(&failed).map(|error| in_one_line(error)).collect::<Vec<_>>();
+                Some(Tended::Thawed { groups, why: why.join("; ") })
+            }
+        }
+    }
+
+    /// Whether apps are ended, and how many in a minute at most; a change begins a new minute.
+    pub fn limit_ends(&mut self, ends: Ends, per_minute_max: u32) {
+        self.limit = Limit::new(ends, per_minute_max);
+    }
+
+    /// Has the keeper forget what is not frozen any more.
+    pub(super) fn release_thawed(&mut self) {
+        if let (Some(keeper), Some(journal)) = (&mut self.keeper, &mut self.journal) {
+            keeper.keep_only(once::frozen(journal).iter());
+        }
+    }
+}

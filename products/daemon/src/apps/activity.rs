@@ -1,0 +1,268 @@
+//! What each app does for its user: sound, inhibitor locks, the freezer, and what the kernel's killer thinks of it and did to it.
+//!
+//! Where a server stands between apps and a device, the system does not tell for which app it works: while a sound server plays, or sound
+//! may go to a Bluetooth device, an app that does not play by itself is of unknown audibility (`None`). It is the same with inhibitor locks
+//! that a session manager takes for apps.
+//!
+//! Properties: `an_app_that_owns_a_running_stream_is_audible_and_others_are_silent`;
+//! `behind_a_sound_server_no_app_is_known_to_be_silent`; `a_kill_by_the_kernel_is_reported_once`.
+
+use std::path::{Path, PathBuf};
+
+use brisk_core::app::Tolerance;
+use brisk_core::event::{Event, EventKind};
+use brisk_sense::{Hierarchies, Sense};
+
+use super::{Apps, Known, id_of};
+use crate::config::Services;
+
+/// How long what was read counts as fresh.
+const FRESH_NS: u64 = 2_000_000_000;
+
+/// Where a process is: its control group of version 2, and the directory of its session in /proc.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The group.
+    pub group: Option<PathBuf>,
+    /// The session.
+    pub session: Option<PathBuf>,
+}
+
+impl Place {
+    /// Where a process or thread is; empty when it has ended.
+    #[must_use]
+    pub fn of(sense: &Sense, hierarchies: &Hierarchies, pid: u32) -> Self {
+        let groups = sense.process_cgroups(pid).ok().flatten().unwrap_or_default();
+        let unified = groups.into_iter().find(|group| group.hierarchy == 0 && !group.deleted);
+        let session = sense.process_stat(pid).ok().flatten().and_then(|stat| u32::try_from(stat.session).ok());
+        Self {
+            group: unified.and_then(|unified| hierarchies.group(&unified.path)),
+            session: session.map(super::dir_of_session),
+        }
+    }
+}
+
+/// What the machine says of all apps together. `None`: it does not tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Threads through whose streams sound goes.
+    pub sound: Option<Vec<Place>>,
+    /// Sound may go where no sound card shows it.
+    pub sound_elsewhere: bool,
+    /// Processes that hold an inhibitor lock for their work.
+    pub locks: Option<Vec<Place>>,
+}
+
+impl Seen {
+    /// Reads it; what cannot be read is unknown.
+    #[must_use]
+    pub fn read(sense: &Sense, hierarchies: &Hierarchies) -> Self {
+        let place = |pid: u32| Place::of(sense, hierarchies, pid);
+        let locks = sense.inhibitors().ok().flatten();
+        let of_work = locks.map(|locks| {
+            // A lock without a process is one of unknown place.
+            let holders = locks.into_iter().filter(|lock| lock.is_of_work());
+            holders.map(|lock| lock.pid.map_or_else(Place::default, place)).collect()
+        });
+        Self {
+            sound: sense.sound_owners().ok().flatten().map(|owners| owners.into_iter().map(place).collect()),
+            sound_elsewhere: sense.has_bluetooth_connection().unwrap_or(true),
+            locks: of_work,
+        }
+    }
+}
+
+/// What the files of one app's group say. `None`: they do not tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OfGroup {
+    /// Whether it is frozen.
+    pub frozen: Option<bool>,
+    /// The least `oom_score_adj` of its processes.
+    pub oom_score_adj: Option<i16>,
+    /// Processes that the out-of-memory killer has ended.
+    pub oom_kills: Option<u64>,
+}
+
+impl Apps {
+    /// Whether activities are to be read again.
+    #[must_use]
+    pub fn is_observation_due(&self, at_ns: u64) -> bool {
+        self.observed_ns.is_none_or(|then_ns| at_ns.saturating_sub(then_ns) >= FRESH_NS)
+    }
+
+    /// Whether activities were read at this moment.
+    #[must_use]
+    pub fn is_observed_at(&self, at_ns: u64) -> bool {
+        self.observed_ns == Some(at_ns)
+    }
+
+    /// Takes in what apps do; `of_group` reads the files of the group (or session) in a directory. Gives the kills by the kernel since the
+    /// last time.
+    pub fn observe(
+        &mut self,
+        at_ns: u64,
+        seen: &Seen,
+        services: &Services,
+        of_group: impl Fn(&Path) -> OfGroup,
+    ) -> Vec<Event> {
+        self.observed_ns = Some(at_ns);
+        // A server that a desktop starts like an app works for others all the same.
+        let is_server = |known: &Known| services.class_of(&id_of(known)) == Some(Tolerance::System);
+        let is_of_an_app =
+            |place: &Place| self.known.values().any(|known| known.is_app() && known.holds(place) && !is_server(known));
+        let is_for_others = |places: &Option<Vec<Place>>| {
+            places.as_ref().is_some_and(|places| places.iter().any(|place| !is_of_an_app(place)))
+        };
+        let sound_of_others = seen.sound_elsewhere || is_for_others(&seen.sound);
+        let locks_of_others = is_for_others(&seen.locks);
+        let mut events = Vec::new();
+        for known in self.known.values_mut().filter(|known| known.is_app() && !known.is_told) {
+            let does = |places: &Option<Vec<Place>>, of_others: bool| match places {
+                None => None,
+                Some(places) if places.iter().any(|place| known.holds(place)) => Some(true),
+                Some(_) => (!of_others).then_some(false),
+            };
+            let (audible, inhibits) = (does(&seen.sound, sound_of_others), does(&seen.locks, locks_of_others));
+            let OfGroup { frozen, oom_score_adj, oom_kills } = of_group(&known.group.dir);
+            let activity = &mut known.activity;
+            (activity.audible, activity.inhibits) = (audible, inhibits);
+            (activity.frozen, activity.oom_score_adj) = (frozen, oom_score_adj);
+            events.extend(known.note_oom_kills(at_ns, oom_kills));
+        }
+        events
+    }
+
+    /// Takes in the kills of a group that is about to be removed.
+    pub fn count_last_kills(&mut self, dir: &Path, at_ns: u64, oom_kills: Option<u64>) -> Option<Event> {
+        self.known.get_mut(dir)?.note_oom_kills(at_ns, oom_kills)
+    }
+}
+
+impl Known {
+    /// Whether a process of this place is of the app.
+    pub(super) fn holds(&self, place: &Place) -> bool {
+        match &self.session {
+            Some(_) => place.session.as_ref() == Some(&self.group.dir),
+            None => place.group.as_ref().is_some_and(|group| group.starts_with(&self.group.dir)),
+        }
+    }
+
+    /// The event of kills since the last count. The first count has no predecessor: those kills may be of an earlier app of this group.
+    fn note_oom_kills(&mut self, at_ns: u64, oom_kills: Option<u64>) -> Option<Event> {
+        let now = oom_kills?;
+        let before = self.oom_kills.replace(now)?;
+        (now > before).then(|| Event { at_ns, kind: EventKind::OutOfMemory { group: self.group.name.clone() } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use brisk_core::app::App;
+    use brisk_sense::Group;
+
+    use super::*;
+
+    fn group(dir: &str) -> Group {
+        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned() }
+    }
+
+    fn at(dir: &str) -> Place {
+        Place { group: Some(dir.into()), session: None }
+    }
+
+    fn observed(apps: &mut Apps, seen: &Seen) -> Vec<App> {
+        apps.observe(0, seen, &Services::default(), |_| OfGroup::default());
+        apps.list(&BTreeMap::new(), &Services::default())
+    }
+
+    /// Whether a player, an editor and a service are known to do what `places` do.
+    fn audible(places: Option<Vec<Place>>, elsewhere: bool) -> [Option<bool>; 3] {
+        let mut apps = Apps::default();
+        apps.was_there(group("/c/app-editor-1.scope"));
+        apps.was_there(group("/c/app-player-1.scope"));
+        apps.was_there(group("/c/system.slice/cron.service"));
+        let seen = Seen { sound: places, sound_elsewhere: elsewhere, locks: None };
+        let listed = observed(&mut apps, &seen);
+        [0, 1, 2].map(|place| listed[place].activity.audible)
+    }
+
+    #[test]
+    fn an_app_that_owns_a_running_stream_is_audible_and_others_are_silent() {
+        assert_eq!(audible(Some(vec![at("/c/app-player-1.scope/inner")]), false), [Some(false), Some(true), None]);
+        assert_eq!(audible(Some(vec![]), false), [Some(false), Some(false), None]);
+        assert_eq!(audible(None, false), [None, None, None]);
+        // It may be heard from a headset.
+        assert_eq!(audible(Some(vec![]), true), [None, None, None]);
+    }
+
+    #[test]
+    fn behind_a_sound_server_no_app_is_known_to_be_silent() {
+        let server = at("/c/user.slice/user@1000.service/session.slice/pipewire.service");
+        let player = at("/c/app-player-1.scope");
+        assert_eq!(audible(Some(vec![server.clone()]), false), [None, None, None]);
+        assert_eq!(audible(Some(vec![server, player]), false), [None, Some(true), None]);
+        // One that has ended meanwhile, or is of another namespace.
+        assert_eq!(audible(Some(vec![Place::default()]), false), [None, None, None]);
+        // A server that is a session of its own, like an app.
+        let mut apps = Apps::default();
+        let session =
+            |id, program: &str| brisk_sense::ProcessSession { id, program: program.to_owned(), of_user: true };
+        apps.session_was_there(session(40, "pulseaudio"));
+        apps.session_was_there(session(41, "mpv"));
+        let plays = Place { group: Some("/c".into()), session: Some("/proc/40".into()) };
+        let listed = observed(&mut apps, &Seen { sound: Some(vec![plays]), ..Seen::default() });
+        assert_eq!(listed.iter().find(|app| app.id == "mpv").expect("listed").activity.audible, None);
+    }
+
+    #[test]
+    fn who_holds_a_lock_for_work_inhibits() {
+        let mut apps = Apps::default();
+        apps.was_there(group("/c/app-editor-1.scope"));
+        apps.was_there(group("/c/app-player-1.scope"));
+        let mut inhibits = |locks: Option<Vec<Place>>| {
+            let seen = Seen { locks, ..Seen::default() };
+            let listed = observed(&mut apps, &seen);
+            [0, 1].map(|place| listed[place].activity.inhibits)
+        };
+        assert_eq!(inhibits(None), [None, None]);
+        assert_eq!(inhibits(Some(vec![])), [Some(false), Some(false)]);
+        assert_eq!(inhibits(Some(vec![at("/c/app-editor-1.scope")])), [Some(true), Some(false)]);
+        // A session manager holds one for any of its apps.
+        assert_eq!(inhibits(Some(vec![at("/c/session.slice/gnome-session.service")])), [None, None]);
+    }
+
+    #[test]
+    fn a_kill_by_the_kernel_is_reported_once() {
+        let mut apps = Apps::default();
+        apps.was_there(group("/c/app-a-1.scope"));
+        let mut observe = |oom_kills: Option<u64>| {
+            let of_group = |_: &Path| OfGroup { oom_kills, frozen: Some(true), oom_score_adj: Some(100) };
+            apps.observe(7, &Seen::default(), &Services::default(), of_group)
+        };
+        let killed = Event { at_ns: 7, kind: EventKind::OutOfMemory { group: "app-a-1.scope".to_owned() } };
+        // The first count may be of an earlier app.
+        assert_eq!(observe(Some(3)), []);
+        assert_eq!(observe(Some(3)), []);
+        assert_eq!(observe(Some(5)), [killed.clone()]);
+        assert_eq!(observe(None), []);
+        assert_eq!(observe(Some(5)), []);
+        let app = apps.list(&BTreeMap::new(), &Services::default()).remove(0);
+        assert_eq!((app.activity.frozen, app.activity.oom_score_adj), (Some(true), Some(100)));
+        // Its last process was killed: counted before the group goes.
+        let dir = Path::new("/c/app-a-1.scope");
+        assert_eq!(apps.count_last_kills(dir, 7, Some(6)), Some(killed));
+        assert_eq!(apps.count_last_kills(dir, 7, None), None);
+        assert_eq!(apps.count_last_kills(Path::new("/c/gone"), 7, Some(9)), None);
+    }
+
+    #[test]
+    fn activities_are_fresh_for_two_seconds() {
+        let mut apps = Apps::default();
+        assert!(apps.is_observation_due(5));
+        apps.observe(5, &Seen::default(), &Services::default(), |_| OfGroup::default());
+        assert!(!apps.is_observation_due(4 + FRESH_NS) && apps.is_observation_due(5 + FRESH_NS));
+        assert!(apps.is_observed_at(5) && !apps.is_observed_at(6));
+    }
+}

@@ -1,0 +1,140 @@
+//! What users and their sessions do: which app is in front or launched, as shells and launchers tell; sound, inhibitor locks, the screen.
+
+use std::path::Path;
+
+use brisk_core::event::EventKind;
+use brisk_sense::{Group, Sense};
+
+use super::{Daemon, Machine};
+use crate::apps::{self, OfGroup, Place, Seen, Target};
+use crate::control::protocol::Reply;
+use crate::control::{Fault, Peer, reply_with};
+
+impl Daemon {
+    /// Reads what each app does for its user.
+    pub(super) fn observe_apps(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        let seen = Seen::read(sense, hierarchies);
+        let of_group = |dir: &Path| {
+            let is_session = apps::is_session(dir);
+            let pids = processes(sense, dir);
+            OfGroup {
+                // A session has no group of its own.
+                frozen: if is_session { None } else { hierarchies.is_frozen(sense, dir).ok().flatten() },
+                oom_kills: if is_session { None } else { hierarchies.oom_kills(sense, dir).ok().flatten() },
+                oom_score_adj: pids.into_iter().filter_map(|pid| sense.oom_score_adj(pid).ok().flatten()).min(),
+            }
+        };
+        for event in apps.observe(now_ns, &seen, &self.policy.config.services, of_group) {
+            self.push_event(event.kind);
+        }
+    }
+
+    /// Counts the kills of a group that has lost its last process, while its files are there.
+    pub(super) fn count_last_kills(&mut self, group: &Group) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        let oom_kills = hierarchies.oom_kills(sense, &group.dir).ok().flatten();
+        if let Some(event) = apps.count_last_kills(&group.dir, now_ns, oom_kills) {
+            self.push_event(event.kind);
+        }
+    }
+
+    /// Samples the screen when that is due, and lists the programs that act on memory when one of them came or went.
+    pub(super) fn sample_screen(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Machine { sense, screen, killers, .. } = &mut self.machine;
+        if killers.is_unknown() {
+            killers.refresh(sense, now_ns);
+        }
+        for change in screen.sample(sense, now_ns) {
+            self.push_event(change);
+        }
+    }
+
+    /// A shell told which app is in front, or that none is.
+    pub(super) fn set_front(&mut self, target: Option<&Target>, peer: Peer) -> Result<Reply, Fault> {
+        let group = match target {
+            Some(target) => Some(self.find(target)?),
+            None => None,
+        };
+        // Without an app, it is about the one that leaves.
+        let concerned = group.clone().or_else(|| self.machine.apps.front().cloned());
+        self.may_tell(concerned.as_ref(), peer)?;
+        for event in self.machine.apps.tell_front(group.as_ref(), self.moment.now.monotonic_ns) {
+            self.push_event(event.kind);
+        }
+        Ok(reply_with(&[("group", &group.map(|group| group.name))]))
+    }
+
+    /// A launcher told that an app is being launched; it may have no process yet.
+    pub(super) fn launch_begins(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
+        let now_ns = self.moment.now.monotonic_ns;
+        let (group, events) = match (self.find(target), target) {
+            (Ok(group), _) => {
+                self.may_tell(Some(&group), peer)?;
+                let event = self.machine.apps.tell_launch(&group, now_ns);
+                (group, event.into_iter().collect())
+            }
+            (Err(_), Target::Id(id)) => self
+                .machine
+                .apps
+                .tell_launch_of(id, now_ns)
+                .map_err(|_| Fault::NoSuchApp(format!("{id:?}, which is no id of an app")))?,
+            (Err(fault), _) => return Err(fault),
+        };
+        events.into_iter().for_each(|event| self.note_launch(Some(event)));
+        Ok(reply_with(&[("group", &group.name)]))
+    }
+
+    /// A launcher told that a launch has ended: the app can be used.
+    pub(super) fn launch_ends(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
+        let group = self.find(target)?;
+        self.may_tell(Some(&group), peer)?;
+        let event = self.machine.apps.tell_launch_end(&group, self.moment.now.monotonic_ns);
+        self.note_launch(event);
+        Ok(reply_with(&[("group", &group.name)]))
+    }
+
+    /// A session told whether its user is idle.
+    pub(super) fn set_idle(&mut self, idle: bool) -> Result<Reply, Fault> {
+        let changes: Vec<EventKind> = self.machine.screen.tell_idle(idle);
+        changes.into_iter().for_each(|change| self.push_event(change));
+        Ok(reply_with(&[]))
+    }
+
+    fn find(&self, target: &Target) -> Result<Group, Fault> {
+        let Machine { sense, apps, hierarchies, .. } = &self.machine;
+        let place = |pid: u32| Place::of(sense, hierarchies, pid);
+        apps.find(target, place).map_err(|_| Fault::NoSuchApp(target.to_string()))
+    }
+
+    /// Whether a client may tell something about the app: root, the daemon's own user, and the user whose app it is.
+    fn may_tell(&self, group: Option<&Group>, peer: Peer) -> Result<(), Fault> {
+        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(peer));
+        let Some(group) = group.filter(|_| !may_change) else { return Ok(()) };
+        let sense = &self.machine.sense;
+        let of = |pid: u32| sense.status_of(pid).ok().flatten().map(|status| status.effective_uid);
+        let users: Vec<u32> = processes(sense, &group.dir).into_iter().filter_map(of).collect();
+        // An app that was told by its id has no process yet.
+        if users.iter().all(|uid| *uid == peer.uid) {
+            return Ok(());
+        }
+        let (name, uid) = (&group.name, peer.uid);
+        Err(Fault::NotAllowed(format!("{name} is of another user, and you are user {uid}: only root may tell of it")))
+    }
+}
+
+/// The processes of a control group, those of groups below it included, or the leader of a session.
+fn processes(sense: &Sense, dir: &Path) -> Vec<u32> {
+    if apps::is_session(dir) {
+        return dir.file_name().and_then(|name| name.to_str()?.parse().ok()).into_iter().collect();
+    }
+    let mut pids = sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
+    if sense.has_groups_below(dir) {
+        let below = sense.groups_below(dir).unwrap_or_default();
+        pids.extend(below.into_iter().flat_map(|(name, _)| processes(sense, &dir.join(name))));
+    }
+    pids
+}
