@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod explain;
 mod export;
+mod front;
 mod generate;
 mod lab;
 mod monitor;
@@ -18,7 +19,6 @@ mod study;
 mod top;
 mod tune;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use brisk_command::terminal::step;
@@ -60,6 +60,8 @@ enum Command {
     Status(status::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
+    /// Tell the daemon which app is in the foreground: for window managers and scripts
+    Front(front::Args),
     /// Explain why settings have their values, now or at a past moment
     Explain(explain::Args),
     /// Feed a recorded session to the engines again, and show the differences
@@ -77,8 +79,8 @@ enum Command {
 /// Whether this program was started under the name of the daemon. A package has one file with both names, as most of the
 /// code serves both.
 fn is_called_briskd() -> bool {
-    let name = std::env::args_os().next();
-    name.is_some_and(|name| Path::new(&name).file_name() == Some("briskd".as_ref()))
+    // The daemon starts its keeper from the same file.
+    ["briskd", brisk_act::KEEPER_NAME].into_iter().any(brisk_daemon::command::is_called)
 }
 
 fn main() -> ExitCode {
@@ -104,6 +106,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Front(args) => front::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Reset(args) => reset::run(&args),

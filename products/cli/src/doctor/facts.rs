@@ -7,6 +7,8 @@ use brisk_sense::{
     BlockQueue, Capability, Cgroups, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense, Swap, Zram,
 };
 
+use brisk_daemon::killers::{self, MemoryProgram};
+
 use super::probe::{self, Answer};
 
 /// A value, or the reason why it is unavailable.
@@ -44,6 +46,8 @@ pub(crate) struct Facts {
     /// A window of 2 s, which does not from Linux 6.4 on.
     pub(crate) trigger_long: Answer,
     pub(crate) cgroups: Known<Cgroups>,
+    /// Other programs that act when memory is short.
+    pub(crate) memory_programs: Known<Vec<MemoryProgram>>,
     /// The bits of lru_gen/enabled, if the kernel has it.
     pub(crate) lru_gen: Known<Option<u32>>,
     pub(crate) swaps: Known<Vec<Swap>>,
@@ -87,6 +91,7 @@ impl Facts {
             trigger_short: probe::pressure_trigger(&memory_pressure, 1_000_000),
             trigger_long: probe::pressure_trigger(&memory_pressure, 2_000_000),
             cgroups: known(sense.cgroups()),
+            memory_programs: known(killers::running(sense)),
             lru_gen: known(sense.lru_gen()),
             swaps: known(sense.swaps()),
             zrams: known(sense.zrams()),

@@ -57,6 +57,10 @@ pub(super) fn text(status: &Status) -> String {
     for action in &status.actions {
         let _ = writeln!(text, "action     {}", render::action(action));
     }
+    for program in &status.memory_programs {
+        let effect = if program.ends_apps { ": brisk ends no app while it runs" } else { "" };
+        let _ = writeln!(text, "memory     {} {}{effect}", program.name, program.does);
+    }
     for note in &status.notes {
         let _ = writeln!(text, "note       {}: {}", note.engine, note.reason);
     }
@@ -225,6 +229,12 @@ mod tests {
             at_unix_ms: 3_600_000,
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
             settings: vec![setting()],
+            memory_programs: vec![brisk_daemon::killers::MemoryProgram {
+                name: "earlyoom".into(),
+                pid: 7,
+                ends_apps: true,
+                does: "ends processes".into(),
+            }],
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],
             ..Status::default()
         };
@@ -234,6 +244,7 @@ mod tests {
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
         assert!(text.contains("device     sda (KLU, ufs)\n"), "{text}");
+        assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Apps {
             let is_told = |told: &ToldFront| told.dir.as_ref() == Some(&known.group.dir);
             let now = told.map_or(known.detected, |told| Some(is_told(told)));
             let before = std::mem::replace(&mut known.focused, now);
-            if now == Some(true) || before == Some(true) {
+            if (now == Some(true)) != (before == Some(true)) {
                 known.activity.front_at_ns = Some(at_ns);
             }
             if now == Some(true) && before != Some(true) {

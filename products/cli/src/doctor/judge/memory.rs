@@ -31,6 +31,7 @@ pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
         }
     }
     freezing(facts, &mut needs);
+    other_killers(facts, &mut needs);
     let why = "the age of pages shows which programs still use their memory";
     if let Some(bits) = needs.known(State::Degraded, "page ages", &facts.lru_gen, why) {
         match bits {
@@ -139,6 +140,28 @@ fn freezing(facts: &Facts, needs: &mut Needs<'_>) {
             "the processes of a program have to be killed one by one, and may fork meanwhile",
             "mount -t cgroup2 none /sys/fs/cgroup (Linux 5.14 or newer)",
         );
+    }
+}
+
+/// Two programs that end apps at once free twice what is needed.
+fn other_killers(facts: &Facts, needs: &mut Needs<'_>) {
+    let why = "two programs that end apps at once would free twice what is needed";
+    let Some(programs) = needs.known(State::Degraded, "ending apps", &facts.memory_programs, why) else { return };
+    let say = |ends: bool| {
+        let these = programs.iter().filter(|program| program.ends_apps == ends);
+        these.map(|program| format!("{} {}", program.name, program.does)).collect::<Vec<_>>().join("; ")
+    };
+    let (ending, others) = (say(true), say(false));
+    if !ending.is_empty() {
+        let names: Vec<&str> =
+            programs.iter().filter(|program| program.ends_apps).map(|program| program.name.as_str()).collect();
+        let remedy =
+            format!("to have brisk end apps, which asks them first: systemctl disable --now {}", names.join(" "));
+        needs.lacks(State::Degraded, "ending apps", format!("{ending}: brisk ends none"), why, remedy);
+    } else if others.is_empty() {
+        needs.ok("ending apps", "by brisk, the kernel last; no other program does");
+    } else {
+        needs.ok("ending apps", format!("by brisk, the kernel last; {others}"));
     }
 }
 

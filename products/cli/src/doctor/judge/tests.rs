@@ -54,6 +54,11 @@ fn zone(energy_uj: Option<u64>) -> PowercapZone {
     PowercapZone { zone: "intel-rapl:0".to_owned(), name: "package-0".to_owned(), energy_uj, max_energy_range_uj: None }
 }
 
+fn memory_program(name: &str, ends_apps: bool) -> brisk_daemon::killers::MemoryProgram {
+    let (name, does) = (name.to_owned(), "does something".to_owned());
+    brisk_daemon::killers::MemoryProgram { name, pid: 7, ends_apps, does }
+}
+
 /// A machine that lacks nothing.
 fn perfect() -> Facts {
     Facts {
@@ -82,6 +87,7 @@ fn perfect() -> Facts {
                 group_files: Some(vec!["cgroup.freeze".to_owned(), "cgroup.kill".to_owned()]),
             }),
         }),
+        memory_programs: Ok(vec![]),
         lru_gen: Ok(Some(7)),
         swaps: Ok(vec![Swap {
             path: PathBuf::from("/dev/zram0"),
@@ -143,6 +149,7 @@ fn no_kernel_files(facts: &mut Facts) {
         trigger_short: Answer::Unknown,
         trigger_long: Answer::Unknown,
         cgroups: gone(),
+        memory_programs: gone(),
         lru_gen: Ok(None),
         swaps: gone(),
         zrams: gone(),
@@ -242,6 +249,20 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
     ("no triggers", no_triggers, Part::Iram, "memory pressure", State::Degraded),
     ("no PSI", |f| f.pressure_memory = Err("x".to_owned()), Part::Iram, "memory pressure", State::Missing),
     ("no PSI", |f| f.pressure_io = Err("x".to_owned()), Part::SmartStorage, "io pressure", State::Degraded),
+    (
+        "oomd",
+        |f| f.memory_programs = Ok(vec![memory_program("systemd-oomd", true)]),
+        Part::Iram,
+        "ending apps",
+        State::Degraded,
+    ),
+    (
+        "uresourced",
+        |f| f.memory_programs = Ok(vec![memory_program("uresourced", false)]),
+        Part::Iram,
+        "ending apps",
+        State::Ok,
+    ),
     ("no MGLRU", |f| f.lru_gen = Ok(None), Part::Iram, "page ages", State::Degraded),
     ("MGLRU off", |f| f.lru_gen = Ok(Some(0)), Part::Iram, "page ages", State::Degraded),
     ("no pidfd", |f| f.pidfd = Answer::Unknown, Part::Mars, "pidfd", State::Missing),
