@@ -18,4 +18,4 @@ pub use screen::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, Wind
 pub use virtual_display::{VirtualSway, VirtualX};
 pub use watch::{Seen, TILE_SIDE, Tile, Visible, Watcher};
 pub use wayland::Wayland;
-pub use x11::X11;
+pub use x11::{ActiveWindow, X11};

@@ -1,6 +1,7 @@
 //! The subcommands of the laboratory, which the program `brisk-lab` runs: what each takes.
 
 pub mod devices;
+pub mod front_watch;
 pub mod heap_study;
 pub mod kernel;
 pub mod latency;
@@ -28,6 +29,8 @@ pub enum Command {
     Lab(devices::Args),
     /// Compare I/O schedulers of Linux on emulated flash in a virtual machine, with figures that repeat anywhere
     Kernel(kernel::Args),
+    /// Tell the daemon which app has the active window of an X11 display, as long as that is there
+    FrontWatch(front_watch::Args),
     /// Show swap traces, and replay them with another allocation of swap slots
     Swap(swap::Args),
 }
@@ -43,6 +46,7 @@ impl Command {
             Self::Prove(_) => "prove",
             Self::Lab(_) => "lab",
             Self::Kernel(_) => "kernel",
+            Self::FrontWatch(_) => "front-watch",
             Self::Swap(_) => "swap",
         }
     }

@@ -169,6 +169,7 @@ impl Daemon {
     /// one whose journal is damaged.
     pub fn run(mut self) -> anyhow::Result<()> {
         self.scan_devices();
+        self.sample_screen();
         self.round();
         if self.options.once {
             self.timers.set(timer::FINISH, Some(self.moment.now.monotonic_ns.saturating_add(ONCE_NS)));

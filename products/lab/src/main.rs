@@ -2,6 +2,7 @@
 
 mod briskd;
 mod display;
+mod front_watch;
 mod heap_study;
 mod kernel;
 mod lab;
@@ -67,6 +68,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(arguments::Command::Prove(args)) => prove::run(&args),
         Command::Lab(arguments::Command::Lab(args)) => lab::run(&args),
         Command::Lab(arguments::Command::Kernel(args)) => kernel::run(&args),
+        Command::Lab(arguments::Command::FrontWatch(args)) => front_watch::run(&args),
         Command::Lab(arguments::Command::Swap(args)) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Study(arguments::memory_study::Study::Memory(args)) => memory_study::run(&args),

@@ -1,9 +1,9 @@
 //! The second check of the two actions that stop an app, freeze and end, at the moment of acting: an engine decided by what was sensed
 //! before, and the user may have come back to the app since.
 //!
-//! Not stopped: what the configuration protects and services, an app that is launched or in the foreground, one that plays or records
-//! sound, one that holds an inhibitor, and one of which nothing is known. Not ended either: what the system keeps (`oom_score_adj` below
-//! zero), anything while another program ends apps when memory is short, and more apps than a number a minute.
+//! Not stopped: what the configuration protects, services and whatever is no app, an app that is launched or in the foreground, one that
+//! plays or records sound, one that holds an inhibitor, and one of which nothing is known. Not ended either: what the system keeps
+//! (`oom_score_adj` below zero), anything while another program ends apps when memory is short, and more apps than a number a minute.
 //!
 //! Two killers at once would free twice what is needed: each sees the shortage, and neither what the other is ending.
 //!
@@ -11,7 +11,7 @@
 //! `no_more_apps_end_in_a_minute_than_allowed`.
 
 use brisk_core::action::{Ends, Once};
-use brisk_core::app::{App, Tolerance};
+use brisk_core::app::{App, Role, Tolerance};
 use brisk_core::token_bucket::TokenBucket;
 
 use crate::Error;
@@ -101,6 +101,7 @@ fn in_use(app: Option<&App>) -> Option<String> {
             "it is a service, which apps wait for"
         }
         () if app.tolerance == Tolerance::System => "the configuration protects it",
+        () if activity.role != Role::App => "it is no app",
         () if app.launching => "it is being launched",
         () if activity.focused == Some(true) => "it is in the foreground",
         () if activity.audible == Some(true) => "it plays or records sound",
@@ -113,7 +114,7 @@ fn in_use(app: Option<&App>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_core::app::{Activity, AppFacts, Role, classify};
+    use brisk_core::app::{Activity, AppFacts, classify};
     use proptest::prelude::*;
 
     fn end() -> Once {
@@ -137,6 +138,9 @@ mod tests {
             (app(|facts| facts.chosen = Some(Tolerance::System)), "the configuration protects it"),
             (app(|facts| facts.listed = Some(Tolerance::System)), "the configuration protects it"),
             (app(|facts| facts.role = Role::Service), "it is a service, which apps wait for"),
+            // A service that is no one's to wait for, and a container.
+            (app(|facts| (facts.role, facts.nice_min) = (Role::Service, Some(19))), "it is no app"),
+            (app(|facts| facts.role = Role::Other), "it is no app"),
             (app(|facts| facts.launching = true), "it is being launched"),
             (app(|facts| facts.focused = Some(true)), "it is in the foreground"),
             (app(activity(Activity { audible: Some(true), ..Activity::default() })), "it plays or records sound"),

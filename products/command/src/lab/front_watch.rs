@@ -1,0 +1,23 @@
+//! Arguments of `brisk front-watch`.
+
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+To be started with the session, for the engine that keeps memory for the app in front:
+  brisk front-watch &
+
+It ends with the display. The user has to be in the group that may use the daemon's socket ([daemon] socket_group), or root. X11 with a \
+window manager that sets _NET_ACTIVE_WINDOW; on Wayland call 'brisk front PID' from the compositor. Exit codes: 0 the display has \
+ended, 2 not possible.";
+
+/// Arguments of `brisk front-watch`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Watch this display, such as :0 [default: DISPLAY]
+    #[arg(long, value_name = "DISPLAY")]
+    pub display: Option<String>,
+    /// Where the daemon has its socket [default: $BRISK_RUN_DIR, or /run/brisk]
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
+}
