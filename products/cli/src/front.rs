@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 use brisk_command::json::{Document, Json};
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use crate::status::Socket;
@@ -24,7 +25,12 @@ the daemon does not run.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The app: a process of it, or its control group as 'brisk status' names it
-    #[arg(value_name = "PID|GROUP", required_unless_present = "none", conflicts_with = "none")]
+    #[arg(
+        value_name = "PID|GROUP",
+        required_unless_present = "none",
+        conflicts_with = "none",
+        value_parser = NonEmptyStringValueParser::new()
+    )]
     app: Option<String>,
     /// No app is in the foreground
     #[arg(long)]

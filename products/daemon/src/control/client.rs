@@ -148,7 +148,9 @@ impl Client {
         let why = parameters.values().next().and_then(Value::as_str).unwrap_or_default();
         let what = match name.as_str() {
             "NoSuchApp" => {
-                format!("no app {why} runs (its group or a process of it; 'brisk status --json' lists them)")
+                format!(
+                    "{why} is no app that runs: name its control group or a process of it ('brisk status --json' lists apps)"
+                )
             }
             "NoSuchSetting" => format!("no setting named '{why}' is requested"),
             _ if why.is_empty() => error,

@@ -77,11 +77,9 @@ impl Daemon {
                 let event = self.machine.apps.tell_launch(&group, now_ns);
                 (group, event.into_iter().collect())
             }
-            (Err(_), Target::Id(id)) => self
-                .machine
-                .apps
-                .tell_launch_of(id, now_ns)
-                .map_err(|_| Fault::NoSuchApp(format!("{id:?}, which is no id of an app")))?,
+            (Err(_), Target::Id(id)) => {
+                self.machine.apps.tell_launch_of(id, now_ns).map_err(|_| Fault::NoSuchApp(format!("{id:?}")))?
+            }
             (Err(fault), _) => return Err(fault),
         };
         events.into_iter().for_each(|event| self.note_launch(Some(event)));
