@@ -245,7 +245,7 @@ mod tests {
         // The first count may be of an earlier app.
         assert_eq!(observe(Some(3)), []);
         assert_eq!(observe(Some(3)), []);
-        assert_eq!(observe(Some(5)), [killed.clone()]);
+        assert_eq!(observe(Some(5)), std::slice::from_ref(&killed));
         assert_eq!(observe(None), []);
         assert_eq!(observe(Some(5)), []);
         let app = apps.list(&BTreeMap::new(), &Services::default()).remove(0);
