@@ -126,6 +126,10 @@ impl Apps {
     }
 
     fn insert(&mut self, known: Known) {
+        if known.is_app() {
+            // What it does is unknown.
+            self.observed_ns = None;
+        }
         self.known.insert(known.group.dir.clone(), known);
     }
 

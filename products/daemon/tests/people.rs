@@ -199,3 +199,36 @@ fn a_keeper_without_a_daemon_says_what_it_is() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("briskd starts this program"), "{output:?}");
 }
+
+#[test]
+fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
+    requires!(Root, Cgroup2, MemoryController);
+    let cgroups = brisk_sense::Sense::default().cgroups().expect("Linux");
+    let Some(memory) = cgroups.v1_with("memory").map(|hierarchy| hierarchy.mount_point.clone()) else {
+        let why = "version 1 of the controller is not mounted";
+        return brisk_requires::skip(brisk_requires::Capability::MemoryController, why);
+    };
+    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let (dir, name) = group_of("briskoom");
+    // The same group in the hierarchy of the controller, with little memory and no swap.
+    let limited = memory.join(&name);
+    std::fs::create_dir(&limited).expect("root makes groups");
+    for (file, value) in [("memory.limit_in_bytes", "16M"), ("memory.swappiness", "0")] {
+        std::fs::write(limited.join(file), value).expect("written");
+    }
+    let mut grows = Command::new("sh");
+    grows.args(["-c", "read line; exec tail /dev/zero"]);
+    if let Some(mut app) = App::with(&dir, &mut grows) {
+        app.begin();
+        let pid = std::fs::read_to_string(dir.join("cgroup.procs")).expect("a group");
+        std::fs::write(limited.join("cgroup.procs"), pid.trim()).expect("moved");
+        // The kills so far are counted when the app is observed.
+        daemon.status_when(|status| find(status, &name).is_some_and(|app| app.activity.oom_score_adj.is_some()));
+        app.go();
+        daemon.line(&format!("the kernel ended a process of {name}"));
+        daemon.line(&format!("{name} ended"));
+    }
+    while std::fs::remove_dir(&limited).is_err() {
+        std::thread::yield_now();
+    }
+}

@@ -264,5 +264,10 @@ mod tests {
         apps.observe(5, &Seen::default(), &Services::default(), |_| OfGroup::default());
         assert!(!apps.is_observation_due(4 + FRESH_NS) && apps.is_observation_due(5 + FRESH_NS));
         assert!(apps.is_observed_at(5) && !apps.is_observed_at(6));
+        // A new app is observed at once.
+        apps.was_there(group("/c/system.slice/cron.service"));
+        assert!(!apps.is_observation_due(6));
+        apps.began(group("/c/app-a-1.scope"), 6);
+        assert!(apps.is_observation_due(6));
     }
 }
