@@ -125,10 +125,12 @@ impl Apps {
         event
     }
 
-    fn insert(&mut self, known: Known) {
+    fn insert(&mut self, mut known: Known) {
         if known.is_app() {
             // What it does is unknown.
             self.observed_ns = None;
+            // It is in the background until it is told or seen elsewhere.
+            known.focused = self.knows_front().then_some(false);
         }
         self.known.insert(known.group.dir.clone(), known);
     }

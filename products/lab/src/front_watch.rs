@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use brisk_command::lab::front_watch::Args;
 use brisk_command::terminal::step;
+use brisk_core::causes::in_one_line;
 use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_screen::{ActiveWindow, Error};
 
@@ -24,13 +25,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut active = ActiveWindow::connect(args.display.as_deref()).context("cannot watch the screen")?;
     step(&format!("watches the active window of {}", active.display()));
     let mut told: Option<Option<u32>> = None;
+    let mut warned = String::new();
+    // Once, as it may be so for long.
+    let mut warn = |error: String| {
+        if error != warned {
+            eprintln!("brisk: warning: {error}; tries again");
+            warned = error;
+        }
+    };
     loop {
         let pid = match active.get() {
             Ok(window) => window.and_then(|window| window.pid),
             Err(Error::Lost { .. }) => return Ok(ExitCode::SUCCESS),
             // An app holds the server: it answers later.
             Err(error @ Error::Refused { .. }) => {
-                step(&error.to_string());
+                warn(in_one_line(&error));
                 told.flatten()
             }
             Err(error) => return Err(error.into()),
@@ -43,7 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
                 Err(error @ ClientError::NotAllowed { .. }) => return Err(error.into()),
                 Err(error) => {
-                    step(&error.to_string());
+                    warn(in_one_line(&error));
                     None
                 }
             };

@@ -91,6 +91,11 @@ impl Apps {
         self.resolve_front(at_ns)
     }
 
+    /// Whether something tells which app is in front.
+    pub(super) fn knows_front(&self) -> bool {
+        self.told_front.is_some() || self.known.values().any(|known| known.detected.is_some())
+    }
+
     /// Decides which apps are in front; gives those that came there.
     pub(super) fn resolve_front(&mut self, at_ns: u64) -> Vec<Event> {
         let shows = self.known.values().any(|known| known.detected.is_some());
@@ -243,6 +248,10 @@ mod tests {
         // The desktop, and then an app that goes away.
         assert_eq!(kinds(apps.tell_front(None, 1001 * SECOND_NS)), []);
         assert_eq!((focused(&apps)[0].1, apps.front()), (Some(false), None));
+        // One that begins now has not been told.
+        apps.was_there(group("/c/app-c-1.scope"));
+        assert_eq!(focused(&apps).pop(), Some(("c".to_owned(), Some(false))));
+        apps.gone(&group("/c/app-c-1.scope"), 1001 * SECOND_NS);
         assert_eq!(kinds(apps.tell_front(Some(&b), 1002 * SECOND_NS)), [came("app-b-1.scope")]);
         apps.gone(&b, 1003 * SECOND_NS);
         apps.update_front(1004 * SECOND_NS, None, |_| Vec::new());
