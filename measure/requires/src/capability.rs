@@ -79,6 +79,8 @@ pub enum Capability {
     NoUblk,
     /// A loopback interface in this network namespace.
     Loopback,
+    /// Recorded traces of real devices at `../shared/data`, which the project does not distribute.
+    RealTraces,
 }
 
 /// All but the programs, with the words for them.
@@ -104,6 +106,7 @@ const WORDS: &[(Capability, &str)] = &[
     (Capability::Kernel, "kernel"),
     (Capability::NoUblk, "no_ublk"),
     (Capability::Loopback, "loopback"),
+    (Capability::RealTraces, "real_traces"),
 ];
 
 /// CAP_SYS_ADMIN (capabilities(7)).
@@ -120,7 +123,7 @@ impl Capability {
             C::Root | C::Mount | C::Loop | C::Fuse | C::Cgroup2 | C::MemoryController | C::Bpf => true,
             C::Uring | C::Pressure | C::Connector | C::Schedulers => true,
             C::Disk | C::Shm | C::RootMount | C::SwapFile | C::Kernel | C::NoUblk | C::Loopback | C::FreezerV1 => false,
-            C::MemoryV1 | C::Zram => false,
+            C::MemoryV1 | C::Zram | C::RealTraces => false,
         }
     }
 
@@ -155,7 +158,7 @@ impl Capability {
             Self::Zram => lacks(!Path::new("/sys/class/zram-control").exists(), "this kernel has no zram"),
             // The test tries these, and gives the reason to `skip`.
             Self::Bpf | Self::Uring | Self::Pressure | Self::Connector => Ok(()),
-            Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel => Ok(()),
+            Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel | Self::RealTraces => Ok(()),
         }
     }
 
