@@ -21,7 +21,7 @@ static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Fields whose words and numbers mean something to serde.
-const FIXED: [&str; 19] = [
+const FIXED: [&str; 20] = [
     "better",
     "kind",
     "part",
@@ -41,12 +41,13 @@ const FIXED: [&str; 19] = [
     "state",
     "regime",
     "by",
+    "way",
 ];
 /// Counts of 64 bits; all others have 32.
 const LONG: [&str; 9] =
     ["count", "requests", "sequential_requests", "files", "files_count", "events", "lost_events", "seed", "bytes"];
 /// Fields that may be absent in every kind that has them.
-const OPTIONAL: [&str; 28] = [
+const OPTIONAL: [&str; 30] = [
     "ratio_low",
     "ratio_high",
     "p_value",
@@ -75,6 +76,8 @@ const OPTIONAL: [&str; 28] = [
     "touched",
     "sum_ms",
     "screen_ms",
+    "context",
+    "cost",
 ];
 
 /// What replaces the good values of the samples: all numbers, and some names and optional fields.

@@ -14,6 +14,7 @@
 //! - [`suite`]: many apps under several conditions on an emulated phone.
 //! - [`profile`]: what each setting of a device costs.
 //! - [`day`]: a day of use on a phone with little memory.
+//! - [`prediction`]: how well next apps are predicted.
 //! - [`swap`]: layout of swapping, and its replay under other policies.
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,7 @@ pub mod heap_study;
 pub mod kernel;
 pub mod launch;
 pub mod memory_study;
+pub mod prediction;
 pub mod profile;
 pub mod prove;
 pub mod relaunch;
@@ -39,6 +41,7 @@ pub use heap_study::*;
 pub use kernel::*;
 pub use launch::*;
 pub use memory_study::*;
+pub use prediction::*;
 pub use profile::*;
 pub use prove::{BothWays, ChangedSetting, Gain, ProveJobs, ProveReport, ProveStorage};
 pub use relaunch::*;
@@ -225,4 +228,6 @@ documents! {
     Swap(SwapReport) = "swap",
     /// `brisk suite day`.
     Day(DayReport) = "day",
+    /// `brisk predict eval`.
+    Prediction(PredictionReport) = "prediction",
 }

@@ -10,6 +10,7 @@ mod day;
 mod heap;
 mod kernel;
 mod memory;
+mod prediction;
 mod storage;
 mod swap;
 
@@ -138,6 +139,10 @@ pub(super) const MEASURES: &[Measure] = &[
     higher("time covered", "percent"),
     lower("head-room", "percent"),
     lower("error of predictions", "bytes"),
+    // Prediction.
+    higher("launches predicted by nine apps", "percent"),
+    lower("calibration error", "percent"),
+    lower("time of an update", "us"),
     neither("background writes", "bytes_per_s"),
     neither("background syncs", "per_s"),
 ];

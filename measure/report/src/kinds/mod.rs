@@ -17,6 +17,7 @@ mod latency;
 mod launch;
 mod memory_study;
 pub(crate) mod opening;
+mod prediction;
 mod profile;
 mod prove;
 mod relaunch;

@@ -8,6 +8,7 @@ pub mod heap_study;
 pub mod memory;
 pub mod memory_study;
 pub mod pairs;
+pub mod prediction;
 pub mod swap;
 mod ugly;
 
@@ -494,5 +495,6 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("swap-real", Document::Swap(Box::new(swap::in_real_time()))),
         ("swap-show", Document::Swap(Box::new(swap::show()))),
         ("day", Document::Day(Box::new(day::day()))),
+        ("prediction", Document::Prediction(Box::new(prediction::prediction()))),
     ]
 }
