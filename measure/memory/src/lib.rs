@@ -10,8 +10,8 @@
 //!
 //! Files: `policy` has the table of policies, `answers` the keys that apps answer; `balloon` fills memory, `killer` ends apps
 //! when memory has run out, `roster` is what the two know of the apps; `ground` puts them together; `suite` measures returns;
-//! [`day`] replays a usage trace. [`study`] asks what apps take of memory without pressure, and stands on the phone itself; [`heap`]
-//! evaluates predictors on what it recorded, and needs no phone.
+//! [`day`] replays a usage trace, and [`prediction`] scores predictors of the next app on one. [`study`] asks what apps take of memory
+//! without pressure, and stands on the phone itself; [`heap`] evaluates predictors on what it recorded, and needs no phone.
 
 mod answers;
 mod balloon;
@@ -21,6 +21,7 @@ mod ground;
 pub mod heap;
 mod killer;
 mod policy;
+pub mod prediction;
 mod roster;
 pub mod study;
 pub mod suite;
