@@ -9,6 +9,7 @@ pub mod launch;
 pub mod memory_study;
 pub mod on_phone;
 pub mod phone;
+pub mod predict;
 pub mod prove;
 pub mod screen;
 pub mod suite;
@@ -23,6 +24,8 @@ pub enum Command {
     Latency(latency::Args),
     /// Measure real apps on an emulated phone: the suite, and the most that faster storage could gain
     Suite(suite::Args),
+    /// Score predictors of the next app on a usage trace of your own
+    Predict(predict::Args),
     /// Prove what brisk changes: the same launches with the daemon and without, interleaved
     Prove(prove::Args),
     /// Make, list, change and remove emulated flash devices
@@ -43,6 +46,7 @@ impl Command {
             Self::Launch(_) => "launch",
             Self::Latency(_) => "latency",
             Self::Suite(_) => "suite",
+            Self::Predict(_) => "predict",
             Self::Prove(_) => "prove",
             Self::Lab(_) => "lab",
             Self::Kernel(_) => "kernel",

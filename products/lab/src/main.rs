@@ -11,10 +11,12 @@ mod launch;
 mod memory_study;
 mod on_phone;
 mod other_daemons;
+mod predict;
 mod profile;
 mod prove;
 mod suite;
 mod swap;
+mod usage_trace;
 
 use std::process::ExitCode;
 
@@ -65,6 +67,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(arguments::Command::Launch(args)) => launch::run(&args),
         Command::Lab(arguments::Command::Latency(args)) => latency::run(&args),
         Command::Lab(arguments::Command::Suite(args)) => suite::run(&args),
+        Command::Lab(arguments::Command::Predict(args)) => predict::run(&args),
         Command::Lab(arguments::Command::Prove(args)) => prove::run(&args),
         Command::Lab(arguments::Command::Lab(args)) => lab::run(&args),
         Command::Lab(arguments::Command::Kernel(args)) => kernel::run(&args),

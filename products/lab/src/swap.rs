@@ -180,13 +180,13 @@ fn replay(args: &Replay) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn begin(sense: &Sense, file: &Path) -> anyhow::Result<Run> {
+pub(crate) fn begin(sense: &Sense, file: &Path) -> anyhow::Result<Run> {
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(Run::begin(sense, &Place::find(sense, dir, false)?, 0)?)
 }
 
 /// The head: the disk that the trace lies on has no part in it.
-fn end(run: Run) -> Header {
+pub(crate) fn end(run: Run) -> Header {
     let mut header = run.end(None, 0);
     // Times are the model's: a busy processor does not change them.
     header.warnings.retain(|warning| warning.code != "cpu_pressure");

@@ -2,8 +2,6 @@
 
 mod shown;
 
-use std::io::Read as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -14,7 +12,7 @@ use brisk_command::session::{Session, lab_late};
 use brisk_core::units::format_bytes;
 use brisk_lab_client::Client;
 use brisk_launch::Launcher;
-use brisk_memory::day::{Choice, OnGround, Plan, ReplayError, Synthetic, UsageTrace, plan, replay};
+use brisk_memory::day::{Choice, OnGround, Plan, ReplayError, Synthetic, plan, replay};
 use brisk_memory::{Ground, Policy, Programs};
 use brisk_phone::{App, Catalogue, MemorySpec, Phone, SwapKind};
 use brisk_profile::meter::{self, Meter, Work};
@@ -26,15 +24,12 @@ use super::engine;
 use super::relaunch::policies;
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
-use crate::other_daemons;
+use crate::{other_daemons, usage_trace};
 
 /// The apps by default: small ones of each kind, the one that is for the most used app first.
 const APPS: [&str; 6] = ["dino", "evince", "mpv", "gnumeric", "xterm", "gimp"];
 /// Sessions of a synthetic trace: more than any number of switches needs.
 const SYNTHETIC_SESSIONS: usize = 20_000;
-/// Largest file of a trace, and what it may unpack to.
-const FILE_BYTES_MAX: u64 = 256 << 20;
-const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 /// Runs it.
 pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
@@ -125,7 +120,7 @@ fn planned(args: &DayArgs, apps: &[&App]) -> anyhow::Result<(Plan, String)> {
     let (trace, name) = match &args.trace {
         Some(file) => {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (read(file)?, name)
+            (usage_trace::read(file)?, name)
         }
         None => {
             let seed = args.synthetic.unwrap_or(1);
@@ -149,25 +144,6 @@ fn planned(args: &DayArgs, apps: &[&App]) -> anyhow::Result<(Plan, String)> {
     let of = args.trace.as_ref().map_or_else(|| "the synthetic trace".to_owned(), |file| file.display().to_string());
     let plan = plan(&trace, &choice).with_context(|| format!("cannot replay {of}"))?;
     Ok((plan, name))
-}
-
-/// Reads a trace, packed by gzip or not.
-fn read(file: &Path) -> anyhow::Result<UsageTrace> {
-    let bytes = brisk_files::read(file, FILE_BYTES_MAX)?;
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        let unpacked = flate2::read::MultiGzDecoder::new(&bytes[..]);
-        let failed = || format!("cannot unpack {}", file.display());
-        let mut text = Vec::new();
-        unpacked.take(TEXT_BYTES_MAX + 1).read_to_end(&mut text).with_context(failed)?;
-        if text.len() as u64 > TEXT_BYTES_MAX {
-            bail!("{} unpacks to more than {}: cut it", file.display(), format_bytes(TEXT_BYTES_MAX));
-        }
-        text
-    } else {
-        bytes
-    };
-    let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", file.display()))?;
-    UsageTrace::parse(&text).with_context(|| format!("{} is not a usage trace", file.display()))
 }
 
 /// The model of energy of the phone's flash and processors.
