@@ -25,7 +25,7 @@ pub enum Knob {
         /// Which.
         setting: QueueSetting,
     },
-    /// A setting of a control group of the second version, for all that runs in it.
+    /// A setting of a control group, for all that runs in it.
     Group {
         /// Name of the group.
         group: String,
@@ -104,17 +104,33 @@ pub enum GroupSetting {
     IoWeight,
     /// `io.bfq.weight`: the same under bfq, from 1 to 1000.
     IoBfqWeight,
+    /// `memory.high`: above it the kernel reclaims from the group and slows it, in bytes; `max` is no limit.
+    MemoryHigh,
+    /// `memory.low`: below it the kernel reclaims from the group last, in bytes.
+    MemoryLow,
+    /// `memory.soft_limit_in_bytes` of the first version: when memory is short, the kernel reclaims first from groups above it.
+    MemorySoftLimit,
 }
 
 impl GroupSetting {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::IoPrioClass, Self::IoWeight, Self::IoBfqWeight];
+    pub const ALL: [Self; 6] = [
+        Self::IoPrioClass,
+        Self::IoWeight,
+        Self::IoBfqWeight,
+        Self::MemoryHigh,
+        Self::MemoryLow,
+        Self::MemorySoftLimit,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
             Self::IoPrioClass => "io.prio.class",
             Self::IoWeight => "io.weight",
             Self::IoBfqWeight => "io.bfq.weight",
+            Self::MemoryHigh => "memory.high",
+            Self::MemoryLow => "memory.low",
+            Self::MemorySoftLimit => "memory.soft_limit_in_bytes",
         }
     }
 }
@@ -274,8 +290,8 @@ impl fmt::Display for Knob {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, max_sectors_kb, \
-     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP \
-     or vm/NAME (page-cluster, swappiness, watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms)"
+     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP, \
+     memory.high/GROUP, memory.low/GROUP, memory.soft_limit_in_bytes/GROUP or vm/NAME (page-cluster, swappiness, watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms)"
 )]
 pub struct NotAKnob(pub String);
 

@@ -48,6 +48,16 @@ pub(crate) fn named(paths: &Paths, name: &str) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
+/// The control groups of this name that the memory controller of the first version has.
+pub(crate) fn named_in_old_memory(paths: &Paths, name: &str) -> Vec<PathBuf> {
+    let mounts = fs::read(paths.proc.join("self/mountinfo")).unwrap_or_default();
+    let mounts = parse_mounts(&mounts).unwrap_or_default();
+    let has_memory = |mount: &brisk_formats::Mount| {
+        mount.fs_type == "cgroup" && mount.super_options.iter().any(|option| option == "memory")
+    };
+    mounts.into_iter().find(has_memory).map_or_else(Vec::new, |mount| find(&mount.mount_point, name))
+}
+
 /// The control groups of each of these names that there are.
 ///
 /// # Errors

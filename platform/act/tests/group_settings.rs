@@ -31,7 +31,11 @@ impl Machine {
         let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
         fs::create_dir_all(at("proc/self")).expect("fixture");
         fs::create_dir_all(at("cgroup/c.scope")).expect("fixture");
-        let mounts = format!("1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n", at("cgroup").display());
+        let mounts = format!(
+            "1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n2 0 0:2 / {} rw - cgroup cgroup rw,memory\n",
+            at("cgroup").display(),
+            at("memory").display()
+        );
         fs::write(at("proc/self/mountinfo"), mounts).expect("fixture");
         let machine = Self { dir, paths };
         for (file, text) in FILES {
@@ -110,6 +114,30 @@ fn a_group_without_the_controller_is_left() {
         assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Gone);
     }
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn limits_of_memory_are_restored_in_both_versions() {
+    let machine = Machine::new();
+    let old = machine.dir.path().join("memory/user/app-a-1.scope/memory.soft_limit_in_bytes");
+    let new = |name: &str| machine.path("app-a-1.scope").join(name);
+    let unlimited = "9223372036854771712\n";
+    fs::create_dir_all(old.parent().expect("a group")).expect("fixture");
+    for (file, text) in [(&old, unlimited), (&new("memory.high"), "max\n"), (&new("memory.low"), "0\n")] {
+        fs::write(file, text).expect("fixture");
+    }
+    let read = |file: &Path| fs::read_to_string(file).expect("fixture").trim().to_owned();
+    let knobs = ["memory.high", "memory.low", "memory.soft_limit_in_bytes"].map(|name| format!("{name}/app-a-1.scope"));
+    let wanted: Vec<(&str, &str)> = knobs.iter().map(|knob| (knob.as_str(), "104857600")).collect();
+    let mut actuator = machine.actuator(false);
+    let applied = actuator.apply(&targets(&wanted));
+    assert_eq!(outcome(&applied, &knobs[0]), written("max", "104857600"));
+    assert_eq!(outcome(&applied, &knobs[2]), written(unlimited.trim(), "104857600"));
+    assert_eq!([&old, &new("memory.low")].map(|file| read(file)), ["104857600", "104857600"]);
+    let released = actuator.apply(&targets(&wanted[1..]));
+    assert_eq!(outcome(&released, &knobs[0]), Outcome::Restored { to: "max".to_owned() });
+    actuator.restore().expect("all of it");
+    assert_eq!([&old, &new("memory.high"), &new("memory.low")].map(|file| read(file)), [unlimited.trim(), "max", "0"]);
 }
 
 #[test]

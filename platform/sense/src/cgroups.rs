@@ -77,14 +77,29 @@ impl Sense {
     }
 
     /// Settings that the group in `dir` offers: those of controllers that are enabled for it, that this kernel has, and that
-    /// this process may write. Groups that a user's service manager made belong to the user.
+    /// this process may write. Groups that a user's service manager made belong to the user. The memory controller of the first version
+    /// has a group of the same path.
     #[must_use]
     pub fn cgroup_settings(&self, dir: &Path) -> Vec<GroupSetting> {
+        let old_memory = self.old_memory_dir(dir);
         let offers = |setting: &GroupSetting| {
-            let path = self.path(dir.join(setting.to_string()));
-            rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok() && path.is_file()
+            let dir = match setting {
+                GroupSetting::MemorySoftLimit => old_memory.as_deref(),
+                _ => Some(dir),
+            };
+            let path = dir.map(|dir| self.path(dir.join(setting.to_string())));
+            path.is_some_and(|path| {
+                rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok() && path.is_file()
+            })
         };
         GroupSetting::ALL.into_iter().filter(offers).collect()
+    }
+
+    /// Where the group at `dir` of the second version would be in the memory controller of the first.
+    fn old_memory_dir(&self, dir: &Path) -> Option<PathBuf> {
+        let cgroups = self.cgroups().ok()?;
+        let below = dir.strip_prefix(&cgroups.v2.as_ref()?.mount_point).ok()?;
+        Some(cgroups.v1_with("memory")?.mount_point.join(below))
     }
 
     /// Whether there are groups below the one at `dir`: its processes are not all in its own list then. By the number of links, which
@@ -167,5 +182,17 @@ mod tests {
         let sense = Sense::new(root.path());
         assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/app.slice")), [GroupSetting::IoPrioClass]);
         assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/gone")), []);
+        // The memory controller is still that of the first version.
+        let old = root.path().join("sys/fs/cgroup/memory/app.slice");
+        std::fs::create_dir_all(&old).expect("a directory");
+        std::fs::write(old.join("memory.soft_limit_in_bytes"), "9223372036854771712\n").expect("a file");
+        std::fs::create_dir_all(root.path().join("proc/self")).expect("a directory");
+        let mounts = "1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+                      2 0 0:2 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), mounts).expect("a file");
+        let known = "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t2\t1\t1\n";
+        std::fs::write(root.path().join("proc/cgroups"), known).expect("a file");
+        let expected = [GroupSetting::IoPrioClass, GroupSetting::MemorySoftLimit];
+        assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/app.slice")), expected);
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use brisk_core::knob::{Knob, VmSetting};
+use brisk_core::knob::{GroupSetting, Knob, VmSetting};
 use brisk_core::outcome::Outcome;
 
 use super::{Actuator, ExternalChange, refused};
 use crate::setting_file::{By, changed_externally, hold, plan, release};
-use crate::{Error, Paths};
+use crate::{Error, Paths, groups};
 
 impl Actuator {
     /// Writes the files of the `wanted` knobs, and restores those of knobs that are not named any more.
@@ -49,7 +49,10 @@ impl Actuator {
             return if file.is_file() { Ok(vec![file]) } else { Err(Error::NoVmSetting { path: file }) };
         }
         let (Some(group), Some(name)) = (knob.group(), knob.file()) else { return Ok(Vec::new()) };
-        Ok(self.dirs_of(group)?.iter().map(|dir| dir.join(name)).filter(|file| file.is_file()).collect())
+        // The first version has a hierarchy for each controller.
+        let is_old = matches!(knob, Knob::Group { setting: GroupSetting::MemorySoftLimit, .. });
+        let dirs = if is_old { groups::named_in_old_memory(&self.paths, group) } else { self.dirs_of(group)? };
+        Ok(dirs.iter().map(|dir| dir.join(name)).filter(|file| file.is_file()).collect())
     }
 
     fn set_files(&mut self, knob: &Knob, value: &str) -> Result<Outcome, Error> {
