@@ -98,7 +98,7 @@ pub enum Once {
     PageOut {
         /// Name of the control group.
         group: String,
-        /// The ranges, in the order of writing.
+        /// The ranges, in the order of writing; none: all private memory that is no file's.
         ranges: Vec<AddressRange>,
     },
     /// Ranges of its memory are read back from swap (MADV_WILLNEED).
@@ -177,6 +177,7 @@ impl fmt::Display for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name().replace('_', " "), self.group())?;
         match self {
+            Self::PageOut { ranges, .. } if ranges.is_empty() => f.write_str(" (all of it)"),
             Self::PageIn { ranges, .. } | Self::PageOut { ranges, .. } => {
                 let size_bytes: u64 = ranges.iter().map(|range| range.size_bytes).fold(0, u64::saturating_add);
                 write!(f, " ({} ranges, {} KiB)", ranges.len(), size_bytes >> 10)
@@ -229,6 +230,8 @@ pub(crate) mod tests {
         let ranges = vec![AddressRange { pid: 1, start: 0, size_bytes: 8192 }; 2];
         let text = Once::PageOut { group: "app-x-1.scope".to_owned(), ranges }.to_string();
         assert_eq!(text, "page out app-x-1.scope (2 ranges, 16 KiB)");
+        let all = Once::PageOut { group: "app-x-1.scope".to_owned(), ranges: Vec::new() };
+        assert_eq!(all.to_string(), "page out app-x-1.scope (all of it)");
     }
 
     proptest! {

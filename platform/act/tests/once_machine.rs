@@ -199,6 +199,9 @@ fn ranges_are_paged_out_and_in_and_only_those_of_the_group() {
     let mine = [AddressRange { pid: std::process::id(), ..ranges[0] }];
     let Outcome::Refused { why } = outcome(&mut actuator, &out(&mine)) else { panic!("it is not in the group") };
     assert!(why.contains("not in"), "{why}");
+    // All of it.
+    assert_eq!(outcome(&mut actuator, &out(&[])), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &pages_in(&[])), Outcome::Unchanged);
 
     process.to_it = None;
     process.wait_for("whole");

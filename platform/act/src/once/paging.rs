@@ -7,6 +7,8 @@
 //! A range that the kernel refuses (`EINVAL`: locked or huge pages, `ENOMEM`: no longer mapped) is passed over: single ones are
 //! usual in browsers.
 //!
+//! Without ranges, all private memory of the app's processes that is no file's is paged out: what /proc/PID/maps has of it.
+//!
 //! Properties: `each_range_is_advised_once_or_refused_once`; a process that is not in the group is not touched.
 
 use std::io;
@@ -14,6 +16,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use brisk_core::action::AddressRange;
 use brisk_core::outcome::Outcome;
+use brisk_formats::parse_address_ranges;
 
 use super::group::Group;
 use crate::Error;
@@ -44,6 +47,13 @@ struct Advised {
 /// # Errors
 /// When it took none.
 pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -> Result<Outcome, Error> {
+    let all;
+    let ranges = if ranges.is_empty() && paging == Paging::Out {
+        all = anonymous(group);
+        &all
+    } else {
+        ranges
+    };
     let (mut accepted, mut refused, mut strangers, mut ended) = (0, None, 0, 0);
     for of_process in ranges.chunk_by(|a, b| a.pid == b.pid) {
         let pid = of_process[0].pid;
@@ -66,6 +76,19 @@ pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -
         (0, None) if ended > 0 => Ok(Outcome::Gone),
         (0, None) => Ok(Outcome::Unchanged),
     }
+}
+
+/// The private memory of all processes that is no file's. One that ends meanwhile has none.
+fn anonymous(group: &Group<'_>) -> Vec<AddressRange> {
+    let of = |pid: u32| {
+        let maps = std::fs::read(group.paths.proc.join(pid.to_string()).join("maps")).unwrap_or_default();
+        let ranges = parse_address_ranges(&maps).unwrap_or_default().into_iter();
+        ranges.filter(|range| range.usable && range.writable && !range.shared && range.inode == 0).map(move |range| {
+            let size_bytes = range.addresses.end - range.addresses.start;
+            AddressRange { pid, start: range.addresses.start, size_bytes }
+        })
+    };
+    group.pids().into_iter().flat_map(of).collect()
 }
 
 /// Advises of ranges of one process by `call`, which takes at most [`RANGES_MAX`] and gives the number of bytes of the ranges
