@@ -246,6 +246,10 @@ counters! {
             4 read_bytes => read_bytes_per_s;
             /// Bytes that its tasks wrote, counted when they were written to the page cache.
             5 write_bytes => write_bytes_per_s;
+            /// Level: anonymous memory of its tasks; `None` where it is not sampled.
+            6 anon_bytes;
+            /// Level: what of it is in swap; `None` where it is not sampled.
+            7 swap_bytes;
         }
     }
 }

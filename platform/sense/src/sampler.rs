@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Snapshot, StallTotals};
 use brisk_formats::group_name::{is_app, last_name};
 use brisk_formats::{
-    Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
+    Pressure, ProcessMemory, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
     parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -28,6 +28,9 @@ const SEARCH_NS: u64 = 10_000_000_000;
 
 /// Groups of apps lie less deep than this below the mount point.
 const DEPTH: usize = 10;
+
+/// How long the memory of an app's processes is known.
+const WEIGHT_NS: u64 = 1_000_000_000;
 
 /// So many devices are asked one by one; of more the file of all is read.
 const ASKED_ONE_BY_ONE: usize = 16;
@@ -67,6 +70,7 @@ pub struct Sampler {
     /// When groups are searched for again; `None` when the caller gives them.
     search_at_ns: Option<u64>,
     with_resident: bool,
+    with_weights: bool,
 }
 
 /// What one device says of itself.
@@ -88,6 +92,8 @@ struct Group {
     io: Option<GroupIo>,
     /// Its group of the memory controller of version 1, once it was searched for.
     memory: Option<Option<PathBuf>>,
+    /// When its processes were weighed, and what they have.
+    weight: Option<(u64, ProcessMemory)>,
 }
 
 impl Sampler {
@@ -112,6 +118,7 @@ impl Sampler {
             groups: Vec::new(),
             search_at_ns: Some(0),
             with_resident: true,
+            with_weights: false,
             sense,
             choice,
         })
@@ -129,12 +136,18 @@ impl Sampler {
             self.groups.drain(..).map(|group| (group.dir.clone(), group)).collect();
         self.groups = groups
             .map(|(dir, name)| {
-                let (io, memory) = known.remove(&dir).map(|group| (group.io, group.memory)).unwrap_or_default();
-                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory }
+                let (io, memory, weight) =
+                    known.remove(&dir).map(|group| (group.io, group.memory, group.weight)).unwrap_or_default();
+                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory, weight }
             })
             .collect();
         self.search_at_ns = None;
         self.with_resident = false;
+    }
+
+    /// Whether anonymous memory and swap of each app are sampled too, at most once a second: that reads a file of each of its processes.
+    pub fn weigh_apps(&mut self, wanted: bool) {
+        self.with_weights = wanted;
     }
 
     /// The machine at this moment.
@@ -260,7 +273,7 @@ impl Sampler {
         let mut apps = Vec::with_capacity(self.groups.len());
         let mut groups = std::mem::take(&mut self.groups);
         for group in &mut groups {
-            match self.app(group) {
+            match self.app(group, at_ns) {
                 Ok(app) => apps.extend(app),
                 Err(Error::Denied { .. }) => {}
                 Err(error) => {
@@ -274,7 +287,7 @@ impl Sampler {
     }
 
     /// What a group has used; `None` when it is gone.
-    fn app(&self, group: &mut Group) -> Result<Option<AppTotals>> {
+    fn app(&self, group: &mut Group, at_ns: u64) -> Result<Option<AppTotals>> {
         let cpu = self.sense.cgroup_cpu(&group.dir)?;
         let io_pressure = self.sense.cgroup_pressure(&group.dir, Resource::Io)?;
         let mut memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
@@ -284,6 +297,7 @@ impl Sampler {
         if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
             return Ok(None);
         }
+        let weight = self.weigh(group, at_ns);
         let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
         let moved = match &mut group.io {
             Some(io) => io.read(&self.sense, &group.dir, waited_us)?,
@@ -293,14 +307,17 @@ impl Sampler {
             name: group.name.clone(),
             cpu_us: cpu.map(|cpu| cpu.usage_us),
             memory_bytes,
-            rss_bytes: match memory_bytes {
-                None if self.with_resident => self.resident_bytes(&group.members)?,
+            rss_bytes: match (memory_bytes, weight) {
+                (None, Some(weight)) => Some(weight.anonymous_bytes.saturating_add(weight.file_bytes)),
+                (None, None) if self.with_resident => self.resident_bytes(&group.members)?,
                 _ => None,
             },
             io_pressure: io_pressure.map(stall_totals),
             memory_pressure: self.sense.cgroup_pressure(&group.dir, Resource::Memory)?.map(stall_totals),
             read_bytes: moved.map(|moved| moved.read_bytes),
             write_bytes: moved.map(|moved| moved.write_bytes),
+            anon_bytes: weight.map(|weight| weight.anonymous_bytes),
+            swap_bytes: weight.map(|weight| weight.swapped_bytes),
         }))
     }
 
@@ -315,6 +332,37 @@ impl Sampler {
         }
         let Some(Some(dir)) = &group.memory else { return Ok(None) };
         self.sense.memory_usage_bytes(dir)
+    }
+
+    /// What the processes of a group have in memory and in swap. A page that several of them map counts for each; what has ended
+    /// meanwhile, or may not be seen, has nothing.
+    fn weigh(&self, group: &mut Group, at_ns: u64) -> Option<ProcessMemory> {
+        if !self.with_weights {
+            return None;
+        }
+        if let Some((weighed_ns, weight)) = group.weight
+            && at_ns.saturating_sub(weighed_ns) < WEIGHT_NS
+        {
+            return Some(weight);
+        }
+        let mut dirs = vec![group.dir.clone()];
+        if self.sense.has_groups_below(&group.dir) {
+            self.walk(&group.dir, DEPTH, &mut |below, _| {
+                dirs.push(below.to_owned());
+                true
+            });
+        }
+        let mut sum = ProcessMemory::default();
+        for dir in dirs {
+            for pid in self.sense.cgroup_processes(&dir).ok().flatten().into_iter().flatten() {
+                let of = self.sense.process_memory(pid).ok().flatten().unwrap_or_default();
+                sum.anonymous_bytes = sum.anonymous_bytes.saturating_add(of.anonymous_bytes);
+                sum.file_bytes = sum.file_bytes.saturating_add(of.file_bytes);
+                sum.swapped_bytes = sum.swapped_bytes.saturating_add(of.swapped_bytes);
+            }
+        }
+        group.weight = Some((at_ns, sum));
+        Some(sum)
     }
 
     /// What the processes in `groups` have in memory; a process that ends meanwhile has nothing.
@@ -357,7 +405,7 @@ impl Sampler {
                 true
             });
             let name = if twice { path } else { names[index].clone() };
-            Group { name, dir, members, io: None, memory: None }
+            Group { name, dir, members, io: None, memory: None, weight: None }
         });
         Ok(groups.collect())
     }
@@ -440,5 +488,39 @@ mod tests {
         let interval = second.since(&first).expect("time passed");
         assert!(interval.elapsed_ns < 60_000_000_000 && interval.wall_step_ms.abs() < 60_000, "{interval:?}");
         assert!(first.nets.iter().all(|net| net.name != "lo"), "{:?}", first.nets);
+    }
+
+    #[test]
+    fn apps_are_weighed_by_their_processes_where_that_is_wanted() {
+        let root = tempfile::tempdir().expect("a directory");
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        put("proc/stat", "cpu  1 0 0 9 0 0 0 0\ncpu0 1 0 0 9 0 0 0 0\n");
+        put("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\n");
+        put("proc/vmstat", "pgmajfault 1\n");
+        put("proc/diskstats", "");
+        put("proc/cgroups", "");
+        put("proc/self/mountinfo", "");
+        put("proc/7/cgroup", "0::/group\n");
+        put("group/cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+        put("group/cgroup.procs", "7\n");
+        put("group/inner/cgroup.procs", "8\n");
+        let status = |anon: u64, swap: u64| format!("RssAnon: {anon} kB\nRssFile: 5 kB\nRssShmem: 0 kB\nVmSwap: {swap} kB\n");
+        put("proc/7/status", &status(100, 10));
+        put("proc/8/status", &status(200, 20));
+        let mut sampler = Sampler::new(Sense::new(root.path()), SampleChoice::default()).expect("a machine");
+        sampler.look_at(Vec::new(), [(PathBuf::from("/group"), "app".to_owned())].into_iter());
+        let app = |sampler: &mut Sampler| sampler.snapshot().expect("understood").apps.remove(0);
+        let of = |app: &AppTotals| (app.anon_bytes, app.swap_bytes, app.rss_bytes);
+        assert_eq!(of(&app(&mut sampler)), (None, None, None));
+        sampler.weigh_apps(true);
+        let kib = |kib: u64| Some(kib << 10);
+        assert_eq!(of(&app(&mut sampler)), (kib(300), kib(30), kib(310)));
+        // Not again within a second.
+        put("proc/7/status", &status(900, 0));
+        assert_eq!(app(&mut sampler).anon_bytes, kib(300));
     }
 }
