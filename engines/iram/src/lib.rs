@@ -1,12 +1,247 @@
 //! Memory for the app in front and for the apps that come next (dissertation, chapter 5 and "Advanced iRAM" in chapter 6).
 //!
+//! Little free memory makes launches wait, and the kernel ends apps that the user comes back to. This engine frees memory before it is
+//! needed, from where it costs least, and protects the likely next apps.
+//!
 //! - [`predict`]: which apps are likely next; the others may be ended first.
 //! - [`heap`]: how much memory an app will need, and the threshold above it.
+//! - [`importance`]: eight levels of apps; [`candidates`]: from which apps memory may be taken, in which order.
+//! - [`context`]: screen, idle, the app in front; [`schedule`]: when memory is freed, and how much; [`effect`]: whether that helped.
+//! - `paper`, `adaptive`: the two modes; `limits`: limits of groups; [`learned`]: what is kept over restarts.
+//! - [`survey()`]: all of that for each app, for people.
 //!
 //! Pure: what is observed comes in, a decision goes out.
+//!
+//! Properties, each with a test of the same name:
+//! - `the_same_inputs_give_the_same_decision`;
+//! - `nothing_is_taken_from_a_protected_app`: in front and above, audible, inhibitor, by configuration, likely next, brisk itself;
+//! - `nothing_is_taken_while_nothing_is_short`;
+//! - `no_more_apps_end_in_a_minute_than_configured`;
+//! - `an_app_ends_only_after_the_gentler_steps`;
+//! - `while_the_screen_is_off_the_engine_sleeps`;
+//! - `a_frozen_app_is_thawed_when_it_is_needed`;
+//! - `what_does_not_help_is_left_alone`; `an_app_that_comes_back_at_once_ends_ends`.
 
+mod adaptive;
+pub mod candidates;
+mod config;
+pub mod context;
+pub mod effect;
 pub mod heap;
+pub mod importance;
+pub mod learned;
+mod limits;
+mod observe;
+mod paper;
 pub mod predict;
+pub mod schedule;
+mod survey;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brisk_core::decision::{Decision, Observed};
+use brisk_core::knob::Knob;
+use brisk_core::snapshot::Snapshot;
+use serde::{Deserialize, Serialize};
+
+use candidates::{Outlook, Step};
+pub use config::{Config, Invalid, Mode};
+use context::Context;
+use effect::Effect;
+use learned::Learned;
+use schedule::S_NS;
+pub use survey::{Row, Survey, survey};
 
 /// Name of this engine in configurations and records.
 pub const NAME: &str = "iram";
+
+/// First back-off of ends after an app came back at once; doubled each time, up to an hour.
+const REGRET_S: u64 = 300;
+const REGRET_MAX_S: u64 = 3_600;
+
+/// State between two calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// When it was made, CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Latest time of the next call.
+    pub look_ns: Option<u64>,
+    /// What user and device do.
+    pub context: Context,
+    /// What is worth keeping over restarts.
+    pub learned: Learned,
+    /// Groups of apps that run, by name.
+    pub groups: BTreeMap<String, Known>,
+    /// By how much available memory falls; below zero while it grows.
+    pub falls_bytes_per_s: f64,
+    /// Since when memory is short.
+    pub short_since_ns: Option<u64>,
+    /// When it was short last.
+    pub short_ns: Option<u64>,
+    /// When memory was taken last.
+    pub freed_ns: Option<u64>,
+    /// Whether that helped.
+    pub effect: Effect,
+    /// Steps that are not done again to a group until then.
+    #[serde(with = "pairs")]
+    pub waits: BTreeMap<(String, Step), u64>,
+    /// Groups that this engine froze, and when.
+    pub frozen: BTreeMap<String, u64>,
+    /// Apps that this engine ended.
+    pub ends: Ends,
+    /// Paper: when memory was checked.
+    pub checked_ns: Option<u64>,
+    /// Limits that the kernel refused: not requested again until the configuration is another one.
+    pub refused: BTreeSet<Knob>,
+}
+
+/// A group of an app that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Known {
+    /// Id of the app.
+    pub id: String,
+    /// When its launch began that goes on.
+    pub launch_began_ns: Option<u64>,
+    /// The threshold above its predicted need.
+    pub threshold_bytes: Option<u64>,
+}
+
+/// Apps that this engine ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ends {
+    /// Times of the last minute.
+    pub at_ns: Vec<u64>,
+    /// Groups that were asked to end and are still there.
+    pub pending: BTreeMap<String, Pending>,
+    /// Ids of apps that were ended in the last minute.
+    pub lately: BTreeMap<String, u64>,
+    /// How often an app came back at once.
+    pub regrets: u32,
+    /// Nothing is ended until then.
+    pub left_alone_until_ns: Option<u64>,
+}
+
+/// A group that was asked to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// When.
+    pub at_ns: u64,
+    /// Its memory.
+    pub memory_bytes: u64,
+}
+
+impl Ends {
+    /// An app is asked to end.
+    fn began(&mut self, group: &str, id: &str, memory_bytes: u64, at_ns: u64) {
+        self.at_ns.push(at_ns);
+        self.pending.insert(group.to_owned(), Pending { at_ns, memory_bytes });
+        self.lately.insert(id.to_owned(), at_ns);
+    }
+
+    /// An app came back that was ended a moment ago.
+    fn regret(&mut self, at_ns: u64) {
+        let left_alone_s = REGRET_S.saturating_mul(1 << self.regrets.min(8)).min(REGRET_MAX_S);
+        self.regrets = self.regrets.saturating_add(1);
+        self.left_alone_until_ns = Some(at_ns.saturating_add(left_alone_s * S_NS));
+    }
+
+    fn is_left_alone(&self, now_ns: u64) -> bool {
+        self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
+    }
+}
+
+impl State {
+    /// A state that begins with what was learned before.
+    #[must_use]
+    pub fn with(learned: Learned) -> Self {
+        Self { learned, ..Self::default() }
+    }
+
+    /// Latest time of the next call, CLOCK_MONOTONIC.
+    #[must_use]
+    pub fn next_look_ns(&self) -> Option<u64> {
+        self.look_ns
+    }
+
+    /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
+    fn at(&self, now_ns: u64) -> Self {
+        let kept = if now_ns < self.at_ns { Self::with(self.learned.clone()) } else { self.clone() };
+        Self { at_ns: now_ns, ..kept }
+    }
+
+    fn waits_for(&self, group: &str, step: Step) -> bool {
+        self.waits.get(&(group.to_owned(), step)).is_some_and(|until_ns| self.at_ns < *until_ns)
+    }
+
+    /// What is expected of apps at this moment.
+    fn outlook(&self, now: &Snapshot) -> Outlooks {
+        let chances = self.learned.predictor.chances(observe::moment(now, now.at_ns));
+        let by_id = |(rank, chance): (usize, &predict::Chance<'_>)| {
+            let relaunch_s = self.learned.relaunch_s(chance.app);
+            (chance.app.to_owned(), Outlook { chance: chance.probability, rank: Some(rank), relaunch_s })
+        };
+        let of_others = self.groups.values().map(|known| &known.id);
+        let mut by_id: BTreeMap<String, Outlook> = chances.iter().enumerate().map(by_id).collect();
+        for id in of_others {
+            if !by_id.contains_key(id) {
+                let relaunch_s = self.learned.relaunch_s(id);
+                by_id.insert(id.clone(), Outlook { chance: 0.0, rank: None, relaunch_s });
+            }
+        }
+        Outlooks {
+            likeliest: chances.iter().map(|chance| (chance.app.to_owned(), chance.probability)).collect(),
+            by_id,
+        }
+    }
+}
+
+/// What is expected of apps.
+struct Outlooks {
+    by_id: BTreeMap<String, Outlook>,
+    likeliest: Vec<(String, f64)>,
+}
+
+impl Outlooks {
+    fn of(&self, id: &str) -> Outlook {
+        self.by_id.get(id).copied().unwrap_or_default()
+    }
+
+    /// The likeliest next apps, with their chances.
+    fn likeliest(&self, n: usize) -> impl Iterator<Item = (&str, f64)> {
+        self.likeliest.iter().take(n).map(|(id, chance)| (id.as_str(), *chance))
+    }
+}
+
+/// Decides. Same inputs, same decision.
+#[must_use]
+pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+    match config.mode {
+        Mode::Adaptive => adaptive::decide(config, state, observed),
+        Mode::Paper => paper::decide(config, state, observed),
+    }
+}
+
+/// A map whose keys are pairs, as a list: texts alone are keys in JSON.
+mod pairs {
+    use super::{BTreeMap, Deserialize, Step};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        map: &BTreeMap<(String, Step), u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<(String, Step), u64>, D::Error> {
+        Vec::<((String, Step), u64)>::deserialize(deserializer).map(|pairs| pairs.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! `mode = "adaptive"`: takes what is short, where it costs least, and only as long as that helps.
+//!
+//! Steps, least harm first; a later one is taken for what the earlier ones do not give:
+//!
+//! | step | action | when |
+//! |---|---|---|
+//! | free caches | `DropPageCache` | memory is short |
+//! | reclaim | `Reclaim`, 16 MiB at a time | and there is swap |
+//! | page out | `PageOut` of all of an app, where its group has no memory controller | and there is swap |
+//! | freeze | `Freeze` | short for two seconds; thawed when the app is needed, or memory is not short |
+//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]) |
+//!
+//! The first three are one: what of them does not help begins a back-off of all ([`crate::effect`]). An app that comes back within a
+//! minute of its end begins one of ends.
+
+use brisk_core::action::Once;
+use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::event::EventKind;
+use brisk_core::reason::Reason;
+use brisk_core::snapshot::{Interval, MemoryLevels};
+
+use crate::candidates::{self, Candidate, Step};
+use crate::config::Config;
+use crate::effect::{Sight, refault_pages};
+use crate::schedule::{self, Need, S_NS};
+use crate::{Outlooks, State, heap, limits, observe};
+
+/// Least time between two rounds of freeing.
+const FREE_NS_MIN: u64 = S_NS / 2;
+/// Memory that one action reclaims: flash writes 16 MB/s, and the daemon waits for it.
+const RECLAIM_BYTES_MAX: u64 = 16 << 20;
+const RECLAIM_BYTES_MIN: u64 = 1 << 20;
+/// Actions of one step in one round.
+const ACTIONS_MAX: usize = 4;
+/// Part of its memory that one action takes from an app.
+const PART: u64 = 2;
+/// Swap that has to be free.
+const SWAP_BYTES_MIN: u64 = 16 << 20;
+/// Part of what is reclaimed that was anonymous: caches count as available before.
+const ANON_PART: u64 = 2;
+/// Caches in the memory of a background app: a seventh.
+const CACHE_PART: u64 = 7;
+/// An app with less is not worth its end.
+const END_BYTES_MIN: u64 = 8 << 20;
+/// How long memory is short before an app is frozen, and before one is ended.
+const FREEZE_AFTER_NS: u64 = 2 * S_NS;
+const END_AFTER_NS: u64 = 3 * S_NS;
+/// An out-of-memory kill counts for this time.
+const OUT_OF_MEMORY_NS: u64 = 10 * S_NS;
+/// How long limits stay after memory was short.
+const LIMITS_NS: u64 = 30 * S_NS;
+/// Length of a launch that is predicted.
+const LAUNCH_NS: u64 = 20 * S_NS;
+/// A return to an app that runs reads back this part of its memory (../shared/MEMORY.md, 2: typically a tenth, and files).
+const RETURN_PART: u64 = 8;
+
+pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+    let now_ns = observed.now.at_ns;
+    let mut next = state.at(now_ns);
+    observe::take(&mut next, observed);
+    // Rates across a suspend are void.
+    let void = observed.events.iter().any(|event| matches!(event.kind, EventKind::Resumed { .. }));
+    let previous = observed.previous.filter(|_| !void);
+    let interval = previous.and_then(|previous| observed.now.since(previous));
+    let memory = &observed.now.memory;
+    if let Some((previous, interval)) = previous.zip(interval.as_ref()) {
+        follow_trend(&mut next, &previous.memory, memory, interval);
+    }
+    let outlook = next.outlook(observed.now);
+    let all = candidates::all(config, now_ns, observed.apps, &observed.now.apps, memory, |id| outlook.of(id));
+    let launching = observed.apps.iter().any(|app| app.launching);
+    let need = need(config, &next, &all, &outlook, memory, interval.as_ref());
+    let sight = Sight {
+        at_ns: now_ns,
+        available_bytes: need.available_bytes,
+        falls_bytes_per_s: next.falls_bytes_per_s,
+        refault_pages: refault_pages(&observed.now.paging),
+        refaults_per_s: interval.as_ref().and_then(|interval| interval.paging.refault_file_pages_per_s).map(|file| {
+            file + interval.as_ref().and_then(|interval| interval.paging.refault_anon_pages_per_s).unwrap_or(0.0)
+        }),
+        launching,
+    };
+    let mut notes: Vec<Reason> = next.effect.judge(config.retry_after_s, &sight).into_iter().collect();
+
+    let is_short = need.short_bytes > 0;
+    next.short_since_ns = is_short.then(|| next.short_since_ns.unwrap_or(now_ns));
+    next.short_ns = if is_short { Some(now_ns) } else { next.short_ns };
+    let mut requests = thaw(config, &mut next, &all, is_short);
+    let is_asleep = next.context.is_screen_off();
+    let is_paced = next.freed_ns.is_some_and(|freed_ns| now_ns.saturating_sub(freed_ns) < FREE_NS_MIN);
+    if is_short && !is_asleep && !is_paced {
+        let mut round =
+            Round { config, need, sight, next: &mut next, memory, requests: &mut requests, planned_bytes: 0 };
+        round.free(&all);
+    }
+    let limits_hold = next.short_ns.is_some_and(|short_ns| now_ns.saturating_sub(short_ns) < LIMITS_NS);
+    if config.limits && limits_hold && !is_asleep {
+        let threshold = |group: &str| next.groups.get(group)?.threshold_bytes;
+        requests.extend(limits::requests(&all, memory.total_bytes, &next.refused, threshold));
+    }
+    if next.effect.is_left_alone(now_ns) && is_short {
+        let until_ns = next.effect.left_alone_until_ns.unwrap_or(now_ns);
+        let rest_s = (until_ns.saturating_sub(now_ns) / S_NS) as f64;
+        notes.push(need.reason("short_in_back_off").number("left_alone_s", rest_s));
+    }
+    let is_busy = launching || next.effect.is_watched() || !next.ends.pending.is_empty() || !next.frozen.is_empty();
+    next.look_ns = schedule::next_look_ns(&next.context, &need, next.falls_bytes_per_s, is_busy, now_ns);
+    Decision { state: next, requests, notes }
+}
+
+/// Follows how fast available memory falls. An interval in which memory was taken says nothing about that.
+fn follow_trend(next: &mut State, before: &MemoryLevels, now: &MemoryLevels, interval: &Interval) {
+    let begun_ns = next.at_ns.saturating_sub(interval.elapsed_ns);
+    if next.freed_ns.is_some_and(|freed_ns| freed_ns >= begun_ns) {
+        return;
+    }
+    let fell_bytes = schedule::available_bytes(before) as f64 - schedule::available_bytes(now) as f64;
+    next.falls_bytes_per_s = schedule::trend(next.falls_bytes_per_s, fell_bytes, interval.elapsed_ns as f64 / 1e9);
+}
+
+/// What is wanted: for launches that go on, for the next one, and in any case.
+pub(crate) fn need(
+    config: &Config,
+    state: &State,
+    all: &[Candidate<'_>],
+    outlook: &Outlooks,
+    memory: &MemoryLevels,
+    interval: Option<&Interval>,
+) -> Need {
+    let heap = &state.learned.heap;
+    let peak_bytes = |id: &str| heap.predicted_peak(id, LAUNCH_NS).unwrap_or(heap::DEFAULT_BYTES);
+    let of_launch = |one: &Candidate<'_>| peak_bytes(&one.app.id).saturating_sub(one.memory_bytes.unwrap_or(0));
+    let launch_bytes = all.iter().filter(|one| one.app.launching).map(of_launch).fold(0, u64::saturating_add);
+    let likely = outlook.likeliest(config.protected_apps).map(|(id, chance)| {
+        let running = all.iter().filter(|one| one.app.id == id).filter_map(|one| one.memory_bytes).max();
+        (chance, running.map_or_else(|| peak_bytes(id), |memory_bytes| memory_bytes / RETURN_PART))
+    });
+    let reserve_bytes = schedule::front_reserve_bytes(config, memory.total_bytes, likely);
+    schedule::need(config, memory, interval, state.falls_bytes_per_s, reserve_bytes, launch_bytes)
+}
+
+/// Lets apps run again that are needed, or for which there is memory again: then one in each call, the likeliest first.
+fn thaw(config: &Config, next: &mut State, all: &[Candidate<'_>], is_short: bool) -> Vec<Request> {
+    let of_group = |group: &str| all.iter().find(|one| one.app.group == group);
+    let is_needed = |group: &str| {
+        let Some(one) = of_group(group) else { return true };
+        let again = all.iter().any(|other| other.app.launching && other.app.id == one.app.id);
+        again || !one.allows(config, Step::Freeze)
+    };
+    let mut thawed: Vec<(String, &'static str)> = next
+        .frozen
+        .keys()
+        .filter(|group| is_needed(group))
+        .map(|group| (group.clone(), "frozen_app_is_needed"))
+        .collect();
+    if thawed.is_empty() && !is_short {
+        let chance = |group: &String| of_group(group).map_or(0.0, |one| one.chance);
+        let likeliest = next.frozen.keys().max_by(|a, b| chance(a).total_cmp(&chance(b)).then_with(|| b.cmp(a)));
+        thawed.extend(likeliest.map(|group| (group.clone(), "memory_is_not_short")));
+    }
+    next.frozen.retain(|group, _| !thawed.iter().any(|(thawed, _)| thawed == group));
+    let request = |(group, rule)| Request::once(Once::Thaw { group }, Objective::Delay, Reason::rule(rule));
+    thawed.into_iter().map(request).collect()
+}
+
+/// One round of freeing.
+struct Round<'a> {
+    config: &'a Config,
+    need: Need,
+    sight: Sight,
+    next: &'a mut State,
+    memory: &'a MemoryLevels,
+    requests: &'a mut Vec<Request>,
+    /// What steps give, as far as it makes memory available.
+    planned_bytes: u64,
+}
+
+impl Round<'_> {
+    fn free(&mut self, all: &[Candidate<'_>]) {
+        let before = self.requests.len();
+        // What was asked to end frees its memory soon.
+        self.planned_bytes = self.next.ends.pending.values().map(|pending| pending.memory_bytes).sum();
+        let is_left_alone = self.next.effect.is_left_alone(self.sight.at_ns);
+        let mut taken_bytes = 0;
+        for step in Step::ALL {
+            match step {
+                Step::FreeCaches | Step::Reclaim | Step::PageOut if is_left_alone => {}
+                Step::FreeCaches => self.free_caches(all),
+                Step::Reclaim | Step::PageOut if self.memory.swap_free_bytes < SWAP_BYTES_MIN => {}
+                Step::Reclaim | Step::PageOut => taken_bytes += self.reclaim(all, step),
+                Step::Freeze => self.freeze(all),
+                Step::End => self.end(all),
+            }
+        }
+        if taken_bytes > 0 {
+            self.next.effect.took(&self.sight, taken_bytes);
+        }
+        if self.requests.len() > before {
+            self.next.freed_ns = Some(self.sight.at_ns);
+        }
+    }
+
+    fn is_covered(&self) -> bool {
+        self.planned_bytes >= self.need.short_bytes
+    }
+
+    fn short_for(&self, span_ns: u64) -> bool {
+        self.next.short_since_ns.is_some_and(|since_ns| self.sight.at_ns.saturating_sub(since_ns) >= span_ns)
+    }
+
+    /// Candidates for `step` that it was not done to a moment ago.
+    fn due<'b, 'c>(&self, all: &'b [Candidate<'c>], step: Step) -> Vec<&'b Candidate<'c>> {
+        let is_due = |one: &&Candidate<'_>| {
+            let group = &one.app.group;
+            one.allows(self.config, step)
+                && !self.next.waits_for(group, step)
+                && !self.next.ends.pending.contains_key(group)
+        };
+        all.iter().filter(is_due).collect()
+    }
+
+    fn request(&mut self, one: &Candidate<'_>, step: Step, once: Once, repeat_s: u64) {
+        let reason = one.facts(step.name()).number("short_mib", self.need.short_bytes as f64 / f64::from(1 << 20));
+        self.requests.push(Request::once(once, Objective::Delay, reason));
+        let until_ns = self.sight.at_ns.saturating_add(repeat_s * S_NS);
+        self.next.waits.insert((one.app.group.clone(), step), until_ns);
+    }
+
+    /// Caches count as available already: what is freed spares a launch the reclaim, and makes nothing available.
+    fn free_caches(&mut self, all: &[Candidate<'_>]) {
+        let mut freed_bytes = 0;
+        for one in self.due(all, Step::FreeCaches).into_iter().take(ACTIONS_MAX) {
+            if freed_bytes >= self.need.short_bytes {
+                break;
+            }
+            freed_bytes += one.memory_bytes.unwrap_or(0) / CACHE_PART;
+            self.request(one, Step::FreeCaches, Once::DropPageCache { group: one.app.group.clone() }, 30);
+        }
+    }
+
+    fn reclaim(&mut self, all: &[Candidate<'_>], step: Step) -> u64 {
+        let before_bytes = self.planned_bytes;
+        for one in self.due(all, step).into_iter().take(ACTIONS_MAX) {
+            let rest_bytes = self.need.short_bytes.saturating_sub(self.planned_bytes);
+            if rest_bytes == 0 {
+                break;
+            }
+            let group = one.app.group.clone();
+            let part_bytes = one.memory_bytes.unwrap_or(0) / PART;
+            if step == Step::PageOut {
+                self.planned_bytes += part_bytes;
+                self.request(one, step, Once::PageOut { group, ranges: Vec::new() }, 60);
+                continue;
+            }
+            let size_bytes = rest_bytes.saturating_mul(ANON_PART).min(part_bytes).min(RECLAIM_BYTES_MAX);
+            if size_bytes < RECLAIM_BYTES_MIN {
+                continue;
+            }
+            self.planned_bytes += size_bytes / ANON_PART;
+            self.request(one, step, Once::Reclaim { group, size_bytes }, 1);
+        }
+        self.planned_bytes - before_bytes
+    }
+
+    /// What runs reads back what was reclaimed.
+    fn freeze(&mut self, all: &[Candidate<'_>]) {
+        if !self.short_for(FREEZE_AFTER_NS) {
+            return;
+        }
+        for one in self.due(all, Step::Freeze).into_iter().take(ACTIONS_MAX) {
+            let group = one.app.group.clone();
+            if self.next.frozen.insert(group.clone(), self.sight.at_ns).is_none() {
+                self.request(one, Step::Freeze, Once::Freeze { group }, 5);
+            }
+        }
+    }
+
+    fn end(&mut self, all: &[Candidate<'_>]) {
+        let now_ns = self.sight.at_ns;
+        let kernel_ends =
+            self.next.context.out_of_memory_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < OUT_OF_MEMORY_NS);
+        let is_time = self.short_for(END_AFTER_NS) || kernel_ends;
+        let ends = &self.next.ends;
+        let is_limited = ends.at_ns.len() >= self.config.ends_per_minute as usize || ends.is_left_alone(now_ns);
+        if self.is_covered() || !is_time || !self.need.is_severe() || is_limited || !ends.pending.is_empty() {
+            return;
+        }
+        let due = self.due(all, Step::End);
+        let Some(one) = due.into_iter().find(|one| one.memory_bytes.is_some_and(|bytes| bytes >= END_BYTES_MIN)) else {
+            return;
+        };
+        let (group, grace_ms) = (one.app.group.clone(), self.config.end_grace_ms);
+        // Whatever else was to be taken from it, it ends.
+        self.requests.retain(
+            |request| !matches!(&request.action, brisk_core::action::Action::Once(once) if once.group() == group),
+        );
+        self.next.frozen.remove(&group);
+        self.request(one, Step::End, Once::EndApp { group, grace_ms }, 60);
+        self.next.ends.began(&one.app.group, &one.app.id, one.memory_bytes.unwrap_or(0), now_ns);
+    }
+}

@@ -1,0 +1,239 @@
+//! From which apps memory may be taken, and in which order (dissertation 5.5).
+//!
+//! Never, in any mode and by any step: from an app at Foreground or above, one that holds an inhibitor or is audible, one that the
+//! configuration protects, and from brisk itself. From a likely next app neither: the dissertation protects the nine likeliest;
+//! adaptive mode protects as many of them as fit into `protected_max_percent` of the memory, likeliest first, since on a small
+//! device nine apps may be all that run. Only apps are ended: a service manager starts its services again.
+//!
+//! *Paper*: from the lowest to the highest importance. Section 5.5 lists: level 1 Empty and Background; 2 these and system caches; 3
+//! Empty, Background, Service, Perceptible, Visible, Foreground and system caches (5.3 says the same in other words). Here level 3 ends
+//! at Visible: an app in front is never ended. *Adaptive*: by expected cost, least first:
+//!
+//! ```text
+//! cost = chance that the app is the next one x time of its relaunch / memory that it has
+//! ```
+//!
+//! Properties: `from_the_app_in_front_and_above_nothing_is_taken`; `a_holder_of_an_inhibitor_keeps_everything`;
+//! `an_audible_app_keeps_everything`; `what_the_configuration_protects_keeps_everything`; `brisk_itself_keeps_everything`;
+//! `a_likely_next_app_keeps_everything`; `protected_apps_fit_into_their_share`; `a_larger_chance_never_comes_first`.
+
+use std::collections::BTreeMap;
+
+use brisk_core::app::{App, Role, SESSION};
+use brisk_core::reason::Reason;
+use brisk_core::snapshot::{AppTotals, MemoryLevels};
+
+use crate::config::{Config, Mode, share_bytes};
+use crate::importance::{self, Importance, Rated};
+
+/// Chance that is assumed at the least: also an app that was never used may be the next one.
+const CHANCE_MIN: f64 = 0.001;
+
+/// Ways to get memory, least harm first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Page cache of the app's group.
+    FreeCaches,
+    /// Memory of the app's group, to swap too.
+    Reclaim,
+    /// Anonymous memory of the app's processes, to swap: where its group has no memory controller.
+    PageOut,
+    /// The app stops, so that what was reclaimed is not read back.
+    Freeze,
+    /// The app ends.
+    End,
+}
+
+impl Step {
+    /// All, least harm first.
+    pub const ALL: [Self; 5] = [Self::FreeCaches, Self::Reclaim, Self::PageOut, Self::Freeze, Self::End];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FreeCaches => "free_caches",
+            Self::Reclaim => "reclaim",
+            Self::PageOut => "page_out",
+            Self::Freeze => "freeze",
+            Self::End => "end",
+        }
+    }
+}
+
+/// An app with what decides about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate<'a> {
+    /// The app.
+    pub app: &'a App,
+    /// How important it is.
+    pub rated: Rated,
+    /// Memory charged to its group, or else resident in its processes; `None` when unknown.
+    pub memory_bytes: Option<u64>,
+    /// Whether its group has the memory controller.
+    pub has_controller: bool,
+    /// Chance that it is the next app, from 0 to 1.
+    pub chance: f64,
+    /// Its place among all known apps, the likeliest being 0; `None` for one that was never used.
+    pub rank: Option<usize>,
+    /// Time that its relaunch takes.
+    pub relaunch_s: f64,
+    /// Why nothing is taken from it; `None` when something may be.
+    pub spared: Option<Reason>,
+}
+
+impl Candidate<'_> {
+    /// Expected cost of taking its memory, in seconds of waiting for each MiB.
+    #[must_use]
+    pub fn cost_s_per_mib(&self) -> f64 {
+        let memory_mib = self.memory_bytes.unwrap_or(0).max(1) as f64 / (1 << 20) as f64;
+        self.chance.max(CHANCE_MIN) * self.relaunch_s / memory_mib
+    }
+
+    /// Whether `step` may be done to it.
+    #[must_use]
+    pub fn allows(&self, config: &Config, step: Step) -> bool {
+        if self.spared.is_some() || self.memory_bytes.is_none() {
+            return false;
+        }
+        let is_app = self.app.activity.role == Role::App;
+        match step {
+            Step::FreeCaches | Step::Reclaim => {
+                config.reclaim && self.has_controller && self.rated.level >= Importance::Service
+            }
+            Step::PageOut => {
+                config.reclaim && !self.has_controller && is_app && self.rated.level >= Importance::Service
+            }
+            // Without notice of the foreground it would not be thawed in time; a session has no freezer.
+            Step::Freeze => {
+                config.freeze
+                    && is_app
+                    && self.rated.level >= Importance::Background
+                    && self.app.activity.focused == Some(false)
+                    && !self.app.group.starts_with(SESSION)
+            }
+            Step::End => config.end_apps && is_app && self.rated.level >= lowest_ended(config),
+        }
+    }
+
+    /// The expected cost, as facts.
+    #[must_use]
+    pub fn facts(&self, rule: &'static str) -> Reason {
+        Reason::rule(rule)
+            .word("app", &self.app.id)
+            .word("level", self.rated.level.name())
+            .number("chance_percent", self.chance * 100.0)
+            .number("relaunch_s", self.relaunch_s)
+            .number("memory_mib", self.memory_bytes.unwrap_or(0) as f64 / (1 << 20) as f64)
+    }
+}
+
+/// The most important level that may be ended.
+fn lowest_ended(config: &Config) -> Importance {
+    match config.mode {
+        Mode::Paper if config.aggression_level >= 3 => Importance::Visible,
+        _ => Importance::Background,
+    }
+}
+
+/// What is known of an app that runs besides what it shows itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Outlook {
+    /// Chance that it is the next app.
+    pub chance: f64,
+    /// Its place among all known apps, the likeliest being 0; `None` for one that was never used.
+    pub rank: Option<usize>,
+    /// Time that its relaunch takes; `None` when unknown.
+    pub relaunch_s: Option<f64>,
+}
+
+/// Time of a relaunch that was never seen: small files are read at 20 MB/s, and an app needs half a second in any case
+/// (../shared/MEMORY.md, 1: 0.8 s to more than 40 s from eMMC, for apps of 30 to 600 MB).
+fn presumed_relaunch_s(memory_bytes: u64) -> f64 {
+    0.5 + memory_bytes as f64 / 20e6
+}
+
+/// All apps, each with what decides about it, in the order in which they would be taken from: those that are spared come last.
+/// `outlook` knows an app by its id.
+#[must_use]
+pub fn all<'a>(
+    config: &Config,
+    now_ns: u64,
+    apps: &'a [App],
+    totals: &[AppTotals],
+    memory: &MemoryLevels,
+    outlook: impl Fn(&str) -> Outlook,
+) -> Vec<Candidate<'a>> {
+    let totals: BTreeMap<&str, &AppTotals> = totals.iter().map(|app| (app.name.as_str(), app)).collect();
+    let candidate = |app: &'a App| {
+        let of = totals.get(app.group.as_str());
+        let memory_bytes = of.and_then(|of| of.memory_bytes.or(of.rss_bytes));
+        let Outlook { chance, rank, relaunch_s } = outlook(&app.id);
+        let rated = importance::rate(app, now_ns);
+        Candidate {
+            spared: spared(app, &rated),
+            rated,
+            memory_bytes,
+            has_controller: of.is_some_and(|of| of.memory_bytes.is_some()),
+            chance,
+            rank,
+            relaunch_s: relaunch_s.unwrap_or_else(|| presumed_relaunch_s(memory_bytes.unwrap_or(0))),
+            app,
+        }
+    };
+    let mut all: Vec<Candidate<'a>> = apps.iter().map(candidate).collect();
+    protect_next(config, memory, &mut all);
+    let by_group = |a: &Candidate<'_>, b: &Candidate<'_>| a.app.group.cmp(&b.app.group);
+    match config.mode {
+        Mode::Paper => all.sort_by(|a, b| {
+            let level = b.rated.level.cmp(&a.rated.level);
+            level.then(a.chance.total_cmp(&b.chance)).then_with(|| by_group(a, b))
+        }),
+        Mode::Adaptive => all.sort_by(|a, b| {
+            let cost = a.cost_s_per_mib().total_cmp(&b.cost_s_per_mib());
+            cost.then(b.memory_bytes.cmp(&a.memory_bytes)).then_with(|| by_group(a, b))
+        }),
+    }
+    // Stable: the order within both halves stays.
+    all.sort_by_key(|one| one.spared.is_some());
+    all
+}
+
+/// Why nothing may be taken from an app, whatever is predicted.
+fn spared(app: &App, rated: &Rated) -> Option<Reason> {
+    match () {
+        () if rated.level.is_untouchable() => Some(rated.reason.clone()),
+        () if importance::is_protected_by_choice(app) => Some(Reason::rule("protected_by_configuration")),
+        () if app.activity.inhibits == Some(true) => Some(Reason::rule("inhibitor")),
+        () if app.activity.audible == Some(true) => Some(Reason::rule("audible")),
+        () => None,
+    }
+}
+
+/// Protects the likely next apps. Groups of one app stand and fall together.
+fn protect_next(config: &Config, memory: &MemoryLevels, all: &mut [Candidate<'_>]) {
+    let mut next: BTreeMap<(usize, &str), (f64, u64)> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.app.activity.role == Role::App) {
+        let Some(rank) = one.rank.filter(|rank| *rank < config.protected_apps) else { continue };
+        let of = next.entry((rank, &one.app.id)).or_insert((one.chance, 0));
+        of.1 = of.1.saturating_add(one.memory_bytes.unwrap_or(0));
+    }
+    let mut rest_bytes = match config.mode {
+        Mode::Paper => u64::MAX,
+        Mode::Adaptive => share_bytes(memory.total_bytes, config.protected_max_percent),
+    };
+    let mut protected: BTreeMap<String, Reason> = BTreeMap::new();
+    for ((rank, id), (chance, memory_bytes)) in next {
+        let Some(rest) = rest_bytes.checked_sub(memory_bytes) else { break };
+        rest_bytes = rest;
+        let reason = Reason::rule("likely_next").number("rank", rank as f64 + 1.0);
+        protected.insert(id.to_owned(), reason.number("chance_percent", chance * 100.0));
+    }
+    for one in all.iter_mut().filter(|one| one.spared.is_none() && one.app.activity.role == Role::App) {
+        one.spared = protected.get(&one.app.id).cloned();
+    }
+}
+
+#[cfg(test)]
+mod tests;

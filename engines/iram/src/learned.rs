@@ -1,0 +1,176 @@
+//! What is learned of apps, over launches, days and restarts: the only part of the state that is worth keeping in a file.
+//!
+//! Apps are known by their id. The caller keeps the serde form; it holds no time of a clock that begins anew with the machine. Which
+//! apps a person uses, and when, is in it: [`Learned::forget`] removes an app.
+//!
+//! Properties: `what_is_kept_is_read_back`; `a_forgotten_app_is_nowhere_in_the_text`; `a_text_of_another_version_is_refused`;
+//! `the_text_stays_small`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::config::Mode;
+use crate::heap::{self, Heap};
+use crate::predict::{self, Predictor, Repeats};
+
+/// Version of the serde form.
+const VERSION: u32 = 1;
+/// Weight of the newest launch in the mean.
+const NEWEST: f64 = 0.3;
+/// Most apps of which relaunches are known; the one that was launched longest ago makes room.
+const RELAUNCHES_MAX: usize = 500;
+
+/// Time of the launches of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Relaunch {
+    /// Mean, the newest launch with most weight.
+    pub mean_s: f64,
+    /// Number of the last launch of all apps.
+    pub last: u64,
+}
+
+/// What is learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Learned {
+    /// First, so that a later form is refused for its version, not for what it has.
+    #[serde(deserialize_with = "this_version")]
+    version: u32,
+    /// Which apps come next.
+    pub predictor: Predictor,
+    /// How much memory apps need.
+    pub heap: Heap,
+    /// How long a launch takes, by id.
+    relaunches: BTreeMap<String, Relaunch>,
+    /// Number of launches so far.
+    launches: u64,
+}
+
+impl Default for Learned {
+    fn default() -> Self {
+        Self::new(Mode::default())
+    }
+}
+
+fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        VERSION => Ok(VERSION),
+        other => Err(de::Error::custom(format!("it is of version {other}, and this brisk reads version {VERSION}"))),
+    }
+}
+
+impl Learned {
+    /// Nothing learned yet.
+    #[must_use]
+    pub fn new(mode: Mode) -> Self {
+        let (predict, heap) = match mode {
+            Mode::Adaptive => (predict::Mode::Adaptive, heap::Mode::Adaptive),
+            Mode::Paper => (predict::Mode::Paper, heap::Mode::Paper),
+        };
+        Self {
+            version: VERSION,
+            predictor: Predictor::new(predict, Repeats::Collapsed),
+            heap: Heap::new(heap),
+            relaunches: BTreeMap::new(),
+            launches: 0,
+        }
+    }
+
+    /// The same for an engine of this mode: what another predictor learned is of no use, so then nothing is learned yet.
+    #[must_use]
+    pub fn for_mode(self, mode: Mode) -> Self {
+        let new = Self::new(mode);
+        if self.predictor.mode() == new.predictor.mode() { self } else { new }
+    }
+
+    /// Learns how long a launch took.
+    pub fn launched(&mut self, id: &str, elapsed_s: f64) {
+        if !elapsed_s.is_finite() || elapsed_s < 0.0 {
+            return;
+        }
+        self.launches += 1;
+        let of = self.relaunches.entry(id.to_owned()).or_insert(Relaunch { mean_s: elapsed_s, last: 0 });
+        of.mean_s += NEWEST * (elapsed_s - of.mean_s);
+        of.last = self.launches;
+        if self.relaunches.len() > RELAUNCHES_MAX {
+            let oldest = self.relaunches.iter().min_by_key(|(_, of)| of.last).map(|(id, _)| id.clone());
+            oldest.map(|id| self.relaunches.remove(&id));
+        }
+    }
+
+    /// Mean time of the launches of an app.
+    #[must_use]
+    pub fn relaunch_s(&self, id: &str) -> Option<f64> {
+        self.relaunches.get(id).map(|of| of.mean_s)
+    }
+
+    /// Forgets an app. Says whether its uses or launches were known.
+    pub fn forget(&mut self, id: &str) -> bool {
+        let was_used = self.predictor.forget(id);
+        self.heap.forget(id);
+        self.relaunches.remove(id).is_some() || was_used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::{Moment, Use};
+
+    fn learned() -> Learned {
+        let mut learned = Learned::default();
+        for (at, id) in ["org.gnome.Evince", "mpv", "org.gnome.Evince", "gimp"].into_iter().enumerate() {
+            let at = Moment { at_unix_ms: 1_795_312_800_000 + at as u64 * 60_000, local_minute_of_week: None };
+            learned.predictor.observe(&Use { app: id, at });
+            learned.heap.launch_began(id, 1);
+            learned.heap.sample(id, 2_000_000_000, 50 << 20);
+            learned.heap.ended(id);
+            learned.launched(id, 2.0);
+        }
+        learned
+    }
+
+    fn text(learned: &Learned) -> String {
+        serde_json::to_string(learned).expect("JSON")
+    }
+
+    #[test]
+    fn what_is_kept_is_read_back() {
+        let learned = learned();
+        let again: Learned = serde_json::from_str(&text(&learned)).expect("the same");
+        assert_eq!(again.clone().for_mode(Mode::Adaptive), learned);
+        assert_eq!((again.relaunch_s("mpv"), again.relaunch_s("xterm")), (Some(2.0), None));
+        assert_eq!(again.for_mode(Mode::Paper), Learned::new(Mode::Paper));
+    }
+
+    #[test]
+    fn a_forgotten_app_is_nowhere_in_the_text() {
+        let mut learned = learned();
+        assert!(text(&learned).contains("Evince"));
+        assert!(learned.forget("org.gnome.Evince"));
+        assert!(!text(&learned).contains("Evince"), "{}", text(&learned));
+        assert!(text(&learned).contains("gimp") && !learned.forget("org.gnome.Evince"));
+    }
+
+    #[test]
+    fn a_text_of_another_version_is_refused() {
+        let learned = text(&learned());
+        let why = |text: &str| serde_json::from_str::<Learned>(text).expect_err("unusable").to_string();
+        let later = why(&learned.replacen("\"version\":1", "\"version\":2", 1));
+        assert!(later.starts_with("it is of version 2, and this brisk reads version 1"), "{later}");
+        assert!(why(&learned[..learned.len() / 2]).starts_with("EOF"));
+    }
+
+    #[test]
+    fn the_text_stays_small() {
+        let mut learned = Learned::default();
+        for launch in 0..2_000_u64 {
+            learned.launched(&format!("org.example.App{launch}"), 1.0);
+        }
+        assert_eq!(learned.relaunches.len(), RELAUNCHES_MAX);
+        assert!(
+            learned.relaunch_s("org.example.App0").is_none() && learned.relaunch_s("org.example.App1999").is_some()
+        );
+        assert!(text(&learned).len() < 64 << 10, "{}", text(&learned).len());
+    }
+}

@@ -1,0 +1,152 @@
+//! Takes what happened into the state: context, what is learned of launches, and what became of actions. The same in both modes.
+//!
+//! A use of an app is that it came to the foreground. Where the system does not tell what is in front, a launch counts as a use.
+//! The need of an app is its anonymous memory and what of it is in swap; where that is not sampled, the memory that its group is charged
+//! with, or what is resident in its processes.
+
+use std::collections::BTreeMap;
+
+use brisk_core::action::Once;
+use brisk_core::app::Role;
+use brisk_core::decision::Observed;
+use brisk_core::event::{Event, EventKind};
+use brisk_core::outcome::Outcome;
+use brisk_core::snapshot::Snapshot;
+
+use crate::candidates::Step;
+use crate::predict::{Moment, Note, Use};
+use crate::schedule::S_NS;
+use crate::{Known, State};
+
+/// A launch counts as over when the app has not waited for storage for this time, which is no part of it.
+const REST_S: f64 = 1.0;
+/// An app that comes back within this time of its end was ended for nothing.
+const REGRET_NS: u64 = 60 * S_NS;
+/// What was refused is not tried again for this time.
+const REFUSED_NS: u64 = 600 * S_NS;
+/// Ends of the last minute count.
+const MINUTE_NS: u64 = 60 * S_NS;
+
+/// The moment of the wall clock at which `at_ns` was.
+pub(crate) fn moment(now: &Snapshot, at_ns: u64) -> Moment {
+    let ago_ms = now.at_ns.saturating_sub(at_ns) / 1_000_000;
+    // Engines know no time zone: days and weeks are those of UTC.
+    Moment { at_unix_ms: now.wall_unix_ms.saturating_sub(ago_ms), local_minute_of_week: None }
+}
+
+/// Takes in events and memory of apps.
+pub(crate) fn take(next: &mut State, observed: &Observed<'_>) {
+    let now = observed.now;
+    for app in observed.apps.iter().filter(|app| app.activity.role == Role::App) {
+        let known = next.groups.entry(app.group.clone()).or_default();
+        if known.id != app.id {
+            known.id.clone_from(&app.id);
+        }
+    }
+    let tells_front = observed.apps.iter().any(|app| app.activity.focused.is_some());
+    for event in observed.events {
+        next.context.take(event);
+        take_event(next, now, event, tells_front);
+    }
+    let is_there = |group: &String| observed.apps.iter().any(|app| app.group == *group);
+    next.groups.retain(|group, _| is_there(group));
+    next.frozen.retain(|group, _| is_there(group));
+    next.waits.retain(|(group, _), until_ns| is_there(group) && *until_ns > now.at_ns);
+    // An app that does not end, and is not killed, holds up the others for a minute.
+    let is_fresh = |at_ns: u64| now.at_ns.saturating_sub(at_ns) < MINUTE_NS;
+    next.ends.pending.retain(|group, pending| is_there(group) && is_fresh(pending.at_ns));
+    next.ends.at_ns.retain(|at_ns| is_fresh(*at_ns));
+    next.ends.lately.retain(|_, at_ns| now.at_ns.saturating_sub(*at_ns) < REGRET_NS);
+    sample_needs(next, now);
+}
+
+fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool) {
+    let at = moment(now, event.at_ns);
+    match &event.kind {
+        EventKind::LaunchBegan { group } => {
+            let Some(known) = next.groups.get_mut(group) else { return };
+            known.launch_began_ns = Some(event.at_ns);
+            let id = known.id.clone();
+            next.learned.heap.launch_began(&id, event.at_ns);
+            if !tells_front {
+                next.learned.predictor.observe(&Use { app: &id, at });
+            }
+            if next.ends.lately.remove(&id).is_some() {
+                next.ends.regret(event.at_ns);
+            }
+        }
+        EventKind::LaunchEnded { group } => {
+            let Some(known) = next.groups.get_mut(group) else { return };
+            if let Some(began_ns) = known.launch_began_ns.take() {
+                let elapsed_s = event.at_ns.saturating_sub(began_ns) as f64 / 1e9;
+                next.learned.launched(&known.id, (elapsed_s - REST_S).max(0.1));
+            }
+        }
+        EventKind::Focused { group } => {
+            if let Some(known) = next.groups.get(group) {
+                next.learned.predictor.observe(&Use { app: &known.id, at });
+            }
+        }
+        EventKind::AppGone { group } => {
+            let Some(Known { id, .. }) = next.groups.remove(group) else { return };
+            if next.groups.values().all(|known| known.id != id) {
+                next.learned.heap.ended(&id);
+            }
+        }
+        EventKind::Screen { on: true } => next.learned.predictor.note(at, Note::Unlocked),
+        EventKind::Performed { once, outcome } => take_outcome(next, now.at_ns, once, outcome),
+        EventKind::Refused { knob, .. } => {
+            next.refused.insert(knob.clone());
+        }
+        EventKind::Configured => {
+            next.refused.clear();
+            next.waits.clear();
+        }
+        _ => {}
+    }
+}
+
+/// What became of an action.
+fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
+    let step = match once {
+        Once::DropPageCache { .. } => Step::FreeCaches,
+        Once::Reclaim { .. } => Step::Reclaim,
+        Once::PageOut { .. } => Step::PageOut,
+        Once::Freeze { .. } => Step::Freeze,
+        Once::EndApp { .. } => Step::End,
+        _ => return,
+    };
+    let group = once.group();
+    let is_done = matches!(outcome, Outcome::Done | Outcome::Unchanged);
+    if step == Step::Freeze && !is_done {
+        next.frozen.remove(group);
+    }
+    // The first outcome of an end is that the app was asked; an app that is gone leaves the list of apps.
+    if step == Step::End && !is_done {
+        next.ends.pending.remove(group);
+    }
+    if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) {
+        next.waits.insert((group.to_owned(), step), now_ns.saturating_add(REFUSED_NS));
+    }
+}
+
+/// Learns the need of each app, and keeps the threshold above it.
+fn sample_needs(next: &mut State, now: &Snapshot) {
+    let mut needs: BTreeMap<&str, u64> = BTreeMap::new();
+    for totals in &now.apps {
+        let Some(known) = next.groups.get(&totals.name) else { continue };
+        let heap_bytes = totals.anon_bytes.map(|anon_bytes| anon_bytes.saturating_add(totals.swap_bytes.unwrap_or(0)));
+        let need_bytes = heap_bytes.or(totals.memory_bytes).or(totals.rss_bytes);
+        let Some(need_bytes) = need_bytes.filter(|bytes| *bytes > 0) else { continue };
+        let of = needs.entry(&known.id).or_default();
+        // Of two groups of an app, the larger one.
+        *of = need_bytes.max(*of);
+    }
+    let thresholds: BTreeMap<String, u64> = needs
+        .into_iter()
+        .map(|(id, need_bytes)| (id.to_owned(), next.learned.heap.sample(id, now.at_ns, need_bytes).bytes))
+        .collect();
+    for known in next.groups.values_mut() {
+        known.threshold_bytes = thresholds.get(&known.id).copied();
+    }
+}
