@@ -88,9 +88,7 @@ impl Sense {
                 _ => Some(dir),
             };
             let path = dir.map(|dir| self.path(dir.join(setting.to_string())));
-            path.is_some_and(|path| {
-                rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok() && path.is_file()
-            })
+            path.is_some_and(|path| rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok() && path.is_file())
         };
         GroupSetting::ALL.into_iter().filter(offers).collect()
     }

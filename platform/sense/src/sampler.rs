@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Snapshot, StallTotals};
 use brisk_formats::group_name::{is_app, last_name};
 use brisk_formats::{
-    Pressure, ProcessMemory, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
-    parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
+    Pressure, ProcessMemory, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices,
+    parse_paging, parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -508,7 +508,8 @@ mod tests {
         put("group/cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
         put("group/cgroup.procs", "7\n");
         put("group/inner/cgroup.procs", "8\n");
-        let status = |anon: u64, swap: u64| format!("RssAnon: {anon} kB\nRssFile: 5 kB\nRssShmem: 0 kB\nVmSwap: {swap} kB\n");
+        let status =
+            |anon: u64, swap: u64| format!("RssAnon: {anon} kB\nRssFile: 5 kB\nRssShmem: 0 kB\nVmSwap: {swap} kB\n");
         put("proc/7/status", &status(100, 10));
         put("proc/8/status", &status(200, 20));
         let mut sampler = Sampler::new(Sense::new(root.path()), SampleChoice::default()).expect("a machine");
