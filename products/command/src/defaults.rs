@@ -22,7 +22,8 @@ use crate::duration;
 pub const SYSTEM: &str = "/etc/brisk/brisk.toml";
 
 /// Sections of brisk.toml: this one, and those of the daemon.
-pub const SECTIONS: [&str; 8] = ["bench", "daemon", "engines", "fixed", "apps", "services", "smartio", "smartstorage"];
+pub const SECTIONS: [&str; 9] =
+    ["bench", "daemon", "engines", "fixed", "apps", "services", "smartio", "smartstorage", "iram"];
 
 /// The option that names another file.
 #[derive(Debug, Clone, Default, clap::Args)]

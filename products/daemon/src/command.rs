@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser};
 
 use crate::daemon::{Daemon, Options};
-use crate::{config, profiles, run_dir};
+use crate::{config, learned, profiles, run_dir};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Control group whose memory stands for that of the machine, as that of a container: its directory
     #[arg(long, value_name = "DIR")]
     memory_group: Option<PathBuf>,
+    /// Directory of what engines have learned
+    #[arg(long, value_name = "DIR", default_value = learned::DIR)]
+    learned: PathBuf,
     /// Decide, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -88,6 +91,7 @@ impl From<Arguments> for Options {
             run_dir: run_dir(arguments.run_dir),
             profiles_dir: arguments.profiles,
             memory_group: arguments.memory_group,
+            learned_dir: arguments.learned,
             dry_run: arguments.dry_run,
             once: arguments.once,
             foreground: arguments.foreground,

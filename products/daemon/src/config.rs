@@ -59,6 +59,9 @@ pub struct Config {
     /// The engine that matches scheduler and queue depth with the pattern of requests.
     #[serde(deserialize_with = "smartstorage")]
     pub smartstorage: brisk_smartstorage::Config,
+    /// The engine that keeps memory for the app in front and the next one.
+    #[serde(deserialize_with = "iram")]
+    pub iram: brisk_iram::Config,
     /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by `brisk config check`.
     #[serde(skip_serializing_if = "toml::Table::is_empty")]
     pub bench: toml::Table,
@@ -150,7 +153,7 @@ pub struct Engines {
 
 impl Default for Engines {
     fn default() -> Self {
-        Self { order: engines::NAMES.iter().map(|&name| name.to_owned()).collect() }
+        Self { order: engines::DEFAULT.iter().map(|&name| name.to_owned()).collect() }
     }
 }
 
@@ -293,6 +296,12 @@ fn record_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
 
 fn smartstorage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_smartstorage::Config, D::Error> {
     let config = brisk_smartstorage::Config::deserialize(deserializer)?;
+    config.check().map_err(de::Error::custom)?;
+    Ok(config)
+}
+
+fn iram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_iram::Config, D::Error> {
+    let config = brisk_iram::Config::deserialize(deserializer)?;
     config.check().map_err(de::Error::custom)?;
     Ok(config)
 }

@@ -6,6 +6,7 @@
 
 mod answers;
 mod events;
+mod learning;
 mod people;
 mod round;
 mod start;
@@ -72,6 +73,7 @@ mod timer {
     pub(super) const WATCHDOG: &str = "watchdog";
     pub(super) const LISTEN_AGAIN: &str = "listen again";
     pub(super) const CONTROL: &str = "control";
+    pub(super) const SAVE_LEARNED: &str = "save learned";
     pub(super) const FINISH: &str = "finish";
 }
 
@@ -86,6 +88,7 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::WATCHDOG, |daemon| daemon.manager.alive(daemon.moment.now.monotonic_ns)),
     (timer::LISTEN_AGAIN, |_| ()),
     (timer::CONTROL, |_| ()),
+    (timer::SAVE_LEARNED, Daemon::save_learned),
     (timer::FINISH, |daemon| daemon.is_finished = true),
 ];
 
@@ -113,6 +116,8 @@ struct Policy {
     /// The text of `config` and the measured profiles, for the record.
     configuration: Configuration,
     engines: Engines,
+    /// What engines have learned, as it was written last.
+    saved: BTreeMap<String, String>,
 }
 
 /// The machine as it is sensed.
@@ -188,6 +193,7 @@ impl Daemon {
     fn end(mut self) -> anyhow::Result<()> {
         self.manager.stopping();
         self.moment.now = Reading::now();
+        self.save_learned();
         let restored = self.actuator.restore();
         self.recorder.close(self.moment.now);
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
@@ -352,6 +358,7 @@ impl Daemon {
     /// Adds an event for the next round, and sends it to clients that monitor.
     fn push_event(&mut self, kind: EventKind) {
         self.state.counts.events += 1;
+        self.note_learning(&kind);
         self.publish("event", &render::event(&kind));
         if self.moment.events.len() < EVENTS_MAX {
             self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });

@@ -2,19 +2,27 @@
 //!
 //! An engine crate is pure: configuration, state and observation give requests and the next state. [`Of`] holds configuration
 //! and state of one of them, so that all look alike here; adding an engine is its name in [`NAMES`] and its arm in `engine`.
-//! The daemon and `brisk replay` call the same [`Engines::decide`].
+//! What an engine has learned goes in and out as a text ([`LEARNED`]); the daemon keeps it in a file, and a record holds what there was
+//! at the beginning. The daemon and `brisk replay` call the same [`Engines::decide`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brisk_core::action::Once;
 use brisk_core::app::{App, Tolerance};
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
 use brisk_core::decision::{Decision, Note, Observed, Request};
 use brisk_core::reason::Reason;
 
+use brisk_iram::learned::Learned;
+
 use crate::config::Config;
 
-/// All engines of this brisk, in their default order of precedence.
-pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage"];
+/// All engines of this brisk, in their order of precedence.
+pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage", brisk_iram::NAME];
+/// Those that run unless the configuration says otherwise. The memory engine ends apps, so a person has to name it.
+pub const DEFAULT: &[&str] = &[brisk_smartio::NAME, "smartstorage"];
+/// What an engine has learned is a file of this name in its folder.
+pub const LEARNED: &str = "learned.json";
 
 /// One engine with its configuration and state.
 pub trait Engine {
@@ -22,6 +30,22 @@ pub trait Engine {
     fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>);
     /// Latest time of the next call, CLOCK_MONOTONIC.
     fn next_look_ns(&self) -> Option<u64>;
+    /// What it has learned and is to know again after a restart; `None` for one that learns nothing.
+    fn learned(&self) -> Option<String> {
+        None
+    }
+    /// Forgets what it has learned of an app, or all. Says whether there was anything.
+    fn forget(&mut self, _app: Option<&str>) -> bool {
+        false
+    }
+    /// What it makes of each app; `None` for one that takes no notice of apps.
+    fn survey(&self, _observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
+        None
+    }
+    /// Edges that undo what lasts, before it is dropped.
+    fn end(&mut self) -> Vec<Once> {
+        Vec::new()
+    }
 }
 
 /// Makes an [`Engine`] of the functions of an engine crate.
@@ -52,6 +76,45 @@ impl<C, S> Engine for Of<C, S> {
 
     fn next_look_ns(&self) -> Option<u64> {
         (self.next_look_ns)(&self.state)
+    }
+}
+
+/// The memory engine, which learns.
+struct Iram {
+    config: brisk_iram::Config,
+    state: brisk_iram::State,
+}
+
+impl Engine for Iram {
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
+        let Decision { state, requests, notes } = brisk_iram::decide(&self.config, &self.state, observed);
+        self.state = state;
+        (requests, notes)
+    }
+
+    fn next_look_ns(&self) -> Option<u64> {
+        self.state.next_look_ns()
+    }
+
+    fn learned(&self) -> Option<String> {
+        Some(serde_json::to_string(&self.state.learned).expect("maps with texts as keys are JSON"))
+    }
+
+    fn forget(&mut self, app: Option<&str>) -> bool {
+        let learned = &mut self.state.learned;
+        let new = Learned::new(self.config.mode);
+        match app {
+            Some(app) => learned.forget(app),
+            None => std::mem::replace(learned, new.clone()) != new,
+        }
+    }
+
+    fn survey(&self, observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
+        Some(brisk_iram::survey(&self.config, &self.state, observed))
+    }
+
+    fn end(&mut self) -> Vec<Once> {
+        std::mem::take(&mut self.state.frozen).into_keys().map(|group| Once::Thaw { group }).collect()
     }
 }
 
@@ -92,6 +155,33 @@ impl Engines {
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.engines.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// What engines have learned, by folder and name as in `files` of [`Engines::new`].
+    #[must_use]
+    pub fn learned(&self) -> BTreeMap<String, String> {
+        let of = |(name, engine): &(String, Box<dyn Engine>)| Some((learned_name(name), engine.learned()?));
+        self.engines.iter().filter_map(of).collect()
+    }
+
+    /// Has engines forget what they have learned of an app, or all. Says whether there was anything.
+    pub fn forget(&mut self, app: Option<&str>) -> bool {
+        // All of them are asked.
+        self.engines.iter_mut().fold(false, |known, (_, engine)| engine.forget(app) || known)
+    }
+
+    /// What the first engine that takes notice of apps makes of each.
+    #[must_use]
+    pub fn survey(&self, observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
+        self.engines.iter().find_map(|(_, engine)| engine.survey(observed))
+    }
+
+    /// Edges that undo what lasts, each with its engine, before the engines are dropped.
+    pub fn end(&mut self) -> Vec<(String, Once)> {
+        let of = |(name, engine): &mut (String, Box<dyn Engine>)| {
+            engine.end().into_iter().map(|once| (name.clone(), once)).collect::<Vec<_>>()
+        };
+        self.engines.iter_mut().flat_map(of).collect()
     }
 
     /// Asks all engines, and has the arbiter resolve their requests and the choices of the configuration. Settings of a device
@@ -160,8 +250,32 @@ fn engine(
             }
             Some(Of::boxed(config, smartstorage::decide, smartstorage::State::next_look_ns))
         }
+        brisk_iram::NAME => {
+            let config = config.iram.clone();
+            let kept = files.get(&learned_name(name)).map(|text| serde_json::from_str::<Learned>(text));
+            let learned = match kept {
+                Some(Ok(learned)) => learned.for_mode(config.mode),
+                None => Learned::new(config.mode),
+                Some(Err(error)) => {
+                    complaints.push(format!("what {name} has learned cannot be used, so it begins anew: {error}"));
+                    Learned::new(config.mode)
+                }
+            };
+            Some(Box::new(Iram { config, state: brisk_iram::State::with(learned) }))
+        }
         _ => None,
     }
+}
+
+/// Folder and name of what an engine has learned.
+fn learned_name(engine: &str) -> String {
+    format!("{engine}/{LEARNED}")
+}
+
+/// Whether a file is what an engine has learned, rather than what was measured on a device.
+#[must_use]
+pub fn is_learned(name: &str) -> bool {
+    name.split('/').nth(1) == Some(LEARNED)
 }
 
 /// What an engine's files say; of those that cannot be used a complaint.
@@ -171,7 +285,7 @@ fn measured<T, E: std::fmt::Display>(
     complaints: &mut Vec<String>,
     read: impl Fn(&str) -> Result<T, E>,
 ) -> Vec<T> {
-    let own = files.iter().filter(|(name, _)| name.split('/').next() == Some(engine));
+    let own = files.iter().filter(|(name, _)| name.split('/').next() == Some(engine) && !is_learned(name));
     let mut found = Vec::new();
     for (name, text) in own {
         match read(text) {

@@ -22,6 +22,7 @@ pub mod devices;
 pub mod engines;
 pub mod explain;
 pub mod killers;
+pub mod learned;
 pub mod places;
 pub mod profiles;
 pub mod recorder;

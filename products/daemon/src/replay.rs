@@ -1,21 +1,22 @@
 //! A recorded session once more: the engines of this brisk see what was seen then, and what they decide is held against what
-//! was decided. So a record is a test of the engines, and shows what another configuration would have done.
+//! was decided. So a record is a test of the engines, and shows what another configuration would have done. Engines begin with what
+//! they had learned when the recorded session began.
 
 use std::collections::BTreeMap;
 
-use brisk_core::action::Setting;
+use brisk_core::action::{Once, Setting};
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
-use brisk_core::state::SettingState;
+use brisk_core::state::{ActionState, SettingState};
 use brisk_record::{Configuration, Item, Scene};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engines::Engines;
+use crate::engines::{Engines, is_learned};
 
 /// A value with whose it is and which rule decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,12 +31,13 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// From a moment on, a knob is decided otherwise than it was, or as it was again.
+/// From a moment on, a knob is decided otherwise than it was, or as it was again; or an action was requested at that moment in one of
+/// the two only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// When, by the clock on the wall of then.
     pub wall_unix_ms: u64,
-    /// The knob.
+    /// The knob, or the action.
     pub knob: String,
     /// The recorded decision; `None` when nothing was requested.
     pub recorded: Option<Choice>,
@@ -74,6 +76,9 @@ pub struct Replay {
     open: Option<u64>,
     recorded: BTreeMap<Knob, Choice>,
     replayed: BTreeMap<Knob, Choice>,
+    /// Actions of the last round.
+    recorded_actions: BTreeMap<String, Choice>,
+    replayed_actions: BTreeMap<String, Choice>,
     /// How the two differed after the round before.
     differed: BTreeMap<Knob, (Option<Choice>, Option<Choice>)>,
     found: Replayed,
@@ -95,6 +100,8 @@ impl Replay {
             open: None,
             recorded: BTreeMap::new(),
             replayed: BTreeMap::new(),
+            recorded_actions: BTreeMap::new(),
+            replayed_actions: BTreeMap::new(),
             differed: BTreeMap::new(),
             found: Replayed::default(),
         }
@@ -106,6 +113,9 @@ impl Replay {
             Item::Decided(decided) => {
                 let is_kept = |state: &&SettingState| state.outcome != Some(Outcome::Dropped);
                 self.recorded = choices(decided.settings.iter().filter(is_kept).map(|state| &state.resolved));
+                let was_requested = |state: &&ActionState| state.outcome != Outcome::Dropped;
+                self.recorded_actions =
+                    actions(decided.actions.iter().filter(was_requested).map(|state| &state.resolved));
                 self.compare();
             }
             item => {
@@ -155,8 +165,10 @@ impl Replay {
                 Config::default()
             }),
         };
-        // As the daemon does: what engines have learned stays unless something that concerns them changes.
-        let differs = config != self.config || configuration.files != self.configuration.files;
+        // As the daemon does: the state of engines stays unless something that concerns them changes.
+        let is_measured = |(name, _): &(&String, &String)| !is_learned(name);
+        let (new, old) = (&configuration.files, &self.configuration.files);
+        let differs = config != self.config || !new.iter().filter(is_measured).eq(old.iter().filter(is_measured));
         (self.config, self.configuration) = (config, configuration);
         if differs {
             self.start_engines();
@@ -186,6 +198,8 @@ impl Replay {
         };
         let round = self.engines.decide(&self.config, &observed);
         self.replayed = choices(round.resolution.settings.iter());
+        self.replayed_actions = actions(round.resolution.actions.iter());
+        self.recorded_actions.clear();
         self.found.rounds += 1;
         self.open = Some(now.wall_unix_ms);
         self.previous = Some(now);
@@ -200,12 +214,19 @@ impl Replay {
             .map(|knob| (knob.clone(), pair(knob)))
             .filter(|(_, (recorded, replayed))| recorded != replayed)
             .collect();
-        self.found.differing_rounds += u64::from(!differs.is_empty());
+        let (recorded, replayed) = (&self.recorded_actions, &self.replayed_actions);
+        let names = recorded.keys().chain(replayed.keys().filter(|name| !recorded.contains_key(*name)));
+        let pairs = names.map(|name| (name, recorded.get(name).cloned(), replayed.get(name).cloned()));
+        let differing = pairs.filter(|(_, recorded, replayed)| recorded != replayed);
+        let of_actions: Vec<Difference> = differing
+            .map(|(name, recorded, replayed)| Difference { wall_unix_ms, knob: name.clone(), recorded, replayed })
+            .collect();
+        self.found.differing_rounds += u64::from(!differs.is_empty() || !of_actions.is_empty());
         let ended = self.differed.keys().filter(|knob| !differs.contains_key(*knob));
         let ended: Vec<Difference> = ended.map(|knob| difference(wall_unix_ms, knob, pair(knob))).collect();
         let began = differs.iter().filter(|(knob, pair)| self.differed.get(*knob) != Some(*pair));
         let began: Vec<Difference> = began.map(|(knob, pair)| difference(wall_unix_ms, knob, pair.clone())).collect();
-        self.found.differences.extend(ended.into_iter().chain(began));
+        self.found.differences.extend(ended.into_iter().chain(began).chain(of_actions));
         self.differed = differs;
     }
 }
@@ -215,13 +236,17 @@ fn difference(wall_unix_ms: u64, knob: &Knob, (recorded, replayed): (Option<Choi
 }
 
 fn choices<'a>(resolved: impl Iterator<Item = &'a Resolved<Setting>>) -> BTreeMap<Knob, Choice> {
-    let choice = |one: &Resolved<Setting>| Choice {
-        value: one.what.value.clone(),
-        engine: one.engine.clone(),
-        rule: one.rule,
-        reason: one.reason.rule.to_string(),
-    };
-    resolved.map(|one| (one.what.knob.clone(), choice(one))).collect()
+    resolved.map(|one| (one.what.knob.clone(), choice(one, one.what.value.clone()))).collect()
+}
+
+/// Actions by what they do and to which group.
+fn actions<'a>(resolved: impl Iterator<Item = &'a Resolved<Once>>) -> BTreeMap<String, Choice> {
+    let named = |one: &Resolved<Once>| format!("{} {}", one.what.name().replace('_', " "), one.what.group());
+    resolved.map(|one| (named(one), choice(one, one.what.to_string()))).collect()
+}
+
+fn choice<T>(one: &Resolved<T>, value: String) -> Choice {
+    Choice { value, engine: one.engine.clone(), rule: one.rule, reason: one.reason.rule.to_string() }
 }
 
 #[cfg(test)]

@@ -173,9 +173,9 @@ fn what_groups_offer_is_looked_at_once_a_minute_and_sessions_offer_nothing() {
         apps.list(&BTreeMap::new(), &Services::default()).iter().map(|app| app.offers.len()).collect()
     };
     apps.refresh(0, |_| Some(0), |_| GroupSetting::ALL.into());
-    assert_eq!(offers(&apps), [3, 0]);
+    assert_eq!(offers(&apps), [GroupSetting::ALL.len(), 0]);
     apps.refresh(1, |_| Some(0), |_| Vec::new());
-    assert_eq!(offers(&apps), [3, 0]);
+    assert_eq!(offers(&apps), [GroupSetting::ALL.len(), 0]);
     apps.refresh(REFRESH_NS, |_| Some(0), |_| Vec::new());
     assert_eq!(offers(&apps), [0, 0]);
 }

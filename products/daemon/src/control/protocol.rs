@@ -5,6 +5,7 @@ use brisk_core::app::App;
 use brisk_core::decision::Note;
 use brisk_core::device;
 use brisk_core::state::{ActionState, SettingState};
+pub use brisk_iram::{Row, Survey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -205,6 +206,16 @@ pub struct Status {
     pub record: Option<Record>,
 }
 
+/// What the memory engine makes of each app.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Apps {
+    /// Whether the engine runs: otherwise nothing is taken from any app, and nothing was learned.
+    pub active: bool,
+    /// Memory and apps.
+    #[serde(flatten)]
+    pub survey: Survey,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happening {
@@ -291,6 +302,24 @@ mod tests {
         ActionState { resolved: resolved(Once::PageIn { group: "a".to_owned(), ranges }), outcome }
     }
 
+    fn row() -> Row {
+        Row {
+            group: "app-x-1.scope".to_owned(),
+            id: "x".to_owned(),
+            importance: brisk_iram::importance::Importance::Background,
+            reason: Reason::rule("not_in_front"),
+            memory_bytes: Some(1),
+            swap_bytes: Some(1),
+            threshold_bytes: Some(1),
+            chance: 0.5,
+            relaunch_s: 1.0,
+            cost_s_per_mib: 0.5,
+            protected: Some(Reason::rule("audible")),
+            steps: vec![brisk_iram::candidates::Step::End],
+            frozen: false,
+        }
+    }
+
     #[test]
     fn the_description_names_what_is_sent() {
         let idl = IDL::try_from(DESCRIPTION).expect("a varlink interface");
@@ -302,6 +331,7 @@ mod tests {
         let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
         let knob = "queue/sda/scheduler".parse().expect("a knob");
         let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
+        let survey = row();
         let types: [(&str, BTreeSet<String>); 17] = [
             ("Status", keys(&Status::default())),
             ("Setting", all(|outcome| keys(&setting(outcome)))),
@@ -320,10 +350,16 @@ mod tests {
             ("Record", keys(&Record::default())),
             ("MemoryProgram", keys(&MemoryProgram::default())),
             ("Happening", keys(&Happening::default())),
+            ("Apps", keys(&Apps::default())),
+            ("AppMemory", keys(&survey)),
         ];
         for (name, keys) in types {
             assert_eq!(fields(&idl, name), keys, "{name}");
         }
+        let levels = brisk_iram::importance::Importance::ALL.map(|(_, name)| name.to_owned());
+        assert_eq!(names(&idl, "Importance"), levels.into());
+        let steps = brisk_iram::candidates::Step::ALL.map(|step| step.name().to_owned());
+        assert_eq!(names(&idl, "Step"), steps.into());
         let outcome = |outcome: Outcome| word(&serde_json::to_value(outcome).expect("JSON")["outcome"]);
         assert_eq!(names(&idl, "Outcome"), outcomes().into_iter().map(outcome).collect());
         for rule in [Rule::FixedChoice, Rule::TunableWithoutScheduler, Rule::AppEnds, Rule::Unknown] {
@@ -332,7 +368,7 @@ mod tests {
         let methods: Vec<&str> = idl.method_keys.clone();
         assert_eq!(
             methods,
-            ["GetStatus", "Explain", "Monitor", "Reload", "Reset", "SetFront", "LaunchBegins", "LaunchEnds", "SetIdle"]
+            ["GetStatus", "Explain", "Monitor", "Reload", "Reset", "SetFront", "LaunchBegins", "LaunchEnds", "SetIdle", "GetApps", "Forget"]
         );
         assert!(IDL::try_from(SERVICE_DESCRIPTION).is_ok());
     }

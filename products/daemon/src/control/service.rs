@@ -28,6 +28,10 @@ pub enum Ask {
     LaunchEnds(Target),
     /// Tells whether the user is idle.
     SetIdle(bool),
+    /// What the memory engine makes of each app.
+    GetApps,
+    /// To forget what was learned of an app, or all.
+    Forget(Option<String>),
 }
 
 /// Why a call is refused.
@@ -43,13 +47,17 @@ pub enum Fault {
     NoSuchSetting(String),
     /// No such app runs.
     NoSuchApp(String),
+    /// What was learned could not be removed from a file.
+    CannotForget(String),
+    /// The machine could not be read.
+    CannotSense(String),
 }
 
 impl Ask {
     /// Whether it changes anything, which takes root.
     #[must_use]
     pub fn changes(&self) -> bool {
-        matches!(self, Self::Reload | Self::Reset)
+        matches!(self, Self::Reload | Self::Reset | Self::Forget(_))
     }
 }
 
@@ -61,6 +69,8 @@ impl From<Fault> for Reply {
             Fault::CannotRestore(why) => ("CannotRestore", "why", why),
             Fault::NoSuchSetting(knob) => ("NoSuchSetting", "knob", knob),
             Fault::NoSuchApp(app) => ("NoSuchApp", "app", app),
+            Fault::CannotForget(why) => ("CannotForget", "why", why),
+            Fault::CannotSense(why) => ("CannotSense", "why", why),
         };
         error(INTERFACE, name, &[(key, value)])
     }
@@ -104,6 +114,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "SetFront") => &["group", "pid"],
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
+        (INTERFACE, "Forget") => &["app"],
         _ => &[],
     };
     if !matches!(interface, SERVICE | INTERFACE) {
@@ -134,7 +145,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
     let unknown = given.keys().find(|key| !allowed.contains(&key.as_str()));
     let ask = match (interface, method) {
         (SERVICE, "GetInfo" | "GetInterfaceDescription")
-        | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset")
+        | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "Forget")
         | (INTERFACE, "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle")
             if unknown.is_some() =>
         {
@@ -162,6 +173,8 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
             Some(Value::Bool(idle)) => Ask::SetIdle(*idle),
             _ => return Err(of_service("InvalidParameter", "parameter", "idle")),
         },
+        (INTERFACE, "GetApps") => Ask::GetApps,
+        (INTERFACE, "Forget") => Ask::Forget(text("app")?),
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
     Ok(ask)
@@ -208,6 +221,10 @@ mod tests {
         let monitor = Call { more: Some(true), ..call("org.brisk.Daemon.Monitor", json!({})) };
         assert_eq!(understand(&monitor), Ok(Ask::Monitor));
         assert!(Ask::Reset.changes() && Ask::Reload.changes() && !Ask::Monitor.changes());
+        let forget = ask("org.brisk.Daemon.Forget", json!({"app": "mpv"}));
+        assert!(forget == Ask::Forget(Some("mpv".to_owned())) && forget.changes());
+        assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Ask::Forget(None));
+        assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
     }
 
     #[test]
@@ -253,6 +270,8 @@ mod tests {
             Fault::CannotRestore("a".into()),
             Fault::NoSuchSetting("a".into()),
             Fault::NoSuchApp("a".into()),
+            Fault::CannotForget("a".into()),
+            Fault::CannotSense("a".into()),
         ] {
             let error = Reply::from(fault).error.expect("an error");
             let name = error.strip_prefix("org.brisk.Daemon.").expect("of the interface");

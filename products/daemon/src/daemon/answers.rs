@@ -12,8 +12,8 @@ use crate::config::Config;
 use crate::control::protocol::{self, Cost, Happening, Reply, Status};
 use crate::control::{Ask, Asked, Fault, reply_with};
 use crate::devices;
-use crate::engines::Engines;
-use crate::{profiles, savings};
+use crate::engines::{Engines, is_learned};
+use crate::{learned, profiles, savings};
 
 impl Daemon {
     /// Answers the calls of clients.
@@ -58,6 +58,8 @@ impl Daemon {
             Ask::LaunchBegins(target) => self.launch_begins(target, asked.peer),
             Ask::LaunchEnds(target) => self.launch_ends(target, asked.peer),
             Ask::SetIdle(idle) => self.set_idle(*idle),
+            Ask::GetApps => self.survey(),
+            Ask::Forget(app) => self.forget(app.as_deref()),
         }
     }
 
@@ -82,12 +84,20 @@ impl Daemon {
 
     fn configure(&mut self, config: Config, text: String) {
         devices::absent(&self.machine.sense, &config).iter().for_each(|absent| eprintln!("briskd: warning: {absent}"));
-        let configuration = Configuration { text, files: profiles::read(&self.options.profiles_dir) };
+        let measured = profiles::read(&self.options.profiles_dir);
+        let is_measured = |(name, _): &(&String, &String)| !is_learned(name);
+        // The state of engines stays as long as nothing that concerns them changes; what they have learned stays anyway.
+        let differs = config != self.policy.config
+            || !measured.iter().eq(self.policy.configuration.files.iter().filter(is_measured));
+        // An engine that begins now knows what it had learned when it ran last.
+        let (kept, complaints) = learned::read(&self.options.learned_dir);
+        complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
+        let files = measured.into_iter().chain(kept).chain(self.policy.engines.learned()).collect();
+        let configuration = Configuration { text, files: learned::recorded(&files) };
         self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.moment.now);
-        // What engines have learned stays as long as nothing that concerns them changes.
-        if config != self.policy.config || configuration.files != self.policy.configuration.files {
-            let (engines, complaints) = Engines::new(&config, &configuration.files);
-            self.policy.engines = engines;
+        if differs {
+            let (engines, complaints) = Engines::new(&config, &files);
+            self.replace_engines(engines);
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
         (self.policy.config, self.policy.configuration) = (config, configuration);

@@ -162,7 +162,11 @@ impl Daemon {
     }
 
     /// Executes the edges, and has the results shown to people and, as events, to engines.
-    fn apply_edges(&mut self, actions: Vec<Resolved<Once>>, dropped: Vec<Resolved<Once>>) -> Vec<ActionState> {
+    pub(super) fn apply_edges(
+        &mut self,
+        actions: Vec<Resolved<Once>>,
+        dropped: Vec<Resolved<Once>>,
+    ) -> Vec<ActionState> {
         let mut states = Vec::new();
         for resolved in actions {
             let outcome = if self.state.is_paused { Outcome::Paused } else { self.perform(&resolved.what) };

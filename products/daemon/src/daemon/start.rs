@@ -19,6 +19,7 @@ use crate::control::{SOCKET, Server};
 use crate::devices;
 use crate::engines::Engines;
 use crate::killers::Killers;
+use crate::learned;
 use crate::places::Places;
 use crate::profiles;
 use crate::recorder::Recorder;
@@ -51,6 +52,8 @@ pub struct Options {
     pub profiles_dir: PathBuf,
     /// The control group whose memory stands for that of the machine.
     pub memory_group: Option<PathBuf>,
+    /// Where what engines have learned is.
+    pub learned_dir: PathBuf,
     /// Decide, and change nothing.
     pub dry_run: bool,
     /// Decide twice, a second apart, and end.
@@ -83,8 +86,11 @@ impl Daemon {
         if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
             listed.into_values().for_each(|session| apps.session_was_there(session));
         }
-        let configuration = Configuration { text, files: profiles::read(&options.profiles_dir) };
-        let (engines, complaints) = Engines::new(&config, &configuration.files);
+        let (saved, mut complaints) = learned::read(&options.learned_dir);
+        let files = profiles::read(&options.profiles_dir).into_iter().chain(saved.clone()).collect();
+        let configuration = Configuration { text, files: learned::recorded(&files) };
+        let (engines, unusable) = Engines::new(&config, &files);
+        complaints.extend(unusable);
         complaints.iter().for_each(|complaint| eprintln!("briskd: {complaint}"));
         trouble.extend(complaints);
         let group = group_of(&config, &mut trouble);
@@ -107,12 +113,12 @@ impl Daemon {
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);
         let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
+        let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
+        let mut sampler = Sampler::new(sense.clone(), choice)?;
+        sampler.weigh_apps(engines.names().contains(&brisk_iram::NAME));
         Ok(Self {
             machine: Machine {
-                sampler: Sampler::new(
-                    sense.clone(),
-                    SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() },
-                )?,
+                sampler,
                 // Without control groups no app has one.
                 hierarchies: Hierarchies::of(&sense).unwrap_or_default(),
                 screen: Screen::default(),
@@ -124,7 +130,7 @@ impl Daemon {
                 devices: Vec::new(),
                 scanned_ns: None,
             },
-            policy: Policy { config, configuration, engines },
+            policy: Policy { config, configuration, engines, saved },
             moment: Moment { now, previous: None, events: Vec::new(), last_round_ns: None, wanted_ns: None },
             state: State {
                 settings: Settings::default(),

@@ -133,6 +133,97 @@ fn a_launch_under_writes_makes_engines_request_settings() {
     assert!(engines.clone().any(|engine| engine == "smartio"), "{found:?}");
 }
 
+/// Memory gets short, then shorter, while two apps are in the background and one is in front; as items of a session with the memory
+/// engine. Nothing helps: reclaim goes to swap that stays, and one app ends.
+fn short_of_memory() -> Vec<Item> {
+    let text = "[engines]\norder = [\"iram\"]\n[iram]\nprotected_apps = 0\nlimits = false\n".to_owned();
+    let app = |id: &str, focused| {
+        classify(&AppFacts {
+            group: format!("app-{id}-1.scope"),
+            id: id.to_owned(),
+            of_user: true,
+            role: brisk_core::app::Role::App,
+            focused: Some(focused),
+            ..AppFacts::default()
+        })
+    };
+    let apps = vec![app("editor", false), app("game", false), app("front", true)];
+    let mib = |mib: u64| mib << 20;
+    let mut items = vec![
+        Item::Session(Session::default()),
+        Item::Configuration(Configuration { text, ..Configuration::default() }),
+        Item::Scene(Scene { apps: apps.clone(), ..Scene::default() }),
+    ];
+    for second in 1..16_u64 {
+        let total = |(app, memory_mib): (&brisk_core::app::App, u64)| brisk_core::snapshot::AppTotals {
+            name: app.group.clone(),
+            memory_bytes: Some(mib(memory_mib)),
+            ..Default::default()
+        };
+        let memory = brisk_core::snapshot::MemoryLevels {
+            total_bytes: mib(1000),
+            available_bytes: Some(mib(if second < 5 { 400 } else { 20 })),
+            swap_total_bytes: mib(500),
+            swap_free_bytes: mib(if second < 9 { 300 } else { 0 }),
+            ..Default::default()
+        };
+        let (at_ns, wall_unix_ms) = (second * 1_000_000_000, second * 1000);
+        let apps = apps.iter().zip([100, 200, 150]).map(total).collect();
+        items.push(Item::Snapshot(Box::new(Snapshot { at_ns, wall_unix_ms, memory, apps, ..Snapshot::default() })));
+    }
+    items
+}
+
+#[test]
+fn a_session_without_memory_has_the_same_actions_as_ever() {
+    let found = replayed(short_of_memory(), None);
+    // Nothing is recorded as decided, so that every action is a difference.
+    let requested =
+        |one: &Difference| (one.wall_unix_ms / 1000, one.replayed.as_ref().expect("replayed").value.clone());
+    let actions: Vec<(u64, String)> = found.differences.iter().map(requested).collect();
+    let expected = include_str!("short_of_memory.txt");
+    let text: String = actions.iter().map(|(second, action)| format!("{second} {action}\n")).collect();
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn actions_that_are_recorded_are_no_difference_and_others_are() {
+    let items = short_of_memory();
+    // As the daemon records them: after the snapshot, the decision where there is one.
+    let mut engines = Engines::new(
+        &Config::parse("[engines]\norder = [\"iram\"]\n[iram]\nprotected_apps = 0\nlimits = false\n").expect("usable"),
+        &BTreeMap::new(),
+    )
+    .0;
+    let config = Config::default();
+    let mut recorded = Vec::new();
+    let (mut apps, mut previous) = (Vec::new(), None);
+    for item in items {
+        recorded.push(item.clone());
+        match item {
+            Item::Scene(scene) => apps = scene.apps,
+            Item::Snapshot(now) => {
+                let observed =
+                    Observed { previous: previous.as_ref(), now: &now, events: &[], devices: &[], apps: &apps };
+                let round = engines.decide(&config, &observed);
+                let state = |resolved| ActionState { resolved, outcome: Outcome::Done };
+                let actions: Vec<ActionState> = round.resolution.actions.into_iter().map(state).collect();
+                if !actions.is_empty() {
+                    recorded.push(Item::Decided(Decided { actions, ..Decided::default() }));
+                }
+                previous = Some(*now);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(replayed(recorded.clone(), None).differing_rounds, 0);
+    let without = recorded.iter().position(|item| matches!(item, Item::Decided(_))).expect("something was decided");
+    recorded.remove(without);
+    let found = replayed(recorded, None);
+    assert_eq!(found.differing_rounds, 1);
+    assert!(found.differences.iter().all(|one| one.recorded.is_none() && one.replayed.is_some()), "{found:?}");
+}
+
 proptest! {
     #[test]
     fn no_order_of_items_makes_the_engines_panic(order in Just((0..37usize).collect::<Vec<_>>()).prop_shuffle()) {

@@ -22,10 +22,12 @@ pub(super) fn of(policies: &[&'static Policy], phone: &Phone) -> anyhow::Result<
     let config = phone.state_dir().join("iram.toml");
     std::fs::write(&config, CONFIG).with_context(|| format!("cannot write {}", config.display()))?;
     let run_dir = phone.daemon_dir();
+    let learned = phone.state_dir().join("learned");
     let arguments = [
         ("--config", config.as_path()),
         ("--run-dir", run_dir.as_path()),
         ("--profiles", Path::new("/nonexistent")),
+        ("--learned", learned.as_path()),
         ("--memory-group", group.dir()),
     ];
     let arguments = arguments.into_iter().flat_map(|(option, path)| [option.into(), path.as_os_str().to_owned()]);

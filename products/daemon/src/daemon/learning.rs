@@ -1,0 +1,93 @@
+//! What engines learn: kept in files at most once a minute and at the end, forgotten on request; and what they make of apps.
+
+use brisk_core::arbiter::{Resolved, Rule};
+use brisk_core::causes::in_one_line;
+use brisk_core::decision::Observed;
+use brisk_core::event::EventKind;
+use brisk_core::reason::Reason;
+
+use super::{Daemon, timer};
+use crate::control::protocol::{Apps, Reply};
+use crate::control::{Fault, reply_with};
+use crate::engines::Engines;
+use crate::learned;
+
+/// Least time between two writes.
+const SAVE_NS: u64 = 60_000_000_000;
+
+impl Daemon {
+    /// Has what engines learned from `kind` written within a minute. Rounds without such events wake nothing.
+    pub(super) fn note_learning(&mut self, kind: &EventKind) {
+        let is_learned_from = matches!(
+            kind,
+            EventKind::LaunchEnded { .. }
+                | EventKind::Focused { .. }
+                | EventKind::AppGone { .. }
+                | EventKind::Screen { .. }
+        );
+        if is_learned_from && !self.options.dry_run {
+            self.timers.set_at_latest(timer::SAVE_LEARNED, self.moment.now.monotonic_ns.saturating_add(SAVE_NS));
+        }
+    }
+
+    /// Writes what engines have learned, where it is not what was written.
+    pub(super) fn save_learned(&mut self) {
+        if self.options.dry_run {
+            return;
+        }
+        for (name, text) in self.policy.engines.learned() {
+            if self.policy.saved.get(&name) == Some(&text) {
+                continue;
+            }
+            match learned::write(&self.options.learned_dir, &name, &text) {
+                Ok(()) => drop(self.policy.saved.insert(name, text)),
+                Err(error) => self.report_trouble(format!("what was learned is not kept: {}", in_one_line(&error))),
+            }
+        }
+    }
+
+    /// Forgets an app, or all, in engines and files.
+    pub(super) fn forget(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
+        let mut known = self.policy.engines.forget(app);
+        if !self.options.dry_run {
+            let in_files = learned::forget(&self.options.learned_dir, app);
+            known |= in_files.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;
+            self.policy.saved.clear();
+        }
+        Ok(reply_with(&[("known", &known)]))
+    }
+
+    /// What the memory engine makes of each app at this moment.
+    pub(super) fn survey(&mut self) -> Result<Reply, Fault> {
+        let active = self.policy.engines.names().contains(&brisk_iram::NAME);
+        self.machine.sampler.weigh_apps(true);
+        let snapshot = self.machine.sampler.snapshot();
+        self.machine.sampler.weigh_apps(active);
+        let snapshot = snapshot.map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
+        let apps = self.list_apps(self.moment.now.monotonic_ns);
+        let previous = self.moment.previous.as_ref();
+        let observed = Observed { previous, now: &snapshot, events: &[], devices: &self.machine.devices, apps: &apps };
+        let of_engine = self.policy.engines.survey(&observed);
+        // Without the engine: what it would make of them, having learned nothing.
+        let state = brisk_iram::State::default();
+        let survey = of_engine.unwrap_or_else(|| brisk_iram::survey(&self.policy.config.iram, &state, &observed));
+        Ok(reply_with(&[("apps", &Apps { active, survey })]))
+    }
+
+    /// Replaces the engines, which have learned what they have; what the former ones let last is undone.
+    pub(super) fn replace_engines(&mut self, engines: Engines) {
+        let undone = self.policy.engines.end();
+        let undo = |(engine, what)| Resolved {
+            what,
+            engine,
+            rule: Rule::OnlyRequest,
+            reason: Reason::rule("configured_anew"),
+            over: Vec::new(),
+        };
+        let undone = undone.into_iter().map(undo).collect();
+        self.apply_edges(undone, Vec::new());
+        self.policy.engines = engines;
+        let weighs = self.policy.engines.names().contains(&brisk_iram::NAME);
+        self.machine.sampler.weigh_apps(weighs);
+    }
+}
