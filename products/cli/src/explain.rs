@@ -1,4 +1,4 @@
-//! `brisk explain`: why settings have their values, now or in the past.
+//! `brisk explain`: why settings have their values, now or in the past; and what the memory engine makes of an app now.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,14 +6,16 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use brisk_command::json::{Document, Json};
 use brisk_core::decision::Note;
-use brisk_core::knob::Knob;
+use brisk_core::knob::{Knob, NotAKnob};
 use brisk_core::state::SettingState;
 use brisk_daemon::config::{self, Config};
 use brisk_daemon::control::ClientError;
+use brisk_daemon::control::protocol::{Apps, Row};
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::status::{Socket, moment, setting_lines};
 
@@ -21,11 +23,12 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk explain
   brisk explain queue/mmcblk0/scheduler
+  brisk explain org.gnome.Evince
   brisk explain --at 14:05
   brisk explain --at '2026-11-22 02:30' --record day.brisk
 
-Without --at it asks the daemon; with --at, or when no daemon runs, it reads the daemon's record. Exit codes: 0 explained, 1 \
-no engine requests that setting, 2 not possible.";
+Without --at it asks the daemon; with --at, or when no daemon runs, it reads the daemon's record. An app, which 'brisk apps' lists, is \
+explained as it is now. Exit codes: 0 explained, 1 no engine requests that setting, 2 not possible.";
 
 /// Arguments of `brisk explain`.
 #[derive(Debug, clap::Args)]
@@ -33,8 +36,9 @@ no engine requests that setting, 2 not possible.";
 pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
-    /// The setting, such as queue/mmcblk0/scheduler [default: all]
-    knob: Option<Knob>,
+    /// The setting, such as queue/mmcblk0/scheduler, or the id or control group of an app [default: all settings]
+    #[arg(value_name = "SETTING|APP")]
+    what: Option<String>,
     /// The moment: a time of today, such as 14:05, or a day and time, such as '2026-11-22 02:30'
     #[arg(long, value_name = "MOMENT", value_parser = at)]
     at: Option<Timestamp>,
@@ -48,12 +52,17 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(args.record.as_slice())?;
+    let knob = match args.what.as_deref().map(str::parse::<Knob>) {
+        None => None,
+        Some(Ok(knob)) => Some(knob),
+        Some(Err(no_knob)) => return explain_app(args, &no_knob),
+    };
     let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
     if args.at.is_none() && args.record.is_none() {
         match args.socket.status() {
             Ok(status) => {
                 let of_daemon = Explained { decided_unix_ms: None, settings: status.settings, notes: status.notes };
-                return show(args, of_daemon, now_unix_ms);
+                return show(args, of_daemon, knob.as_ref(), now_unix_ms);
             }
             Err(ClientError::NotRunning { .. }) => eprintln!("brisk: briskd does not run; this is from its record"),
             Err(error) => return Err(error.into()),
@@ -76,7 +85,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(1));
     };
     let of_record = Explained { decided_unix_ms: Some(decided_unix_ms), settings: found.settings, notes: found.notes };
-    show(args, of_record, at_unix_ms.unwrap_or(now_unix_ms))
+    show(args, of_record, knob.as_ref(), at_unix_ms.unwrap_or(now_unix_ms))
+}
+
+/// What the memory engine makes of an app now; `no_knob` says why it is no setting.
+fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
+    let name = &no_knob.0;
+    if args.at.is_some() || args.record.is_some() {
+        bail!("{no_knob}; an app is explained as it is now, without --at and --record");
+    }
+    let apps: Apps = match args.socket.connect().and_then(|mut client| client.call("GetApps", &[], "apps")) {
+        Ok(apps) => apps,
+        // What looks like a setting was meant as one.
+        Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
+        Err(error) => return Err(error.into()),
+    };
+    let Some(text) = crate::apps::explain(&apps, name) else {
+        bail!("{no_knob}; and no app that runs has this id or control group: 'brisk apps --all' lists them");
+    };
+    let is_it = |row: &&Row| row.id == *name || row.group == *name;
+    let rows: Vec<&Row> = apps.survey.apps.iter().filter(is_it).collect();
+    args.json.show(&Document::new("explain", json!({ "active": apps.active, "apps": rows })), || text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What is explained.
@@ -88,13 +118,13 @@ struct Explained {
     notes: Vec<Note>,
 }
 
-fn show(args: &Args, mut explained: Explained, now_unix_ms: u64) -> anyhow::Result<ExitCode> {
-    if let Some(knob) = &args.knob {
+fn show(args: &Args, mut explained: Explained, knob: Option<&Knob>, now_unix_ms: u64) -> anyhow::Result<ExitCode> {
+    if let Some(knob) = knob {
         explained.settings.retain(|setting| setting.knob() == knob);
         explained.notes.clear();
     }
-    args.json.show(&Document::new("explain", &explained), || text(&explained, args.knob.as_ref(), now_unix_ms))?;
-    Ok(if explained.settings.is_empty() && args.knob.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    args.json.show(&Document::new("explain", &explained), || text(&explained, knob, now_unix_ms))?;
+    Ok(if explained.settings.is_empty() && knob.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 fn text(explained: &Explained, knob: Option<&Knob>, now_unix_ms: u64) -> String {

@@ -1,5 +1,6 @@
 //! `brisk`: wiring of the command. Each subcommand has its file; those of the laboratory are handed over to `brisk-lab`.
 
+mod apps;
 mod bench;
 mod compare;
 mod config;
@@ -7,6 +8,7 @@ mod doctor;
 mod explain;
 mod export;
 mod front;
+mod forget;
 mod generate;
 mod lab;
 mod monitor;
@@ -58,6 +60,8 @@ enum Command {
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
     Status(status::Args),
+    /// Show importance, memory and chance of each app, and from which memory would be taken first
+    Apps(apps::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
     /// Tell the daemon which app is in the foreground: for window managers and scripts
@@ -66,6 +70,8 @@ enum Command {
     Explain(explain::Args),
     /// Feed a recorded session to the engines again, and show the differences
     Replay(replay::Args),
+    /// Forget what was learned of an app, or of all
+    Forget(forget::Args),
     /// Restore every setting to its value before brisk
     Reset(reset::Args),
     /// Check the daemon's configuration, show it, reload it
@@ -105,10 +111,12 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Apps(args) => apps::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Front(args) => front::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Forget(args) => forget::run(&args),
         Command::Reset(args) => reset::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),

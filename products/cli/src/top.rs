@@ -15,7 +15,7 @@ use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Interval;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::control::Client;
-use brisk_daemon::control::protocol::Status;
+use brisk_daemon::control::protocol::{Apps, Status};
 use brisk_sense::{SampleChoice, Sampler, Sense};
 
 use crate::status::{Socket, age, saved_lines};
@@ -25,6 +25,8 @@ const AFTER_HELP: &str = "\
 q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a terminal \
 it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
+/// Apps of which memory is shown.
+const APPS_MAX: usize = 12;
 /// Limits of --interval.
 const INTERVAL_LEAST: Duration = Duration::from_millis(100);
 const INTERVAL_MOST: Duration = Duration::from_secs(60);
@@ -51,7 +53,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     loop {
         let status = ask(&mut client, args)?;
         if screen.is_terminal() || rates.is_some() {
-            screen.show(&picture(&status, rates.as_ref()))?;
+            // A daemon that was restarted in this moment shows them the next time.
+            let has_apps = status.engines.iter().any(|engine| engine == "iram");
+            let apps: Option<Apps> = has_apps.then(|| client.call("GetApps", &[], "apps").ok()).flatten();
+            screen.show(&picture(&status, rates.as_ref(), apps.as_ref()))?;
             if !screen.is_terminal() {
                 return Ok(ExitCode::SUCCESS);
             }
@@ -77,7 +82,7 @@ fn ask(client: &mut Client, args: &Args) -> anyhow::Result<Status> {
 }
 
 /// One picture. Values in, lines out.
-fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
+fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> Vec<String> {
     let mut lines = Vec::new();
     let mode = match (status.dry_run, status.paused) {
         (true, _) => caution("dry run"),
@@ -148,6 +153,10 @@ fn picture(status: &Status, rates: Option<&Interval>) -> Vec<String> {
     }
     lines.extend(status.notes.iter().map(|note| format!("{}: {}", note.engine, note.reason)));
     lines.push(String::new());
+    if let Some(apps) = memory {
+        lines.extend(crate::apps::lines(apps, APPS_MAX));
+        lines.push(String::new());
+    }
     lines.push(heading(&format!("{:<44} {:<12} {}", "APP", "TOLERATES", "BECAUSE")));
     let mut apps: Vec<_> = status.apps.iter().collect();
     apps.sort_by_key(|app| (!app.launching, app.tolerance != Tolerance::Interactive));
@@ -235,12 +244,12 @@ mod tests {
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()
         };
-        let lines: Vec<String> = picture(&status, rates.as_ref()).iter().map(|line| plain(line)).collect();
+        let lines: Vec<String> = picture(&status, rates.as_ref(), None).iter().map(|line| plain(line)).collect();
         let line = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).expect(begin);
         let words: Vec<&str> = lines[line("sda")].split_whitespace().collect();
         assert_eq!((words[1], words[4], words[8]), ("300", "100", "3.00,"), "{words:?}");
         assert!(lines[line("saved")].contains("not known yet") && line("saved") < line("queue/sda/scheduler"));
         assert!(line("queue/sda/scheduler") < line("mail (launching)") && line("mail") < line("cron"));
-        assert!(picture(&status, None)[line("sda")].contains(" - "));
+        assert!(picture(&status, None, None)[line("sda")].contains(" - "));
     }
 }

@@ -137,6 +137,51 @@ fn without_a_daemon_status_says_how_to_start_it_and_reset_has_nothing_to_do() {
 }
 
 #[test]
+fn without_a_daemon_apps_are_not_shown_and_what_is_missing_is_said() {
+    let (_dir, dir) = place();
+    let run_dir = ["--run-dir", name(&dir)];
+    for arguments in [&["apps"][..], &["apps", "--json"], &["explain", "org.gnome.Evince"]] {
+        let output = brisk(&[arguments, &run_dir].concat());
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("briskd does not run") && said.contains("systemctl start briskd"),
+            "{arguments:?}: {said}"
+        );
+    }
+    // What was meant as a setting is told as such.
+    let bad = brisk(&[&["explain", "queue/sda/speed"][..], &run_dir].concat());
+    let said = text(&bad.stderr);
+    assert!(bad.status.code() == Some(2) && said.contains("'queue/sda/speed' names no setting"), "{said}");
+    let past = brisk(&[&["explain", "org.gnome.Evince", "--at", "14:05"][..], &run_dir].concat());
+    let said = text(&past.stderr);
+    assert!(past.status.code() == Some(2) && said.contains("an app is explained as it is now"), "{said}");
+}
+
+#[test]
+fn without_a_daemon_an_app_is_forgotten_in_the_file() {
+    let (_dir, dir) = place();
+    let file = dir.join("learned/iram/learned.json");
+    let forget = |arguments: &[&str]| {
+        let learned = dir.join("learned");
+        let output = brisk(&[&["forget"], arguments, &["--run-dir", name(&dir), "--learned", name(&learned)]].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let nothing = (Some(1), "nothing was learned of 'mpv'\n".to_owned(), String::new());
+    assert_eq!(forget(&["mpv"]), nothing);
+    assert_eq!(forget(&["--all"]), (Some(1), "nothing was learned\n".to_owned(), String::new()));
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+    std::fs::write(&file, "{}").expect("damaged");
+    let (code, _, said) = forget(&["mpv"]);
+    assert!(code == Some(2) && said.contains("iram/learned.json"), "{said}");
+    assert_eq!(forget(&["--all"]), (Some(0), "all apps: forgotten\n".to_owned(), String::new()));
+    assert!(!file.exists());
+    for wrong in [&[][..], &["mpv", "--all"]] {
+        assert_eq!(forget(wrong).0, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
 fn reset_says_of_a_damaged_journal_that_it_cannot_be_undone() {
     let (_dir, dir) = place();
     std::fs::create_dir_all(dir.join("journal")).expect("a directory");

@@ -1,0 +1,244 @@
+//! `brisk apps`: what the memory engine makes of each app, and which would be taken from first.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use brisk_command::json::{Document, Json};
+use brisk_command::terminal::{caution, faint, good, heading};
+use brisk_core::units::{format_bytes, three_digits};
+use brisk_daemon::control::protocol::{Apps, Row};
+
+use crate::status::Socket;
+
+const AFTER_HELP: &str = "\
+Memory is taken from the first app first: caches, then other memory, and, as the last step, the app is ended. The order is that of the \
+expected cost: the chance that the app is the next one, times the time of its relaunch, for each MiB. Nothing is taken from an app that \
+is in front, plays or records, holds an inhibitor, is likely next, or is protected by the configuration.
+
+Examples:
+  brisk apps
+  brisk apps --all
+  brisk apps --json
+
+Exit codes: 0 shown, 2 the daemon does not run, or does not answer.";
+
+/// Arguments of `brisk apps`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    /// Show services and other groups of processes too
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let apps: Apps = args.socket.connect()?.call("GetApps", &[], "apps")?;
+    args.json.show(&Document::new("apps", &apps), || text(&apps, args.all))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Rows for the screen of `brisk top`: the first apps, at most so many.
+pub(crate) fn lines(apps: &Apps, most: usize) -> Vec<String> {
+    let shown: Vec<&Row> = apps.survey.apps.iter().filter(|row| is_shown(row, false)).collect();
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![columns()];
+    lines.extend(shown.iter().take(most).enumerate().map(|(place, row)| line(place, row)));
+    lines
+}
+
+/// The lines of one app, for `brisk explain`; `None` when none has that id or group.
+pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
+    let of_name = |(_, row): &(usize, &Row)| row.id == name || row.group == name;
+    let found: Vec<(usize, &Row)> = apps.survey.apps.iter().enumerate().filter(of_name).collect();
+    let mut text = String::new();
+    for (place, row) in &found {
+        let _ = writeln!(text, "{} ({}) is {}: {}", row.id, row.group, row.importance.name(), row.reason);
+        let memory = row.memory_bytes.map_or_else(|| "an unknown amount".to_owned(), format_bytes);
+        let swap = row.swap_bytes.map_or_else(String::new, |bytes| format!(", and {} in swap", format_bytes(bytes)));
+        let _ = writeln!(text, "  it has {memory} of memory{swap}");
+        if let Some(bytes) = row.threshold_bytes {
+            let _ = writeln!(text, "  it is expected to need {} at the most", format_bytes(bytes));
+        }
+        let _ = writeln!(
+            text,
+            "  with a chance of {} % it is the next app; its relaunch takes {} s",
+            percent(row.chance),
+            three_digits(row.relaunch_s)
+        );
+        let _ = match (&row.protected, row.steps.is_empty()) {
+            (Some(reason), _) => writeln!(text, "  nothing is taken from it: {reason}"),
+            (None, true) => writeln!(text, "  nothing can be taken from it: {}", lacks(row)),
+            (None, false) => writeln!(text, "  it is number {} from which memory is taken: {}", place + 1, steps(row)),
+        };
+        if row.frozen {
+            text += "  it is frozen\n";
+        }
+    }
+    (!found.is_empty()).then_some(text)
+}
+
+/// All for people. Values in, text out.
+fn text(apps: &Apps, all: bool) -> String {
+    let mut text = String::new();
+    if !apps.active {
+        let why = "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to [engines] order in \
+                   /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
+        let _ = writeln!(text, "{}", caution(why));
+    }
+    let survey = &apps.survey;
+    let state = match survey.short_bytes {
+        0 => good("enough"),
+        short_bytes => caution(&format!("{} are to be freed", format_bytes(short_bytes))),
+    };
+    let (available, wanted) = (format_bytes(survey.available_bytes), format_bytes(survey.wanted_bytes));
+    let _ = writeln!(text, "memory: {available} available, {wanted} wanted: {state}");
+    let (shown, others): (Vec<&Row>, Vec<&Row>) = survey.apps.iter().partition(|row| is_shown(row, all));
+    if shown.is_empty() {
+        text += "no app runs in a control group of its own\n";
+    } else {
+        let _ = writeln!(text, "{}", columns());
+        shown.iter().enumerate().for_each(|(place, row)| {
+            let _ = writeln!(text, "{}", line(place, row));
+        });
+    }
+    if !others.is_empty() {
+        let more =
+            format!("and {} services and other groups, from which nothing is taken (--all shows them)", others.len());
+        let _ = writeln!(text, "{}", faint(&more));
+    }
+    text
+}
+
+/// Whether a row is shown: apps whose memory is known, or all.
+fn is_shown(row: &Row, all: bool) -> bool {
+    all || row.memory_bytes.is_some()
+}
+
+fn columns() -> String {
+    heading(&format!(
+        "{:<32} {:<11} {:>9} {:>9} {:>6}  {:<9} {}",
+        "APP", "IMPORTANCE", "MEMORY", "SWAP", "NEXT %", "TAKEN", "WHY"
+    ))
+}
+
+fn line(place: usize, row: &Row) -> String {
+    let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), format_bytes);
+    let (taken, why) = match &row.protected {
+        Some(reason) => ("never".to_owned(), reason.to_string()),
+        None if row.steps.is_empty() => ("-".to_owned(), lacks(row)),
+        None => {
+            let cost = three_digits(row.cost_s_per_mib * 100.0);
+            ((place + 1).to_string(), format!("{}; expected cost {cost} s for 100 MiB", steps(row)))
+        }
+    };
+    format!(
+        "{:<32} {:<11} {:>9} {:>9} {:>6}  {taken:<9} {why}{}",
+        row.id,
+        row.importance.name(),
+        bytes(row.memory_bytes),
+        bytes(row.swap_bytes),
+        percent(row.chance),
+        if row.frozen { "; frozen" } else { "" }
+    )
+}
+
+fn percent(chance: f64) -> String {
+    format!("{:.1}", chance * 100.0)
+}
+
+fn steps(row: &Row) -> String {
+    row.steps.iter().map(|step| step.name().replace('_', " ")).collect::<Vec<_>>().join(", ")
+}
+
+/// Why nothing can be done to it.
+fn lacks(row: &Row) -> String {
+    let why = if row.memory_bytes.is_none() { "its memory is unknown" } else { "its importance allows nothing" };
+    why.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brisk_command::terminal::plain;
+    use serde_json::json;
+
+    fn row(id: &str, more: serde_json::Value) -> serde_json::Value {
+        let mut row = json!({
+            "group": format!("app-{id}-1.scope"),
+            "id": id,
+            "importance": "background",
+            "reason": { "rule": "not_in_front" },
+            "memory_bytes": 104_857_600,
+            "swap_bytes": 1_048_576,
+            "threshold_bytes": 209_715_200,
+            "chance": 0.125,
+            "relaunch_s": 2.0,
+            "cost_s_per_mib": 0.0025,
+            "protected": null,
+            "steps": ["reclaim", "end"],
+            "frozen": false,
+        });
+        let (row_map, more) = (row.as_object_mut().expect("a map"), more.as_object().expect("a map"));
+        row_map.extend(more.clone());
+        row
+    }
+
+    fn apps(active: bool) -> Apps {
+        let rows = [
+            row("game", json!({})),
+            row(
+                "front",
+                json!({
+                    "importance": "foreground", "protected": { "rule": "focused" }, "steps": [], "swap_bytes": null,
+                }),
+            ),
+            row("dbus", json!({ "importance": "persistent", "memory_bytes": null, "steps": [] })),
+        ];
+        let apps = json!({
+            "active": active, "available_bytes": 52_428_800, "wanted_bytes": 104_857_600, "short_bytes": 52_428_800, "apps": rows,
+        });
+        serde_json::from_value(apps).expect("apps")
+    }
+
+    #[test]
+    fn apps_are_shown_in_the_order_in_which_memory_is_taken() {
+        let text = plain(&text(&apps(true), false));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "memory: 50 MiB available, 100 MiB wanted: 50 MiB are to be freed");
+        assert!(lines[1].starts_with("APP"), "{text}");
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = "game background 100 MiB 1 MiB 12.5 1 reclaim, end; expected cost 0.250 s for 100 MiB";
+        assert_eq!(words(lines[2]), expected);
+        assert_eq!(words(lines[3]), "front foreground 100 MiB - 12.5 never focused");
+        assert_eq!(lines[4], "and 1 services and other groups, from which nothing is taken (--all shows them)");
+        assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn without_the_engine_it_says_how_to_have_it() {
+        let text = plain(&text(&apps(false), true));
+        assert!(text.starts_with("the memory engine does not run"), "{text}");
+        assert!(text.contains("add \"iram\" to [engines] order"), "{text}");
+        assert!(text.contains("dbus") && !text.contains("--all"), "{text}");
+    }
+
+    #[test]
+    fn an_app_is_explained_by_id_and_by_group() {
+        let text = explain(&apps(true), "game").expect("an app");
+        let expected = "game (app-game-1.scope) is background: not in front\n  it has 100 MiB of memory, and 1 MiB in swap\n  \
+                        it is expected to need 200 MiB at the most\n  with a chance of 12.5 % it is the next app; its relaunch \
+                        takes 2.00 s\n  it is number 1 from which memory is taken: reclaim, end\n";
+        assert_eq!(text, expected);
+        assert!(
+            explain(&apps(true), "app-front-1.scope").expect("an app").contains("nothing is taken from it: focused")
+        );
+        assert_eq!(explain(&apps(true), "xterm"), None);
+    }
+}
