@@ -4,7 +4,7 @@
 //! The need of an app is its anonymous memory and what of it is in swap; where that is not sampled, the memory that its group is charged
 //! with, or what is resident in its processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::action::Once;
 use brisk_core::app::Role;
@@ -48,7 +48,8 @@ pub(crate) fn take(next: &mut State, observed: &Observed<'_>) {
         next.context.take(event);
         take_event(next, now, event, tells_front);
     }
-    let is_there = |group: &String| observed.apps.iter().any(|app| app.group == *group);
+    let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).collect();
+    let is_there = |group: &String| there.contains(group.as_str());
     next.groups.retain(|group, _| is_there(group));
     next.frozen.retain(|group, _| is_there(group));
     next.waits.retain(|(group, _), until_ns| is_there(group) && *until_ns > now.at_ns);

@@ -11,7 +11,7 @@ use crate::harness::{App, Briskd, Loop, place, turn};
 const CONFIG: &str = "[engines]\norder = [\"smartio\"]\n[smartio]\ndirty_min_mib = 0\n";
 
 /// The group of an app, and its name.
-fn group(id: &str) -> Option<(PathBuf, String)> {
+pub(super) fn group(id: &str) -> Option<(PathBuf, String)> {
     brisk_requires::available(&[brisk_requires::Capability::Root, brisk_requires::Capability::Cgroup2])?;
     let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted");
     let name = format!("app-{}-{}.scope", id.replace('-', "\\x2d"), std::process::id());

@@ -3,6 +3,7 @@
 
 mod journals;
 mod launches;
+mod memory;
 
 use crate::harness::{Briskd, Loop, place, turn};
 use brisk_core::arbiter::Rule;

@@ -143,6 +143,8 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
         .arg(dir.join("run"))
         .arg("--profiles")
         .arg(dir.join("profiles"))
+        .arg("--learned")
+        .arg(dir.join("learned"))
         .args(arguments)
         .env_remove("WATCHDOG_USEC")
         .stdin(Stdio::null());
