@@ -19,6 +19,7 @@
 
 use std::collections::BTreeMap;
 
+use brisk_core::action::Ends;
 use brisk_core::app::{App, Role, SESSION};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, MemoryLevels};
@@ -113,7 +114,7 @@ impl Candidate<'_> {
                     && self.app.activity.focused == Some(false)
                     && !self.app.group.starts_with(SESSION)
             }
-            Step::End => config.end_apps && is_app && self.rated.level >= lowest_ended(config),
+            Step::End => config.ends != Ends::Never && is_app && self.rated.level >= lowest_ended(config),
         }
     }
 

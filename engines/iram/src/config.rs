@@ -1,5 +1,6 @@
 //! Configuration of this engine.
 
+use brisk_core::action::Ends;
 use serde::{Deserialize, Serialize};
 
 /// How the engine works.
@@ -34,8 +35,8 @@ pub struct Config {
     /// Adaptive: whether background apps may be frozen.
     pub freeze: bool,
     /// Whether background apps may be ended.
-    pub end_apps: bool,
-    /// Number of apps that are ended within a minute at most.
+    pub ends: Ends,
+    /// Number of apps that are ended within a minute at most: a third of them at once, the rest evenly.
     pub ends_per_minute: u32,
     /// Time that an app has to end by itself.
     pub end_grace_ms: u64,
@@ -64,8 +65,8 @@ impl Default for Config {
             stall_min_percent: 10.0,
             reclaim: true,
             freeze: false,
-            end_apps: true,
-            ends_per_minute: 3,
+            ends: Ends::Auto,
+            ends_per_minute: 6,
             end_grace_ms: 5_000,
             limits: true,
             retry_after_s: 30,

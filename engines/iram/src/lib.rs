@@ -58,6 +58,8 @@ pub const NAME: &str = "iram";
 /// First back-off of ends after an app came back at once; doubled each time, up to an hour.
 const REGRET_S: u64 = 300;
 const REGRET_MAX_S: u64 = 3_600;
+/// Ends are left alone for this time after one was refused.
+const REFUSED_NS: u64 = 15 * S_NS;
 
 /// State between two calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -89,7 +91,7 @@ pub struct State {
     /// Groups that this engine froze, and when.
     pub frozen: BTreeMap<String, u64>,
     /// Apps that this engine ended.
-    pub ends: Ends,
+    pub ends: Ended,
     /// Paper: when memory was checked.
     pub checked_ns: Option<u64>,
     /// Limits that the kernel refused: not requested again until the configuration is another one.
@@ -111,7 +113,7 @@ pub struct Known {
 /// Apps that this engine ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ends {
+pub struct Ended {
     /// Times of the last minute.
     pub at_ns: Vec<u64>,
     /// Groups that were asked to end and are still there.
@@ -133,12 +135,22 @@ pub struct Pending {
     pub memory_bytes: u64,
 }
 
-impl Ends {
+impl Ended {
     /// An app is asked to end.
     fn began(&mut self, group: &str, id: &str, memory_bytes: u64, at_ns: u64) {
         self.at_ns.push(at_ns);
         self.pending.insert(group.to_owned(), Pending { at_ns, memory_bytes });
         self.lately.insert(id.to_owned(), at_ns);
+    }
+
+    /// The app is not asked after all: too many were, another program ends apps, or the app is in use by now.
+    fn refused(&mut self, group: &str, now_ns: u64) {
+        if let Some(pending) = self.pending.remove(group) {
+            self.at_ns.retain(|at_ns| *at_ns != pending.at_ns);
+            self.lately.retain(|_, at_ns| *at_ns != pending.at_ns);
+        }
+        let until_ns = now_ns.saturating_add(REFUSED_NS);
+        self.left_alone_until_ns = Some(self.left_alone_until_ns.map_or(until_ns, |before_ns| before_ns.max(until_ns)));
     }
 
     /// An app came back that was ended a moment ago.

@@ -123,8 +123,11 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         next.frozen.remove(group);
     }
     // The first outcome of an end is that the app was asked; an app that is gone leaves the list of apps.
-    if step == Step::End && !is_done {
-        next.ends.pending.remove(group);
+    if step == Step::End {
+        if !is_done {
+            next.ends.refused(group, now_ns);
+        }
+        return;
     }
     if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) {
         next.waits.insert((group.to_owned(), step), now_ns.saturating_add(REFUSED_NS));

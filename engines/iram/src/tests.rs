@@ -1,6 +1,6 @@
 //! Worlds for all tests of this crate, and the properties of whole decisions.
 
-use brisk_core::action::{Action, Once};
+use brisk_core::action::{Action, Ends, Once};
 use brisk_core::app::{Activity, App, AppFacts, Role, Tolerance, classify};
 use brisk_core::decision::Request;
 use brisk_core::event::{Event, EventKind};

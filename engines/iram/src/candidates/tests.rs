@@ -74,7 +74,7 @@ fn each_step_is_for_its_apps() {
     assert_eq!(steps(&config, true, |activity| activity.focused = None), ["free_caches", "reclaim", "end"]);
     assert_eq!(steps(&config, true, |activity| activity.role = Role::Other), ["free_caches", "reclaim"]);
     assert_eq!(steps(&config, true, |activity| activity.audible = Some(true)), Vec::<&str>::new());
-    let nothing = Config { reclaim: false, end_apps: false, ..Config::default() };
+    let nothing = Config { reclaim: false, ends: Ends::Never, ..Config::default() };
     assert_eq!(steps(&nothing, true, |_| ()), Vec::<&str>::new());
 }
 

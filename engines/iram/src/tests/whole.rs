@@ -89,7 +89,7 @@ fn while_the_screen_is_off_the_engine_sleeps() {
 
 #[test]
 fn a_frozen_app_is_thawed_when_it_is_needed() {
-    let mut machine = Machine::new(Config { freeze: true, end_apps: false, ..config() }, &["a", "b"]);
+    let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a", "b"]);
     let (call, frozen) = until(&mut machine, 40, "freeze", 10).expect("a freeze");
     assert_eq!(call, 2);
     assert_eq!(edges(&frozen).iter().filter(|edge| edge.starts_with("freeze")).count(), 2);
@@ -108,7 +108,7 @@ fn a_frozen_app_is_thawed_when_it_is_needed() {
 
 #[test]
 fn a_second_launch_of_a_frozen_app_thaws_the_first() {
-    let mut machine = Machine::new(Config { freeze: true, end_apps: false, ..config() }, &["a"]);
+    let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a"]);
     until(&mut machine, 40, "freeze", 10).expect("a freeze");
     let mut second = app("a", |_| ());
     (second.group, second.launching) = ("app-a-2.scope".to_owned(), true);
@@ -119,7 +119,7 @@ fn a_second_launch_of_a_frozen_app_thaws_the_first() {
 
 #[test]
 fn what_does_not_help_is_left_alone() {
-    let mut machine = Machine::new(Config { end_apps: false, ..config() }, &["a", "b"]).with(40);
+    let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a", "b"]).with(40);
     assert!(!edges(&machine.step(40, &[])).is_empty());
     let notes: Vec<Reason> = (0..4).flat_map(|_| machine.step(40, &[]).notes).collect();
     assert_eq!(notes[0].rule, "freeing_does_not_help");
@@ -146,6 +146,20 @@ fn an_app_that_comes_back_at_once_ends_ends() {
     assert_eq!(machine.state.ends.regrets, 1);
     assert!(until(&mut machine, 20, "end_app", 250).is_none());
     assert!(until(&mut machine, 20, "end_app", 100).is_some(), "five minutes later");
+}
+
+#[test]
+fn an_end_that_is_refused_is_tried_again_soon_and_counts_for_nothing() {
+    let mut machine = Machine::new(config(), &["a", "b"]);
+    machine.now.memory.swap_free_bytes = 0;
+    let (_, asked) = until(&mut machine, 20, "end_app", 10).expect("an end");
+    let refused = performed(&asked, &Outcome::Refused { why: "earlyoom runs".to_owned() });
+    machine.step(20, &refused);
+    assert!(machine.state.ends.at_ns.is_empty() && machine.state.ends.pending.is_empty());
+    assert!(until(&mut machine, 20, "end_app", 13).is_none());
+    // Not the same app, which waits a minute.
+    let (_, again) = until(&mut machine, 20, "end_app", 5).expect("fifteen seconds later");
+    assert_ne!(edges(&again), edges(&asked));
 }
 
 #[test]
@@ -176,7 +190,7 @@ fn limits_hold_while_memory_is_short_and_some_seconds_longer() {
         let settings = decision.settings().map(|setting| (setting.knob.to_string(), setting.value.clone()));
         settings.collect::<BTreeMap<_, _>>()
     };
-    let mut machine = Machine::new(Config { end_apps: false, ..config() }, &["a", "front"]);
+    let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a", "front"]);
     machine.app("front").activity.focused = Some(true);
     assert_eq!(limited(&machine.step(400, &[])), BTreeMap::new());
     let short = limited(&machine.step(40, &[]));

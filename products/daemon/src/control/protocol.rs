@@ -368,7 +368,19 @@ mod tests {
         let methods: Vec<&str> = idl.method_keys.clone();
         assert_eq!(
             methods,
-            ["GetStatus", "Explain", "Monitor", "Reload", "Reset", "SetFront", "LaunchBegins", "LaunchEnds", "SetIdle", "GetApps", "Forget"]
+            [
+                "GetStatus",
+                "Explain",
+                "Monitor",
+                "Reload",
+                "Reset",
+                "SetFront",
+                "LaunchBegins",
+                "LaunchEnds",
+                "SetIdle",
+                "GetApps",
+                "Forget"
+            ]
         );
         assert!(IDL::try_from(SERVICE_DESCRIPTION).is_ok());
     }

@@ -97,7 +97,7 @@ impl Daemon {
         self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.moment.now);
         if differs {
             let (engines, complaints) = Engines::new(&config, &files);
-            self.replace_engines(engines);
+            self.replace_engines(engines, &config);
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
         (self.policy.config, self.policy.configuration) = (config, configuration);

@@ -7,6 +7,7 @@ use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 
 use super::{Daemon, timer};
+use crate::config::Config;
 use crate::control::protocol::{Apps, Reply};
 use crate::control::{Fault, reply_with};
 use crate::engines::Engines;
@@ -75,7 +76,7 @@ impl Daemon {
     }
 
     /// Replaces the engines, which have learned what they have; what the former ones let last is undone.
-    pub(super) fn replace_engines(&mut self, engines: Engines) {
+    pub(super) fn replace_engines(&mut self, engines: Engines, config: &Config) {
         let undone = self.policy.engines.end();
         let undo = |(engine, what)| Resolved {
             what,
@@ -87,7 +88,14 @@ impl Daemon {
         let undone = undone.into_iter().map(undo).collect();
         self.apply_edges(undone, Vec::new());
         self.policy.engines = engines;
-        let weighs = self.policy.engines.names().contains(&brisk_iram::NAME);
-        self.machine.sampler.weigh_apps(weighs);
+        let is_active = self.policy.engines.names().contains(&brisk_iram::NAME);
+        self.machine.sampler.weigh_apps(is_active);
+        let limits = |config: &Config| (config.iram.ends, config.iram.ends_per_minute);
+        if limits(config) != limits(&self.policy.config) {
+            self.actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
+        }
+        if is_active && let Err(error) = self.actuator.start_keeper() {
+            self.report_trouble(in_one_line(&error));
+        }
     }
 }

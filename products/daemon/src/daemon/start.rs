@@ -103,6 +103,7 @@ impl Daemon {
             }
         };
         let mut actuator = Actuator::new(&paths, JOURNAL, options.dry_run)?.guarded_by(Keeper::new([KEEPER.into()]));
+        actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
         if engines.names().iter().any(|name| FREEZING.contains(name))
             && let Err(error) = actuator.start_keeper()
         {
