@@ -90,8 +90,9 @@ struct Group {
     members: Vec<PathBuf>,
     /// What its tasks have read and written; `None` when that is not asked for.
     io: Option<GroupIo>,
-    /// Its group of the memory controller of version 1, once it was searched for.
-    memory: Option<Option<PathBuf>>,
+    /// Its group of the memory controller of version 1, and when it is searched for again where none was found.
+    memory: Option<PathBuf>,
+    memory_at_ns: Option<u64>,
     /// When its processes were weighed, and what they have.
     weight: Option<(u64, ProcessMemory)>,
 }
@@ -136,9 +137,9 @@ impl Sampler {
             self.groups.drain(..).map(|group| (group.dir.clone(), group)).collect();
         self.groups = groups
             .map(|(dir, name)| {
-                let (io, memory, weight) =
-                    known.remove(&dir).map(|group| (group.io, group.memory, group.weight)).unwrap_or_default();
-                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory, weight }
+                let known = known.remove(&dir).map(|group| (group.io, group.memory, group.memory_at_ns, group.weight));
+                let (io, memory, memory_at_ns, weight) = known.unwrap_or_default();
+                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory, memory_at_ns, weight }
             })
             .collect();
         self.search_at_ns = None;
@@ -292,12 +293,14 @@ impl Sampler {
         let io_pressure = self.sense.cgroup_pressure(&group.dir, Resource::Io)?;
         let mut memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
         if memory_bytes.is_none() && cpu.is_some() {
-            memory_bytes = self.memory_in_version_1(group)?;
+            memory_bytes = self.memory_in_version_1(group, at_ns)?;
         }
         if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
             return Ok(None);
         }
-        let weight = self.weigh(group, at_ns);
+        // Memory of apps elsewhere is none of the chosen group's, and neither are their waits for it.
+        let is_within = self.is_within(group);
+        let weight = if is_within { self.weigh(group, at_ns) } else { None };
         let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
         let moved = match &mut group.io {
             Some(io) => io.read(&self.sense, &group.dir, waited_us)?,
@@ -306,14 +309,18 @@ impl Sampler {
         Ok(Some(AppTotals {
             name: group.name.clone(),
             cpu_us: cpu.map(|cpu| cpu.usage_us),
-            memory_bytes,
+            memory_bytes: memory_bytes.filter(|_| is_within),
             rss_bytes: match (memory_bytes, weight) {
+                _ if !is_within => None,
                 (None, Some(weight)) => Some(weight.anonymous_bytes.saturating_add(weight.file_bytes)),
                 (None, None) if self.with_resident => self.resident_bytes(&group.members)?,
                 _ => None,
             },
             io_pressure: io_pressure.map(stall_totals),
-            memory_pressure: self.sense.cgroup_pressure(&group.dir, Resource::Memory)?.map(stall_totals),
+            memory_pressure: match is_within {
+                true => self.sense.cgroup_pressure(&group.dir, Resource::Memory)?.map(stall_totals),
+                false => None,
+            },
             read_bytes: moved.map(|moved| moved.read_bytes),
             write_bytes: moved.map(|moved| moved.write_bytes),
             anon_bytes: weight.map(|weight| weight.anonymous_bytes),
@@ -322,16 +329,24 @@ impl Sampler {
     }
 
     /// Memory that version 1 charges to a group of which the app has the only processes; `None` where there is none.
-    fn memory_in_version_1(&self, group: &mut Group) -> Result<Option<u64>> {
-        if group.memory.is_none() {
+    fn memory_in_version_1(&self, group: &mut Group, at_ns: u64) -> Result<Option<u64>> {
+        // One that begins may join its groups one after the other.
+        if group.memory.is_none() && group.memory_at_ns.is_none_or(|due_ns| due_ns <= at_ns) {
             let pids = self.sense.cgroup_processes(&group.dir)?.unwrap_or_default();
             if pids.is_empty() {
                 return Ok(None);
             }
-            group.memory = Some(self.sense.own_memory_group(&pids)?);
+            group.memory = self.sense.own_memory_group(&pids)?;
+            group.memory_at_ns = Some(at_ns.saturating_add(SEARCH_NS));
         }
-        let Some(Some(dir)) = &group.memory else { return Ok(None) };
-        self.sense.memory_usage_bytes(dir)
+        group.memory.as_deref().map_or(Ok(None), |dir| self.sense.memory_usage_bytes(dir))
+    }
+
+    /// Whether the memory of an app is that of the chosen control group, where one stands for the machine.
+    fn is_within(&self, group: &Group) -> bool {
+        self.choice.memory_group.as_ref().is_none_or(|all| {
+            group.dir.starts_with(all) || group.memory.as_ref().is_some_and(|own| own.starts_with(all))
+        })
     }
 
     /// What the processes of a group have in memory and in swap. A page that several of them map counts for each; what has ended
@@ -405,7 +420,7 @@ impl Sampler {
                 true
             });
             let name = if twice { path } else { names[index].clone() };
-            Group { name, dir, members, io: None, memory: None, weight: None }
+            Group { name, dir, members, io: None, memory: None, memory_at_ns: None, weight: None }
         });
         Ok(groups.collect())
     }
@@ -522,6 +537,15 @@ mod tests {
         assert_eq!(of(&app(&mut sampler)), (kib(300), kib(30), kib(310)));
         // Not again within a second.
         put("proc/7/status", &status(900, 0));
+        assert_eq!(app(&mut sampler).anon_bytes, kib(300));
+
+        // Where another control group stands for the machine, this app is none of it: its memory is no reason to end it.
+        put("group/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
+        assert!(app(&mut sampler).memory_pressure.is_some());
+        sampler.choice.memory_group = Some(PathBuf::from("/other"));
+        let outside = app(&mut sampler);
+        assert_eq!((of(&outside), outside.memory_bytes, outside.memory_pressure), ((None, None, None), None, None));
+        sampler.choice.memory_group = Some(PathBuf::from("/group"));
         assert_eq!(app(&mut sampler).anon_bytes, kib(300));
     }
 }
