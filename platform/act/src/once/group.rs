@@ -27,7 +27,7 @@ pub(super) struct Group<'a> {
     pub(super) unified: Vec<PathBuf>,
     /// In that of the freezer of version 1.
     pub(super) freezer: Vec<PathBuf>,
-    /// In that of the memory controller of version 1.
+    /// In that of the memory controller of version 1: of this name, or else the one that has its processes.
     pub(super) memory: Vec<PathBuf>,
 }
 
@@ -52,7 +52,11 @@ impl<'a> Group<'a> {
         let mounts = parse_mounts(&mounts).unwrap_or_default();
         let of =
             |controller| controller_mount(&mounts, controller).map_or_else(Vec::new, |root| groups::find(&root, name));
-        Ok(Self { paths, name, unified, freezer: of("freezer"), memory: of("memory") })
+        let mut memory = of("memory");
+        if memory.is_empty() {
+            memory.extend(controller_mount(&mounts, "memory").and_then(|root| own_group(paths, &root, &unified)));
+        }
+        Ok(Self { paths, name, unified, freezer: of("freezer"), memory })
     }
 
     pub(super) fn is_session(&self) -> bool {
@@ -153,6 +157,19 @@ fn controller_mount(mounts: &[Mount], controller: &str) -> Option<PathBuf> {
     mounts.iter().filter(|mount| mount.fs_type == "cgroup").find(has_it).map(|mount| mount.mount_point.clone())
 }
 
+/// The group of the memory controller of version 1 that has processes of the groups at `unified` and no others, whatever its name is:
+/// what puts an app into its groups may name them differently. Neither the root nor a group with others below it is an app's own.
+fn own_group(paths: &Paths, root: &Path, unified: &[PathBuf]) -> Option<PathBuf> {
+    let pids = pids_in(unified.iter());
+    let text = fs::read(paths.proc.join(pids.first()?.to_string()).join("cgroup")).ok()?;
+    let of_memory = |group: &brisk_formats::ProcessCgroup| group.controllers.iter().any(|name| name == "memory");
+    let group = brisk_formats::parse_process_cgroups(&text).ok()?.into_iter().find(of_memory)?;
+    let dir = root.join(group.path.strip_prefix("/").unwrap_or(&group.path));
+    let all = pids_in(std::iter::once(&dir));
+    let is_own = dir != root && !all.is_empty() && all.is_subset(&pids) && groups::dirs_in(&dir).next().is_none();
+    is_own.then_some(dir)
+}
+
 /// Whether the text of /proc/PID/cgroup (`ID:controllers:path`, cgroups(7)) has a group of this name, or one below it.
 fn is_below(text: &str, name: &str) -> bool {
     let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
@@ -181,6 +198,40 @@ mod tests {
         {
             assert_eq!(is_below(text, name), is_in, "{name}");
         }
+    }
+
+    #[test]
+    fn a_memory_group_of_another_name_is_the_apps_when_all_its_processes_are() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let put = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("fixture");
+            fs::write(path, text).expect("fixture");
+        };
+        let at = |name: &str| dir.path().join(name);
+        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
+        let mounts = format!(
+            "1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n2 0 0:2 / {} rw - cgroup cgroup rw,memory\n",
+            at("two").display(),
+            at("memory").display()
+        );
+        put("proc/self/mountinfo", &mounts);
+        put("two/app-x-1.scope/cgroup.procs", "7\n9\n");
+        put("proc/7/cgroup", "4:memory:/phone/x\n0::/app-x-1.scope\n");
+        put("memory/phone/x/cgroup.procs", "7\n9\n");
+        let memory = || Group::find(&paths, "app-x-1.scope").expect("a name").memory;
+        assert_eq!(memory(), [at("memory/phone/x")]);
+        put("memory/phone/x/cgroup.procs", "7\n8\n9\n");
+        assert_eq!(memory(), [""; 0].map(PathBuf::from), "8 is another's");
+        put("memory/phone/x/cgroup.procs", "7\n9\n");
+        put("memory/phone/x/inner/cgroup.procs", "");
+        assert_eq!(memory(), [""; 0].map(PathBuf::from), "it has groups below it");
+        put("proc/7/cgroup", "4:memory:/\n0::/app-x-1.scope\n");
+        put("memory/cgroup.procs", "7\n9\n");
+        assert_eq!(memory(), [""; 0].map(PathBuf::from), "the root is no app's");
+        // One of its own name goes before.
+        put("memory/user/app-x-1.scope/cgroup.procs", "");
+        assert_eq!(memory(), [at("memory/user/app-x-1.scope")]);
     }
 
     #[test]
