@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | free caches | `DropPageCache` | memory is short |
 //! | reclaim | `Reclaim`, 16 MiB at a time | and there is swap |
-//! | page out | `PageOut` of all of an app, where its group has no memory controller | and there is swap |
+//! | page out | `PageOut` of all of an app, where its group has no memory controller or reclaim was refused | and there is swap |
 //! | freeze | `Freeze` | short for two seconds; thawed when the app is needed, or memory is not short |
 //! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]) |
 //!
@@ -32,6 +32,8 @@ const RECLAIM_BYTES_MAX: u64 = 16 << 20;
 const RECLAIM_BYTES_MIN: u64 = 1 << 20;
 /// Actions of one step in one round.
 const ACTIONS_MAX: usize = 4;
+/// An app of which reclaim was refused up to this time ago is paged out instead.
+const RECLAIM_FAILED_NS: u64 = 30 * S_NS;
 /// Part of its memory that one action takes from an app.
 const PART: u64 = 2;
 /// Swap that has to be free.
@@ -210,9 +212,14 @@ impl Round<'_> {
 
     /// Candidates for `step` that it was not done to a moment ago.
     fn due<'b, 'c>(&self, all: &'b [Candidate<'c>], step: Step) -> Vec<&'b Candidate<'c>> {
+        let reclaim_failed = |group: &String| {
+            let refused_ns = self.next.groups.get(group).and_then(|known| known.reclaim_refused_ns);
+            refused_ns.is_some_and(|at_ns| self.sight.at_ns.saturating_sub(at_ns) < RECLAIM_FAILED_NS)
+        };
         let is_due = |one: &&Candidate<'_>| {
             let group = &one.app.group;
-            one.allows(self.config, step)
+            let in_place = step == Step::PageOut && reclaim_failed(group) && one.may_be_paged_out(self.config);
+            (in_place || one.allows(self.config, step))
                 && !self.next.waits_for(group, step)
                 && !self.next.ends.pending.contains_key(group)
         };

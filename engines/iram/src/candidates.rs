@@ -103,9 +103,7 @@ impl Candidate<'_> {
             Step::FreeCaches | Step::Reclaim => {
                 config.reclaim && self.has_controller && self.rated.level >= Importance::Service
             }
-            Step::PageOut => {
-                config.reclaim && !self.has_controller && is_app && self.rated.level >= Importance::Service
-            }
+            Step::PageOut => !self.has_controller && self.may_be_paged_out(config),
             // Without notice of the foreground it would not be thawed in time; a session has no freezer.
             Step::Freeze => {
                 config.freeze
@@ -116,6 +114,13 @@ impl Candidate<'_> {
             }
             Step::End => config.ends != Ends::Never && is_app && self.rated.level >= lowest_ended(config),
         }
+    }
+
+    /// Whether its processes' memory may be paged out, also where its group has the memory controller.
+    #[must_use]
+    pub fn may_be_paged_out(&self, config: &Config) -> bool {
+        let may = self.spared.is_none() && self.memory_bytes.is_some() && self.app.activity.role == Role::App;
+        config.reclaim && may && self.rated.level >= Importance::Service
     }
 
     /// The expected cost, as facts.

@@ -108,6 +108,8 @@ pub struct Known {
     pub launch_began_ns: Option<u64>,
     /// The threshold above its predicted need.
     pub threshold_bytes: Option<u64>,
+    /// When reclaim of its group was refused last.
+    pub reclaim_refused_ns: Option<u64>,
 }
 
 /// Apps that this engine ended.

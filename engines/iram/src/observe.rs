@@ -24,6 +24,8 @@ const REST_S: f64 = 1.0;
 const REGRET_NS: u64 = 60 * S_NS;
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
+/// Nor is reclaim that got less than was asked for, for this time: what is left may be swappable later.
+const RECLAIM_REFUSED_NS: u64 = 30 * S_NS;
 /// Ends of the last minute count.
 const MINUTE_NS: u64 = 60 * S_NS;
 
@@ -130,7 +132,13 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         return;
     }
     if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) {
-        next.waits.insert((group.to_owned(), step), now_ns.saturating_add(REFUSED_NS));
+        let span_ns = if step == Step::Reclaim { RECLAIM_REFUSED_NS } else { REFUSED_NS };
+        next.waits.insert((group.to_owned(), step), now_ns.saturating_add(span_ns));
+        if step == Step::Reclaim
+            && let Some(known) = next.groups.get_mut(group)
+        {
+            known.reclaim_refused_ns = Some(now_ns);
+        }
     }
 }
 

@@ -56,6 +56,17 @@ fn without_swap_apps_end_since_nothing_else_frees_memory() {
 }
 
 #[test]
+fn where_reclaim_is_refused_an_app_is_paged_out_instead() {
+    let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a"]);
+    let first = machine.step(40, &[]);
+    assert_eq!(edges(&first), ["drop_page_cache app-a.scope", "reclaim app-a.scope"]);
+    let refused = performed(&first, &Outcome::Refused { why: "no memory.reclaim".to_owned() });
+    assert_eq!(edges(&machine.step(40, &refused)), ["page_out app-a.scope"]);
+    let rest: Vec<String> = (0..20).flat_map(|_| edges(&machine.step(40, &[]))).collect();
+    assert!(rest.is_empty(), "{rest:?}");
+}
+
+#[test]
 fn an_out_of_memory_kill_ends_the_wait() {
     let mut machine = Machine::new(config(), &["a", "b"]);
     let killed = EventKind::OutOfMemory { group: "app-a.scope".to_owned() };
