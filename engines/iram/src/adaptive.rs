@@ -22,7 +22,7 @@ use brisk_core::snapshot::{Interval, MemoryLevels};
 use crate::candidates::{self, Candidate, Step};
 use crate::config::Config;
 use crate::effect::{Sight, refault_pages};
-use crate::schedule::{self, Need, S_NS};
+use crate::schedule::{self, Demand, Need, S_NS};
 use crate::{Outlooks, State, heap, limits, observe};
 
 /// Least time between two rounds of freeing.
@@ -36,8 +36,6 @@ const ACTIONS_MAX: usize = 4;
 const RECLAIM_FAILED_NS: u64 = 30 * S_NS;
 /// Part of its memory that one action takes from an app.
 const PART: u64 = 2;
-/// Swap that has to be free.
-const SWAP_BYTES_MIN: u64 = 16 << 20;
 /// Part of what is reclaimed that was anonymous: caches count as available before.
 const ANON_PART: u64 = 2;
 /// Caches in the memory of a background app: a seventh.
@@ -56,7 +54,7 @@ const LAUNCH_NS: u64 = 20 * S_NS;
 /// A return to an app that runs reads back this part of its memory (../shared/MEMORY.md, 2: typically a tenth, and files).
 const RETURN_PART: u64 = 8;
 
-pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
     let mut next = state.at(now_ns);
     observe::take(&mut next, observed);
@@ -91,8 +89,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     let is_asleep = next.context.is_screen_off();
     let is_paced = next.freed_ns.is_some_and(|freed_ns| now_ns.saturating_sub(freed_ns) < FREE_NS_MIN);
     if is_short && !is_asleep && !is_paced {
-        let mut round =
-            Round { config, need, sight, next: &mut next, memory, requests: &mut requests, planned_bytes: 0 };
+        let mut round = Round { config, need, sight, next: &mut next, requests: &mut requests, planned_bytes: 0 };
         round.free(&all);
     }
     let limits_hold = next.short_ns.is_some_and(|short_ns| now_ns.saturating_sub(short_ns) < LIMITS_NS);
@@ -131,14 +128,20 @@ pub(crate) fn need(
 ) -> Need {
     let heap = &state.learned.heap;
     let peak_bytes = |id: &str| heap.predicted_peak(id, LAUNCH_NS).unwrap_or(heap::DEFAULT_BYTES);
-    let of_launch = |one: &Candidate<'_>| peak_bytes(&one.app.id).saturating_sub(one.memory_bytes.unwrap_or(0));
-    let launch_bytes = all.iter().filter(|one| one.app.launching).map(of_launch).fold(0, u64::saturating_add);
+    // Of an app whose memory is unknown, it is unknown too how much more it will take, and from where.
+    let of_launch =
+        |one: &Candidate<'_>| one.memory_bytes.map(|memory_bytes| peak_bytes(&one.app.id).saturating_sub(memory_bytes));
+    let is_known = |one: &&Candidate<'_>| heap.predicted_peak(&one.app.id, LAUNCH_NS).is_some();
+    let launched = || all.iter().filter(|one| one.app.launching);
+    let launch_bytes = launched().filter_map(of_launch).fold(0, u64::saturating_add);
+    let known_launch_bytes = launched().filter(is_known).filter_map(of_launch).fold(0, u64::saturating_add);
     let likely = outlook.likeliest(config.protected_apps).map(|(id, chance)| {
         let running = all.iter().filter(|one| one.app.id == id).filter_map(|one| one.memory_bytes).max();
         (chance, running.map_or_else(|| peak_bytes(id), |memory_bytes| memory_bytes / RETURN_PART))
     });
     let reserve_bytes = schedule::front_reserve_bytes(config, memory.total_bytes, likely);
-    schedule::need(config, memory, interval, state.falls_bytes_per_s, reserve_bytes, launch_bytes)
+    let demand = Demand { reserve_bytes, launch_bytes, known_launch_bytes };
+    schedule::need(config, memory, interval, state.falls_bytes_per_s, demand)
 }
 
 /// Lets apps run again that are needed, or for which there is memory again: then one in each call, the likeliest first.
@@ -171,7 +174,6 @@ struct Round<'a> {
     need: Need,
     sight: Sight,
     next: &'a mut State,
-    memory: &'a MemoryLevels,
     requests: &'a mut Vec<Request>,
     /// What steps give, as far as it makes memory available.
     planned_bytes: u64,
@@ -188,7 +190,7 @@ impl Round<'_> {
             match step {
                 Step::FreeCaches | Step::Reclaim | Step::PageOut if is_left_alone => {}
                 Step::FreeCaches => self.free_caches(all),
-                Step::Reclaim | Step::PageOut if self.memory.swap_free_bytes < SWAP_BYTES_MIN => {}
+                Step::Reclaim | Step::PageOut if !self.need.has_swap() => {}
                 Step::Reclaim | Step::PageOut => taken_bytes += self.reclaim(all, step),
                 Step::Freeze => self.freeze(all),
                 Step::End => self.end(all),

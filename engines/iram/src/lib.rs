@@ -181,8 +181,8 @@ impl State {
     }
 
     /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
-    fn at(&self, now_ns: u64) -> Self {
-        let kept = if now_ns < self.at_ns { Self::with(self.learned.clone()) } else { self.clone() };
+    fn at(self, now_ns: u64) -> Self {
+        let kept = if now_ns < self.at_ns { Self::with(self.learned) } else { self };
         Self { at_ns: now_ns, ..kept }
     }
 
@@ -232,6 +232,12 @@ impl Outlooks {
 /// Decides. Same inputs, same decision.
 #[must_use]
 pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+    go_on(config, state.clone(), observed)
+}
+
+/// The same for a caller that needs the former state no longer: what is learned of hundreds of apps is not copied.
+#[must_use]
+pub fn go_on(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     match config.mode {
         Mode::Adaptive => adaptive::decide(config, state, observed),
         Mode::Paper => paper::decide(config, state, observed),

@@ -26,6 +26,8 @@ const REGRET_NS: u64 = 60 * S_NS;
 const REFUSED_NS: u64 = 600 * S_NS;
 /// Nor is reclaim that got less than was asked for, for this time: what is left may be swappable later.
 const RECLAIM_REFUSED_NS: u64 = 30 * S_NS;
+/// Apps that are sampled, those of the largest need: of fewer than run something is kept, so that all together would forget each other.
+const SAMPLED_MAX: usize = 300;
 /// Ends of the last minute count.
 const MINUTE_NS: u64 = 60 * S_NS;
 
@@ -153,6 +155,11 @@ fn sample_needs(next: &mut State, now: &Snapshot) {
         let of = needs.entry(&known.id).or_default();
         // Of two groups of an app, the larger one.
         *of = need_bytes.max(*of);
+    }
+    let mut needs: Vec<(&str, u64)> = needs.into_iter().collect();
+    if needs.len() > SAMPLED_MAX {
+        needs.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        needs.truncate(SAMPLED_MAX);
     }
     let thresholds: BTreeMap<String, u64> = needs
         .into_iter()

@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::schedule;
 use crate::{State, observe};
 
-pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
     let mut next = state.at(now_ns);
     observe::take(&mut next, observed);

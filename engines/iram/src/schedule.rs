@@ -45,6 +45,8 @@ const STALL_STEP_PERCENT: f64 = 2.0;
 const FULL_SHARE: f64 = 0.25;
 /// What was short is freed a little beyond: this part of the wanted memory.
 const BEYOND: u64 = 8;
+/// Swap that has to be free to reclaim to it.
+const SWAP_BYTES_MIN: u64 = 16 << 20;
 /// Time to the next call: while memory is short or a launch goes on; otherwise at the most; while the user is idle.
 const LOOK_SHORT_NS: u64 = S_NS;
 const LOOK_CALM_NS: u64 = 30 * S_NS;
@@ -118,16 +120,37 @@ pub struct Need {
     pub stalls: bool,
     /// Share of the time in which some task stalled on memory.
     pub stall_percent: f64,
-    /// Part of the wanted memory that launches ask for.
+    /// What launches ask for of which a run is known; the others are presumed.
+    pub known_launch_bytes: u64,
+    /// Swap that is not used.
+    pub swap_free_bytes: u64,
+}
+
+/// What is expected to be needed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Demand {
+    /// Head-room for the next launch.
+    pub reserve_bytes: u64,
+    /// What launches that go on will still take.
     pub launch_bytes: u64,
+    /// The same of apps of which a run is known.
+    pub known_launch_bytes: u64,
 }
 
 impl Need {
-    /// Whether apps may be ended for it: half of the wanted memory is missing, or a launch will not fit, or tasks stall.
+    /// Whether there is swap to reclaim to.
+    #[must_use]
+    pub fn has_swap(&self) -> bool {
+        self.swap_free_bytes >= SWAP_BYTES_MIN
+    }
+
+    /// Whether apps may be ended for it: tasks stall; or no swap is left, and half of the wanted memory is missing or a launch that is
+    /// known will not fit. While there is swap, a return from it costs less than a relaunch.
     #[must_use]
     pub fn is_severe(&self) -> bool {
         let lacks_half = self.available_bytes < self.wanted_bytes / 2;
-        self.short_bytes > 0 && (lacks_half || self.stalls || self.launch_bytes > self.available_bytes)
+        let will_lack = lacks_half || self.known_launch_bytes > self.available_bytes;
+        self.short_bytes > 0 && (self.stalls || (will_lack && !self.has_swap()))
     }
 
     /// Its facts.
@@ -149,9 +172,10 @@ pub fn need(
     memory: &MemoryLevels,
     interval: Option<&Interval>,
     falls_bytes_per_s: f64,
-    reserve_bytes: u64,
-    launch_bytes: u64,
+    demand: Demand,
 ) -> Need {
+    let Demand { reserve_bytes, launch_bytes, known_launch_bytes } = demand;
+    let swap_free_bytes = memory.swap_free_bytes;
     let total_bytes = memory.total_bytes;
     let available_bytes = available_bytes(memory);
     let falls_bytes_per_s = if launch_bytes > 0 { 0.0 } else { falls_bytes_per_s.max(0.0) };
@@ -173,7 +197,7 @@ pub fn need(
     if short_bytes > 0 {
         short_bytes = short_bytes.saturating_add(wanted_bytes / BEYOND);
     }
-    Need { wanted_bytes, available_bytes, short_bytes, stalls, stall_percent, launch_bytes }
+    Need { wanted_bytes, available_bytes, short_bytes, stalls, stall_percent, known_launch_bytes, swap_free_bytes }
 }
 
 /// Adaptive: when the engine wants to be asked again; `None` while nothing can be seen and nothing is under way.
@@ -211,6 +235,27 @@ mod tests {
     fn stalled(some_percent: f64) -> Interval {
         let memory = Some(StallShares { some_percent, full_percent: Some(0.0) });
         Interval { pressure: PressureShares { memory, ..PressureShares::default() }, ..Interval::default() }
+    }
+
+    fn demand(reserve_bytes: u64, launch_bytes: u64) -> Demand {
+        Demand { reserve_bytes, launch_bytes, known_launch_bytes: launch_bytes }
+    }
+
+    #[test]
+    fn while_there_is_swap_only_stalls_are_severe() {
+        let config = Config::default();
+        let is_severe = |available_mib: u64, swap_free_mib: u64, some_percent, launch_mib: u64| {
+            let memory = MemoryLevels { swap_free_bytes: swap_free_mib * MIB, ..memory(available_mib * MIB) };
+            let demand = demand(100 * MIB, launch_mib * MIB);
+            need(&config, &memory, Some(&stalled(some_percent)), 0.0, demand).is_severe()
+        };
+        assert!(!is_severe(10, 500, 0.0, 300) && is_severe(10, 500, 20.0, 0));
+        assert!(is_severe(49, 0, 0.0, 0) && !is_severe(51, 0, 0.0, 0) && is_severe(51, 0, 0.0, 60));
+        assert!(!is_severe(200, 0, 0.0, 60), "nothing is short");
+        // A launch of which no run is known is presumed, which is no reason to end an app.
+        let presumed = Demand { known_launch_bytes: 0, ..demand(0, 60 * MIB) };
+        let memory = MemoryLevels { swap_free_bytes: 0, ..memory(51 * MIB) };
+        assert!(!need(&config, &memory, None, 0.0, presumed).is_severe());
     }
 
     #[test]
@@ -261,7 +306,7 @@ mod tests {
         let config = Config::default();
         let short = |available_mib: u64, some_percent| {
             let interval = stalled(some_percent);
-            let need = need(&config, &memory(available_mib * MIB), Some(&interval), 0.0, 100 * MIB, 0);
+            let need = need(&config, &memory(available_mib * MIB), Some(&interval), 0.0, demand(100 * MIB, 0));
             (need.short_bytes / MIB, need.stalls)
         };
         assert_eq!(short(150, 9.0), (0, false));
@@ -274,8 +319,8 @@ mod tests {
     fn a_launch_and_a_trend_are_wanted_in_advance() {
         let config = Config::default();
         let wanted = |falls_mib_per_s: f64, launch_mib: u64| {
-            need(&config, &memory(GIB), None, falls_mib_per_s * MIB as f64, 50 * MIB, launch_mib * MIB).wanted_bytes
-                / MIB
+            let demand = demand(50 * MIB, launch_mib * MIB);
+            need(&config, &memory(GIB), None, falls_mib_per_s * MIB as f64, demand).wanted_bytes / MIB
         };
         assert_eq!((wanted(0.0, 0), wanted(9.0, 300), wanted(6.0, 0), wanted(-3.0, 0)), (50, 300, 80, 50));
         assert_eq!(wanted(1000.0, 0), 50 + 256, "the trend is carried on to the largest reserve only");
@@ -314,13 +359,13 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_short_with_enough_memory_and_no_stalls(available_bytes in 0..GIB, reserve_bytes in 0..GIB / 2, launch_bytes in 0..GIB) {
-            let need = need(&Config::default(), &memory(available_bytes), Some(&stalled(0.0)), 0.0, reserve_bytes, launch_bytes);
+            let need = need(&Config::default(), &memory(available_bytes), Some(&stalled(0.0)), 0.0, demand(reserve_bytes, launch_bytes));
             prop_assert_eq!(need.short_bytes == 0, need.available_bytes >= need.wanted_bytes);
         }
 
         #[test]
         fn more_demand_never_wants_less(available_bytes in 0..GIB, reserve in 0..GIB, more in 0..GIB, falls in -1e9f64..1e9) {
-            let of = |reserve, launch, falls| need(&Config::default(), &memory(available_bytes), None, falls, reserve, launch);
+            let of = |reserve, launch, falls| need(&Config::default(), &memory(available_bytes), None, falls, demand(reserve, launch));
             let base = of(reserve, 0, falls);
             prop_assert!(of(reserve + more, 0, falls).short_bytes >= base.short_bytes);
             prop_assert!(of(reserve, more, -falls.abs()).short_bytes >= of(reserve, 0, -falls.abs()).short_bytes);
@@ -329,7 +374,7 @@ mod tests {
 
         #[test]
         fn no_more_than_half_of_the_memory_is_wanted(available_bytes in 0..GIB, reserve in 0..GIB, launch in any::<u64>(), falls in -1e12f64..1e12) {
-            let need = need(&Config::default(), &memory(available_bytes), None, falls, reserve, launch);
+            let need = need(&Config::default(), &memory(available_bytes), None, falls, demand(reserve, launch));
             prop_assert!(need.wanted_bytes <= GIB / 2);
         }
     }

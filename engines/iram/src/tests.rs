@@ -113,6 +113,8 @@ pub(crate) struct Machine {
     pub(crate) state: State,
     pub(crate) apps: Vec<App>,
     pub(crate) now: Snapshot,
+    /// Share of the time in which some task stalls on memory.
+    pub(crate) stall_percent: u64,
     previous: Option<Snapshot>,
 }
 
@@ -130,7 +132,7 @@ impl Machine {
             pressure: PressureTotals { memory: Some(StallTotals::default()), ..PressureTotals::default() },
             ..Snapshot::default()
         };
-        Self { config, state: State::default(), apps, now, previous: None }
+        Self { config, state: State::default(), apps, now, stall_percent: 0, previous: None }
     }
 
     /// The same, with this much memory available before the first call.
@@ -150,6 +152,9 @@ impl Machine {
         self.now.at_ns += ms * 1_000_000;
         self.now.wall_unix_ms += ms;
         self.now.memory.available_bytes = Some(available_mib * MIB);
+        if let Some(stall) = &mut self.now.pressure.memory {
+            stall.some_us += ms * 10 * self.stall_percent;
+        }
         let event = |kind: &EventKind| Event { at_ns: self.now.at_ns, kind: kind.clone() };
         let events: Vec<Event> = events.iter().map(event).collect();
         let decision = decide(&self.config, &self.state, &self.observed(&events));

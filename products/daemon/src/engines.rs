@@ -87,7 +87,8 @@ struct Iram {
 
 impl Engine for Iram {
     fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
-        let Decision { state, requests, notes } = brisk_iram::decide(&self.config, &self.state, observed);
+        let state = std::mem::take(&mut self.state);
+        let Decision { state, requests, notes } = brisk_iram::go_on(&self.config, state, observed);
         self.state = state;
         (requests, notes)
     }

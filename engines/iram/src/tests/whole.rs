@@ -19,6 +19,7 @@ fn until(machine: &mut Machine, available_mib: u64, name: &str, calls: usize) ->
 fn an_app_ends_only_after_the_gentler_steps() {
     let mut machine = Machine::new(config(), &["a", "b", "front"]);
     machine.app("front").activity.focused = Some(true);
+    machine.stall_percent = 20;
     // 100 MiB are wanted, and 40 are there.
     let first = machine.step(40, &[]);
     let names = |decision: &Decision<State>| once(decision).map(Once::name).collect::<Vec<_>>();
@@ -41,8 +42,15 @@ fn an_app_ends_only_after_the_gentler_steps() {
 }
 
 #[test]
+fn with_swap_left_and_without_stalls_no_app_ends() {
+    let mut machine = Machine::new(config(), &["a", "b"]);
+    assert!(until(&mut machine, 10, "end_app", 60).is_none());
+}
+
+#[test]
 fn a_small_shortage_ends_nothing() {
     let mut machine = Machine::new(config(), &["a", "b"]).with(80);
+    machine.now.memory.swap_free_bytes = 0;
     assert!(until(&mut machine, 80, "end_app", 30).is_none());
 }
 
@@ -69,6 +77,7 @@ fn where_reclaim_is_refused_an_app_is_paged_out_instead() {
 #[test]
 fn an_out_of_memory_kill_ends_the_wait() {
     let mut machine = Machine::new(config(), &["a", "b"]);
+    machine.now.memory.swap_free_bytes = 0;
     let killed = EventKind::OutOfMemory { group: "app-a.scope".to_owned() };
     assert!(once(&machine.step(20, &[killed])).any(|once| once.name() == "end_app"));
 }
