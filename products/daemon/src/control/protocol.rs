@@ -332,7 +332,7 @@ mod tests {
         let knob = "queue/sda/scheduler".parse().expect("a knob");
         let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
         let survey = row();
-        let types: [(&str, BTreeSet<String>); 17] = [
+        let types: [(&str, BTreeSet<String>); 19] = [
             ("Status", keys(&Status::default())),
             ("Setting", all(|outcome| keys(&setting(outcome)))),
             ("Action", of_actions),

@@ -134,7 +134,7 @@ fn a_launch_under_writes_makes_engines_request_settings() {
 }
 
 /// Memory gets short, then shorter, while two apps are in the background and one is in front; as items of a session with the memory
-/// engine. Nothing helps: reclaim goes to swap that stays, and one app ends.
+/// engine. Nothing helps: memory is reclaimed while there is swap, and then one app ends.
 fn short_of_memory() -> Vec<Item> {
     let text = "[engines]\norder = [\"iram\"]\n[iram]\nprotected_apps = 0\nlimits = false\n".to_owned();
     let app = |id: &str, focused| {
