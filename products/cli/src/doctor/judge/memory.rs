@@ -30,6 +30,23 @@ pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
             ),
         }
     }
+    if let Ok(groups) = &facts.cgroups {
+        match (groups.v2_with("memory"), groups.v1_with("memory")) {
+            (Some(_), _) => {
+                needs.ok("memory limits", "memory.high slows a group that grows, memory.low keeps what one uses")
+            }
+            (None, Some(_)) => needs.lacks(
+                State::Degraded,
+                "memory limits",
+                "soft limits only",
+                "a group above its soft limit gives memory first, but is not slowed, and none is kept for a group (version 1)",
+                "boot with systemd.unified_cgroup_hierarchy=1",
+            ),
+            (None, None) => {}
+        }
+    }
+    let why = "without it only caches of background apps can be freed before an app has to be ended";
+    swap(facts, &mut needs, State::Degraded, why);
     freezing(facts, &mut needs);
     other_killers(facts, &mut needs);
     let why = "the age of pages shows which programs still use their memory";
@@ -179,8 +196,12 @@ pub(super) fn mars(facts: &Facts, mut needs: Needs<'_>) {
         refused_to_root: REFUSED_TO_ROOT,
     };
     needs.answer(facts, "bring back", &facts.madvise_will_need, &need);
-    let why = "pages of programs that wait have to go somewhere";
-    let Some(swaps) = needs.known(State::Missing, "swap", &facts.swaps, why) else { return };
+    swap(facts, &mut needs, State::Missing, "pages of programs that wait have to go somewhere");
+}
+
+/// Where pages go.
+fn swap(facts: &Facts, needs: &mut Needs<'_>, state: State, why: &'static str) {
+    let Some(swaps) = needs.known(state, "swap", &facts.swaps, why) else { return };
     if swaps.is_empty() {
         let remedy = match &facts.zrams {
             Ok(zrams) if !zrams.is_empty() => format!(
@@ -192,7 +213,7 @@ pub(super) fn mars(facts: &Facts, mut needs: Needs<'_>) {
                   /swapfile"
                 .to_owned(),
         };
-        needs.lacks(State::Missing, "swap", "no area in use", why, remedy);
+        needs.lacks(state, "swap", "no area in use", why, remedy);
     } else {
         let list = |swap: &brisk_sense::Swap| {
             format!(
