@@ -28,7 +28,7 @@
 //! | `audible`, `inhibitor`, `streaming` | it plays or records, holds an inhibitor, or is chosen as a stream | Perceptible |
 //! | `may_be_in_front` | an interactive app, where the system does not tell which is in front | Visible |
 //! | `front_lately` | it was in front up to ten seconds ago | Visible |
-//! | `work_without_window` | background services, batches, groups that are no apps | Service |
+//! | `work_without_window` | background services, groups that are no apps, batches that were never in front | Service |
 //! | `never_in_front` | an app that has not been in front, where the system tells | Empty |
 //! | `not_in_front` | any other app | Background |
 //!
@@ -168,7 +168,8 @@ fn of_linux(app: &App, now_ns: u64) -> Rated {
             (Importance::Visible, "may_be_in_front")
         }
         () if was_in_front(LATELY_NS) => (Importance::Visible, "front_lately"),
-        () if activity.role != Role::App || app.tolerance == Tolerance::Batch => {
+        // What was in front has a window, whatever its nice value.
+        () if activity.role != Role::App || (app.tolerance == Tolerance::Batch && !was_in_front(u64::MAX)) => {
             (Importance::Service, "work_without_window")
         }
         () if activity.focused == Some(false) && !was_in_front(u64::MAX) => (Importance::Empty, "never_in_front"),
@@ -253,7 +254,8 @@ mod tests {
             (|f| f.activity.audible = Some(true), Importance::Perceptible, "audible"),
             (|f| f.activity.inhibits = Some(true), Importance::Perceptible, "inhibitor"),
             (|f| f.chosen = Some(Tolerance::Streaming), Importance::Perceptible, "streaming"),
-            (|f| f.nice_min = Some(19), Importance::Service, "work_without_window"),
+            (|f| f.nice_min = Some(19), Importance::Background, "not_in_front"),
+            (|f| (f.nice_min, f.activity.front_at_ns) = (Some(19), None), Importance::Service, "work_without_window"),
             (|f| f.role = Role::Other, Importance::Service, "work_without_window"),
             (|f| f.role = Role::Service, Importance::Service, "system_service"),
             (|f| (f.role, f.of_user) = (Role::Service, false), Importance::Persistent, "system_service"),

@@ -88,6 +88,11 @@ impl App {
         std::fs::write(self.group.join("cgroup.procs"), self.process.id().to_string()).expect("moved");
     }
 
+    /// The number of its first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Ends the input that it may wait for.
     pub(crate) fn go(&mut self) {
         drop(self.process.stdin.take());
