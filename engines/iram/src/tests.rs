@@ -186,7 +186,7 @@ pub(crate) fn edges(decision: &Decision<State>) -> Vec<String> {
     once(decision).map(|once| format!("{} {}", once.name(), once.group())).collect()
 }
 
-pub(crate) fn once<'a>(decision: &'a Decision<State>) -> impl Iterator<Item = &'a Once> {
+pub(crate) fn once(decision: &Decision<State>) -> impl Iterator<Item = &Once> {
     decision.requests.iter().filter_map(|request: &Request| match &request.action {
         Action::Once(once) => Some(once),
         Action::Set(_) => None,

@@ -76,7 +76,9 @@ fn measure(count: usize) -> [u64; 4] {
         let group = apps[(number * number % 37) as usize % apps.len()].group.clone();
         Some(EventKind::Focused { group })
     };
-    (0..200).for_each(|number| drop(decide(&apps, 2_000, focused(number, &apps))));
+    for number in 0..200 {
+        decide(&apps, 2_000, focused(number, &apps));
+    }
     let calm_us = median((0..ROUNDS).map(|number| decide(&apps, 2_000, focused(number, &apps))).collect());
     let short_us = median((0..ROUNDS).map(|_| decide(&apps, 100, None)).collect());
     apps[count / 2].launching = true;
