@@ -51,7 +51,7 @@ const OUT_OF_MEMORY_NS: u64 = 10 * S_NS;
 const LIMITS_NS: u64 = 30 * S_NS;
 /// Length of a launch that is predicted.
 const LAUNCH_NS: u64 = 20 * S_NS;
-/// A return to an app that runs reads back this part of its memory (../shared/MEMORY.md, 2: typically a tenth, and files).
+/// A return to an app that runs reads back this part of its memory (measured: typically a tenth, and files).
 const RETURN_PART: u64 = 8;
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {

@@ -155,7 +155,7 @@ pub struct Outlook {
 }
 
 /// Time of a relaunch that was never seen: small files are read at 20 MB/s, and an app needs half a second in any case
-/// (../shared/MEMORY.md, 1: 0.8 s to more than 40 s from eMMC, for apps of 30 to 600 MB).
+/// (measured: 0.8 s to more than 40 s from eMMC, for apps of 30 to 600 MB).
 fn presumed_relaunch_s(memory_bytes: u64) -> f64 {
     0.5 + memory_bytes as f64 / 20e6
 }

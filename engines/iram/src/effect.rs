@@ -4,7 +4,7 @@
 //! by its trend), and refaults with those before. Freeing *did not help* when less than a quarter of the expected memory was gained, and
 //! *hurt* when twice as many pages as before, and 200 a second more, came back that had been reclaimed. Both begin a back-off, which
 //! doubles each time, up to an hour, and which a success ends. Refaults during a launch are those of the app that is launched, and are
-//! not judged. (../shared/MEMORY.md, 3: when memory is merely tight, the kernel keeps working sets by itself, and paging them out costs
+//! not judged. (Measured: when memory is merely tight, the kernel keeps working sets by itself, and paging them out costs
 //! ten times the time.)
 //!
 //! Properties: `what_frees_memory_goes_on`; `what_frees_nothing_is_left_alone_for_longer_each_time`; `what_is_read_back_is_left_alone`;

@@ -9,7 +9,7 @@ mod day;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brisk_act::{Actuator, Paths};
@@ -52,6 +52,8 @@ pub struct Engine {
     pub command: Vec<OsString>,
     /// Its control socket, which it makes when it is ready.
     pub socket: PathBuf,
+    /// Tells it, by its socket, which control group came to the front; `None` is no app's. An error is a sentence.
+    pub tell_front: fn(&Path, Option<&str>) -> std::result::Result<(), String>,
 }
 
 /// A moment of a visit.
@@ -290,7 +292,19 @@ impl<'a> Ground<'a> {
         })
     }
 
+    /// Tells the engine of brisk, where it runs, that the app `name` is in front, or none.
+    fn tell_front(&self, name: Option<&str>) -> Result<()> {
+        let Some(engine) = self.programs.engine.as_ref().filter(|_| self.policy.killer == Killer::Brisk) else {
+            return Ok(());
+        };
+        let group = name.and_then(|name| self.apps.get(name)).and_then(|stay| stay.resident.group().file_name());
+        let group = group.map(|group| group.to_string_lossy());
+        (engine.tell_front)(&engine.socket, group.as_deref())
+            .map_err(|reason| Error::Killer { program: crate::killer::BRISK, reason })
+    }
+
     fn relaunch(&mut self, name: &str) -> Result<Relaunched> {
+        self.tell_front(Some(name))?;
         let stay = self.apps.get_mut(name).ok_or_else(|| Error::NotRunning(name.to_owned()))?;
         let key = Input::Key(stay.answer.key(stay.turns).to_owned());
         stay.turns += 1;
@@ -314,6 +328,7 @@ impl<'a> Ground<'a> {
             self.roster.add(&app.name, Member::Group(resident.group().to_owned()));
             let turns = *self.turns.entry(app.name.clone()).or_insert(0);
             self.apps.insert(app.name.clone(), Stay { resident, answer, turns });
+            self.tell_front(Some(&app.name))?;
         }
         Ok((relaunched, stays))
     }
@@ -394,6 +409,7 @@ impl<'a> Ground<'a> {
             self.oom_kills.insert(BALLOON.to_owned(), group.oom_kills()?);
             self.balloon = Some(Balloon::start(&self.programs.balloon, &group)?);
         }
+        self.tell_front(None)?;
         let Some(balloon) = &mut self.balloon else { return Ok(0) };
         self.roster.add(BALLOON, Member::Process(balloon.pid()));
         balloon.fill(&self.group, keep_bytes)

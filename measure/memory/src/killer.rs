@@ -134,7 +134,7 @@ impl Watch {
     /// Runs the daemon of brisk with its memory engine.
     pub(crate) fn brisk(engine: Option<&Engine>) -> Result<Self> {
         let failed_to = |reason: &str| Error::Killer { program: BRISK, reason: reason.to_owned() };
-        let Some(Engine { command, socket }) = engine else {
+        let Some(Engine { command, socket, .. }) = engine else {
             return Err(failed_to("it is not installed: build it with this program, or leave this policy out"));
         };
         let (program, arguments) = command.split_first().ok_or_else(|| failed_to("no program is named"))?;
@@ -174,7 +174,7 @@ impl Watch {
 }
 
 /// Name of the daemon in messages.
-const BRISK: &str = "briskd";
+pub(crate) const BRISK: &str = "briskd";
 
 /// Asks a program to end, and ends it when it has not after [`EXIT_TIMEOUT`].
 fn end_child(child: &mut Child) {

@@ -128,6 +128,7 @@ mod tests {
             or_default: false,
             run_dir: dir.join("run"),
             profiles_dir: dir.join("profiles"),
+            learned_dir: dir.join("learned"),
             memory_group: None,
             dry_run: dir.join("dry").exists(),
             once: false,

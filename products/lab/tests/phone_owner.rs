@@ -161,6 +161,7 @@ fn daemon_that_is_left() {
         or_default: false,
         run_dir: dir.join("daemon"),
         profiles_dir: dir.join("profiles"),
+        learned_dir: dir.join("learned"),
         memory_group: None,
         dry_run: false,
         once: false,

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use brisk_core::causes::in_one_line;
+use brisk_daemon::control::Client;
 use brisk_daemon::daemon::Options;
 use brisk_memory::{Engine, Killer, Policy};
 use brisk_phone::Phone;
@@ -32,7 +34,14 @@ pub(super) fn of(policies: &[&'static Policy], phone: &Phone) -> anyhow::Result<
     ];
     let arguments = arguments.into_iter().flat_map(|(option, path)| [option.into(), path.as_os_str().to_owned()]);
     let command = std::iter::once(program.into_os_string()).chain(arguments).collect();
-    Ok(Some(Engine { command, socket: Options::socket(&run_dir) }))
+    Ok(Some(Engine { command, socket: Options::socket(&run_dir), tell_front }))
+}
+
+/// Tells the daemon which app is in front: the display of a measurement is none that a shell of this machine watches.
+fn tell_front(socket: &Path, group: Option<&str>) -> Result<(), String> {
+    let named: Vec<_> = group.map(|group| ("group", group.into())).into_iter().collect();
+    let told = Client::connect(socket).and_then(|mut daemon| daemon.answer("SetFront", &named));
+    told.map(|_| ()).map_err(|error| in_one_line(&error))
 }
 
 /// Its configuration.
