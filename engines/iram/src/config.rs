@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// By what is learned and observed.
+    /// By what is learned and observed: a mixture of experts for the next app, launch curves with a margin that keeps the share of
+    /// misses for thresholds.
     #[default]
     Adaptive,
-    /// As dissertation 5.3 to 5.5 says, with its constants.
+    /// As dissertation 5.3 to 5.5 says, with its constants: prediction by partial matching; ARX, and twice its error as margin.
     Paper,
 }
 

@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Mode;
+
 pub use margin::MISS_SHARE;
 
 /// Threshold of an app of which nothing is known, in its first three seconds (dissertation 5.4.2: 128 MB).
@@ -40,17 +42,6 @@ pub const DEFAULT_FOR_NS: u64 = 3_000_000_000;
 pub const APPS_MAX: usize = 500;
 /// Version of what is kept.
 const VERSION: u32 = 1;
-
-/// How thresholds are made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Learned launch curve, and a margin that keeps the share of misses.
-    #[default]
-    Adaptive,
-    /// As dissertation 5.4 says: ARX, and twice its error as margin.
-    Paper,
-}
 
 /// What an app may use until its next sample.
 #[derive(Debug, Clone, PartialEq)]

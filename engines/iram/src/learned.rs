@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::config::Mode;
-use crate::heap::{self, Heap};
-use crate::predict::{self, Predictor, Repeats};
+use crate::heap::Heap;
+use crate::predict::{Predictor, Repeats};
 
 /// Version of the serde form.
 const VERSION: u32 = 1;
@@ -63,14 +63,10 @@ impl Learned {
     /// Nothing learned yet.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
-        let (predict, heap) = match mode {
-            Mode::Adaptive => (predict::Mode::Adaptive, heap::Mode::Adaptive),
-            Mode::Paper => (predict::Mode::Paper, heap::Mode::Paper),
-        };
         Self {
             version: VERSION,
-            predictor: Predictor::new(predict, Repeats::Collapsed),
-            heap: Heap::new(heap),
+            predictor: Predictor::new(mode, Repeats::Collapsed),
+            heap: Heap::new(mode),
             relaunches: BTreeMap::new(),
             launches: 0,
         }

@@ -27,6 +27,8 @@ mod start;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Mode;
+
 use history::{Here, History};
 use mixture::{Forecast, Mixture};
 use returns::Hazards;
@@ -34,17 +36,6 @@ pub use saved::StateError;
 
 /// How many next apps the dissertation protects (5.6.3).
 pub const NEXT_APPS: usize = 9;
-
-/// How the next app is predicted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// A mixture of experts whose weights are learned from each launch.
-    #[default]
-    Adaptive,
-    /// Prediction by partial matching, as published.
-    Paper,
-}
 
 /// Whether an app may follow itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -492,7 +492,7 @@ impl<'a> Ground<'a> {
     fn ended_by(&mut self, name: &str) -> Result<EndedBy> {
         let oom_kills = self.oom_kills(name)?;
         let before = self.oom_kills.insert(name.to_owned(), oom_kills).unwrap_or(0);
-        // The engine tells nobody in this process; apps of a measurement do not end by themselves.
+        // The engine runs in another process and reports no ends here; apps of a measurement do not end by themselves.
         let by_program = if self.policy.killer == Killer::Brisk { EndedBy::Brisk } else { EndedBy::Itself };
         let unblamed = if oom_kills > before { EndedBy::Kernel } else { by_program };
         Ok(self.roster.remove(name).unwrap_or(unblamed))

@@ -17,7 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use brisk_iram::predict::{Mode, Moment, Note, Predictor, Repeats, Use};
+use brisk_iram::Mode;
+use brisk_iram::predict::{Moment, Note, Predictor, Repeats, Use};
 use brisk_results::{PredictionCost, PredictionResult, PredictionUser, PredictionWay};
 
 use crate::day::{Session, UserTrace};

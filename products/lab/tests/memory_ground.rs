@@ -211,6 +211,29 @@ fn with_less_memory_apps_stay_where_they_have_a_place() {
 }
 
 #[test]
+fn apps_that_run_in_the_background_stand_still_from_their_eviction_to_the_next_return() {
+    let Some(bed) = Bed::make(SwapKind::Flash) else { return };
+    bed.with(|ground| {
+        ground.apply(policy("unfrozen")).expect("applied");
+        let (waits, other) = (app("evince", 20, 1), app("mpv", 10, 1));
+        assert!(ground.launch(&waits).expect("launched") && ground.launch(&other).expect("launched"));
+        let sense = Sense::default();
+        let all = ground.phone().memory_group().expect("limited").processes_by_child().expect("readable");
+        let (pid, _) = all.into_iter().find(|(_, name)| name == "evince").expect("it runs");
+        let groups = sense.process_cgroups(pid).expect("readable").expect("it runs");
+        let of_v2 = groups.into_iter().find(|group| group.hierarchy == 0).expect("it has a scope");
+        let mount = sense.cgroups().expect("Linux").v2.expect("mounted").mount_point;
+        let events = mount.join(of_v2.path.strip_prefix("/").expect("absolute")).join("cgroup.events");
+        let is_frozen = || fs::read_to_string(&events).expect("readable").contains("frozen 1");
+        assert!(!is_frozen(), "the policy lets it run");
+        ground.evict_all().expect("evicted");
+        assert!(is_frozen(), "or it would read its pages back before the return, in no time");
+        answered(&ground.go_to(&other, 0).expect("visited"));
+        assert!(!is_frozen(), "it runs in the background again");
+    });
+}
+
+#[test]
 fn an_app_that_ends_by_itself_is_no_kill() {
     let Some(bed) = Bed::make(SwapKind::Flash) else { return };
     bed.with(|ground| {

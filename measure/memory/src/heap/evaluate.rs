@@ -4,10 +4,11 @@
 //! dissertation 5.4.2, where the table has so many. A threshold for a value is set when the value before it is known. The rule of the
 //! engine has seen the other apps of the table, too, as it has on a device: their last ten runs.
 
+use brisk_iram::Mode;
 use brisk_iram::heap::arx::{Order, Pair};
 use brisk_iram::heap::cross_validation::{Cell, TRACE_SAMPLES, TRACES, cross_validate};
 use brisk_iram::heap::threshold::{ALPHA, Fitted, threshold_bytes};
-use brisk_iram::heap::{DEFAULT_BYTES, DEFAULT_FOR_NS, Heap, MISS_SHARE, Mode};
+use brisk_iram::heap::{DEFAULT_BYTES, DEFAULT_FOR_NS, Heap, MISS_SHARE};
 use brisk_results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
 
 use super::Runs;
