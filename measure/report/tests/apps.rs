@@ -2,8 +2,10 @@
 
 mod samples;
 
-use brisk_core::stats::Summary;
-use brisk_results::{Cause, Document, Ending, LaunchReport, LaunchSet, Part, Split, SplitMethod, Stage, Temperature};
+use brisk_core::stats::{Bootstrapped, Summary};
+use brisk_results::{
+    Cause, Document, Ending, LaunchReport, LaunchSet, Part, RelaunchReport, Split, SplitMethod, Stage, Temperature,
+};
 use roxmltree::{Document as Xml, Node, ParsingOptions};
 use samples::apps::{self, comparison, parts, set};
 
@@ -331,6 +333,19 @@ fn the_cost_of_monitoring_is_shown_and_reported_when_it_is_large() {
     );
     report.sets[0].runs[0].watch_cpu_percent = 2.5;
     assert!(said(&launch(&report)).contains("Monitoring took up to 2.50 % of one core"));
+}
+
+#[test]
+fn a_policy_is_called_faster_only_where_that_is_no_chance() {
+    let mut report = samples::memory::relaunch();
+    let verdict = |report: &RelaunchReport| said(&Document::Relaunch(Box::new(report.clone())));
+    let faster = verdict(&report);
+    assert!(faster.contains("in all with default, and ") && !faster.contains("no other policy takes less"), "{faster}");
+    for policy in report.regimes.iter_mut().flat_map(|regime| &mut regime.policies) {
+        policy.ratio = policy.ratio.map(|ratio| Bootstrapped { high: ratio.high.max(1.1), ..ratio });
+    }
+    let unsure = verdict(&report);
+    assert_eq!(unsure.matches("no other policy takes less").count(), report.regimes.len(), "{unsure}");
 }
 
 /// As without a screen, where the end of work comes from samples.
