@@ -8,10 +8,11 @@
 //! | reclaim | `Reclaim`, 16 MiB at a time | and there is swap |
 //! | page out | `PageOut` of all of an app, where its group has no memory controller or reclaim was refused | and there is swap |
 //! | freeze | `Freeze` | short for two seconds; thawed when the app is needed, or memory is not short |
-//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]) |
+//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]); or without swap, when apps have waited for longer than the end costs ([`crate::price`]) |
 //!
 //! The first three are one: what of them does not help begins a back-off of all ([`crate::effect`]). An app that comes back within a
-//! minute of its end begins one of ends.
+//! minute of its end begins one of ends, and doubles their price. Caches of likely next apps stay: reclaim of clean pages takes
+//! the kernel a microsecond each, and their return reads them from flash.
 
 use brisk_core::action::Once;
 use brisk_core::decision::{Decision, Objective, Observed, Request};
@@ -20,10 +21,10 @@ use brisk_core::reason::Reason;
 use brisk_core::snapshot::{Interval, MemoryLevels};
 
 use crate::candidates::{self, Candidate, Step};
-use crate::config::Config;
+use crate::config::{Config, share_bytes};
 use crate::effect::{Sight, refault_pages};
 use crate::schedule::{self, Demand, Need, S_NS};
-use crate::{Outlooks, State, heap, limits, observe};
+use crate::{Outlooks, State, heap, limits, observe, price};
 
 /// Least time between two rounds of freeing.
 const FREE_NS_MIN: u64 = S_NS / 2;
@@ -42,6 +43,8 @@ const ANON_PART: u64 = 2;
 const CACHE_PART: u64 = 7;
 /// An app with less is not worth its end.
 const END_BYTES_MIN: u64 = 8 << 20;
+/// Least shortage that thrashing stands for.
+const THRASH_STEP_PERCENT: f64 = 2.0;
 /// How long memory is short before an app is frozen, and before one is ended.
 const FREEZE_AFTER_NS: u64 = 2 * S_NS;
 const END_AFTER_NS: u64 = 3 * S_NS;
@@ -69,7 +72,16 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let outlook = next.outlook(observed.now);
     let all = candidates::all(config, now_ns, observed.apps, &observed.now.apps, memory, |id| outlook.of(id));
     let launching = observed.apps.iter().any(|app| app.launching);
-    let need = need(config, &next, &all, &outlook, memory, interval.as_ref());
+    let mut need = need(config, &next, &all, &outlook, memory, interval.as_ref());
+    let elapsed_s = interval.as_ref().map_or(0.0, |interval| interval.elapsed_ns as f64 / 1e9);
+    next.paid.take(
+        elapsed_s,
+        stalled_s(&need, interval.as_ref()) * f64::from(u8::from(may_thrash(config, &need, memory.total_bytes))),
+    );
+    let thrashes = may_thrash(config, &need, memory.total_bytes) && next.paid.is_thrashing();
+    if thrashes {
+        need.short_bytes = need.short_bytes.max(share_bytes(memory.total_bytes, THRASH_STEP_PERCENT));
+    }
     let sight = Sight {
         at_ns: now_ns,
         available_bytes: need.available_bytes,
@@ -89,7 +101,8 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let is_asleep = next.context.is_screen_off();
     let is_paced = next.freed_ns.is_some_and(|freed_ns| now_ns.saturating_sub(freed_ns) < FREE_NS_MIN);
     if is_short && !is_asleep && !is_paced {
-        let mut round = Round { config, need, sight, next: &mut next, requests: &mut requests, planned_bytes: 0 };
+        let mut round =
+            Round { config, need, sight, thrashes, next: &mut next, requests: &mut requests, planned_bytes: 0 };
         round.free(&all);
     }
     let limits_hold = next.short_ns.is_some_and(|short_ns| now_ns.saturating_sub(short_ns) < LIMITS_NS);
@@ -102,7 +115,8 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
         let rest_s = (until_ns.saturating_sub(now_ns) / S_NS) as f64;
         notes.push(need.reason("short_in_back_off").number("left_alone_s", rest_s));
     }
-    let is_busy = launching || next.effect.is_watched() || !next.ends.pending.is_empty() || !next.frozen.is_empty();
+    let is_busy =
+        thrashes || launching || next.effect.is_watched() || !next.ends.pending.is_empty() || !next.frozen.is_empty();
     next.look_ns = schedule::next_look_ns(&next.context, &need, next.falls_bytes_per_s, is_busy, now_ns);
     Decision { state: next, requests, notes }
 }
@@ -144,6 +158,17 @@ pub(crate) fn need(
     schedule::need(config, memory, interval, state.falls_bytes_per_s, demand)
 }
 
+/// Whether stalls tell that files of programs do not fit: without swap, and while no more is available than is ever kept. With more,
+/// they are those of one group under its own limit.
+fn may_thrash(config: &Config, need: &Need, total_bytes: u64) -> bool {
+    !need.has_swap() && need.available_bytes < share_bytes(total_bytes, config.reserve_max_percent)
+}
+
+/// Time for which tasks stalled on memory in the interval.
+fn stalled_s(need: &Need, interval: Option<&Interval>) -> f64 {
+    interval.map_or(0.0, |interval| need.stall_percent / 100.0 * interval.elapsed_ns as f64 / 1e9)
+}
+
 /// Lets apps run again that are needed, or for which there is memory again: then one in each call, the likeliest first.
 fn thaw(config: &Config, next: &mut State, all: &[Candidate<'_>], is_short: bool) -> Vec<Request> {
     let of_group = |group: &str| all.iter().find(|one| one.app.group == group);
@@ -173,6 +198,8 @@ struct Round<'a> {
     config: &'a Config,
     need: Need,
     sight: Sight,
+    /// Without swap, files of programs are read again and again.
+    thrashes: bool,
     next: &'a mut State,
     requests: &'a mut Vec<Request>,
     /// What steps give, as far as it makes memory available.
@@ -290,14 +317,20 @@ impl Round<'_> {
             self.next.context.out_of_memory_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < OUT_OF_MEMORY_NS);
         let is_time = self.short_for(END_AFTER_NS) || kernel_ends;
         let ends = &self.next.ends;
-        let is_limited = ends.at_ns.len() >= self.config.ends_per_minute as usize || ends.is_left_alone(now_ns);
-        if self.is_covered() || !is_time || !self.need.is_severe() || is_limited || !ends.pending.is_empty() {
+        let is_limited = ends.at_ns.len() >= self.config.ends_per_minute as usize || ends.was_refused(now_ns);
+        if self.is_covered() || is_limited || !ends.pending.is_empty() {
             return;
         }
         let due = self.due(all, Step::End);
         let Some(one) = due.into_iter().find(|one| one.memory_bytes.is_some_and(|bytes| bytes >= END_BYTES_MIN)) else {
             return;
         };
+        let is_severe = is_time && self.need.is_severe() && !self.next.ends.is_left_alone(now_ns);
+        let is_worth_it = self.thrashes && self.next.paid.stalled_s >= price::price_s(one, self.next.ends.regrets);
+        if !is_severe && !is_worth_it {
+            return;
+        }
+        self.next.paid = price::Paid::default();
         let (group, grace_ms) = (one.app.group.clone(), self.config.end_grace_ms);
         // Whatever else was to be taken from it, it ends.
         self.requests.retain(

@@ -26,6 +26,7 @@ use brisk_core::snapshot::{AppTotals, MemoryLevels};
 
 use crate::config::{Config, Mode, share_bytes};
 use crate::importance::{self, Importance, Rated};
+use crate::predict::NEXT_APPS;
 
 /// Chance that is assumed at the least: also an app that was never used may be the next one.
 const CHANCE_MIN: f64 = 0.001;
@@ -100,9 +101,8 @@ impl Candidate<'_> {
         }
         let is_app = self.app.activity.role == Role::App;
         match step {
-            Step::FreeCaches | Step::Reclaim => {
-                config.reclaim && self.has_controller && self.rated.level >= Importance::Service
-            }
+            Step::FreeCaches => self.allows(config, Step::Reclaim) && self.rank.is_none_or(|rank| rank >= NEXT_APPS),
+            Step::Reclaim => config.reclaim && self.has_controller && self.rated.level >= Importance::Service,
             Step::PageOut => !self.has_controller && self.may_be_paged_out(config),
             // Without notice of the foreground it would not be thawed in time; a session has no freezer.
             Step::Freeze => {

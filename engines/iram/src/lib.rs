@@ -34,6 +34,7 @@ mod limits;
 mod observe;
 mod paper;
 pub mod predict;
+pub mod price;
 pub mod schedule;
 mod survey;
 
@@ -85,6 +86,8 @@ pub struct State {
     pub freed_ns: Option<u64>,
     /// Whether that helped.
     pub effect: Effect,
+    /// Time that apps have waited since they lack memory.
+    pub paid: price::Paid,
     /// Steps that are not done again to a group until then.
     #[serde(with = "pairs")]
     pub waits: BTreeMap<(String, Step), u64>,
@@ -124,8 +127,10 @@ pub struct Ended {
     pub lately: BTreeMap<String, u64>,
     /// How often an app came back at once.
     pub regrets: u32,
-    /// Nothing is ended until then.
+    /// Nothing is ended until then but what costs less than it spares ([`price`]), since an app came back at once.
     pub left_alone_until_ns: Option<u64>,
+    /// Nothing is ended until then, since an end was refused.
+    pub refused_until_ns: Option<u64>,
 }
 
 /// A group that was asked to end.
@@ -151,8 +156,7 @@ impl Ended {
             self.at_ns.retain(|at_ns| *at_ns != pending.at_ns);
             self.lately.retain(|_, at_ns| *at_ns != pending.at_ns);
         }
-        let until_ns = now_ns.saturating_add(REFUSED_NS);
-        self.left_alone_until_ns = Some(self.left_alone_until_ns.map_or(until_ns, |before_ns| before_ns.max(until_ns)));
+        self.refused_until_ns = Some(now_ns.saturating_add(REFUSED_NS));
     }
 
     /// An app came back that was ended a moment ago.
@@ -164,6 +168,10 @@ impl Ended {
 
     fn is_left_alone(&self, now_ns: u64) -> bool {
         self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
+    }
+
+    fn was_refused(&self, now_ns: u64) -> bool {
+        self.refused_until_ns.is_some_and(|until_ns| now_ns < until_ns)
     }
 }
 

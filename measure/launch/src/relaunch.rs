@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use brisk_probes::Trace;
 use brisk_results::{AppState, Ending, RelaunchRun, SplitMethod, Warning};
-use brisk_screen::{Input, Screen};
+use brisk_screen::{Input, Screen, WindowInfo};
 
 use crate::app::App;
 use crate::census::Pages;
@@ -124,6 +124,7 @@ impl Launcher<'_> {
         let begin_ns = now_ns();
         let mut watch = Watch::begin(self.subject(&app.running), begin_ns, true)?;
         app.thaw()?;
+        app.window = self.window_of(app, &mut view)?;
         view.activate(app.window)?;
         let asked_ns = view.send(input)?;
         watch.asked(asked_ns);
@@ -140,6 +141,17 @@ impl Launcher<'_> {
         let seen = watch.finish(ending, None, tiles, traced, 0);
         let after = self.pages(app)?;
         Ok(Relaunched { run: run_of(&seen, method, Some((asked_ns, &before)), Some(&after)), warnings })
+    }
+
+    /// The window of an app in the background: the one that was in front last, or, when the app has closed that one (a splash window, a
+    /// dialog), its largest.
+    fn window_of(&self, app: &Resident, view: &mut View<'_>) -> Result<u64> {
+        let windows = view.all_windows()?;
+        if windows.iter().any(|window| window.id == app.window) {
+            return Ok(app.window);
+        }
+        let pids = self.sense.cgroup_processes(app.running.scope.dir())?.unwrap_or_default();
+        Ok(largest_of(&windows, &pids).unwrap_or(app.window))
     }
 
     fn pages(&self, app: &Resident) -> Result<Pages> {
@@ -249,5 +261,32 @@ fn run_of(
         before: before.map(Pages::census),
         after: after.map(Pages::census),
         touched: before.zip(after).map(|(before, after)| after.touched_since(before)),
+    }
+}
+
+/// The largest window of these processes.
+fn largest_of(windows: &[WindowInfo], pids: &[u32]) -> Option<u64> {
+    let own = windows.iter().filter(|window| window.pid.is_some_and(|pid| pids.contains(&pid)));
+    let area = |window: &WindowInfo| window.rect.map_or(0, |rect| u64::from(rect.width) * u64::from(rect.height));
+    own.max_by_key(|window| area(window)).map(|window| window.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use brisk_screen::Rect;
+
+    use super::*;
+
+    #[test]
+    fn an_app_that_closed_its_window_comes_back_with_its_largest() {
+        let window = |id, pid, width| WindowInfo {
+            id,
+            pid,
+            rect: Some(Rect { x: 0, y: 0, width, height: 100 }),
+            ..WindowInfo::default()
+        };
+        let windows = [window(1, Some(7), 50), window(2, Some(7), 400), window(3, Some(8), 900), window(4, None, 900)];
+        assert_eq!(largest_of(&windows, &[6, 7]), Some(2));
+        assert_eq!(largest_of(&windows, &[9]), None);
     }
 }

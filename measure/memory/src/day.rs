@@ -20,7 +20,7 @@ mod synthetic;
 mod usage;
 
 pub use on_ground::OnGround;
-pub use plan::{Choice, Plan, PlanError, PlannedVisit, RankedApp, plan};
-pub use replay::{Arrival, Came, Dwelt, ReplayError, Visitor, replay};
+pub use plan::{Choice, PastUse, Plan, PlanError, PlannedVisit, RankedApp, plan};
+pub use replay::{Arrival, Came, Dwelt, Paging, ReplayError, Visitor, replay};
 pub use synthetic::Synthetic;
 pub use usage::{Session, UsageError, UsageTrace, UserTrace};

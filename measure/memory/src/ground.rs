@@ -15,6 +15,7 @@ use std::time::Duration;
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
+use brisk_iram::Mode;
 use brisk_launch::{Launcher, Relaunched, Resident};
 use brisk_phone::{App, MemoryGroup, MemorySpec, Phone};
 use brisk_results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
@@ -50,6 +51,8 @@ pub struct Programs {
 pub struct Engine {
     /// Program and arguments.
     pub command: Vec<OsString>,
+    /// Files with their texts, by the mode that they are for. They are written before each start, so that each run begins alike.
+    pub files: Vec<(Mode, PathBuf, String)>,
     /// Its control socket, which it makes when it is ready.
     pub socket: PathBuf,
     /// Tells it, by its socket, which control group came to the front; `None` is no app's. An error is a sentence.
@@ -223,7 +226,7 @@ impl<'a> Ground<'a> {
         self.watch = match policy.killer {
             Killer::Kernel => None,
             Killer::Oldest => Some(Watch::oldest(&self.group, self.roster.clone(), self.launcher.sense)?),
-            Killer::Brisk => Some(Watch::brisk(self.programs.engine.as_ref())?),
+            Killer::Brisk(mode) => Some(Watch::brisk(self.programs.engine.as_ref(), mode)?),
             Killer::Earlyoom => Some(Watch::earlyoom(&self.group, self.roster.clone(), &self.phone.state_dir())?),
         };
         Ok(())
@@ -294,7 +297,8 @@ impl<'a> Ground<'a> {
 
     /// Tells the engine of brisk, where it runs, that the app `name` is in front, or none.
     fn tell_front(&self, name: Option<&str>) -> Result<()> {
-        let Some(engine) = self.programs.engine.as_ref().filter(|_| self.policy.killer == Killer::Brisk) else {
+        let Some(engine) = self.programs.engine.as_ref().filter(|_| matches!(self.policy.killer, Killer::Brisk(_)))
+        else {
             return Ok(());
         };
         let group = name.and_then(|name| self.apps.get(name)).and_then(|stay| stay.resident.group().file_name());
@@ -493,7 +497,8 @@ impl<'a> Ground<'a> {
         let oom_kills = self.oom_kills(name)?;
         let before = self.oom_kills.insert(name.to_owned(), oom_kills).unwrap_or(0);
         // The engine runs in another process and reports no ends here; apps of a measurement do not end by themselves.
-        let by_program = if self.policy.killer == Killer::Brisk { EndedBy::Brisk } else { EndedBy::Itself };
+        let is_brisk = matches!(self.policy.killer, Killer::Brisk(_));
+        let by_program = if is_brisk { EndedBy::Brisk } else { EndedBy::Itself };
         let unblamed = if oom_kills > before { EndedBy::Kernel } else { by_program };
         Ok(self.roster.remove(name).unwrap_or(unblamed))
     }

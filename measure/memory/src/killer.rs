@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use brisk_iram::Mode;
 use brisk_phone::MemoryGroup;
 use brisk_results::EndedBy;
 use brisk_sense::{Resource, Sense};
@@ -131,12 +132,17 @@ const READY_TIMEOUT: Duration = Duration::from_secs(20);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Watch {
-    /// Runs the daemon of brisk with its memory engine.
-    pub(crate) fn brisk(engine: Option<&Engine>) -> Result<Self> {
+    /// Runs the daemon of brisk with its memory engine in that mode.
+    pub(crate) fn brisk(engine: Option<&Engine>, mode: Mode) -> Result<Self> {
         let failed_to = |reason: &str| Error::Killer { program: BRISK, reason: reason.to_owned() };
-        let Some(Engine { command, socket, .. }) = engine else {
+        let Some(Engine { command, socket, files, .. }) = engine else {
             return Err(failed_to("it is not installed: build it with this program, or leave this policy out"));
         };
+        for (_, path, text) in files.iter().filter(|(of, ..)| *of == mode) {
+            let dir = path.parent().unwrap_or(Path::new("/"));
+            let written = fs::create_dir_all(dir).and_then(|()| fs::write(path, text));
+            written.map_err(failed(format!("write {}", path.display())))?;
+        }
         let (program, arguments) = command.split_first().ok_or_else(|| failed_to("no program is named"))?;
         let mut start = Command::new(program);
         start.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -1,5 +1,6 @@
 //! The policies that are compared: where memory goes when it is short, and who ends apps.
 
+use brisk_iram::Mode;
 use brisk_phone::SwapKind;
 
 use crate::error::{Error, Result};
@@ -13,8 +14,8 @@ pub enum Killer {
     Oldest,
     /// earlyoom, which ends the process with the highest badness when little memory is available.
     Earlyoom,
-    /// The memory engine of brisk, which also frees memory in other ways.
-    Brisk,
+    /// The memory engine of brisk in that mode, which also frees memory in other ways.
+    Brisk(Mode),
 }
 
 /// One policy.
@@ -45,7 +46,7 @@ const FROZEN_FLASH: Policy = Policy {
 
 impl Policy {
     /// All policies, the baseline first. Those with the same swap areas follow each other: changing areas takes seconds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         FROZEN_FLASH,
         Self {
             name: "unfrozen",
@@ -74,13 +75,20 @@ impl Policy {
         Self {
             name: "iram",
             text: "as default, with the memory engine of brisk",
-            killer: Killer::Brisk,
+            killer: Killer::Brisk(Mode::Adaptive),
             ..FROZEN_FLASH
         },
         Self {
             name: "zram",
             text: "compressed memory instead of flash; what it takes is deducted from the limit",
             swap: SwapKind::Zram,
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "iram-zram",
+            text: "as zram, with the memory engine of brisk",
+            swap: SwapKind::Zram,
+            killer: Killer::Brisk(Mode::Adaptive),
             ..FROZEN_FLASH
         },
         Self {
@@ -107,7 +115,14 @@ impl Policy {
             name: "iram-none",
             text: "no swap: the memory engine of brisk ends apps",
             swap: SwapKind::None,
-            killer: Killer::Brisk,
+            killer: Killer::Brisk(Mode::Adaptive),
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "iram-none-paper",
+            text: "as iram-none, by the rules of the dissertation (mode = \"paper\")",
+            swap: SwapKind::None,
+            killer: Killer::Brisk(Mode::Paper),
             ..FROZEN_FLASH
         },
     ];

@@ -304,17 +304,38 @@ impl MemoryGroup {
     /// # Errors
     /// When it cannot be read.
     pub fn file_bytes(&self) -> Result<u64> {
+        self.stat(["inactive_file", "active_file"])
+    }
+
+    /// Memory that apps can have without any reclaim of their pages: what is below the limit, and files in the page cache.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn available_bytes(&self) -> Result<u64> {
+        let free_bytes = self.limit_bytes()?.saturating_sub(self.usage_bytes()?);
+        Ok(free_bytes.saturating_add(self.file_bytes()?))
+    }
+
+    /// Pages of it and its children that were read again soon after they had been reclaimed, so far; an error before Linux 5.9, which
+    /// does not count them by group.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn refault_pages(&self) -> Result<u64> {
+        self.stat(["workingset_refault_anon", "workingset_refault_file"])
+    }
+
+    /// Sum of counters of it and its children.
+    fn stat<const N: usize>(&self, names: [&str; N]) -> Result<u64> {
         let text = self.text("memory.stat")?;
         let of = |name: &str| {
-            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok());
+            // Of version 2 all counters include the children.
+            let name = if self.version == Version::V1 { format!("total_{name}") } else { name.to_owned() };
+            let value = text.lines().find_map(|line| line.strip_prefix(&name)?.strip_prefix(' ')?.parse::<u64>().ok());
             let reason = || format!("{} has no {name}", self.dir.join("memory.stat").display());
             value.ok_or_else(|| Error::Memory { reason: reason() })
         };
-        match self.version {
-            Version::V1 => Ok(of("total_inactive_file")? + of("total_active_file")?),
-            // Of version 2 all counters include the children.
-            Version::V2 => Ok(of("inactive_file")? + of("active_file")?),
-        }
+        names.into_iter().try_fold(0_u64, |sum, name| Ok(sum.saturating_add(of(name)?)))
     }
 
     /// Its processes that the kernel has ended so far since memory had run out; zero before Linux 4.17, which does not count them.

@@ -90,6 +90,12 @@ pub struct DaySwitch {
     pub swap_in_bytes: u64,
     /// Written to swap, from this switch to the next.
     pub swap_out_bytes: u64,
+    /// Memory that was available just before; absent where it could not be read.
+    #[serde(default)]
+    pub available_bytes: Option<u64>,
+    /// Pages that were read again soon after they had been reclaimed, from this switch to the next; absent where they are not counted.
+    #[serde(default)]
+    pub refault_pages: Option<u64>,
     /// Apps that were ended, from this switch to the next.
     pub ended: Vec<EndedApp>,
     /// Why it failed.
@@ -165,6 +171,12 @@ impl DayRun {
                 busy_ms: sum.busy_ms + one.busy_ms,
             },
         )
+    }
+
+    /// Pages that were read again soon after they had been reclaimed; absent where a switch does not know them.
+    #[must_use]
+    pub fn refault_pages(&self) -> Option<u64> {
+        self.switches.iter().try_fold(0, |sum, switch| Some(u64::saturating_add(sum, switch.refault_pages?)))
     }
 
     /// Read from swap and written to swap.
@@ -267,6 +279,8 @@ mod tests {
             dwelling: flash,
             swap_in_bytes: 5,
             swap_out_bytes: 7,
+            available_bytes: None,
+            refault_pages: Some(2),
             ended: ended.iter().map(|&by| EndedApp { app: "evince".to_owned(), by }).collect(),
             failure: None,
             memory: Vec::new(),
@@ -291,5 +305,6 @@ mod tests {
         assert_eq!(run.kills(), [(EndedBy::Oldest, 2), (EndedBy::Kernel, 1)]);
         assert_eq!(run.flash(), DayFlash { read_bytes: 60, written_bytes: 18, busy_ms: 3.0 });
         assert_eq!(run.swapped_bytes(), (15, 21));
+        assert_eq!(run.refault_pages(), Some(6));
     }
 }

@@ -62,6 +62,12 @@ pub struct HeapThreshold {
     pub head_room_percent_of_sum: f64,
     /// The most by which a need was above the threshold.
     pub shortfall_bytes_max: f64,
+    /// Runs of apps that were judged.
+    #[serde(default)]
+    pub runs: u64,
+    /// Those in which the need was ever above the threshold: as a hard limit it would have ended the app.
+    #[serde(default)]
+    pub runs_beyond: u64,
 }
 
 /// Coverage and head-room of a rule for one aim.

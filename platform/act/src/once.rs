@@ -77,7 +77,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
         Once::EndApp { .. } if is_under_way(endings) => Ok(Outcome::Unchanged),
         Once::EndApp { grace_ms, .. } => {
-            let ending = end_app::begin(journal, &group, once, end_app::deadline_ns(now_ns, *grace_ms));
+            let ending = end_app::begin(journal, &group, once, now_ns, *grace_ms);
             ending.map(|ending| {
                 ending.map_or(Outcome::Gone, |ending| {
                     limit.note_end(now_ns);

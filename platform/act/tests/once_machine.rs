@@ -124,6 +124,24 @@ fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
 }
 
 #[test]
+fn an_app_that_others_froze_is_killed_at_once() {
+    for (hierarchy, file, frozen) in
+        [(Hierarchy::Unified, "cgroup.freeze", "1"), (Hierarchy::Freezer, "freezer.state", "FROZEN")]
+    {
+        let Some(app) = App::new(hierarchy) else { continue };
+        let mut process = app.run(COUNTS);
+        fs::write(app.group.join(file), frozen).expect("frozen");
+        let mut actuator = app.actuator();
+        assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
+        assert_eq!(actuator.next_ns(), Some(0), "it has no grace");
+        let ended = actuator.advance(0);
+        assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
+        assert_eq!(process.ended_by(), Some(libc::SIGKILL), "{hierarchy:?}");
+        assert_eq!((actuator.next_ns(), app.journals()), (None, 0));
+    }
+}
+
+#[test]
 fn an_app_that_came_under_the_name_of_one_that_ended_is_left() {
     let Some(app) = App::new(Hierarchy::Unified) else { return };
     let mut first = app.run("trap '' TERM; echo here; exec cat");

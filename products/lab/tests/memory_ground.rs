@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use brisk_daemon::control::Client;
+use brisk_daemon::daemon::Options;
+use brisk_iram::Mode;
 use brisk_launch::{Launcher, Settings};
 use brisk_memory::day::{OnGround, Plan, PlannedVisit, replay};
-use brisk_memory::{Ground, Policy, Programs};
+use brisk_memory::{Engine, Ground, Policy, Programs};
 use brisk_phone::{App, MemorySpec, NewPhone, Phone, Phones, SwapKind, WindowMark, make_image};
 use brisk_requires::{Capability, available};
 use brisk_results::{AppState, AppVisit, DayState, DaySwitch, EndedApp, EndedBy, Ending};
@@ -83,7 +86,7 @@ impl Bed {
         let paths = brisk_act::Paths::with_run_dir(self.bench.lab.dir().to_owned());
         let before = sense.sysctl("vm.page-cluster").expect("readable");
         {
-            let programs = Programs { balloon, paths, engine: None };
+            let programs = Programs { balloon, paths, engine: Some(engine(&self.phone)) };
             let mut ground = Ground::new(&mut self.phone, launcher, &mut screen, programs).expect("a ground");
             test(&mut ground);
         }
@@ -93,6 +96,38 @@ impl Bed {
         assert_eq!(sense.swaps().expect("readable"), Vec::new(), "swap is off");
         assert!(!group.dir().exists());
         self.bench.nothing_is_left();
+    }
+}
+
+/// The daemon with its memory engine for `phone`.
+fn engine(phone: &Phone) -> Engine {
+    let tests = std::env::current_exe().expect("this program");
+    let program = tests.ancestors().nth(2).expect("a target directory").join("examples/briskd");
+    let config = phone.state_dir().join("engine.toml");
+    let (run_dir, group) = (phone.daemon_dir(), phone.memory_group().expect("limited"));
+    let learned = phone.state_dir().join("learned");
+    let arguments: [&Path; 10] = [
+        "--config".as_ref(),
+        &config,
+        "--run-dir".as_ref(),
+        &run_dir,
+        "--profiles".as_ref(),
+        "/nonexistent".as_ref(),
+        "--learned".as_ref(),
+        &learned,
+        "--memory-group".as_ref(),
+        group.dir(),
+    ];
+    let text = "[daemon]\ndevices = []\n[engines]\norder = [\"iram\"]\n";
+    Engine {
+        command: std::iter::once(program.as_path()).chain(arguments).map(|word| word.as_os_str().to_owned()).collect(),
+        files: vec![(Mode::Adaptive, config, text.to_owned())],
+        socket: Options::socket(&run_dir),
+        tell_front: |socket, group| {
+            let named: Vec<_> = group.map(|group| ("group", group.into())).into_iter().collect();
+            let told = Client::connect(socket).and_then(|mut daemon| daemon.answer("SetFront", &named));
+            told.map(|_| ()).map_err(|error| error.to_string())
+        },
     }
 }
 
@@ -296,6 +331,7 @@ fn day_of(apps: &[&App]) -> Plan {
         dropped_apps: 0,
         lengthened: 0,
         shortened: 0,
+        history: Vec::new(),
     }
 }
 
@@ -330,5 +366,21 @@ fn a_day_begins_anew_under_each_policy_and_its_apps_are_swapped_or_ended() {
         assert_eq!(states(&ending)[..3], [DayState::First; 3], "nothing of the day before runs: {ending:?}");
         assert!(states(&ending)[3..].contains(&DayState::Killed) && ended(&ending) > 0, "{ending:?}");
         assert!(ending.iter().all(|switch| switch.swap_in_bytes == 0 && switch.swap_out_bytes == 0), "{ending:?}");
+    });
+}
+
+#[test]
+fn the_memory_engine_ends_an_app_before_the_kernel_has_to() {
+    let Some(bed) = Bed::make(SwapKind::None) else { return };
+    bed.with(|ground| {
+        // 105 MB and what shows them leave a tenth of 128 MiB.
+        let apps = ["evince", "mpv", "gimp"].map(|name| &*Box::leak(Box::new(app(name, 35, 5))));
+        let plan = day_of(&[apps, apps].concat());
+        let mut visitor = OnGround::begin(ground, policy("iram-none"), &apps).expect("begun");
+        let day = replay(&plan, &mut visitor, &AtomicBool::new(false), &mut |_, _| ()).expect("replayed");
+        let ended: Vec<EndedBy> = day.iter().flat_map(|switch| &switch.ended).map(|ended| ended.by).collect();
+        assert!(!ended.is_empty() && ended.iter().all(|by| *by == EndedBy::Brisk), "{day:?}");
+        assert!(day.iter().all(|switch| switch.state != DayState::Failed), "{day:?}");
+        assert!(day.iter().all(|switch| switch.available_bytes.is_some_and(|bytes| bytes <= LIMIT_BYTES)), "{day:?}");
     });
 }

@@ -269,7 +269,8 @@ fn ctrl_c_ends_a_recording_that_is_shown_and_replayed() {
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && said.contains(" apps in "), "{said}");
-    let trace = Trace::parse(&fs::read_to_string(bench.lab.dir().join("day.swap")).expect("readable")).expect("a trace");
+    let trace =
+        Trace::parse(&fs::read_to_string(bench.lab.dir().join("day.swap")).expect("readable")).expect("a trace");
     // A machine that is short of memory can swap pages of others to the phone's area, and some hide who an event belongs to.
     let apps: Vec<_> = trace.apps.iter().filter(|app| !["outside", "unknown"].contains(&app.as_str())).collect();
     assert_eq!(apps, ["mail"], "{said}{}", String::from_utf8_lossy(&output.stderr));

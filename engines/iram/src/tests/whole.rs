@@ -75,6 +75,39 @@ fn where_reclaim_is_refused_an_app_is_paged_out_instead() {
 }
 
 #[test]
+fn an_app_ends_once_the_stalls_cost_more() {
+    // 300 MiB are more than twice what is wanted, and less than the files of programs need: tasks stall for 40 % of the time.
+    let config = Config { reserve_max_percent: 40.0, ..config() };
+    let mut machine = Machine::new(config, &["a", "b"]).with(300);
+    machine.now.memory.swap_free_bytes = 0;
+    machine.stall_percent = 40;
+    let (call, _) = until(&mut machine, 300, "end_app", 10).expect("an end");
+    assert_eq!(call, 0, "what was never used costs next to nothing: as soon as that counts as thrashing at all");
+    // With swap the kernel has something else to take.
+    let mut machine = Machine::new(machine.config.clone(), &["a", "b"]).with(300);
+    machine.stall_percent = 40;
+    assert!(until(&mut machine, 300, "end_app", 60).is_none());
+    // With more memory the stalls are those of a group under its own limit.
+    machine.now.memory.swap_free_bytes = 0;
+    assert!(until(&mut machine, 410, "end_app", 60).is_none());
+}
+
+#[test]
+fn an_app_that_came_back_costs_more_stalls() {
+    let config = Config { reserve_max_percent: 40.0, ..config() };
+    let mut machine = Machine::new(config, &["a", "b"]).with(300);
+    machine.now.memory.swap_free_bytes = 0;
+    machine.stall_percent = 10;
+    let call = |machine: &mut Machine| until(machine, 300, "end_app", 600).map(|(call, _)| call);
+    let mut again = Machine::new(machine.config.clone(), &["a", "b"]).with(300);
+    again.now.memory.swap_free_bytes = 0;
+    again.stall_percent = 10;
+    again.state.ends.regrets = 6;
+    let (first, later) = (call(&mut machine).expect("an end"), call(&mut again).expect("an end"));
+    assert!(first < later, "{first} {later}");
+}
+
+#[test]
 fn an_out_of_memory_kill_ends_the_wait() {
     let mut machine = Machine::new(config(), &["a", "b"]);
     machine.now.memory.swap_free_bytes = 0;

@@ -7,7 +7,7 @@ use brisk_core::causes::in_one_line;
 use brisk_phone::App;
 use brisk_results::{AppVisit, DayFlash, DayMemory, EndedApp, Ending};
 
-use super::replay::{Arrival, Came, Dwelt, Visitor};
+use super::replay::{Arrival, Came, Dwelt, Paging, Visitor};
 use crate::error::{Error, Result};
 use crate::ground::Ground;
 use crate::policy::Policy;
@@ -132,9 +132,15 @@ impl Visitor for OnGround<'_, '_> {
         self.began.elapsed()
     }
 
-    fn swapped_bytes(&mut self) -> Result<(u64, u64)> {
+    fn paging(&mut self) -> Result<Paging> {
         let (read, written) = self.ground.swap_pages()?;
-        Ok((read * PAGE_BYTES, written * PAGE_BYTES))
+        let group = self.ground.phone().memory_group();
+        Ok(Paging {
+            swap_in_bytes: read * PAGE_BYTES,
+            swap_out_bytes: written * PAGE_BYTES,
+            refault_pages: group.as_ref().and_then(|group| group.refault_pages().ok()),
+            available_bytes: group.as_ref().and_then(|group| group.available_bytes().ok()),
+        })
     }
 
     fn go_to(&mut self, app: &str) -> Result<Arrival> {

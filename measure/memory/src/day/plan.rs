@@ -107,6 +107,15 @@ pub struct RankedApp {
     pub sessions: u64,
 }
 
+/// A use of an app before the span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastUse {
+    /// App of the phone that stands for it.
+    pub app: String,
+    /// How long before the begin of the span.
+    pub before_ms: u64,
+}
+
 /// What is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -116,6 +125,8 @@ pub struct Plan {
     pub apps: Vec<RankedApp>,
     /// Visits in order.
     pub visits: Vec<PlannedVisit>,
+    /// What the user did before the span with the apps that are mapped, in order: what a device of this user has learned by then.
+    pub history: Vec<PastUse>,
     /// Time of the trace from the begin of the span to the end of the last visit.
     pub span_ms: u64,
     /// Sessions of apps that have no app of the phone, up to the last visit.
@@ -154,6 +165,11 @@ pub fn plan(trace: &UsageTrace, choice: &Choice) -> Result<Plan, PlanError> {
     }
     let apps = mapping(&span, choice)?;
     let stands_for: BTreeMap<&str, &str> = apps.iter().map(|one| (one.app.as_str(), one.phone_app.as_str())).collect();
+    let past = of_user.sessions.iter().take_while(|session| session.at_ms < from_ms).filter_map(|session| {
+        let app = (*stands_for.get(session.app.as_str())?).to_owned();
+        Some(PastUse { app, before_ms: from_ms - session.at_ms })
+    });
+    let history = past.collect();
     let mut visits: Vec<PlannedVisit> = Vec::new();
     let mut end_ms = from_ms;
     // Counted up to the last visit: what follows it is not replayed anyway.
@@ -192,6 +208,7 @@ pub fn plan(trace: &UsageTrace, choice: &Choice) -> Result<Plan, PlanError> {
         user,
         apps,
         visits,
+        history,
         span_ms: end_ms - from_ms,
         dropped_sessions: dropped.len() as u64,
         dropped_apps: dropped.iter().collect::<BTreeSet<_>>().len() as u64,
@@ -329,6 +346,14 @@ mod tests {
         assert_eq!(said, wanted);
         let said = span(0, Some(60_000)).expect_err("one app").to_string();
         assert!(said.contains("uses one of the mapped apps only"), "{said}");
+    }
+
+    #[test]
+    fn the_history_has_the_mapped_apps_before_the_span_only() {
+        let trace = trace(&[("chat", 60), ("mail", 60), ("game", 60), ("chat", 60), ("mail", 60)]);
+        let plan = plan(&trace, &Choice { from_ms: 180_000, ..choice() }).expect("a plan");
+        let past = |app: &str, before_ms| PastUse { app: app.to_owned(), before_ms };
+        assert_eq!(plan.history, [past("xterm", 180_000), past("evince", 120_000)]);
     }
 
     #[test]

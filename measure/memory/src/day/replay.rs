@@ -43,6 +43,19 @@ pub struct Dwelt {
     pub memory: Vec<DayMemory>,
 }
 
+/// Memory of a phone, and what was paged so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// Read from swap by all apps, bytes.
+    pub swap_in_bytes: u64,
+    /// Written to swap.
+    pub swap_out_bytes: u64,
+    /// Pages that were read again soon after they had been reclaimed; `None` where the kernel does not count them.
+    pub refault_pages: Option<u64>,
+    /// Memory that is available now; `None` where it cannot be read.
+    pub available_bytes: Option<u64>,
+}
+
 /// A phone to a person who uses it.
 pub trait Visitor {
     /// Why it cannot go on: what is wrong with one app is an [`Arrival`].
@@ -51,11 +64,11 @@ pub trait Visitor {
     /// Time since the begin of the run.
     fn clock(&self) -> Duration;
 
-    /// Bytes read from and written to swap so far, by all apps.
+    /// Its memory.
     ///
     /// # Errors
-    /// When they cannot be read.
-    fn swapped_bytes(&mut self) -> Result<(u64, u64), Self::Error>;
+    /// When its swap cannot be read.
+    fn paging(&mut self) -> Result<Paging, Self::Error>;
 
     /// Brings `app` to the front, launching it where it does not run, and waits until it answers.
     ///
@@ -103,7 +116,7 @@ pub fn replay<V: Visitor>(
 ) -> Result<Vec<DaySwitch>, ReplayError<V::Error>> {
     let mut switches = Vec::with_capacity(plan.visits.len());
     let mut known: BTreeSet<&str> = BTreeSet::new();
-    let mut swapped = visitor.swapped_bytes()?;
+    let mut before = visitor.paging()?;
     for (n, visit) in plan.visits.iter().enumerate() {
         let check = || if stop.load(Ordering::Relaxed) { Err(ReplayError::Stopped) } else { Ok(()) };
         check()?;
@@ -131,7 +144,7 @@ pub fn replay<V: Visitor>(
         check()?;
         visitor.leave(&visit.app)?;
         ended.extend(dwelt.ended);
-        let now = visitor.swapped_bytes()?;
+        let now = visitor.paging()?;
         switches.push(DaySwitch {
             trace_s: visit.trace_ms as f64 / 1e3,
             at_s,
@@ -143,13 +156,15 @@ pub fn replay<V: Visitor>(
             dwell_ms,
             waiting: arrival.flash,
             dwelling: dwelt.flash,
-            swap_in_bytes: now.0.saturating_sub(swapped.0),
-            swap_out_bytes: now.1.saturating_sub(swapped.1),
+            swap_in_bytes: now.swap_in_bytes.saturating_sub(before.swap_in_bytes),
+            swap_out_bytes: now.swap_out_bytes.saturating_sub(before.swap_out_bytes),
+            available_bytes: before.available_bytes,
+            refault_pages: now.refault_pages.zip(before.refault_pages).map(|(now, before)| now.saturating_sub(before)),
             ended,
             failure,
             memory: dwelt.memory,
         });
-        swapped = now;
+        before = now;
     }
     Ok(switches)
 }

@@ -52,6 +52,8 @@ impl Rule {
 struct Score {
     values: u64,
     covered: u64,
+    runs: u64,
+    runs_beyond: u64,
     head_rooms: Vec<f64>,
     thresholds_sum: f64,
     needs_sum: f64,
@@ -71,7 +73,15 @@ impl Score {
         self.shortfall_bytes_max = self.shortfall_bytes_max.max(need_bytes - threshold_bytes);
     }
 
+    /// Counts a run, the values of which were added.
+    fn end_run(&mut self, is_beyond: bool) {
+        self.runs += 1;
+        self.runs_beyond += u64::from(is_beyond);
+    }
+
     fn merge(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.runs_beyond += other.runs_beyond;
         self.values += other.values;
         self.covered += other.covered;
         self.head_rooms.extend(&other.head_rooms);
@@ -101,6 +111,8 @@ impl Score {
             head_room_percent_mean: 1e2 * self.head_rooms.iter().sum::<f64>() / self.head_rooms.len().max(1) as f64,
             head_room_percent_of_sum: self.head_room_percent_of_sum(),
             shortfall_bytes_max: self.shortfall_bytes_max,
+            runs: self.runs,
+            runs_beyond: self.runs_beyond,
         }
     }
 
@@ -294,6 +306,7 @@ impl Judged<'_> {
         for (threshold, need) in thresholds.iter().zip(&self.needs()[1..]) {
             score.add(*threshold as f64, *need as f64);
         }
+        score.end_run(thresholds.iter().zip(&self.needs()[1..]).any(|(threshold, need)| need > threshold));
     }
 
     fn alphas(&self, fitted: Option<&(Fitted, Vec<f64>)>, scores: &mut [Score; ALPHAS.len()]) {
@@ -388,8 +401,11 @@ mod tests {
         for (threshold, need) in [(110.0, 100.0), (100.0, 100.0), (90.0, 100.0), (50.0, 0.0)] {
             score.add(threshold, need);
         }
+        score.end_run(true);
+        score.end_run(false);
         let found = score.of_rule(Rule::Fixed);
         assert_eq!((found.values, found.covered_percent, found.shortfall_bytes_max), (4, 75.0, 10.0));
+        assert_eq!((found.runs, found.runs_beyond), (2, 1));
         assert!(found.head_room_percent_median.abs() < 1e-9 && found.head_room_percent_mean.abs() < 1e-9);
         assert!((found.head_room_percent_of_sum - 1e2 * (350.0 / 300.0 - 1.0)).abs() < 1e-9);
     }

@@ -274,6 +274,8 @@ fn switch_rows(report: &DayReport) -> Vec<Row> {
                 .put("flash busy", MS, switch.waiting.busy_ms)
                 .put("swapped in", BYTES, switch.swap_in_bytes)
                 .put("swapped out", BYTES, switch.swap_out_bytes)
+                .put("available", BYTES, switch.available_bytes)
+                .put("refaults", TALLY, switch.refault_pages)
                 .say("ended", ended.join(", "))
                 .say("failure", switch.failure.as_ref().map(|why| shorten(why, 120)))
         };
@@ -316,10 +318,13 @@ fn strips(report: &DayReport) -> Figure {
         Table::of(
             "All switches",
             &rows,
-            "policy | switch | app | state | wait | dwell | read | written | flash busy | swapped in | swapped out | ended | \
-             failure",
+            "policy | switch | app | state | wait | dwell | read | written | flash busy | swapped in | swapped out | available | \
+             refaults | ended | failure",
         )
-        .noted("Read and written: flash during the wait. Swapped: by all apps, until the next switch.")
+        .noted(
+            "Read and written: flash during the wait. Swapped and refaults: of all apps, until the next switch. Available: memory just \
+             before the switch.",
+        )
         .page_only(),
     )
 }
@@ -350,7 +355,13 @@ fn sums(report: &DayReport) -> Figure {
         });
         let kills = middle(policy).map(DayRun::kills).unwrap_or_default();
         let kills = kills.iter().map(|(by, apps)| format!("{apps} by {}", end_word(*by))).collect::<Vec<_>>();
+        let available = |run: &DayRun| {
+            let before = run.switches.iter().filter_map(|switch| switch.available_bytes);
+            stats::median(&before.map(|bytes| bytes as f64).collect::<Vec<_>>())
+        };
         row.say("apps ended", kills.join(", "))
+            .put("available", BYTES, value(policy, available))
+            .put("refaults", TALLY, value(policy, |run| run.refault_pages().map(|pages| pages as f64)))
             .put("swapped in", BYTES, value(policy, |run| Some(run.swapped_bytes().0 as f64)))
             .put("swapped out", BYTES, value(policy, |run| Some(run.swapped_bytes().1 as f64)))
             .put("flash read", BYTES, value(policy, |run| Some(run.flash().read_bytes as f64)))
@@ -377,10 +388,14 @@ fn sums(report: &DayReport) -> Figure {
         .table(
             of(
                 "Costs by policy",
-                "policy | swapped in | swapped out | flash read | flash written | flash busy | programmed | erases | energy | \
-                 processor | duration",
+                "policy | swapped in | swapped out | available | refaults | flash read | flash written | flash busy | programmed | \
+                 erases | energy | processor | duration",
             )
-            .noted("Flash: during waits and dwells. Programmed: what the flash wrote to its cells, its own moves included (wear).")
+            .noted(
+                "Available: memory just before a switch, median. Refaults: pages that were read again soon after they had been \
+                 reclaimed. Flash: during waits and dwells. Programmed: what the flash wrote to its cells, its own moves included \
+                 (wear).",
+            )
             .dispensable("duration | erases | flash busy | programmed"),
         )
         .open()

@@ -125,6 +125,7 @@ fn rule_row(row: Row, one: &HeapThreshold) -> Row {
         .put("median head-room", PERCENT, one.head_room_percent_median)
         .put("mean head-room", PERCENT, one.head_room_percent_mean)
         .put("largest shortfall", BYTES, one.shortfall_bytes_max)
+        .say("runs beyond it", format!("{} of {}", one.runs_beyond, one.runs))
         .put("values", TALLY, one.values)
 }
 
@@ -171,7 +172,8 @@ fn thresholds(report: &HeapStudyReport) -> Figure {
                    over the sum of the needs, less 1; median and mean of threshold / need - 1, where a need of almost nothing in the \
                    first second of a launch counts as much as any. Hindsight is the least margin above the last value that covers 99.5 % of \
                    all runs of an app: a bound for what knows no more, and no rule that could be used. Points: aims from 95 to 99.9 %.";
-    let columns = "rule | covered | head-room | median head-room | mean head-room | largest shortfall | values";
+    let columns =
+        "rule | covered | head-room | median head-room | mean head-room | largest shortfall | runs beyond it | values";
     Figure::new("Thresholds", caption)
         .chart(AIM, lines.draw(AIM, axes, &aims))
         .table(Table::of("Thresholds over all apps", &all, columns).dispensable("values | mean head-room"))

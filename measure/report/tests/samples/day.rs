@@ -52,7 +52,8 @@ fn run(position: u32, round: u32, state: &str, wait_ms: f64, factor: f64) -> Val
             "ending": (state != "failed").then(|| json!({ "ending": "settled" })), "wait_ms": wait_ms, "split": split, "dwell_ms": dwell_ms,
             "waiting": { "read_bytes": 9u64 << 20, "written_bytes": 1u64 << 20, "busy_ms": wait_ms * 0.6 },
             "dwelling": { "read_bytes": 1u64 << 20, "written_bytes": 6u64 << 20, "busy_ms": 300.0 },
-            "swap_in_bytes": 4u64 << 20, "swap_out_bytes": 6u64 << 20, "ended": ended,
+            "swap_in_bytes": 4u64 << 20, "swap_out_bytes": 6u64 << 20,
+            "available_bytes": (40u64 + 5 * (n % 4) as u64) << 20, "refault_pages": 90 * (n % 3), "ended": ended,
             "failure": (state == "failed").then_some("it shows no window"),
             "memory": started.iter().map(memory).collect::<Vec<_>>(),
         })

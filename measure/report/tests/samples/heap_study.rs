@@ -31,6 +31,7 @@ fn rule(rule: &str, values: u64, covered: f64, [sum, median, mean]: [f64; 3], sh
     json!({
         "rule": rule, "values": values, "covered_percent": covered, "head_room_percent_of_sum": sum,
         "head_room_percent_median": median, "head_room_percent_mean": mean, "shortfall_bytes_max": shortfall * MIB,
+        "runs": 11, "runs_beyond": ((100.0 - covered) * 5.0) as u64,
     })
 }
 

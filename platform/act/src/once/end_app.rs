@@ -5,9 +5,11 @@
 //! `cgroup.kill` (Linux 5.14) ends the group as a whole, those included that were made meanwhile; without it the processes
 //! are listed until no new ones come. A group that was made anew under the same name is another app, and left.
 //!
-//! A group that brisk froze is thawed once its processes have the signal, since a frozen process does not end by itself.
+//! A group that brisk froze is thawed once its processes have the signal, since a frozen process does not end by itself. One that was
+//! frozen externally is killed without grace: it can answer nothing, and would otherwise end just when its owner thaws it, in front
+//! of the user.
 //!
-//! Properties: `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`.
+//! Properties: `an_app_that_others_froze_is_killed_at_once`; `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,7 +53,8 @@ pub(super) fn begin(
     journal: &mut Journal,
     group: &Group<'_>,
     once: &Once,
-    deadline_ns: u64,
+    now_ns: u64,
+    grace_ms: u64,
 ) -> Result<Option<Ending>, Error> {
     let (mut asked, mut refused) = (Vec::new(), None);
     for pid in group.pids() {
@@ -65,10 +68,9 @@ pub(super) fn begin(
         let group = group.name.to_owned();
         return refused.map_or(Ok(None), |(pid, source)| Err(Error::Process { pid, group, what: "end", source }));
     }
-    if !group.is_session() {
-        // What cannot be thawed stays in the journal, and is killed at the deadline.
-        let _ = freezer::thaw(journal, group);
-    }
+    // What cannot be thawed stays in the journal, and is killed at the deadline.
+    let is_frozen = !group.is_session() && matches!(freezer::thaw(journal, group), Ok(Outcome::Left { .. }));
+    let deadline_ns = if is_frozen { now_ns } else { deadline_ns(now_ns, grace_ms) };
     let dirs = group.unified.iter().chain(&group.freezer).chain(&group.memory);
     let dirs = if group.is_session() { Vec::new() } else { dirs.map(|dir| (dir.clone(), inode(dir))).collect() };
     Ok(Some(Ending { once: once.clone(), deadline_ns, dirs, asked }))
@@ -139,6 +141,6 @@ fn send(pidfd: &OwnedFd, signal: Signal) -> io::Result<bool> {
 }
 
 /// When the grace time of an action that is begun now is over.
-pub(super) fn deadline_ns(now_ns: u64, grace_ms: u64) -> u64 {
+fn deadline_ns(now_ns: u64, grace_ms: u64) -> u64 {
     now_ns.saturating_add(grace_ms.saturating_mul(NS_PER_MS))
 }

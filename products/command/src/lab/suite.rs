@@ -140,7 +140,7 @@ pub struct Memory {
 }
 
 /// Names of the policies, as results have them.
-pub const POLICIES: [&str; 11] = [
+pub const POLICIES: [&str; 13] = [
     "default",
     "unfrozen",
     "page-cluster-0",
@@ -148,10 +148,12 @@ pub const POLICIES: [&str; 11] = [
     "page-cluster-5",
     "iram",
     "zram",
+    "iram-zram",
     "zram+flash",
     "none",
     "earlyoom",
     "iram-none",
+    "iram-none-paper",
 ];
 
 /// Reads the name of a policy.

@@ -40,7 +40,7 @@ pub(super) fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Policy>>
         if policy.killer == Killer::Earlyoom {
             brisk_memory::check_earlyoom()?;
         }
-        if policy.killer == Killer::Brisk {
+        if matches!(policy.killer, Killer::Brisk(_)) {
             briskd::find(None)?;
         }
         policies.push(policy);
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
         memory_bytes: limit_bytes,
         tight_bytes: args.tight_memory,
     };
-    let engine = engine::of(&plan.policies, &phone)?;
+    let engine = engine::of(&plan.policies, &phone, engine::Past { history: &[], speed: 1.0 })?;
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let recording = args.swap_trace.as_ref().map(|_| record::begin(&phone)).transpose()?;
     let measured = {

@@ -37,8 +37,13 @@ impl Visitor for Model {
         self.now
     }
 
-    fn swapped_bytes(&mut self) -> Result<(u64, u64), Self::Error> {
-        Ok((self.swapped_bytes, 2 * self.swapped_bytes))
+    fn paging(&mut self) -> Result<Paging, Self::Error> {
+        Ok(Paging {
+            swap_in_bytes: self.swapped_bytes,
+            swap_out_bytes: 2 * self.swapped_bytes,
+            refault_pages: Some(self.swapped_bytes / 1024),
+            available_bytes: Some(self.room.saturating_sub(self.running.len()) as u64),
+        })
     }
 
     fn go_to(&mut self, app: &str) -> Result<Arrival, Self::Error> {
@@ -93,6 +98,7 @@ fn a_plan(apps: &[&str]) -> Plan {
         dropped_apps: 0,
         lengthened: 0,
         shortened: 0,
+        history: Vec::new(),
     }
 }
 
@@ -108,6 +114,8 @@ fn each_visit_is_a_switch_a_dwell_and_a_leave_in_order() {
     assert_eq!(model.steps[..7], steps);
     assert_eq!(switches.iter().map(|one| one.at_s).collect::<Vec<_>>(), [0.0, 2.0, 4.0]);
     assert!(switches.iter().all(|one| one.dwell_ms == 1_000.0 && one.waiting.read_bytes == 100));
+    assert_eq!(switches.iter().map(|one| one.available_bytes).collect::<Vec<_>>(), [Some(9), Some(8), Some(7)]);
+    assert!(switches.iter().all(|one| one.refault_pages == Some(4)));
     assert!(switches.iter().all(|one| (one.swap_in_bytes, one.swap_out_bytes) == (4096, 8192)));
     assert_eq!(switches[2].memory.iter().map(|one| one.app.as_str()).collect::<Vec<_>>(), ["a", "b"]);
 }
