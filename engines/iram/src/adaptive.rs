@@ -8,13 +8,14 @@
 //! | reclaim | `Reclaim`, 16 MiB at a time | and there is swap |
 //! | page out | `PageOut` of all of an app, where its group has no memory controller or reclaim was refused | and there is swap |
 //! | freeze | `Freeze` | short for two seconds; thawed when the app is needed, or memory is not short |
-//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]); or without swap, when apps have waited for longer than the end costs ([`crate::price`]) |
+//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]); or without swap, when apps have waited for longer than the end costs, or a launch is likely to fail ([`crate::price`]) |
 //!
 //! The first three are one: what of them does not help begins a back-off of all ([`crate::effect`]). An app that comes back within a
 //! minute of its end begins one of ends, and doubles their price. Caches of likely next apps stay: reclaim of clean pages takes
 //! the kernel a microsecond each, and their return reads them from flash.
 
 use brisk_core::action::Once;
+use brisk_core::app::Role;
 use brisk_core::decision::{Decision, Objective, Observed, Request};
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
@@ -79,6 +80,8 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
         stalled_s(&need, interval.as_ref()) * f64::from(u8::from(may_thrash(config, &need, memory.total_bytes))),
     );
     let thrashes = may_thrash(config, &need, memory.total_bytes) && next.paid.is_thrashing();
+    let may_lack = may_thrash(config, &need, memory.total_bytes);
+    let risk = if may_lack { launch_risk(&next, &all, need.available_bytes) } else { 0.0 };
     if thrashes {
         need.short_bytes = need.short_bytes.max(share_bytes(memory.total_bytes, THRASH_STEP_PERCENT));
     }
@@ -100,9 +103,9 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let mut requests = thaw(config, &mut next, &all, is_short);
     let is_asleep = next.context.is_screen_off();
     let is_paced = next.freed_ns.is_some_and(|freed_ns| now_ns.saturating_sub(freed_ns) < FREE_NS_MIN);
-    if is_short && !is_asleep && !is_paced {
+    if is_short && !is_asleep && (!is_paced || risk > 0.0) {
         let mut round =
-            Round { config, need, sight, thrashes, next: &mut next, requests: &mut requests, planned_bytes: 0 };
+            Round { config, need, sight, thrashes, risk, next: &mut next, requests: &mut requests, planned_bytes: 0 };
         round.free(&all);
     }
     let limits_hold = next.short_ns.is_some_and(|short_ns| now_ns.saturating_sub(short_ns) < LIMITS_NS);
@@ -140,12 +143,12 @@ pub(crate) fn need(
     memory: &MemoryLevels,
     interval: Option<&Interval>,
 ) -> Need {
-    let heap = &state.learned.heap;
-    let peak_bytes = |id: &str| heap.predicted_peak(id, LAUNCH_NS).unwrap_or(heap::DEFAULT_BYTES);
+    let known_peak = |id: &str| state.learned.peak_bytes(id, LAUNCH_NS);
+    let peak_bytes = |id: &str| known_peak(id).unwrap_or(heap::DEFAULT_BYTES);
     // Of an app whose memory is unknown, it is unknown too how much more it will take, and from where.
     let of_launch =
         |one: &Candidate<'_>| one.memory_bytes.map(|memory_bytes| peak_bytes(&one.app.id).saturating_sub(memory_bytes));
-    let is_known = |one: &&Candidate<'_>| heap.predicted_peak(&one.app.id, LAUNCH_NS).is_some();
+    let is_known = |one: &&Candidate<'_>| known_peak(&one.app.id).is_some();
     let launched = || all.iter().filter(|one| one.app.launching);
     let launch_bytes = launched().filter_map(of_launch).fold(0, u64::saturating_add);
     let known_launch_bytes = launched().filter(is_known).filter_map(of_launch).fold(0, u64::saturating_add);
@@ -162,6 +165,24 @@ pub(crate) fn need(
 /// they are those of one group under its own limit.
 fn may_thrash(config: &Config, need: &Need, total_bytes: u64) -> bool {
     !need.has_swap() && need.available_bytes < share_bytes(total_bytes, config.reserve_max_percent)
+}
+
+/// Chance that a launch that goes on needs more than what is available, so that the kernel ends an app, often that one. Of an app of
+/// which no run is known it is the share of apps that need more, by the rule of succession.
+fn launch_risk(next: &State, all: &[Candidate<'_>], available_bytes: u64) -> f64 {
+    let needs: Vec<u64> = all
+        .iter()
+        .filter(|one| one.app.activity.role == Role::App && !one.app.launching)
+        .filter_map(|one| next.learned.peak_bytes(&one.app.id, LAUNCH_NS).max(one.memory_bytes))
+        .collect();
+    let of_launch = |one: &Candidate<'_>| {
+        let lacks = |need: u64| need.saturating_sub(one.memory_bytes.unwrap_or(0)) > available_bytes;
+        match next.learned.peak_bytes(&one.app.id, LAUNCH_NS) {
+            Some(need) => f64::from(u8::from(lacks(need))),
+            None => (needs.iter().filter(|need| lacks(**need)).count() + 1) as f64 / (needs.len() + 2) as f64,
+        }
+    };
+    all.iter().filter(|one| one.app.launching).map(of_launch).fold(0.0, f64::max)
 }
 
 /// Time for which tasks stalled on memory in the interval.
@@ -200,6 +221,8 @@ struct Round<'a> {
     sight: Sight,
     /// Without swap, files of programs are read again and again.
     thrashes: bool,
+    /// Chance that a launch that goes on runs out of memory.
+    risk: f64,
     next: &'a mut State,
     requests: &'a mut Vec<Request>,
     /// What steps give, as far as it makes memory available.
@@ -312,23 +335,31 @@ impl Round<'_> {
     }
 
     fn end(&mut self, all: &[Candidate<'_>]) {
+        while self.end_one(all) {}
+    }
+
+    /// Ends the app that costs least, if that is worth it.
+    fn end_one(&mut self, all: &[Candidate<'_>]) -> bool {
         let now_ns = self.sight.at_ns;
         let kernel_ends =
             self.next.context.out_of_memory_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < OUT_OF_MEMORY_NS);
         let is_time = self.short_for(END_AFTER_NS) || kernel_ends;
         let ends = &self.next.ends;
         let is_limited = ends.at_ns.len() >= self.config.ends_per_minute as usize || ends.was_refused(now_ns);
-        if self.is_covered() || is_limited || !ends.pending.is_empty() {
-            return;
+        if self.is_covered() || is_limited {
+            return false;
         }
         let due = self.due(all, Step::End);
         let Some(one) = due.into_iter().find(|one| one.memory_bytes.is_some_and(|bytes| bytes >= END_BYTES_MIN)) else {
-            return;
+            return false;
         };
-        let is_severe = is_time && self.need.is_severe() && !self.next.ends.is_left_alone(now_ns);
-        let is_worth_it = self.thrashes && self.next.paid.stalled_s >= price::price_s(one, self.next.ends.regrets);
-        if !is_severe && !is_worth_it {
-            return;
+        // One at a time: what it frees is known when it is gone. A launch does not wait for that.
+        let is_next = ends.pending.is_empty();
+        let price_s = price::price_s(one, ends.regrets);
+        let is_severe = is_next && is_time && self.need.is_severe() && !ends.is_left_alone(now_ns);
+        let is_paid = is_next && self.thrashes && self.next.paid.stalled_s >= price_s;
+        if !is_severe && !is_paid && (self.risk == 0.0 || self.risk * price::FAILED_LAUNCH_S < price_s) {
+            return false;
         }
         self.next.paid = price::Paid::default();
         let (group, grace_ms) = (one.app.group.clone(), self.config.end_grace_ms);
@@ -338,6 +369,9 @@ impl Round<'_> {
         );
         self.next.frozen.remove(&group);
         self.request(one, Step::End, Once::EndApp { group, grace_ms }, 60);
-        self.next.ends.began(&one.app.group, &one.app.id, one.memory_bytes.unwrap_or(0), now_ns);
+        let memory_bytes = one.memory_bytes.unwrap_or(0);
+        self.next.ends.began(&one.app.group, &one.app.id, memory_bytes, now_ns);
+        self.planned_bytes = self.planned_bytes.saturating_add(memory_bytes);
+        true
     }
 }

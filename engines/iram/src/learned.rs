@@ -44,6 +44,9 @@ pub struct Learned {
     relaunches: BTreeMap<String, Relaunch>,
     /// Number of launches so far.
     launches: u64,
+    /// Memory that was too little for a launch: the kernel ended the app, by id.
+    #[serde(default)]
+    lacked: BTreeMap<String, u64>,
 }
 
 impl Default for Learned {
@@ -69,6 +72,7 @@ impl Learned {
             heap: Heap::new(mode),
             relaunches: BTreeMap::new(),
             launches: 0,
+            lacked: BTreeMap::new(),
         }
     }
 
@@ -94,6 +98,22 @@ impl Learned {
         }
     }
 
+    /// Learns that a launch failed, since so much memory was too little for it.
+    pub fn failed_with(&mut self, id: &str, available_bytes: u64) {
+        if self.lacked.len() < RELAUNCHES_MAX || self.lacked.contains_key(id) {
+            let lacked = self.lacked.entry(id.to_owned()).or_insert(0);
+            *lacked = available_bytes.max(*lacked);
+        }
+    }
+
+    /// The most that an app is expected to need within this time after its launch; `None` for one of which no run is known. An app that
+    /// the kernel ended during its launch needs a quarter more than what was too little.
+    #[must_use]
+    pub fn peak_bytes(&self, id: &str, within_ns: u64) -> Option<u64> {
+        let lacked = self.lacked.get(id).map(|bytes| bytes.saturating_add(bytes / 4));
+        lacked.max(self.heap.predicted_peak(id, within_ns))
+    }
+
     /// Mean time of the launches of an app.
     #[must_use]
     pub fn relaunch_s(&self, id: &str) -> Option<f64> {
@@ -104,6 +124,7 @@ impl Learned {
     pub fn forget(&mut self, id: &str) -> bool {
         let was_used = self.predictor.forget(id);
         self.heap.forget(id);
+        self.lacked.remove(id);
         self.relaunches.remove(id).is_some() || was_used
     }
 }
@@ -122,6 +143,7 @@ mod tests {
             learned.heap.sample(id, 2_000_000_000, 50 << 20);
             learned.heap.ended(id);
             learned.launched(id, 2.0);
+            learned.failed_with(id, 10 << 20);
         }
         learned
     }
@@ -146,6 +168,17 @@ mod tests {
         assert!(learned.forget("org.gnome.Evince"));
         assert!(!text(&learned).contains("Evince"), "{}", text(&learned));
         assert!(text(&learned).contains("gimp") && !learned.forget("org.gnome.Evince"));
+    }
+
+    #[test]
+    fn what_was_too_little_for_a_launch_is_not_tried_again() {
+        let mut learned = Learned::default();
+        assert_eq!(learned.peak_bytes("gimp", 1), None);
+        learned.failed_with("gimp", 100 << 20);
+        learned.failed_with("gimp", 80 << 20);
+        assert_eq!(learned.peak_bytes("gimp", 1), Some(125 << 20));
+        learned.forget("gimp");
+        assert_eq!(learned.peak_bytes("gimp", 1), None);
     }
 
     #[test]

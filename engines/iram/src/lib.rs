@@ -109,6 +109,8 @@ pub struct Known {
     pub id: String,
     /// When its launch began that goes on.
     pub launch_began_ns: Option<u64>,
+    /// Memory that was available then.
+    pub launch_available_bytes: u64,
     /// The threshold above its predicted need.
     pub threshold_bytes: Option<u64>,
     /// When reclaim of its group was refused last.

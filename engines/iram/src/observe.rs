@@ -15,7 +15,7 @@ use brisk_core::snapshot::Snapshot;
 
 use crate::candidates::Step;
 use crate::predict::{Moment, Note, Use};
-use crate::schedule::S_NS;
+use crate::schedule::{self, S_NS};
 use crate::{Known, State};
 
 /// A launch counts as over when the app has not waited for storage for this time, which is no part of it.
@@ -71,6 +71,7 @@ fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool
         EventKind::LaunchBegan { group } => {
             let Some(known) = next.groups.get_mut(group) else { return };
             known.launch_began_ns = Some(event.at_ns);
+            known.launch_available_bytes = schedule::available_bytes(&now.memory);
             let id = known.id.clone();
             next.learned.heap.launch_began(&id, event.at_ns);
             if !tells_front {
@@ -78,6 +79,11 @@ fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool
             }
             if next.ends.lately.remove(&id).is_some() {
                 next.ends.regret(event.at_ns);
+            }
+        }
+        EventKind::OutOfMemory { group } => {
+            if let Some(known) = next.groups.get(group).filter(|known| known.launch_began_ns.is_some()) {
+                next.learned.failed_with(&known.id, known.launch_available_bytes);
             }
         }
         EventKind::LaunchEnded { group } => {

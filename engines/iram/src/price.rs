@@ -12,7 +12,10 @@
 //! price = chance that the app returns within the next ten switches x time of its relaunch x 2 for each app that came back at once
 //! ```
 //!
-//! Properties: `an_app_ends_once_the_stalls_cost_more`; `what_was_paid_long_ago_is_forgotten`; `each_regret_doubles_the_price`;
+//! The kernel's own killer is the other cost: a launch that finds no memory fails, and the app in front is what is ended. A launch that
+//! fails counts as [`FAILED_LAUNCH_S`], times the chance of it.
+//!
+//! Properties: `a_launch_that_will_not_fit_ends_apps_at_once`; `an_app_ends_once_the_stalls_cost_more`; `what_was_paid_long_ago_is_forgotten`; `each_regret_doubles_the_price`;
 //! `a_likelier_app_costs_more`.
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +26,8 @@ use crate::candidates::Candidate;
 const HALF_LIFE_S: f64 = 60.0;
 /// Less is no thrashing: a launch alone can stall for as long.
 const PAID_S_MIN: f64 = 0.3;
+/// Wait that a failed launch stands for: the launch, to notice it, and the launch anew.
+pub const FAILED_LAUNCH_S: f64 = 10.0;
 /// Returns within so many switches count. A freed megabyte serves about as long before another launch takes it.
 const SWITCHES: i32 = 10;
 /// Chance that is assumed at the least.

@@ -93,6 +93,33 @@ fn an_app_ends_once_the_stalls_cost_more() {
 }
 
 #[test]
+fn a_launch_that_will_not_fit_ends_apps_at_once() {
+    let launched = |swap_mib: u64, available_mib: u64| {
+        let mut machine = Machine::new(Config::default(), &["a", "b", "c"]).with(available_mib);
+        machine.now.memory.swap_free_bytes = swap_mib * MIB;
+        let mut big = app("big", |_| ());
+        big.launching = true;
+        machine.apps.push(big);
+        let name = "app-big.scope".to_owned();
+        machine.now.apps.push(AppTotals { name: name.clone(), memory_bytes: Some(0), ..AppTotals::default() });
+        let began = machine.step(available_mib, &[EventKind::LaunchBegan { group: name.clone() }]);
+        (machine, name, once(&began).filter(|once| once.name() == "end_app").count())
+    };
+    // The other apps have 100 MiB each: so may this one.
+    let (mut machine, name, ends) = launched(0, 90);
+    assert_eq!(ends, 1, "what it frees is enough");
+    assert_eq!(launched(0, 600).2, 0, "there is enough");
+    assert_eq!(launched(500, 90).2, 0, "there is swap");
+    // It was not enough: the kernel has ended it. The next time, two are ended.
+    let killed = EventKind::OutOfMemory { group: name.clone() };
+    let pending: Vec<String> = machine.state.ends.pending.keys().cloned().collect();
+    let gone: Vec<EventKind> =
+        pending.iter().map(|group| machine.gone(group.trim_start_matches("app-").trim_end_matches(".scope"))).collect();
+    machine.step(190, &[vec![killed], gone].concat());
+    assert_eq!(machine.state.learned.peak_bytes("big", 1), Some((90 + 22) * MIB + MIB / 2));
+}
+
+#[test]
 fn an_app_that_came_back_costs_more_stalls() {
     let config = Config { reserve_max_percent: 40.0, ..config() };
     let mut machine = Machine::new(config, &["a", "b"]).with(300);
