@@ -107,10 +107,10 @@ impl Learned {
     }
 
     /// The most that an app is expected to need within this time after its launch; `None` for one of which no run is known. An app that
-    /// the kernel ended during its launch needs a quarter more than what was too little.
+    /// the kernel ended during its launch is presumed to need twice what was too little: a part of that is files that are in use.
     #[must_use]
     pub fn peak_bytes(&self, id: &str, within_ns: u64) -> Option<u64> {
-        let lacked = self.lacked.get(id).map(|bytes| bytes.saturating_add(bytes / 4));
+        let lacked = self.lacked.get(id).map(|bytes| bytes.saturating_mul(2));
         lacked.max(self.heap.predicted_peak(id, within_ns))
     }
 
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(learned.peak_bytes("gimp", 1), None);
         learned.failed_with("gimp", 100 << 20);
         learned.failed_with("gimp", 80 << 20);
-        assert_eq!(learned.peak_bytes("gimp", 1), Some(125 << 20));
+        assert_eq!(learned.peak_bytes("gimp", 1), Some(200 << 20));
         learned.forget("gimp");
         assert_eq!(learned.peak_bytes("gimp", 1), None);
     }

@@ -116,7 +116,7 @@ fn a_launch_that_will_not_fit_ends_apps_at_once() {
     let gone: Vec<EventKind> =
         pending.iter().map(|group| machine.gone(group.trim_start_matches("app-").trim_end_matches(".scope"))).collect();
     machine.step(190, &[vec![killed], gone].concat());
-    assert_eq!(machine.state.learned.peak_bytes("big", 1), Some((90 + 22) * MIB + MIB / 2));
+    assert_eq!(machine.state.learned.peak_bytes("big", 1), Some(180 * MIB));
 }
 
 #[test]
