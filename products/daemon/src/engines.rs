@@ -38,6 +38,10 @@ pub trait Engine {
     fn forget(&mut self, _app: Option<&str>) -> bool {
         false
     }
+    /// Whether it decides by what apps do for their users (`brisk_core::app::Activity`), which costs a file of each of their processes.
+    fn needs_activities(&self) -> bool {
+        false
+    }
     /// What it makes of each app; `None` for one that takes no notice of apps.
     fn survey(&self, _observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
         None
@@ -110,6 +114,10 @@ impl Engine for Iram {
         }
     }
 
+    fn needs_activities(&self) -> bool {
+        true
+    }
+
     fn survey(&self, observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
         Some(brisk_iram::survey(&self.config, &self.state, observed))
     }
@@ -169,6 +177,12 @@ impl Engines {
     pub fn forget(&mut self, app: Option<&str>) -> bool {
         // All of them are asked.
         self.engines.iter_mut().fold(false, |known, (_, engine)| engine.forget(app) || known)
+    }
+
+    /// Whether any of them decides by what apps do for their users.
+    #[must_use]
+    pub fn need_activities(&self) -> bool {
+        self.engines.iter().any(|(_, engine)| engine.needs_activities())
     }
 
     /// What the first engine that takes notice of apps makes of each.

@@ -4,12 +4,15 @@
 //! may go to a Bluetooth device, an app that does not play by itself is of unknown audibility (`None`). It is the same with inhibitor locks
 //! that a session manager takes for apps.
 //!
-//! Properties: `an_app_that_owns_a_running_stream_is_audible_and_others_are_silent`;
+//! It costs a file of each process, so it is read at most every two seconds, and only for an engine that decides by it, or a client that
+//! asks. Kills are counted too when a group gets its first process and loses its last.
+//!
+//! Properties: `what_is_not_fresh_any_more_is_unknown_again`; `an_app_that_owns_a_running_stream_is_audible_and_others_are_silent`;
 //! `behind_a_sound_server_no_app_is_known_to_be_silent`; `a_kill_by_the_kernel_is_reported_once`.
 
 use std::path::{Path, PathBuf};
 
-use brisk_core::app::Tolerance;
+use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
 use brisk_sense::{Hierarchies, Sense};
 
@@ -132,8 +135,20 @@ impl Apps {
         events
     }
 
-    /// Takes in the kills of a group that is about to be removed.
-    pub fn count_last_kills(&mut self, dir: &Path, at_ns: u64, oom_kills: Option<u64>) -> Option<Event> {
+    /// Makes unknown again what is not fresh any more: where activities are read for clients alone, what the last one got would stand in
+    /// records for hours.
+    pub fn forget_activities(&mut self, at_ns: u64) {
+        if self.observed_ns.is_none() || !self.is_observation_due(at_ns) {
+            return;
+        }
+        self.observed_ns = None;
+        for known in self.known.values_mut() {
+            known.activity = Activity { front_at_ns: known.activity.front_at_ns, ..Activity::default() };
+        }
+    }
+
+    /// Takes in the kills of one group: of a new one, so that later ones are told from earlier ones, and of one that is about to be removed.
+    pub fn count_kills(&mut self, dir: &Path, at_ns: u64, oom_kills: Option<u64>) -> Option<Event> {
         self.known.get_mut(dir)?.note_oom_kills(at_ns, oom_kills)
     }
 }
@@ -252,9 +267,30 @@ mod tests {
         assert_eq!((app.activity.frozen, app.activity.oom_score_adj), (Some(true), Some(100)));
         // Its last process was killed: counted before the group goes.
         let dir = Path::new("/c/app-a-1.scope");
-        assert_eq!(apps.count_last_kills(dir, 7, Some(6)), Some(killed));
-        assert_eq!(apps.count_last_kills(dir, 7, None), None);
-        assert_eq!(apps.count_last_kills(Path::new("/c/gone"), 7, Some(9)), None);
+        assert_eq!(apps.count_kills(dir, 7, Some(6)), Some(killed));
+        assert_eq!(apps.count_kills(dir, 7, None), None);
+        assert_eq!(apps.count_kills(Path::new("/c/gone"), 7, Some(9)), None);
+    }
+
+    #[test]
+    fn what_is_not_fresh_any_more_is_unknown_again() {
+        let mut apps = Apps::default();
+        let dir = Path::new("/c/app-a-1.scope");
+        apps.was_there(group("/c/app-a-1.scope"));
+        apps.tell_front(Some(&group("/c/app-a-1.scope")), 3);
+        let of_group = |_: &Path| OfGroup { oom_kills: Some(4), frozen: Some(false), oom_score_adj: Some(100) };
+        let seen = Seen { sound: Some(vec![at("/c/app-a-1.scope")]), ..Seen::default() };
+        apps.observe(5, &seen, &Services::default(), of_group);
+        let activity = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).activity;
+        apps.forget_activities(4 + FRESH_NS);
+        assert_eq!((activity(&apps).audible, activity(&apps).oom_score_adj), (Some(true), Some(100)));
+        apps.forget_activities(5 + FRESH_NS);
+        let left = activity(&apps);
+        assert_eq!((left.audible, left.inhibits, left.oom_score_adj, left.frozen), (None, None, None, None));
+        // What was told stays, and so do kills that were counted.
+        assert_eq!((left.focused, left.front_at_ns), (Some(true), Some(3)));
+        assert!(apps.count_kills(dir, 9, Some(5)).is_some());
+        assert!(apps.is_observation_due(6 + FRESH_NS));
     }
 
     #[test]

@@ -37,7 +37,10 @@ impl Daemon {
             )));
         }
         match &asked.ask {
-            Ask::GetStatus => Ok(reply_with(&[("status", &self.status())])),
+            Ask::GetStatus => {
+                self.observe_apps_when_due();
+                Ok(reply_with(&[("status", &self.status())]))
+            }
             Ask::Explain(None) => Ok(reply_with(&[("settings", &self.settings())])),
             Ask::Explain(Some(knob)) => {
                 let mut settings = self.settings();

@@ -193,9 +193,13 @@ impl Daemon {
             let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
             self.machine.killers.note(&group.name);
             let event = match change {
-                GroupChange::Began(group) => self.machine.apps.began(group, now_ns),
+                GroupChange::Began(group) => {
+                    let event = self.machine.apps.began(group.clone(), now_ns);
+                    self.count_kills(&group);
+                    event
+                }
                 GroupChange::Gone(group) => {
-                    self.count_last_kills(&group);
+                    self.count_kills(&group);
                     self.machine.apps.gone(&group, now_ns)
                 }
             };

@@ -61,6 +61,7 @@ impl Daemon {
     /// What the memory engine makes of each app at this moment.
     pub(super) fn survey(&mut self) -> Result<Reply, Fault> {
         let active = self.policy.engines.names().contains(&brisk_iram::NAME);
+        self.observe_apps_when_due();
         self.machine.sampler.weigh_apps(true);
         let snapshot = self.machine.sampler.snapshot();
         self.machine.sampler.weigh_apps(active);

@@ -11,6 +11,13 @@ use crate::control::protocol::Reply;
 use crate::control::{Fault, Peer, reply_with};
 
 impl Daemon {
+    /// Reads what each app does for its user, unless that was done just now: for an engine that decides by it, or a client that asks.
+    pub(super) fn observe_apps_when_due(&mut self) {
+        if self.machine.apps.is_observation_due(self.moment.now.monotonic_ns) {
+            self.observe_apps();
+        }
+    }
+
     /// Reads what each app does for its user.
     pub(super) fn observe_apps(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
@@ -31,12 +38,12 @@ impl Daemon {
         }
     }
 
-    /// Counts the kills of a group that has lost its last process, while its files are there.
-    pub(super) fn count_last_kills(&mut self, group: &Group) {
+    /// Counts the kills of a group that got its first process, or has lost its last one, while its files are there.
+    pub(super) fn count_kills(&mut self, group: &Group) {
         let now_ns = self.moment.now.monotonic_ns;
         let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
         let oom_kills = hierarchies.oom_kills(sense, &group.dir).ok().flatten();
-        if let Some(event) = apps.count_last_kills(&group.dir, now_ns, oom_kills) {
+        if let Some(event) = apps.count_kills(&group.dir, now_ns, oom_kills) {
             self.push_event(event.kind);
         }
     }

@@ -40,8 +40,10 @@ impl Daemon {
         if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
             self.state.savings.add_interval(&interval, &self.state.under);
         }
-        if self.machine.apps.is_observation_due(now_ns) {
-            self.observe_apps();
+        if self.policy.engines.need_activities() {
+            self.observe_apps_when_due();
+        } else {
+            self.machine.apps.forget_activities(now_ns);
         }
         let events = std::mem::take(&mut self.moment.events);
         self.locate_apps(&snapshot);

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::launches::group;
-use crate::harness::{App, Briskd, place};
+use crate::harness::{App, Briskd, place, run};
 
 const CONFIG: &str = "[engines]\norder = [\"iram\"]\n";
 
@@ -75,6 +75,38 @@ fn a_dry_run_keeps_nothing() {
     daemon.status_when(|status| status.apps.iter().any(|app| app.group == name));
     let (status, dir) = daemon.end(Signal::TERM);
     assert!(status.success() && !dir.path().join("learned").exists());
+}
+
+#[test]
+fn what_apps_do_is_read_for_an_engine_that_decides_by_it_or_a_client_that_asks() {
+    let Some((path, name)) = group("doer") else { return };
+    let Some(app) = App::new(&path) else { return };
+    app.begin();
+    // As it stands in the record of two rounds, and as a client gets it.
+    let recorded = |rest: &str| {
+        let dir = place(&[], rest);
+        let (status, said) = run(dir.path(), &["--once", "--dry-run"]);
+        assert!(status.success(), "{said}");
+        let mut read = Vec::new();
+        let lost = brisk_record::read_with_older_part(&dir.path().join("daemon.brisk"), |item| {
+            if let brisk_record::Item::Scene(scene) = item {
+                let of_app = scene.apps.into_iter().filter(|app| app.group == name);
+                read.extend(of_app.map(|app| app.activity.oom_score_adj.is_some()));
+            }
+            Ok::<(), brisk_record::Error>(())
+        });
+        assert_eq!(lost.expect("readable"), brisk_record::Lost::default());
+        assert!(!read.is_empty());
+        read.contains(&true)
+    };
+    assert!(recorded(CONFIG));
+    for rest in ["[engines]\norder = []\n", "[engines]\norder = [\"smartio\", \"smartstorage\"]\n"] {
+        assert!(!recorded(rest), "{rest}");
+        let daemon = Briskd::start(place(&[], rest), &["--dry-run"]);
+        let status = daemon.status();
+        let found = status.apps.iter().find(|app| app.group == name).expect("it runs");
+        assert!(found.activity.oom_score_adj.is_some(), "{found:?}");
+    }
 }
 
 /// A group of the memory controller of version 1 with a limit, removed when dropped.
