@@ -6,13 +6,15 @@
 //! [`SEARCH_NS`], as walking through all control groups costs more than everything else; an app that has just started
 //! shows up by then, one that ended is gone at once.
 
+mod weight;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Snapshot, StallTotals};
 use brisk_formats::group_name::{is_app, last_name};
 use brisk_formats::{
-    Pressure, ProcessMemory, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices,
+    Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices,
     parse_paging, parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -22,15 +24,13 @@ use crate::group_io::GroupIo;
 use crate::kept::Kept;
 use crate::machine::Sense;
 use crate::memory_group::MemoryGroup;
+use weight::Weight;
 
 /// How often groups of apps are searched for.
 const SEARCH_NS: u64 = 10_000_000_000;
 
 /// Groups of apps lie less deep than this below the mount point.
 const DEPTH: usize = 10;
-
-/// How long the memory of an app's processes is known.
-const WEIGHT_NS: u64 = 1_000_000_000;
 
 /// So many devices are asked one by one; of more the file of all is read.
 const ASKED_ONE_BY_ONE: usize = 16;
@@ -71,6 +71,8 @@ pub struct Sampler {
     search_at_ns: Option<u64>,
     with_resident: bool,
     with_weights: bool,
+    /// Pages that the machine has swapped in and out so far.
+    swapped_pages: u64,
 }
 
 /// What one device says of itself.
@@ -93,8 +95,7 @@ struct Group {
     /// Its group of the memory controller of version 1, and when it is searched for again where none was found.
     memory: Option<PathBuf>,
     memory_at_ns: Option<u64>,
-    /// When its processes were weighed, and what they have.
-    weight: Option<(u64, ProcessMemory)>,
+    weight: Option<Weight>,
 }
 
 impl Sampler {
@@ -120,6 +121,7 @@ impl Sampler {
             search_at_ns: Some(0),
             with_resident: true,
             with_weights: false,
+            swapped_pages: 0,
             sense,
             choice,
         })
@@ -146,7 +148,8 @@ impl Sampler {
         self.with_resident = false;
     }
 
-    /// Whether anonymous memory and swap of each app are sampled too, at most once a second: that reads a file of each of its processes.
+    /// Whether anonymous memory and swap of each app are sampled too, at most once a second: that reads a file of each process of an app
+    /// that has run meanwhile.
     pub fn weigh_apps(&mut self, wanted: bool) {
         self.with_weights = wanted;
     }
@@ -160,6 +163,7 @@ impl Sampler {
         let [cpu, io, memory] = &mut self.pressure;
         let mut pressure = PressureTotals { cpu: stall(cpu)?, io: stall(io)?, memory: stall(memory)? };
         let (mut memory, mut paging) = (self.mem_info.parse(parse_mem_info)?, self.vm_stat.parse(parse_paging)?);
+        self.swapped_pages = paging.swap_in_pages.saturating_add(paging.swap_out_pages);
         let apps = self.apps(at_ns)?;
         if let Some(group) = &mut self.memory_group {
             (memory, paging) = group.read((memory, paging))?;
@@ -300,7 +304,7 @@ impl Sampler {
         }
         // Memory of apps elsewhere is none of the chosen group's, and neither are their waits for it.
         let is_within = self.is_within(group);
-        let weight = if is_within { self.weigh(group, at_ns) } else { None };
+        let weight = if is_within { self.weigh(group, at_ns, cpu.map(|cpu| cpu.usage_us)) } else { None };
         let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
         let moved = match &mut group.io {
             Some(io) => io.read(&self.sense, &group.dir, waited_us)?,
@@ -347,37 +351,6 @@ impl Sampler {
         self.choice.memory_group.as_ref().is_none_or(|all| {
             group.dir.starts_with(all) || group.memory.as_ref().is_some_and(|own| own.starts_with(all))
         })
-    }
-
-    /// What the processes of a group have in memory and in swap. A page that several of them map counts for each; what has ended
-    /// meanwhile, or may not be seen, has nothing.
-    fn weigh(&self, group: &mut Group, at_ns: u64) -> Option<ProcessMemory> {
-        if !self.with_weights {
-            return None;
-        }
-        if let Some((weighed_ns, weight)) = group.weight
-            && at_ns.saturating_sub(weighed_ns) < WEIGHT_NS
-        {
-            return Some(weight);
-        }
-        let mut dirs = vec![group.dir.clone()];
-        if self.sense.has_groups_below(&group.dir) {
-            self.walk(&group.dir, DEPTH, &mut |below, _| {
-                dirs.push(below.to_owned());
-                true
-            });
-        }
-        let mut sum = ProcessMemory::default();
-        for dir in dirs {
-            for pid in self.sense.cgroup_processes(&dir).ok().flatten().into_iter().flatten() {
-                let of = self.sense.process_memory(pid).ok().flatten().unwrap_or_default();
-                sum.anonymous_bytes = sum.anonymous_bytes.saturating_add(of.anonymous_bytes);
-                sum.file_bytes = sum.file_bytes.saturating_add(of.file_bytes);
-                sum.swapped_bytes = sum.swapped_bytes.saturating_add(of.swapped_bytes);
-            }
-        }
-        group.weight = Some((at_ns, sum));
-        Some(sum)
     }
 
     /// What the processes in `groups` have in memory; a process that ends meanwhile has nothing.

@@ -69,6 +69,24 @@ fn apps_are_weighed_by_their_processes_where_that_is_wanted() {
     // Not again within a second.
     put("proc/7/status", &status(900, 0));
     assert_eq!(app(&mut sampler).anon_bytes, kib(300));
+    let age = |sampler: &mut Sampler, elapsed_ns: u64| {
+        let weight = sampler.groups[0].weight.as_mut().expect("weighed");
+        weight.at_ns = weight.at_ns.saturating_sub(elapsed_ns);
+    };
+    // Nor later, while none of its tasks has run.
+    age(&mut sampler, 2_000_000_000);
+    assert_eq!(app(&mut sampler).anon_bytes, kib(300));
+    put("group/cpu.stat", "usage_usec 2\nuser_usec 2\nsystem_usec 0\n");
+    assert_eq!(app(&mut sampler).anon_bytes, kib(1100));
+    // The machine has swapped.
+    put("proc/8/status", &status(0, 220));
+    put("proc/vmstat", "pgmajfault 1\npswpout 50\n");
+    age(&mut sampler, 2_000_000_000);
+    assert_eq!(of(&app(&mut sampler)), (kib(900), kib(220), kib(910)));
+    put("proc/7/status", &status(100, 0));
+    put("proc/8/status", &status(200, 0));
+    age(&mut sampler, 10_000_000_000);
+    assert_eq!(app(&mut sampler).anon_bytes, kib(300));
 
     // Where another control group stands for the machine, this app is none of it: its memory is no reason to end it.
     put("group/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
