@@ -70,6 +70,8 @@ struct Known {
     detected: Option<bool>,
     /// What it does for its user; role and foreground are above.
     activity: Activity,
+    /// When the scores of its processes were read.
+    scored_ns: Option<u64>,
     /// Processes of it that the out-of-memory killer has ended; `None` before the first reading, and where the kernel does not count them.
     oom_kills: Option<u64>,
     /// Whether a launcher told its id, and it has no group yet.
@@ -308,6 +310,7 @@ impl Known {
             focused: None,
             detected: None,
             activity: Activity::default(),
+            scored_ns: None,
             oom_kills: None,
             is_told: false,
             disks: None,

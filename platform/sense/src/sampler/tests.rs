@@ -87,6 +87,15 @@ fn apps_are_weighed_by_their_processes_where_that_is_wanted() {
     put("proc/8/status", &status(200, 0));
     age(&mut sampler, 10_000_000_000);
     assert_eq!(app(&mut sampler).anon_bytes, kib(300));
+    // One that has just begun has nothing yet.
+    put("proc/7/status", &status(0, 0));
+    put("proc/8/status", &status(0, 0));
+    age(&mut sampler, 10_000_000_000);
+    assert_eq!(app(&mut sampler).anon_bytes, kib(0));
+    put("proc/7/status", &status(100, 0));
+    put("proc/8/status", &status(200, 0));
+    age(&mut sampler, 2_000_000_000);
+    assert_eq!(app(&mut sampler).anon_bytes, kib(300));
 
     // Where another control group stands for the machine, this app is none of it: its memory is no reason to end it.
     put("group/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");

@@ -30,6 +30,8 @@ impl Weight {
     fn holds(&self, at_ns: u64, cpu_us: Option<u64>, swapped_pages: u64) -> bool {
         let elapsed_ns = at_ns.saturating_sub(self.at_ns);
         let is_unchanged = cpu_us.is_some() && cpu_us == self.cpu_us && swapped_pages == self.swapped_pages;
+        // A process that is moved into a new group, or begins, may have nothing yet.
+        let is_unchanged = is_unchanged && self.memory.anonymous_bytes > 0;
         elapsed_ns < if is_unchanged { KNOWN_NS_MAX } else { FRESH_NS }
     }
 }

@@ -4,16 +4,18 @@
 //! may go to a Bluetooth device, an app that does not play by itself is of unknown audibility (`None`). It is the same with inhibitor locks
 //! that a session manager takes for apps.
 //!
-//! It costs a file of each process, so it is read at most every two seconds, and only for an engine that decides by it, or a client that
+//! It costs some files of each app, so it is read at most every two seconds, and only for an engine that decides by it, or a client that
 //! asks. Kills are counted too when a group gets its first process and loses its last.
 //!
 //! Properties: `what_is_not_fresh_any_more_is_unknown_again`; `an_app_that_owns_a_running_stream_is_audible_and_others_are_silent`;
-//! `behind_a_sound_server_no_app_is_known_to_be_silent`; `a_kill_by_the_kernel_is_reported_once`.
+//! `behind_a_sound_server_no_app_is_known_to_be_silent`; `a_kill_by_the_kernel_is_reported_once`;
+//! `scores_of_processes_are_read_once_a_minute_and_before_an_app_is_stopped`.
 
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
+use brisk_formats::group_name::android_uid;
 use brisk_sense::{Hierarchies, Sense};
 
 use super::{Apps, Known, id_of};
@@ -21,6 +23,9 @@ use crate::config::Services;
 
 /// How long what was read counts as fresh.
 const FRESH_NS: u64 = 2_000_000_000;
+/// The same of `oom_score_adj`, which stands in a file of each process: a Linux desktop sets it when a program starts. Android sets it whenever an
+/// app comes to the foreground or leaves it.
+const SCORE_NS: u64 = 60_000_000_000;
 
 /// Where a process is: its control group of version 2, and the directory of its session in /proc.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +85,7 @@ impl Seen {
 pub struct OfGroup {
     /// Whether it is frozen.
     pub frozen: Option<bool>,
-    /// The least `oom_score_adj` of its processes.
+    /// The least `oom_score_adj` of its processes, where that is asked for.
     pub oom_score_adj: Option<i16>,
     /// Processes that the out-of-memory killer has ended.
     pub oom_kills: Option<u64>,
@@ -93,20 +98,21 @@ impl Apps {
         self.observed_ns.is_none_or(|then_ns| at_ns.saturating_sub(then_ns) >= FRESH_NS)
     }
 
-    /// Whether activities were read at this moment.
-    #[must_use]
-    pub fn is_observed_at(&self, at_ns: u64) -> bool {
-        self.observed_ns == Some(at_ns)
+    /// Has all of the app in `group` read at the next observation, which is due unless it was at this moment.
+    pub fn expect_all_of(&mut self, group: &str, at_ns: u64) {
+        for known in self.known.values_mut().filter(|known| known.group.name == group && known.scored_ns != Some(at_ns)) {
+            (known.scored_ns, self.observed_ns) = (None, None);
+        }
     }
 
-    /// Takes in what apps do; `of_group` reads the files of the group (or session) in a directory. Gives the kills by the kernel since the
-    /// last time.
+    /// Takes in what apps do; `of_group` reads the files of the group (or session) in a directory, and those of its processes when that is
+    /// asked for. Gives the kills by the kernel since the last time.
     pub fn observe(
         &mut self,
         at_ns: u64,
         seen: &Seen,
         services: &Services,
-        of_group: impl Fn(&Path) -> OfGroup,
+        of_group: impl Fn(&Path, bool) -> OfGroup,
     ) -> Vec<Event> {
         self.observed_ns = Some(at_ns);
         // A server that a desktop starts like an app works for others all the same.
@@ -126,10 +132,13 @@ impl Apps {
                 Some(_) => (!of_others).then_some(false),
             };
             let (audible, inhibits) = (does(&seen.sound, sound_of_others), does(&seen.locks, locks_of_others));
-            let OfGroup { frozen, oom_score_adj, oom_kills } = of_group(&known.group.dir);
+            let is_scored = known.is_score_due(at_ns);
+            let OfGroup { frozen, oom_score_adj, oom_kills } = of_group(&known.group.dir, is_scored);
             let activity = &mut known.activity;
-            (activity.audible, activity.inhibits) = (audible, inhibits);
-            (activity.frozen, activity.oom_score_adj) = (frozen, oom_score_adj);
+            (activity.audible, activity.inhibits, activity.frozen) = (audible, inhibits, frozen);
+            if is_scored {
+                (activity.oom_score_adj, known.scored_ns) = (oom_score_adj, Some(at_ns));
+            }
             events.extend(known.note_oom_kills(at_ns, oom_kills));
         }
         events
@@ -143,6 +152,7 @@ impl Apps {
         }
         self.observed_ns = None;
         for known in self.known.values_mut() {
+            known.scored_ns = None;
             known.activity = Activity { front_at_ns: known.activity.front_at_ns, ..Activity::default() };
         }
     }
@@ -160,6 +170,12 @@ impl Known {
             Some(_) => place.session.as_ref() == Some(&self.group.dir),
             None => place.group.as_ref().is_some_and(|group| group.starts_with(&self.group.dir)),
         }
+    }
+
+    /// Whether the scores of its processes are to be read again.
+    fn is_score_due(&self, at_ns: u64) -> bool {
+        let fresh_ns = if android_uid(&self.group.dir).is_some() { FRESH_NS } else { SCORE_NS };
+        self.scored_ns.is_none_or(|then_ns| at_ns.saturating_sub(then_ns) >= fresh_ns)
     }
 
     /// The event of kills since the last count. The first count has no predecessor: those kills may be of an earlier app of this group.
@@ -188,7 +204,7 @@ mod tests {
     }
 
     fn observed(apps: &mut Apps, seen: &Seen) -> Vec<App> {
-        apps.observe(0, seen, &Services::default(), |_| OfGroup::default());
+        apps.observe(0, seen, &Services::default(), |_, _| OfGroup::default());
         apps.list(&BTreeMap::new(), &Services::default())
     }
 
@@ -253,7 +269,7 @@ mod tests {
         let mut apps = Apps::default();
         apps.was_there(group("/c/app-a-1.scope"));
         let mut observe = |oom_kills: Option<u64>| {
-            let of_group = |_: &Path| OfGroup { oom_kills, frozen: Some(true), oom_score_adj: Some(100) };
+            let of_group = |_: &Path, _| OfGroup { oom_kills, frozen: Some(true), oom_score_adj: Some(100) };
             apps.observe(7, &Seen::default(), &Services::default(), of_group)
         };
         let killed = Event { at_ns: 7, kind: EventKind::OutOfMemory { group: "app-a-1.scope".to_owned() } };
@@ -278,7 +294,7 @@ mod tests {
         let dir = Path::new("/c/app-a-1.scope");
         apps.was_there(group("/c/app-a-1.scope"));
         apps.tell_front(Some(&group("/c/app-a-1.scope")), 3);
-        let of_group = |_: &Path| OfGroup { oom_kills: Some(4), frozen: Some(false), oom_score_adj: Some(100) };
+        let of_group = |_: &Path, _| OfGroup { oom_kills: Some(4), frozen: Some(false), oom_score_adj: Some(100) };
         let seen = Seen { sound: Some(vec![at("/c/app-a-1.scope")]), ..Seen::default() };
         apps.observe(5, &seen, &Services::default(), of_group);
         let activity = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).activity;
@@ -294,12 +310,35 @@ mod tests {
     }
 
     #[test]
+    fn scores_of_processes_are_read_once_a_minute_and_before_an_app_is_stopped() {
+        let mut apps = Apps::default();
+        apps.was_there(group("/c/app-a-1.scope"));
+        apps.was_there(group("/c/uid_10086/pid_400"));
+        let observe = |apps: &mut Apps, at_ns: u64, adj: i16| {
+            let of_group =
+                |_: &Path, is_scored: bool| OfGroup { oom_score_adj: is_scored.then_some(adj), ..OfGroup::default() };
+            apps.observe(at_ns, &Seen::default(), &Services::default(), of_group);
+            let listed = apps.list(&BTreeMap::new(), &Services::default());
+            [0, 1].map(|place| listed[place].activity.oom_score_adj.expect("read"))
+        };
+        assert_eq!(observe(&mut apps, 0, 0), [0, 0]);
+        assert_eq!(observe(&mut apps, FRESH_NS, 100), [0, 100]);
+        assert_eq!(observe(&mut apps, SCORE_NS, 200), [200, 200]);
+        let stop_ns = SCORE_NS + 1;
+        apps.expect_all_of("app-a-1.scope", stop_ns);
+        assert!(apps.is_observation_due(stop_ns));
+        assert_eq!(observe(&mut apps, stop_ns, -800), [-800, 200]);
+        // Another stop at the same moment.
+        apps.expect_all_of("app-a-1.scope", stop_ns);
+        assert!(!apps.is_observation_due(stop_ns));
+    }
+
+    #[test]
     fn activities_are_fresh_for_two_seconds() {
         let mut apps = Apps::default();
         assert!(apps.is_observation_due(5));
-        apps.observe(5, &Seen::default(), &Services::default(), |_| OfGroup::default());
+        apps.observe(5, &Seen::default(), &Services::default(), |_, _| OfGroup::default());
         assert!(!apps.is_observation_due(4 + FRESH_NS) && apps.is_observation_due(5 + FRESH_NS));
-        assert!(apps.is_observed_at(5) && !apps.is_observed_at(6));
         // A new app is observed at once.
         apps.was_there(group("/c/system.slice/cron.service"));
         assert!(!apps.is_observation_due(6));

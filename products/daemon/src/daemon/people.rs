@@ -19,13 +19,13 @@ impl Daemon {
     }
 
     /// Reads what each app does for its user.
-    pub(super) fn observe_apps(&mut self) {
+    fn observe_apps(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
         let seen = Seen::read(sense, hierarchies);
-        let of_group = |dir: &Path| {
+        let of_group = |dir: &Path, is_scored: bool| {
             let is_session = apps::is_session(dir);
-            let pids = processes(sense, dir);
+            let pids = if is_scored { processes(sense, dir) } else { Vec::new() };
             OfGroup {
                 // A session has no group of its own.
                 frozen: if is_session { None } else { hierarchies.is_frozen(sense, dir).ok().flatten() },

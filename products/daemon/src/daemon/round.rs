@@ -192,9 +192,8 @@ impl Daemon {
         if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
             return self.actuator.perform(once, &Sensed::default(), now_ns).outcome;
         }
-        if !self.machine.apps.is_observed_at(now_ns) {
-            self.observe_apps();
-        }
+        self.machine.apps.expect_all_of(once.group(), now_ns);
+        self.observe_apps_when_due();
         if matches!(once, Once::EndApp { .. }) {
             self.machine.killers.refresh(&self.machine.sense, now_ns);
         }
