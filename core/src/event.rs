@@ -50,6 +50,11 @@ pub enum EventKind {
         /// Whether the user is idle now.
         idle: bool,
     },
+    /// Local time differs from UTC by another span than before: at the start, in another time zone, when summer time begins or ends.
+    LocalTime {
+        /// What is added to UTC, s.
+        utc_offset_s: i32,
+    },
     /// The kernel ended a process of an app, since memory had run out.
     OutOfMemory {
         /// Name of its control group.

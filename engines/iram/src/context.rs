@@ -30,6 +30,8 @@ pub struct Context {
     pub front_since_ns: u64,
     /// When the kernel ended a process for want of memory.
     pub out_of_memory_ns: Option<u64>,
+    /// What is added to UTC for local time, s; `None`: the system does not tell.
+    pub utc_offset_s: Option<i32>,
 }
 
 impl Context {
@@ -46,6 +48,7 @@ impl Context {
                 (self.front, self.front_since_ns) = (Some(group.clone()), event.at_ns);
             }
             EventKind::AppGone { group } if self.front.as_ref() == Some(group) => self.front = None,
+            EventKind::LocalTime { utc_offset_s } => self.utc_offset_s = Some(*utc_offset_s),
             EventKind::OutOfMemory { .. } => self.out_of_memory_ns = Some(event.at_ns),
             _ => {}
         }

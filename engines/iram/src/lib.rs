@@ -202,7 +202,7 @@ impl State {
 
     /// What is expected of apps at this moment.
     fn outlook(&self, now: &Snapshot) -> Outlooks {
-        let chances = self.learned.predictor.chances(observe::moment(now, now.at_ns));
+        let chances = self.learned.predictor.chances(observe::moment(now, now.at_ns, self.context.utc_offset_s));
         let by_id = |(rank, chance): (usize, &predict::Chance<'_>)| {
             let relaunch_s = self.learned.relaunch_s(chance.app);
             (chance.app.to_owned(), Outlook { chance: chance.probability, rank: Some(rank), relaunch_s })

@@ -27,7 +27,7 @@ use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
 use brisk_record::Configuration;
-use brisk_sense::{Hierarchies, Sampler, Sense};
+use brisk_sense::{Hierarchies, LocalTime, Sampler, Sense};
 
 use crate::apps::{self, Apps};
 use crate::clocks::Reading;
@@ -129,6 +129,9 @@ struct Machine {
     places: Places,
     hierarchies: Hierarchies,
     screen: Screen,
+    local_time: LocalTime,
+    /// By how much it differs from UTC, as engines know it.
+    told_utc_offset_s: Option<i32>,
     killers: Killers,
     /// Managed devices.
     devices: Vec<Device>,

@@ -18,6 +18,10 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Screen { on: false } => "the screen was switched off".to_owned(),
         EventKind::UserIdle { idle: true } => "the user is idle".to_owned(),
         EventKind::UserIdle { idle: false } => "the user is active again".to_owned(),
+        EventKind::LocalTime { utc_offset_s } => {
+            let (sign, minutes) = (if *utc_offset_s < 0 { '-' } else { '+' }, utc_offset_s.unsigned_abs() / 60);
+            format!("local time is UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+        }
         EventKind::OutOfMemory { group } => format!("the kernel ended a process of {group}: memory had run out"),
         EventKind::DeviceCame { device } => format!("{device} is managed from now on"),
         EventKind::DeviceGone { device } => format!("{device} is not managed any more"),

@@ -39,7 +39,7 @@ fn the_nine_likely_next_apps_stay() {
     let events: Vec<EventKind> = ids.iter().map(|id| focused(id)).collect();
     machine.app("l").activity.focused = Some(true);
     let decision = machine.step(300, &events);
-    let moment = observe::moment(&machine.now, machine.now.at_ns);
+    let moment = observe::moment(&machine.now, machine.now.at_ns, None);
     let next: Vec<&str> = decision.state.learned.predictor.next(moment, 9).iter().map(|chance| chance.app).collect();
     assert_eq!(next.len(), 9);
     let mut stay: Vec<&str> = ids.into_iter().filter(|id| next.contains(id) || *id == "l").collect();

@@ -89,6 +89,7 @@ impl Daemon {
         let undone = undone.into_iter().map(undo).collect();
         self.apply_edges(undone, Vec::new());
         self.policy.engines = engines;
+        self.machine.told_utc_offset_s = None;
         let is_active = self.policy.engines.names().contains(&brisk_iram::NAME);
         self.machine.sampler.weigh_apps(is_active);
         let limits = |config: &Config| (config.iram.ends, config.iram.ends_per_minute);

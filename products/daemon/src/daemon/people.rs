@@ -60,6 +60,16 @@ impl Daemon {
         }
     }
 
+    /// Has engines know by how much local time differs from UTC, where that is not what they know: people live by local time.
+    pub(super) fn tell_local_time(&mut self) {
+        let (now_ns, at_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        let Machine { sense, local_time, told_utc_offset_s, .. } = &mut self.machine;
+        let Some(utc_offset_s) = local_time.utc_offset_s(sense, now_ns, at_unix_ms) else { return };
+        if told_utc_offset_s.replace(utc_offset_s) != Some(utc_offset_s) {
+            self.push_event(EventKind::LocalTime { utc_offset_s });
+        }
+    }
+
     /// A shell told which app is in front, or that none is.
     pub(super) fn set_front(&mut self, target: Option<&Target>, peer: Peer) -> Result<Reply, Fault> {
         let group = match target {

@@ -42,6 +42,7 @@ impl Daemon {
         }
         if self.policy.engines.need_activities() {
             self.observe_apps_when_due();
+            self.tell_local_time();
         } else {
             self.machine.apps.forget_activities(now_ns);
         }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use brisk_act::{Actuator, Keeper, Lock, Paths, Restored, damaged_journals, restore_all};
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
-use brisk_sense::{Hierarchies, SampleChoice, Sampler, Sense, SessionWatch};
+use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
 
 use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
 use crate::apps::Apps;
@@ -123,6 +123,8 @@ impl Daemon {
                 // Without control groups no app has one.
                 hierarchies: Hierarchies::of(&sense).unwrap_or_default(),
                 screen: Screen::default(),
+                local_time: LocalTime::default(),
+                told_utc_offset_s: None,
                 killers,
                 sense,
                 sources,

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use brisk_core::action::Once;
+use brisk_core::event::{Event, EventKind};
 use brisk_daemon::control::protocol::{Apps, Happening, Row};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::launches::group;
-use crate::harness::{App, Briskd, place, run};
+use crate::harness::{App, Briskd, place, run, run_in_zone};
 
 const CONFIG: &str = "[engines]\norder = [\"iram\"]\n";
 
@@ -75,6 +76,27 @@ fn a_dry_run_keeps_nothing() {
     daemon.status_when(|status| status.apps.iter().any(|app| app.group == name));
     let (status, dir) = daemon.end(Signal::TERM);
     assert!(status.success() && !dir.path().join("learned").exists());
+}
+
+#[test]
+fn the_engine_knows_local_time() {
+    let dir = place(&[], CONFIG);
+    for (zone, expected_s) in [("IST-5:30", 19_800), ("NST3:30", -12_600)] {
+        let (status, said) = run_in_zone(dir.path(), &["--once", "--dry-run"], zone);
+        assert!(status.success(), "{said}");
+        let (sign, hours) = if expected_s < 0 { ('-', "03") } else { ('+', "05") };
+        assert!(said.contains(&format!("local time is UTC{sign}{hours}:30")), "{said}");
+        let mut told = Vec::new();
+        let lost = brisk_record::read_with_older_part(&dir.path().join("daemon.brisk"), |item| {
+            if let brisk_record::Item::Event(Event { kind: EventKind::LocalTime { utc_offset_s }, .. }) = item {
+                told.push(utc_offset_s);
+            }
+            Ok::<(), brisk_record::Error>(())
+        });
+        assert_eq!(lost.expect("readable"), brisk_record::Lost::default());
+        assert_eq!(told.last(), Some(&expected_s));
+        assert_eq!(said.matches("local time").count(), 1, "{said}");
+    }
 }
 
 #[test]

@@ -158,7 +158,12 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
 
 /// Runs a daemon that ends by itself: its status and what it said.
 pub(crate) fn run(dir: &Path, arguments: &[&str]) -> (ExitStatus, String) {
-    let output = command(dir, arguments).output().expect("briskd runs");
+    run_in_zone(dir, arguments, "UTC0")
+}
+
+/// The same with another time zone, as in the variable TZ.
+pub(crate) fn run_in_zone(dir: &Path, arguments: &[&str], zone: &str) -> (ExitStatus, String) {
+    let output = command(dir, arguments).env("TZ", zone).output().expect("briskd runs");
     (output.status, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
