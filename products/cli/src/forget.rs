@@ -23,13 +23,12 @@ Exit codes: 0 forgotten, 1 nothing was known, 2 not possible.";
 
 /// Arguments of `brisk forget`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, group = clap::ArgGroup::new("forgotten").args(["app", "all"]).required(true))]
 pub(crate) struct Args {
     /// Id of the app, as 'brisk apps' shows it
-    #[arg(required_unless_present = "all")]
     app: Option<String>,
     /// Forget all apps
-    #[arg(long, conflicts_with = "app")]
+    #[arg(long)]
     all: bool,
     #[command(flatten)]
     socket: Socket,

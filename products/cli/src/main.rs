@@ -10,6 +10,7 @@ mod export;
 mod forget;
 mod front;
 mod generate;
+mod idle;
 mod lab;
 mod monitor;
 mod profile;
@@ -66,6 +67,8 @@ enum Command {
     Top(top::Args),
     /// Tell the daemon which app is in the foreground: for window managers and scripts
     Front(front::Args),
+    /// Tell the daemon whether the user is idle: for screen savers and swayidle
+    Idle(idle::Args),
     /// Explain why settings have their values, now or at a past moment
     Explain(explain::Args),
     /// Feed a recorded session to the engines again, and show the differences
@@ -114,6 +117,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Apps(args) => apps::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Front(args) => front::run(&args),
+        Command::Idle(args) => idle::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Forget(args) => forget::run(&args),

@@ -1,7 +1,10 @@
 //! The commands around the daemon as people meet them, where no daemon runs: output and exit code.
 
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{Resolved, Rule};
@@ -159,6 +162,41 @@ fn without_a_daemon_apps_are_not_shown_and_what_is_missing_is_said() {
 }
 
 #[test]
+fn a_session_tells_a_daemon_that_its_user_is_idle() {
+    brisk_requires::requires!(Root);
+    let (_dir, dir) = place();
+    let config = dir.join("brisk.toml");
+    let record = dir.join("daemon.brisk");
+    let daemon = format!("[daemon]\ndevices = []\nsocket_group = \"\"\nrecord = {{ path = {record:?} }}\n");
+    std::fs::write(&config, format!("{daemon}[engines]\norder = []\n")).expect("written");
+    let idle = |what: &str| brisk(&["idle", what, "--run-dir", name(&dir)]);
+    let absent = idle("yes");
+    assert_eq!(absent.status.code(), Some(2), "{absent:?}");
+    let mut briskd = Command::new(env!("CARGO_BIN_EXE_brisk"))
+        .arg0("briskd")
+        .args(["--foreground", "--dry-run", "--config", name(&config), "--run-dir", name(&dir)])
+        .args(["--profiles", name(&dir), "--learned", name(&dir)])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("briskd runs");
+    let mut lines = BufReader::new(briskd.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    // It listens before it says anything of itself.
+    let begun = Instant::now();
+    while !idle("yes").status.success() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not listen");
+    }
+    assert!(lines.any(|line| line.ends_with("the user is idle")));
+    assert_eq!(text(&idle("no").stdout), "the user is active\n");
+    assert!(lines.any(|line| line.ends_with("the user is active again")));
+    assert_eq!(idle("perhaps").status.code(), Some(2));
+    let pid = rustix::process::Pid::from_child(&briskd);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    // Its pipe is read to the end, so that it can end.
+    lines.for_each(drop);
+    assert!(briskd.wait().expect("it ends").success());
+}
+
+#[test]
 fn without_a_daemon_an_app_is_forgotten_in_the_file() {
     let (_dir, dir) = place();
     let file = dir.join("learned/iram/learned.json");
@@ -177,7 +215,8 @@ fn without_a_daemon_an_app_is_forgotten_in_the_file() {
     assert_eq!(forget(&["--all"]), (Some(0), "all apps: forgotten\n".to_owned(), String::new()));
     assert!(!file.exists());
     for wrong in [&[][..], &["mpv", "--all"]] {
-        assert_eq!(forget(wrong).0, Some(2), "{wrong:?}");
+        let (code, _, said) = forget(wrong);
+        assert!(code == Some(2) && said.contains("--all"), "{wrong:?}: {said}");
     }
 }
 

@@ -3,8 +3,9 @@
 //! The kernel announces neither, so both are sampled: when the daemon is awake anyway, at most every few seconds, and once a minute
 //! otherwise, by a clock that does not wake a suspended device. A device without a screen is not sampled.
 //!
-//! The user is idle when the screen is off, or when a program of the session says so (`SetIdle`); what logind knows of it (`IdleHint`) it
-//! tells over D-Bus alone.
+//! The user is idle when the screen is off, or when a program of the session says so (`SetIdle`, `brisk idle`). What logind knows of it
+//! (`IdleHint`) is not read: it tells over D-Bus alone, for which a library and its executor would be larger than the daemon, and it knows
+//! from the same programs, which desktops start.
 
 use brisk_core::event::EventKind;
 use brisk_sense::{Backlight, Connector, Sense};
