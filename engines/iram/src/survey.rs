@@ -1,5 +1,7 @@
 //! What the engine makes of each app, for people: what would be taken first, and why.
 
+use std::collections::BTreeMap;
+
 use brisk_core::decision::Observed;
 use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
@@ -72,14 +74,15 @@ pub fn survey(config: &Config, state: &State, observed: &Observed<'_>) -> Survey
             (schedule::available_bytes(memory) + below_bytes, below_bytes)
         }
     };
-    let swap_bytes = |group: &str| observed.now.apps.iter().find(|app| app.name == group)?.swap_bytes;
+    let swapped = observed.now.apps.iter().map(|app| (app.name.as_str(), app.swap_bytes));
+    let swapped: BTreeMap<&str, Option<u64>> = swapped.collect();
     let row = |one: &candidates::Candidate<'_>| Row {
         group: one.app.group.clone(),
         id: one.app.id.clone(),
         importance: one.rated.level,
         reason: one.rated.reason.clone(),
         memory_bytes: one.memory_bytes,
-        swap_bytes: swap_bytes(&one.app.group),
+        swap_bytes: swapped.get(one.app.group.as_str()).copied().flatten(),
         threshold_bytes: state.groups.get(&one.app.group).and_then(|known| known.threshold_bytes),
         chance: one.chance,
         relaunch_s: one.relaunch_s,

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Snapshot, StallTotals};
 use brisk_formats::group_name::{is_app, last_name};
 use brisk_formats::{
-    Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices,
-    parse_paging, parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
+    Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
+    parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
 };
 use rustix::time::{ClockId, clock_gettime};
 

@@ -17,10 +17,13 @@ const MIB: u64 = 1 << 20;
 const ROUNDS: u64 = 60;
 
 fn main() {
-    println!("{:>6} {:>14} {:>14} {:>14} {:>12}", "apps", "calm us", "short us", "launch us", "learned KiB");
+    println!(
+        "{:>6} {:>14} {:>14} {:>14} {:>14} {:>12}",
+        "apps", "calm us", "short us", "launch us", "survey us", "learned KiB"
+    );
     for count in [10, 100, 1_000, 5_000] {
-        let [calm_us, short_us, launch_us, learned_kib] = measure(count);
-        println!("{count:>6} {calm_us:>14} {short_us:>14} {launch_us:>14} {learned_kib:>12}");
+        let [calm_us, short_us, launch_us, survey_us, learned_kib] = measure(count);
+        println!("{count:>6} {calm_us:>14} {short_us:>14} {launch_us:>14} {survey_us:>14} {learned_kib:>12}");
     }
 }
 
@@ -39,8 +42,9 @@ fn apps(count: usize) -> Vec<App> {
     (0..count).map(app).collect()
 }
 
-/// Medians in us of decisions while nothing is short, while memory is, and while an app is launched; size of what is learned in KiB.
-fn measure(count: usize) -> [u64; 4] {
+/// Medians in us of decisions while nothing is short, while memory is, and while an app is launched, and of an answer to `brisk apps`;
+/// size of what is learned in KiB.
+fn measure(count: usize) -> [u64; 5] {
     let config = Config::parse("[engines]\norder = [\"iram\"]\n").expect("usable");
     let (mut engines, _) = Engines::new(&config, &BTreeMap::new());
     let mut apps = apps(count);
@@ -83,8 +87,15 @@ fn measure(count: usize) -> [u64; 4] {
     let short_us = median((0..ROUNDS).map(|_| decide(&apps, 100, None)).collect());
     apps[count / 2].launching = true;
     let launch_us = median((0..ROUNDS).map(|_| decide(&apps, 2_000, None)).collect());
+    let observed = Observed { previous: Some(&previous), now: &now, events: &[], devices: &[], apps: &apps };
+    let survey = |_| {
+        let begun = Instant::now();
+        std::hint::black_box(engines.survey(&observed));
+        u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+    };
+    let survey_us = median((0..ROUNDS).map(survey).collect());
     let learned_bytes: usize = engines.learned().values().map(String::len).sum();
-    [calm_us, short_us, launch_us, learned_bytes as u64 >> 10]
+    [calm_us, short_us, launch_us, survey_us, learned_bytes as u64 >> 10]
 }
 
 fn median(mut values: Vec<u64>) -> u64 {

@@ -100,7 +100,8 @@ impl Apps {
 
     /// Has all of the app in `group` read at the next observation, which is due unless it was at this moment.
     pub fn expect_all_of(&mut self, group: &str, at_ns: u64) {
-        for known in self.known.values_mut().filter(|known| known.group.name == group && known.scored_ns != Some(at_ns)) {
+        for known in self.known.values_mut().filter(|known| known.group.name == group && known.scored_ns != Some(at_ns))
+        {
             (known.scored_ns, self.observed_ns) = (None, None);
         }
     }
