@@ -48,8 +48,10 @@ pub struct Apps {
     next_sample_ns: Option<u64>,
     /// When nice values were read.
     refreshed_ns: Option<u64>,
-    /// When activities were read.
+    /// When activities were read; `None` too when an app began since.
     observed_ns: Option<u64>,
+    /// Whether any of them is known.
+    has_activities: bool,
     told_front: Option<ToldFront>,
     told_launches: Vec<ToldLaunch>,
 }

@@ -115,7 +115,7 @@ impl Apps {
         services: &Services,
         of_group: impl Fn(&Path, bool) -> OfGroup,
     ) -> Vec<Event> {
-        self.observed_ns = Some(at_ns);
+        (self.has_activities, self.observed_ns) = (true, Some(at_ns));
         // A server that a desktop starts like an app works for others all the same.
         let is_server = |known: &Known| services.class_of(&id_of(known)) == Some(Tolerance::System);
         let is_of_an_app =
@@ -148,10 +148,10 @@ impl Apps {
     /// Makes unknown again what is not fresh any more: where activities are read for clients alone, what the last one got would stand in
     /// records for hours.
     pub fn forget_activities(&mut self, at_ns: u64) {
-        if self.observed_ns.is_none() || !self.is_observation_due(at_ns) {
+        if !self.has_activities || !self.is_observation_due(at_ns) {
             return;
         }
-        self.observed_ns = None;
+        (self.has_activities, self.observed_ns) = (false, None);
         for known in self.known.values_mut() {
             known.scored_ns = None;
             known.activity = Activity { front_at_ns: known.activity.front_at_ns, ..Activity::default() };
@@ -308,6 +308,11 @@ mod tests {
         assert_eq!((left.focused, left.front_at_ns), (Some(true), Some(3)));
         assert!(apps.count_kills(dir, 9, Some(5)).is_some());
         assert!(apps.is_observation_due(6 + FRESH_NS));
+        // Also when another app began meanwhile, of which nothing was read.
+        apps.observe(20, &seen, &Services::default(), of_group);
+        apps.began(group("/c/app-b-1.scope"), 21);
+        apps.forget_activities(22 + FRESH_NS);
+        assert_eq!(activity(&apps).oom_score_adj, None);
     }
 
     #[test]
