@@ -249,7 +249,8 @@ fn a_launch_is_seen_from_its_group() {
         .expect("events");
     let expected = [format!("{name} is being launched"), format!("launch of {name} ended"), format!("{name} ended")];
     assert_eq!(received, expected);
-    assert_eq!(daemon.status().counts.launches, 1);
+    // Apps of others may have been launched too.
+    assert!(daemon.status().counts.launches >= 1);
 }
 
 #[test]
