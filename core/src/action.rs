@@ -11,6 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::knob::Knob;
+use crate::pages::MappedFile;
 
 /// One thing that an engine can ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +51,40 @@ pub struct AddressRange {
     pub size_bytes: u64,
 }
 
+/// A range of the content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "(u64, u64)", into = "(u64, u64)")]
+pub struct FileRange {
+    /// Its begin in the file.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub size_bytes: u64,
+}
+
+impl From<(u64, u64)> for FileRange {
+    fn from((offset_bytes, size_bytes): (u64, u64)) -> Self {
+        Self { offset_bytes, size_bytes }
+    }
+}
+
+impl From<FileRange> for (u64, u64) {
+    fn from(range: FileRange) -> Self {
+        (range.offset_bytes, range.size_bytes)
+    }
+}
+
+/// Ranges of one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileRanges {
+    /// The file. Another one that has its path by now is not read.
+    pub file: MappedFile,
+    /// The ranges, ascending.
+    pub ranges: Vec<FileRange>,
+}
+
 /// An action that happens once, on the control group of an app. The order is that of execution: apps run again first, then
-/// memory is freed, and read back last.
+/// memory is freed, and read back last. Freeing and reading take time: the actions of an app that returns (`Thaw`, `PageIn`,
+/// `ReadAhead`) end the page-outs that are under way, of all apps, and what was not written of them is dropped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Once {
@@ -108,6 +141,13 @@ pub enum Once {
         /// The ranges, in the order of reading.
         ranges: Vec<AddressRange>,
     },
+    /// Ranges of files that it maps are read into the page cache.
+    ReadAhead {
+        /// Name of the control group.
+        group: String,
+        /// The files, in the order of reading.
+        files: Vec<FileRanges>,
+    },
 }
 
 /// Whether brisk ends apps when memory is short.
@@ -131,6 +171,7 @@ impl Once {
             Self::Thaw { group }
             | Self::Protect { group }
             | Self::PageIn { group, .. }
+            | Self::ReadAhead { group, .. }
             | Self::Unprotect { group }
             | Self::Freeze { group }
             | Self::PageOut { group, .. }
@@ -143,7 +184,7 @@ impl Once {
     /// Whether the app gets something by it: time to run, memory, a longer life. All other actions take that away.
     #[must_use]
     pub fn favours_the_app(&self) -> bool {
-        matches!(self, Self::Thaw { .. } | Self::Protect { .. } | Self::PageIn { .. })
+        matches!(self, Self::Thaw { .. } | Self::Protect { .. } | Self::PageIn { .. } | Self::ReadAhead { .. })
     }
 
     /// What has to be done when brisk ends, if anything.
@@ -163,6 +204,7 @@ impl Once {
             Self::Thaw { .. } => "thaw",
             Self::Protect { .. } => "protect",
             Self::PageIn { .. } => "page_in",
+            Self::ReadAhead { .. } => "read_ahead",
             Self::Unprotect { .. } => "unprotect",
             Self::Freeze { .. } => "freeze",
             Self::PageOut { .. } => "page_out",
@@ -182,6 +224,11 @@ impl fmt::Display for Once {
                 let size_bytes: u64 = ranges.iter().map(|range| range.size_bytes).fold(0, u64::saturating_add);
                 write!(f, " ({} ranges, {} KiB)", ranges.len(), size_bytes >> 10)
             }
+            Self::ReadAhead { files, .. } => {
+                let ranges = files.iter().flat_map(|file| &file.ranges);
+                let size_bytes: u64 = ranges.map(|range| range.size_bytes).fold(0, u64::saturating_add);
+                write!(f, " ({} files, {} KiB)", files.len(), size_bytes >> 10)
+            }
             Self::Reclaim { size_bytes, .. } => write!(f, " ({} KiB)", size_bytes >> 10),
             Self::EndApp { grace_ms, .. } => write!(f, " (killed after {grace_ms} ms)"),
             _ => Ok(()),
@@ -196,7 +243,7 @@ pub(crate) mod tests {
 
     /// Any action on one of a few groups.
     pub(crate) fn any_once() -> impl Strategy<Value = Once> {
-        (0..9usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+        (0..10usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
             let group = group.to_owned();
             let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
             match which {
@@ -208,6 +255,11 @@ pub(crate) mod tests {
                 5 => Once::PageOut { group, ranges },
                 6 => Once::Reclaim { group, size_bytes: size << 20 },
                 7 => Once::DropPageCache { group },
+                8 => {
+                    let file = MappedFile { device: 1, inode: 2, path: "/usr/bin/x".to_owned() };
+                    let ranges = vec![FileRange { offset_bytes: 0, size_bytes: size * 4096 }];
+                    Once::ReadAhead { group, files: vec![FileRanges { file, ranges }] }
+                }
                 _ => Once::EndApp { group, grace_ms: size * 1000 },
             }
         })
@@ -219,6 +271,7 @@ pub(crate) mod tests {
         let favours = |once: Once| once.favours_the_app();
         assert!(favours(Once::Thaw { group: group.clone() }) && favours(Once::Protect { group: group.clone() }));
         assert!(favours(Once::PageIn { group: group.clone(), ranges: vec![] }));
+        assert!(favours(Once::ReadAhead { group: group.clone(), files: vec![] }));
         assert!(!favours(Once::Freeze { group: group.clone() }) && !favours(Once::Unprotect { group: group.clone() }));
         assert!(
             !favours(Once::EndApp { group: group.clone(), grace_ms: 1 }) && !favours(Once::DropPageCache { group })

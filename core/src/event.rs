@@ -3,6 +3,7 @@
 use crate::action::Once;
 use crate::knob::Knob;
 use crate::outcome::Outcome;
+use crate::pages::{AppPages, Touched};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,20 @@ pub enum EventKind {
     Focused {
         /// Name of its control group.
         group: String,
+    },
+    /// The page tables of an app were scanned.
+    Scanned {
+        /// Name of its control group.
+        group: String,
+        /// Where its pages are.
+        pages: AppPages,
+    },
+    /// A return to an app ended: it came to rest, or took too long.
+    Returned {
+        /// Name of its control group.
+        group: String,
+        /// What it touched of what was away.
+        touched: Touched,
     },
     /// The screen was switched on or off.
     Screen {

@@ -62,17 +62,24 @@ pub enum VmSetting {
     /// `lru_gen/min_ttl_ms`: time in ms for which the multi-generational LRU keeps the working set in memory, or else the
     /// out-of-memory killer runs; 0 is off.
     LruGenMinTtlMs,
+    /// `dirty_background_ratio`: dirty pages beyond this percentage of available memory are written back in the background; 0 where
+    /// `dirty_background_bytes` says it instead.
+    DirtyBackgroundRatio,
+    /// `dirty_writeback_centisecs`: interval at which old dirty pages are written back, in hundredths of a second; 0 is off.
+    DirtyWritebackCentisecs,
 }
 
 impl VmSetting {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::PageCluster,
         Self::Swappiness,
         Self::WatermarkScaleFactor,
         Self::MinFreeKbytes,
         Self::VfsCachePressure,
         Self::LruGenMinTtlMs,
+        Self::DirtyBackgroundRatio,
+        Self::DirtyWritebackCentisecs,
     ];
 
     /// Its name: the end of the path of its file.
@@ -85,6 +92,8 @@ impl VmSetting {
             Self::MinFreeKbytes => "min_free_kbytes",
             Self::VfsCachePressure => "vfs_cache_pressure",
             Self::LruGenMinTtlMs => "lru_gen/min_ttl_ms",
+            Self::DirtyBackgroundRatio => "dirty_background_ratio",
+            Self::DirtyWritebackCentisecs => "dirty_writeback_centisecs",
         }
     }
 }
@@ -110,17 +119,20 @@ pub enum GroupSetting {
     MemoryLow,
     /// `memory.soft_limit_in_bytes` of the first version: when memory is short, the kernel reclaims first from groups above it.
     MemorySoftLimit,
+    /// `memory.swap.launch` of a kernel with the patch of `kernel/mars`: 1 while the app returns, otherwise 0.
+    MemorySwapLaunch,
 }
 
 impl GroupSetting {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::IoPrioClass,
         Self::IoWeight,
         Self::IoBfqWeight,
         Self::MemoryHigh,
         Self::MemoryLow,
         Self::MemorySoftLimit,
+        Self::MemorySwapLaunch,
     ];
 
     const fn name(self) -> &'static str {
@@ -131,6 +143,7 @@ impl GroupSetting {
             Self::MemoryHigh => "memory.high",
             Self::MemoryLow => "memory.low",
             Self::MemorySoftLimit => "memory.soft_limit_in_bytes",
+            Self::MemorySwapLaunch => "memory.swap.launch",
         }
     }
 }
@@ -291,7 +304,8 @@ impl fmt::Display for Knob {
 #[error(
     "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, max_sectors_kb, \
      wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP, \
-     memory.high/GROUP, memory.low/GROUP, memory.soft_limit_in_bytes/GROUP or vm/NAME (page-cluster, swappiness, watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms)"
+     memory.high/GROUP, memory.low/GROUP, memory.soft_limit_in_bytes/GROUP, memory.swap.launch/GROUP or vm/NAME (page-cluster, swappiness, watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms, \
+     dirty_background_ratio, dirty_writeback_centisecs)"
 )]
 pub struct NotAKnob(pub String);
 

@@ -12,6 +12,7 @@
 //! - [`event`]: what happened on the machine.
 //! - [`knob`]: settings of the machine, under one name each.
 //! - [`outcome`]: what became of a requested action.
+//! - [`pages`]: pages of apps: where they are, which a return touched.
 //! - [`reason`]: why something was decided.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
 //! - [`token_bucket`]: a rate limit.
@@ -29,6 +30,7 @@ pub mod energy;
 pub mod event;
 pub mod knob;
 pub mod outcome;
+pub mod pages;
 pub mod reason;
 pub mod snapshot;
 pub mod state;

@@ -9,6 +9,7 @@
 //! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]).
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
 //! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
+//! - ReadAhead: posix_fadvise(2) on files that the app maps; a file that was replaced is skipped.
 //!
 //! The outcome of an action is `Done` when the kernel accepted it, `Unchanged` when there was nothing to do, `Left` when the state
 //! was changed externally, `Gone` when the group has no processes or is no more, `Refused` with the reason otherwise, and
@@ -20,6 +21,7 @@ pub(crate) mod freezer;
 mod group;
 pub(crate) mod oom;
 mod paging;
+mod read_ahead;
 mod reclaim;
 pub(crate) mod stops;
 
@@ -90,6 +92,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, &group, *size_bytes),
         Once::PageOut { ranges, .. } => paging::page(&group, ranges, Paging::Out),
         Once::PageIn { ranges, .. } => paging::page(&group, ranges, Paging::In),
+        Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(&group, files)),
     };
     if let Some(keeper) = keeper {
         // Whatever the outcome, it holds what the journal says is frozen.

@@ -14,6 +14,8 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::LaunchEnded { group } => format!("launch of {group} ended"),
         EventKind::AppGone { group } => format!("{group} ended"),
         EventKind::Focused { group } => format!("{group} came to the foreground"),
+        EventKind::Scanned { group, .. } => format!("the pages of {group} were scanned"),
+        EventKind::Returned { group, .. } => format!("the return to {group} ended"),
         EventKind::Screen { on: true } => "the screen was switched on".to_owned(),
         EventKind::Screen { on: false } => "the screen was switched off".to_owned(),
         EventKind::UserIdle { idle: true } => "the user is idle".to_owned(),

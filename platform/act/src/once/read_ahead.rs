@@ -1,0 +1,79 @@
+//! Reading ranges of the files of an app into the page cache (posix_fadvise(2), POSIX_FADV_WILLNEED), before the app touches them.
+//!
+//! A file is opened by its path in the mount namespace of one of the app's processes, and read only when it still is the file that
+//! was mapped: same device, same inode. One that was replaced, or that is not there, is passed over.
+//!
+//! Properties: `a_file_that_was_replaced_is_not_read`; `what_is_no_regular_file_is_not_opened_for_long`.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use brisk_core::action::FileRanges;
+use brisk_core::outcome::Outcome;
+use brisk_core::pages::MappedFile;
+use rustix::fs::{Advice, fadvise};
+
+use super::group::Group;
+
+/// Asks for all ranges, in their order. Unchanged when none of the files is there.
+pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges]) -> Outcome {
+    let roots: Vec<_> =
+        group.pids().into_iter().map(|pid| group.paths.proc.join(pid.to_string()).join("root")).collect();
+    if roots.is_empty() {
+        return Outcome::Gone;
+    }
+    let accepted = files.iter().filter(|wanted| {
+        let Some(file) = roots.iter().find_map(|root| open(root, &wanted.file)) else { return false };
+        // A file system without read-ahead takes none; the app reads by itself then.
+        let ask = |offset_bytes, size_bytes: u64| {
+            let length = std::num::NonZeroU64::new(size_bytes);
+            length.is_some() && fadvise(file.as_fd(), offset_bytes, length, Advice::WillNeed).is_ok()
+        };
+        wanted.ranges.iter().filter(|range| ask(range.offset_bytes, range.size_bytes)).count() > 0
+    });
+    if accepted.count() > 0 { Outcome::Done } else { Outcome::Unchanged }
+}
+
+/// The file, if it still is that one.
+fn open(root: &Path, wanted: &MappedFile) -> Option<File> {
+    let is_that = |found: &fs::Metadata| found.is_file() && found.dev() == wanted.device && found.ino() == wanted.inode;
+    let path = root.join(wanted.path.strip_prefix('/')?);
+    // Checked before, so that no pipe or device is opened, and afterwards, since it may have been replaced in between.
+    fs::metadata(&path).ok().filter(is_that)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(&path).ok()?;
+    file.metadata().ok().filter(is_that).map(|_| file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("lib.so");
+        fs::write(&path, "old").expect("written");
+        let found = fs::metadata(&path).expect("there");
+        let wanted = MappedFile { device: found.dev(), inode: found.ino(), path: "/lib.so".to_owned() };
+        assert!(open(dir.path(), &wanted).is_some());
+        fs::write(dir.path().join("new"), "new").expect("written");
+        fs::rename(dir.path().join("new"), &path).expect("replaced");
+        assert!(open(dir.path(), &wanted).is_none());
+        fs::remove_file(&path).expect("removed");
+        assert!(open(dir.path(), &wanted).is_none());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened_for_long() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .expect("made");
+        let found = fs::metadata(&path).expect("there");
+        let wanted = MappedFile { device: found.dev(), inode: found.ino(), path: "/pipe".to_owned() };
+        // Without a writer, opening it to read would block.
+        assert!(open(dir.path(), &wanted).is_none());
+    }
+}
