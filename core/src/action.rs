@@ -141,6 +141,14 @@ pub enum Once {
         /// The ranges, in the order of reading.
         ranges: Vec<AddressRange>,
     },
+    /// Ranges of its memory are mapped again, read from swap where they are there (process_vm_readv): they are in memory as if the app
+    /// had touched them, so that they can be written out to other slots.
+    MapIn {
+        /// Name of the control group.
+        group: String,
+        /// The ranges, in the order of reading.
+        ranges: Vec<AddressRange>,
+    },
     /// Ranges of files that it maps are read into the page cache.
     ReadAhead {
         /// Name of the control group.
@@ -171,6 +179,7 @@ impl Once {
             Self::Thaw { group }
             | Self::Protect { group }
             | Self::PageIn { group, .. }
+            | Self::MapIn { group, .. }
             | Self::ReadAhead { group, .. }
             | Self::Unprotect { group }
             | Self::Freeze { group }
@@ -184,7 +193,14 @@ impl Once {
     /// Whether the app gets something by it: time to run, memory, a longer life. All other actions take that away.
     #[must_use]
     pub fn favours_the_app(&self) -> bool {
-        matches!(self, Self::Thaw { .. } | Self::Protect { .. } | Self::PageIn { .. } | Self::ReadAhead { .. })
+        matches!(
+            self,
+            Self::Thaw { .. }
+                | Self::Protect { .. }
+                | Self::PageIn { .. }
+                | Self::MapIn { .. }
+                | Self::ReadAhead { .. }
+        )
     }
 
     /// What has to be done when brisk ends, if anything.
@@ -204,6 +220,7 @@ impl Once {
             Self::Thaw { .. } => "thaw",
             Self::Protect { .. } => "protect",
             Self::PageIn { .. } => "page_in",
+            Self::MapIn { .. } => "map_in",
             Self::ReadAhead { .. } => "read_ahead",
             Self::Unprotect { .. } => "unprotect",
             Self::Freeze { .. } => "freeze",
@@ -220,7 +237,7 @@ impl fmt::Display for Once {
         write!(f, "{} {}", self.name().replace('_', " "), self.group())?;
         match self {
             Self::PageOut { ranges, .. } if ranges.is_empty() => f.write_str(" (all of it)"),
-            Self::PageIn { ranges, .. } | Self::PageOut { ranges, .. } => {
+            Self::PageIn { ranges, .. } | Self::PageOut { ranges, .. } | Self::MapIn { ranges, .. } => {
                 let size_bytes: u64 = ranges.iter().map(|range| range.size_bytes).fold(0, u64::saturating_add);
                 write!(f, " ({} ranges, {} KiB)", ranges.len(), size_bytes >> 10)
             }
@@ -243,7 +260,7 @@ pub(crate) mod tests {
 
     /// Any action on one of a few groups.
     pub(crate) fn any_once() -> impl Strategy<Value = Once> {
-        (0..10usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+        (0..11usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
             let group = group.to_owned();
             let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
             match which {
@@ -255,7 +272,8 @@ pub(crate) mod tests {
                 5 => Once::PageOut { group, ranges },
                 6 => Once::Reclaim { group, size_bytes: size << 20 },
                 7 => Once::DropPageCache { group },
-                8 => {
+                8 => Once::MapIn { group, ranges },
+                9 => {
                     let file = MappedFile { device: 1, inode: 2, path: "/usr/bin/x".to_owned() };
                     let ranges = vec![FileRange { offset_bytes: 0, size_bytes: size * 4096 }];
                     Once::ReadAhead { group, files: vec![FileRanges { file, ranges }] }

@@ -9,6 +9,7 @@
 //! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]).
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
 //! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
+//! - MapIn: process_vm_readv(2), whose reads map the pages of the app.
 //! - ReadAhead: posix_fadvise(2) on files that the app maps; a file that was replaced is skipped.
 //!
 //! The outcome of an action is `Done` when the kernel accepted it, `Unchanged` when there was nothing to do, `Left` when the state
@@ -19,6 +20,7 @@
 mod end_app;
 pub(crate) mod freezer;
 mod group;
+mod map_in;
 pub(crate) mod oom;
 mod paging;
 mod read_ahead;
@@ -92,6 +94,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, &group, *size_bytes),
         Once::PageOut { ranges, .. } => paging::page(&group, ranges, Paging::Out),
         Once::PageIn { ranges, .. } => paging::page(&group, ranges, Paging::In),
+        Once::MapIn { ranges, .. } => map_in::map_in(&group, ranges),
         Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(&group, files)),
     };
     if let Some(keeper) = keeper {
