@@ -1,0 +1,211 @@
+//! Swap laid out for quick returns (MARS: Guo et al., "Mobile application relaunching speed-up through flash-aware page swapping").
+//!
+//! An app that was swapped out is to be back in the time that the bytes it *touches* take in sequence, with no write in its way, and
+//! the user is not to pay for it while memory is merely tight: there the kernel keeps hot sets by itself. (Measured: reading back all
+//! of an app, or writing out all of it when it is left, costs more than the kernel's swapping alone.)
+//!
+//! - [`hot_set`]: which pages returns touch; `live`: by process and address; [`learned`]: what is kept over restarts, by mapping.
+//! - `apps`: from which apps memory may be taken, in which order; `pressure`: when, and how much.
+//! - [`out`]: what is written out, in which order; [`back`]: what is read back; `window`: what is held meanwhile.
+//! - [`budget`]: how much may be written a day; [`clean_up`]: scattered hot sets are laid out anew.
+//! - [`tiers`]: how much goes to zram and how much to flash.
+//! - `adaptive`, `paper`: the two modes; [`survey()`]: where the pages of each app are, and why, for people.
+//!
+//! Pure: what is observed comes in, a decision goes out. Scans of page tables are made by the caller: of an app that comes to the
+//! foreground, before it runs (told by `Scanned`) and when it has come to rest (the difference is told by `Returned`), and of the groups
+//! that [`State::scans`] names.
+//!
+//! Properties, each with a test of the same name:
+//! - `the_same_inputs_give_the_same_decision`;
+//! - `nothing_is_taken_from_a_protected_app`: in front, being launched, audible, inhibitor, by configuration, services, just left;
+//! - `nothing_is_written_while_nothing_is_short`; `nothing_is_written_during_a_return`;
+//! - `hot_pages_go_last_and_unknown_ones_are_the_kernels`;
+//! - `an_app_that_lost_little_is_not_read_back`;
+//! - `what_is_frozen_runs_when_it_returns`; `settings_of_a_return_end_with_it`;
+//! - `in_tight_memory_no_worse_than_doing_nothing`; `in_full_memory_reads_at_most_what_it_needs` (simulations).
+
+mod adaptive;
+mod apps;
+pub mod back;
+pub mod budget;
+pub mod clean_up;
+mod config;
+pub mod hot_set;
+pub mod learned;
+mod live;
+mod observe;
+pub mod out;
+mod paper;
+mod pressure;
+mod survey;
+pub mod tiers;
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brisk_core::decision::{Decision, Observed};
+use brisk_core::knob::Knob;
+use brisk_core::pages::AppPages;
+use serde::{Deserialize, Serialize};
+
+pub use config::{Config, Flash, Invalid, Mode};
+use learned::Learned;
+pub use live::LiveProcess;
+pub use survey::{Row, Survey, survey};
+pub use window::Window;
+
+/// Name of this engine in configurations and records.
+pub const NAME: &str = "mars";
+
+/// Nanoseconds of a second.
+pub(crate) const S_NS: u64 = 1_000_000_000;
+/// First back-off grows up to this.
+const LEFT_ALONE_MAX_S: u64 = 3_600;
+
+/// State between two calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// When it was made, CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Latest time of the next call.
+    pub look_ns: Option<u64>,
+    /// What is worth keeping over restarts.
+    pub learned: Learned,
+    /// Groups of apps that run, by name.
+    pub groups: BTreeMap<String, Group>,
+    /// The app in front, and the one before.
+    pub front: Option<String>,
+    /// The app that was in front before.
+    pub before: Option<String>,
+    /// Since when memory is short.
+    pub short_since_ns: Option<u64>,
+    /// The return that goes on.
+    pub window: Option<Window>,
+    /// When a return ended last.
+    pub returned_ns: Option<u64>,
+    /// Groups whose page tables are to be scanned before the next call.
+    pub scans: BTreeSet<String>,
+    /// Groups that this engine froze, and when.
+    pub frozen: BTreeMap<String, u64>,
+    /// The screen is off; the user is idle.
+    pub screen_off: bool,
+    /// The user is idle.
+    pub idle: bool,
+    /// Settings that the kernel refused: not requested again until the configuration is another one.
+    pub refused: BTreeSet<Knob>,
+}
+
+/// A group of an app that runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Group {
+    /// Id of the app.
+    pub id: String,
+    /// When it was seen first, or left the foreground last.
+    pub left_ns: u64,
+    /// Where its pages were, and when.
+    pub scan: Option<Scan>,
+    /// Its processes.
+    pub live: Vec<LiveProcess>,
+    /// What is being written out.
+    pub out: Option<Out>,
+    /// The last one that was done, until a scan tells what it left.
+    pub last_out: Option<Out>,
+    /// What was written and is to leave the swap cache.
+    pub settle_bytes: u64,
+    /// When something was written out last.
+    pub written_ns: Option<u64>,
+    /// When its hot set was written out, since it was in front.
+    pub hot_out_ns: Option<u64>,
+    /// Back-offs of its hot set, and the end of the last one.
+    pub regrets: u32,
+    /// Its hot set is left to the kernel until then.
+    pub hot_left_alone_until_ns: Option<u64>,
+    /// Nothing is written out until then, since it was refused or did not help.
+    pub left_alone_until_ns: Option<u64>,
+    /// It is not frozen until then, since that was refused.
+    pub freeze_refused_until_ns: Option<u64>,
+    /// Its hot set is being laid out anew.
+    pub laying_out: bool,
+}
+
+/// One scan of an app's page tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scan {
+    /// When.
+    pub at_ns: u64,
+    /// Where its pages were.
+    pub pages: AppPages,
+}
+
+/// One action that writes pages out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Out {
+    /// When it was requested.
+    pub at_ns: u64,
+    /// How much.
+    pub bytes: u64,
+    /// What of that part was in memory before.
+    pub before_bytes: u64,
+    /// Which part.
+    pub part: out::Part,
+}
+
+impl State {
+    /// A state that begins with what was learned before.
+    #[must_use]
+    pub fn with(learned: Learned) -> Self {
+        Self { learned, ..Self::default() }
+    }
+
+    /// Latest time of the next call, CLOCK_MONOTONIC.
+    #[must_use]
+    pub fn next_look_ns(&self) -> Option<u64> {
+        self.look_ns
+    }
+
+    /// Groups whose page tables are to be scanned before the next call.
+    pub fn scans(&self) -> impl Iterator<Item = &str> {
+        self.scans.iter().map(String::as_str)
+    }
+
+    /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
+    fn at(self, now_ns: u64) -> Self {
+        let kept = if now_ns < self.at_ns { Self::with(self.learned) } else { self };
+        Self { at_ns: now_ns, ..kept }
+    }
+}
+
+impl Group {
+    /// The last scan, when nothing was moved since: the app has not run in front nor been written out.
+    pub(crate) fn fresh_scan(&self) -> Option<&Scan> {
+        let since_ns = self.left_ns.max(self.written_ns.unwrap_or(0));
+        self.scan.as_ref().filter(|scan| scan.at_ns >= since_ns && self.out.is_none())
+    }
+
+    /// Its hot set was written out for nothing: it came back at once.
+    pub(crate) fn regret(&mut self, retry_after_s: u64, now_ns: u64) {
+        let left_alone_s = retry_after_s.saturating_mul(1 << self.regrets.min(8)).min(LEFT_ALONE_MAX_S);
+        self.regrets = self.regrets.saturating_add(1);
+        self.hot_left_alone_until_ns = Some(now_ns.saturating_add(left_alone_s.saturating_mul(S_NS)));
+    }
+}
+
+/// Decides. Same inputs, same decision.
+#[must_use]
+pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+    go_on(config, state.clone(), observed)
+}
+
+/// The same for a caller that needs the former state no longer: hot sets and scans are not copied.
+#[must_use]
+pub fn go_on(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+    match config.mode {
+        Mode::Adaptive => adaptive::decide(config, state, observed),
+        Mode::Paper => paper::decide(config, state, observed),
+    }
+}
+
+#[cfg(test)]
+mod tests;
