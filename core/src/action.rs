@@ -203,6 +203,12 @@ impl Once {
         )
     }
 
+    /// Whether it writes memory to swap.
+    #[must_use]
+    pub fn swaps_out(&self) -> bool {
+        matches!(self, Self::Reclaim { .. } | Self::PageOut { .. })
+    }
+
     /// What has to be done when brisk ends, if anything.
     #[must_use]
     pub fn undo(&self) -> Option<Self> {

@@ -15,9 +15,12 @@
 //! 2. `delay_before_energy`, `order_of_engines`: of two actions on one group, one of which favours the app and the other
 //!    takes from it, the one that these rules put first happens; of one engine, what favours the app.
 //! 3. `app_ends`: whatever else takes from an app that is to be ended is dropped.
+//! 4. `swap_out_by_another`: engines see the same shortage of memory, so that one of them swaps out (reclaim, page-out) in each
+//!    round, the one that `delay_before_energy` and `order_of_engines` put first; the next round sees what that gave.
 //!
 //! Properties: `each_knob_has_one_value_whatever_the_order`; `every_outcome_was_requested_or_fixed`;
-//! `no_app_is_favoured_and_restricted_at_once`; `a_protected_app_is_never_restricted`; `actions_do_not_depend_on_the_order`.
+//! `no_app_is_favoured_and_restricted_at_once`; `a_protected_app_is_never_restricted`; `one_engine_swaps_out_in_each_round`;
+//! `actions_do_not_depend_on_the_order`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +63,8 @@ pub enum Rule {
     Protected,
     /// Dropped: the app is to be ended anyway.
     AppEnds,
+    /// Dropped: another engine swaps out in this round.
+    SwapOutByAnother,
     /// A rule of another version of brisk, in a record.
     #[serde(other)]
     Unknown,
@@ -77,6 +82,7 @@ impl Rule {
             Self::TunableWithoutScheduler => "tunable_without_scheduler",
             Self::Protected => "protected",
             Self::AppEnds => "app_ends",
+            Self::SwapOutByAnother => "swap_out_by_another",
             Self::Unknown => "unknown",
         }
     }
@@ -246,6 +252,11 @@ fn resolve_levels(
 
 fn resolve_edges(protected: &BTreeSet<String>, edges: Vec<(&Once, By<'_>)>) -> Kept<Once> {
     let (mut kept, mut dropped): Kept<Once> = (Vec::new(), Vec::new());
+    let swap_out = edges
+        .iter()
+        .filter(|(once, _)| once.swaps_out() && !protected.contains(once.group()))
+        .min_by(|(a, a_by), (b, b_by)| (a_by.precedence(), a).cmp(&(b_by.precedence(), b)))
+        .copied();
     let mut by_group: BTreeMap<&str, Vec<(&Once, By<'_>)>> = BTreeMap::new();
     for edge in edges {
         by_group.entry(edge.0.group()).or_default().push(edge);
@@ -268,6 +279,12 @@ fn resolve_edges(protected: &BTreeSet<String>, edges: Vec<(&Once, By<'_>)>) -> K
                     Some((won_by.rule_over(&by), Some((won, won_by))))
                 }
                 _ if ends && !matches!(once, Once::EndApp { .. }) => Some((Rule::AppEnds, None)),
+                // Two of a kind on one group are one, as below.
+                _ if once.swaps_out() && !of_group.iter().any(|(known, _)| known.what.name() == once.name()) => {
+                    swap_out
+                        .filter(|(_, won_by)| won_by.claim.engine != by.claim.engine)
+                        .map(|(won, won_by)| (Rule::SwapOutByAnother, Some((won, won_by))))
+                }
                 _ => None,
             };
             if let Some((rule, winner)) = lost {

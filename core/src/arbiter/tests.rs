@@ -56,6 +56,34 @@ fn a_tunable_without_its_scheduler_is_dropped_and_the_rule_says_so() {
 }
 
 #[test]
+fn one_engine_swaps_out_in_each_round() {
+    let reclaim = |group: &str| Once::Reclaim { group: group.to_owned(), size_bytes: 1 << 20 };
+    let page_out = |group: &str| Once::PageOut { group: group.to_owned(), ranges: Vec::new() };
+    let claims = [
+        edge("smartstorage", reclaim("a"), Objective::Delay),
+        edge("smartstorage", page_out("b"), Objective::Delay),
+        edge("smartstorage", Once::DropPageCache { group: "b".to_owned() }, Objective::Delay),
+        edge("smartio", page_out("c"), Objective::Delay),
+        edge("smartio", reclaim("d"), Objective::Delay),
+    ];
+    let names = |resolved: &[Resolved<Once>]| {
+        resolved.iter().map(|one| format!("{} {}", one.what.name(), one.what.group())).collect::<Vec<_>>()
+    };
+    let found = resolved(&[], &[], &claims);
+    assert_eq!(names(&found.actions), ["drop_page_cache b", "reclaim d", "page_out c"]);
+    assert_eq!(names(&found.dropped_actions), ["reclaim a", "page_out b"]);
+    let dropped = &found.dropped_actions[0];
+    let over = vec![Overruled { engine: "smartio".to_owned(), value: "page_out".to_owned() }];
+    assert_eq!((dropped.rule, &dropped.over), (Rule::SwapOutByAnother, &over));
+    // What cannot happen is in the way of none: the first engine's app is protected.
+    let found = resolved(&[], &["c", "d"], &claims);
+    assert_eq!(names(&found.actions), ["drop_page_cache b", "reclaim a", "page_out b"]);
+    // For energy comes after for the foreground, whatever the order.
+    let claims = [edge("smartio", page_out("c"), Objective::Energy), claims[0].clone()];
+    assert_eq!(names(&resolved(&[], &[], &claims).actions), ["reclaim a"]);
+}
+
+#[test]
 fn overruled_requests_are_named() {
     let claims = [
         claim("smartstorage", QueueSetting::ReadAheadKb, "128", Objective::Energy),

@@ -145,7 +145,9 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         }
         return;
     }
-    if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) {
+    // Another engine swapped out in that round: the group is as good as before.
+    let gave_way = *outcome == Outcome::Dropped && once.swaps_out();
+    if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) && !gave_way {
         let span_ns = if step == Step::Reclaim { RECLAIM_REFUSED_NS } else { REFUSED_NS };
         next.waits.insert((group.to_owned(), step), now_ns.saturating_add(span_ns));
         if step == Step::Reclaim

@@ -68,6 +68,7 @@ pub fn rule(rule: Rule) -> &'static str {
         Rule::TunableWithoutScheduler => "tunable without scheduler: another scheduler is in force on the device",
         Rule::Protected => "the configuration protects the app (class system)",
         Rule::AppEnds => "the app is ended anyway",
+        Rule::SwapOutByAnother => "another engine swaps out in this round",
         Rule::Unknown => "decided by a rule of another version of brisk",
     }
 }

@@ -135,6 +135,14 @@ fn an_app_that_came_back_costs_more_stalls() {
 }
 
 #[test]
+fn a_group_whose_reclaim_gave_way_to_another_engine_is_reclaimed_later() {
+    let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a"]);
+    let first = machine.step(40, &[]);
+    let dropped = performed(&first, &Outcome::Dropped);
+    assert!(edges(&machine.step(40, &dropped)).contains(&"reclaim app-a.scope".to_owned()));
+}
+
+#[test]
 fn an_out_of_memory_kill_ends_the_wait() {
     let mut machine = Machine::new(config(), &["a", "b"]);
     machine.now.memory.swap_free_bytes = 0;

@@ -362,7 +362,9 @@ mod tests {
         assert_eq!(names(&idl, "Step"), steps.into());
         let outcome = |outcome: Outcome| word(&serde_json::to_value(outcome).expect("JSON")["outcome"]);
         assert_eq!(names(&idl, "Outcome"), outcomes().into_iter().map(outcome).collect());
-        for rule in [Rule::FixedChoice, Rule::TunableWithoutScheduler, Rule::AppEnds, Rule::Unknown] {
+        for rule in
+            [Rule::FixedChoice, Rule::TunableWithoutScheduler, Rule::AppEnds, Rule::SwapOutByAnother, Rule::Unknown]
+        {
             assert!(names(&idl, "Rule").contains(&word(&rule)), "{rule:?}");
         }
         let methods: Vec<&str> = idl.method_keys.clone();
