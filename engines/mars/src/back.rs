@@ -15,7 +15,7 @@
 //! left long ago, which writes nothing.
 //!
 //! Properties: `an_app_that_lost_little_is_not_read_back`; `every_hot_page_in_swap_is_read_once_in_the_order_of_slots`;
-//! `ranges_are_at_most_a_chunk`; `in_short_memory_only_likely_pages_are_read`.
+//! `a_few_scattered_pages_gain_nothing_by_reading_them`; `in_short_memory_only_likely_pages_are_read`.
 
 use brisk_core::action::{AddressRange, FileRange, FileRanges};
 use brisk_core::pages::{AppPages, Identity, MappedFile, PageRange};

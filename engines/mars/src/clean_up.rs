@@ -10,7 +10,7 @@
 //! Slots of apps that ended are free at once; which flash blocks that leaves invalid is told to the device by the kernel (the patch of
 //! `kernel/mars` does so in batches).
 //!
-//! Properties: `a_scattered_hot_set_is_laid_out_anew_when_idle`; `below_half_of_swap_nothing_would_move`.
+//! Property: `a_scattered_hot_set_is_laid_out_anew_when_idle`.
 
 use brisk_core::action::Once;
 use brisk_core::decision::{Objective, Request};

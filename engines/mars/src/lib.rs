@@ -22,7 +22,8 @@
 //! - `hot_pages_go_last_and_unknown_ones_are_the_kernels`;
 //! - `an_app_that_lost_little_is_not_read_back`;
 //! - `what_is_frozen_runs_when_it_returns`; `settings_of_a_return_end_with_it`;
-//! - `in_tight_memory_no_worse_than_doing_nothing`; `in_full_memory_reads_at_most_what_it_needs` (simulations).
+//! - `in_tight_memory_no_worse_than_doing_nothing`; `in_tight_memory_after_full_memory_no_worse_than_doing_nothing`;
+//!   `in_full_memory_reads_at_most_what_it_needs` (simulations).
 
 mod adaptive;
 mod apps;

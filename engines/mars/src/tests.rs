@@ -1,6 +1,6 @@
 //! Machines for all tests of this crate, and the properties of whole decisions.
 
-use brisk_core::action::{Action, Once};
+use brisk_core::action::{Action, AddressRange, Once};
 use brisk_core::app::{Activity, App, AppFacts, Role, classify};
 use brisk_core::decision::Request;
 use brisk_core::event::{Event, EventKind};
@@ -131,6 +131,31 @@ impl Machine {
 
     /// The same after another time.
     pub(crate) fn after(&mut self, ms: u64, available_mib: u64, events: &[EventKind]) -> Decision<State> {
+        let before = self.state.clone();
+        let decision = self.go_on(ms, available_mib, events);
+        let event = |kind: &EventKind| Event { at_ns: self.now.at_ns, kind: kind.clone() };
+        let events: Vec<Event> = events.iter().map(event).collect();
+        assert_eq!(decision, decide(&self.config, &before, &self.observed(&events)), "the same inputs");
+        decision
+    }
+
+    /// The same for long runs: the edges, and what becomes of them.
+    pub(crate) fn decide(&mut self, ms: u64, available_mib: u64, events: &[EventKind]) -> (Vec<Once>, Vec<EventKind>) {
+        let decision = self.observe(ms, available_mib, events);
+        let performed = performed(&decision, &Outcome::Done);
+        let edges = once(&decision).cloned().collect();
+        self.state = decision.state;
+        (edges, performed)
+    }
+
+    /// The same without proof that the decision is reproducible.
+    fn go_on(&mut self, ms: u64, available_mib: u64, events: &[EventKind]) -> Decision<State> {
+        let decision = self.observe(ms, available_mib, events);
+        self.state = decision.state.clone();
+        decision
+    }
+
+    fn observe(&mut self, ms: u64, available_mib: u64, events: &[EventKind]) -> Decision<State> {
         self.previous = Some(self.now.clone());
         self.now.at_ns += ms * 1_000_000;
         self.now.wall_unix_ms += ms;
@@ -140,10 +165,7 @@ impl Machine {
         }
         let event = |kind: &EventKind| Event { at_ns: self.now.at_ns, kind: kind.clone() };
         let events: Vec<Event> = events.iter().map(event).collect();
-        let decision = decide(&self.config, &self.state, &self.observed(&events));
-        assert_eq!(decision, decide(&self.config, &self.state, &self.observed(&events)), "the same inputs");
-        self.state = decision.state.clone();
-        decision
+        go_on(&self.config, std::mem::take(&mut self.state), &self.observed(&events))
     }
 
     pub(crate) fn observed<'a>(&'a self, events: &'a [Event]) -> Observed<'a> {
