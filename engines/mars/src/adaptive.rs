@@ -77,7 +77,7 @@ pub(crate) fn is_calm(next: &State) -> bool {
 
 pub(crate) fn look_after_ns(next: &State, is_short: bool) -> u64 {
     let is_under_way = next.window.is_some()
-        || next.groups.values().any(|group| group.out.is_some() || group.settle_bytes > 0 || group.laying_out);
+        || next.groups.values().any(|group| group.out.is_some() || group.settles.is_some() || group.laying_out);
     match () {
         () if !next.scans.is_empty() => LOOK_SCANS_NS,
         () if is_short || is_under_way || !next.frozen.is_empty() => LOOK_BUSY_NS,

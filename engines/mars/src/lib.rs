@@ -113,8 +113,8 @@ pub struct Group {
     pub out: Option<Out>,
     /// The last one that was done, until a scan tells what it left.
     pub last_out: Option<Out>,
-    /// What was written and is to leave the swap cache.
-    pub settle_bytes: u64,
+    /// What was written, until the rest of it has left the swap cache.
+    pub settles: Option<Out>,
     /// When something was written out last.
     pub written_ns: Option<u64>,
     /// When its hot set was written out, since it was in front.
@@ -149,6 +149,8 @@ pub struct Out {
     pub bytes: u64,
     /// What of that part was in memory before.
     pub before_bytes: u64,
+    /// What the group was charged with before; `None` without the memory controller.
+    pub charged_bytes: Option<u64>,
     /// Which part.
     pub part: out::Part,
 }

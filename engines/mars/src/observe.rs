@@ -99,7 +99,7 @@ fn begin(config: &Config, next: &mut State, group: &str, at_ns: u64) {
             next.learned.budget.refund(out.bytes);
             of.written_ns = Some(at_ns);
         }
-        (of.settle_bytes, of.laying_out) = (0, false);
+        (of.settles, of.laying_out) = (None, false);
         if of.hot_out_ns.is_some_and(|out_ns| at_ns.saturating_sub(out_ns) < REGRET_NS) {
             of.regret(config.retry_after_s, at_ns);
         }
@@ -144,7 +144,7 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
             let Some(out) = of.out.take() else { return };
             if is_done {
                 of.written_ns = Some(at_ns);
-                of.settle_bytes = of.settle_bytes.saturating_add(out.bytes);
+                of.settles = Some(out);
                 of.hot_out_ns = if out.part == crate::out::Part::Hot { Some(at_ns) } else { of.hot_out_ns };
                 of.last_out = Some(out);
                 of.laying_out &= out.part != crate::out::Part::Hot;

@@ -18,7 +18,8 @@
 //! costs without this engine.
 //!
 //! One action writes for a second at the most, one at a time, so that a return has no long write in its way; a scan then tells what
-//! it left. Written pages stay in the swap cache until the group is asked to free as much.
+//! it left. Written pages may stay in the swap cache: the group is asked
+//! to free what it is still charged with of them.
 //!
 //! Properties: `the_parts_of_an_app_are_disjoint_and_complete`; `hot_pages_go_last_and_unknown_ones_are_the_kernels`;
 //! `an_app_that_is_not_frozen_is_not_written_out`; `what_a_page_out_left_is_not_written_again`.
@@ -166,12 +167,16 @@ pub(crate) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Frees what was written from the swap cache.
+    /// Frees the rest of what was written from the swap cache: as much as the group is still charged with, and no more, or the kernel
+    /// would take hot pages.
     pub(crate) fn settle(&mut self) {
-        for one in self.all.iter().filter(|one| one.has_controller() && one.spared.is_none()) {
+        for one in self.all.iter().filter(|one| one.spared.is_none()) {
             let Some(group) = self.next.groups.get_mut(&one.app.group) else { continue };
-            let size_bytes = std::mem::take(&mut group.settle_bytes);
-            if size_bytes > 0 {
+            let Some(out) = group.settles.take() else { continue };
+            let charged_bytes = one.totals.and_then(|totals| totals.memory_bytes);
+            let Some((before_bytes, now_bytes)) = out.charged_bytes.zip(charged_bytes) else { continue };
+            let size_bytes = out.bytes.saturating_sub(before_bytes.saturating_sub(now_bytes));
+            if size_bytes >= OUT_BYTES_MIN {
                 let reason = Reason::rule("written_pages_leave_the_swap_cache").word("app", &one.app.id);
                 let once = Once::Reclaim { group: one.app.group.clone(), size_bytes };
                 self.requests.push(Request::once(once, Objective::Delay, reason));
@@ -297,7 +302,8 @@ impl Round<'_> {
         self.requests.push(Request::once(once, objective, reason));
         self.next.learned.budget.spend(bytes);
         if let Some(group) = self.next.groups.get_mut(&one.app.group) {
-            group.out = Some(Out { at_ns: self.next.at_ns, bytes, before_bytes, part });
+            let charged_bytes = one.totals.and_then(|totals| totals.memory_bytes);
+            group.out = Some(Out { at_ns: self.next.at_ns, bytes, before_bytes, charged_bytes, part });
         }
     }
 

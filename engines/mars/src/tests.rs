@@ -14,6 +14,7 @@ use brisk_core::snapshot::{AppTotals, MemoryLevels, PressureTotals, Snapshot, St
 use super::*;
 
 mod phone;
+mod properties;
 mod rules;
 mod whole;
 

@@ -10,7 +10,7 @@ const TOTAL_PAGES: u64 = 24 * 1024;
 /// Returns to each app that are not counted: without knowledge, a return costs what it costs without the engine.
 const WARM_TIMES: u64 = 2;
 /// Returns that are counted.
-const RETURNS: u64 = 24;
+const RETURNS: u64 = 16;
 
 /// A load: apps, the last of which may be a hog, and the returns to them.
 struct Load {
@@ -120,22 +120,22 @@ fn times(name: &str, seeds: std::ops::Range<u64>, hog: impl Fn(u64) -> bool) -> 
 
 #[test]
 fn in_tight_memory_no_worse_than_doing_nothing() {
-    for (seed, nothing_s, adaptive_s) in times("tight", 0..6, |_| false) {
+    for (seed, nothing_s, adaptive_s) in times("tight", 0..4, |_| false) {
         assert!(adaptive_s <= nothing_s * 1.05, "seed {seed}: {adaptive_s} s, and {nothing_s} s without");
     }
 }
 
 #[test]
 fn in_tight_memory_after_full_memory_no_worse_than_doing_nothing() {
-    // Memory is full for the first third of the counted returns: what was seen then holds for longer than it is true.
-    for (seed, nothing_s, adaptive_s) in times("full, then tight", 0..4, |at| at < 20) {
+    // What was seen while memory was full holds for longer than it is true.
+    for (seed, nothing_s, adaptive_s) in times("full, then tight", 0..2, |at| at < 16) {
         assert!(adaptive_s <= nothing_s * 1.05, "seed {seed}: {adaptive_s} s, and {nothing_s} s without");
     }
 }
 
 #[test]
 fn in_full_memory_reads_at_most_what_it_needs() {
-    for seed in 0..3 {
+    for seed in 0..2 {
         let load = load(seed, |_| true);
         let (nothing, adaptive) = (run(&load, None), run(&load, Some(Config::default())));
         let (nothing_s, adaptive_s) = (seconds(&nothing), seconds(&adaptive));
@@ -152,12 +152,10 @@ fn in_full_memory_reads_at_most_what_it_needs() {
 #[test]
 fn writing_out_all_and_reading_back_all_loses_to_both() {
     // The measured trap: the paper's way on apps whose returns touch a tenth.
-    for hog in [false, true] {
-        let load = load(3, |_| hog);
-        let [nothing, adaptive] = [None, Some(Config::default())].map(|config| run(&load, config));
-        let paper = run(&load, Some(Config { mode: Mode::Paper, ..Config::default() }));
-        let found = [seconds(&adaptive), seconds(&nothing), seconds(&paper)];
-        println!("paper: adaptive, nothing, paper: {found:?} s");
-        assert!(found[0] < found[1] && found[1] < found[2], "{found:?}");
-    }
+    let load = load(3, |_| false);
+    let [nothing, adaptive] = [None, Some(Config::default())].map(|config| run(&load, config));
+    let paper = run(&load, Some(Config { mode: Mode::Paper, ..Config::default() }));
+    let found = [seconds(&adaptive), seconds(&nothing), seconds(&paper)];
+    println!("paper: adaptive, nothing, paper: {found:?} s");
+    assert!(found[0] < found[1] && found[1] < found[2], "{found:?}");
 }
