@@ -9,6 +9,8 @@
 //!
 //! Properties: `a_page_has_the_same_number_wherever_it_is_mapped`; `ranges_are_pairs_in_records`.
 
+mod touched;
+
 use serde::{Deserialize, Serialize};
 
 use crate::action::AddressRange;

@@ -51,6 +51,7 @@ pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
 pub use page_map::{
     AddressRange, PAGE_ENTRY_BYTES, PageRun, PageState, append_page_runs, parse_address_ranges, parse_page_states,
+    parse_unswappable,
 };
 pub use power_rails::{PowerRail, parse_power_rails};
 pub use process::{
@@ -61,7 +62,9 @@ pub use psi::{Pressure, Resource, Stall, parse_pressure};
 pub use schedulers::{Schedulers, parse_schedulers};
 pub use smaps_rollup::{SmapsRollup, parse_smaps_rollup};
 pub use sound::parse_pcm_owner;
-pub use status::{Capability, ProcessMemory, ProcessStatus, parse_process_memory, parse_process_status};
+pub use status::{
+    Capability, ProcessMemory, ProcessStatus, has_unswappable, parse_process_memory, parse_process_status,
+};
 pub use swaps::{Swap, parse_swaps};
 pub use uevent::{BlockChange, parse_uevent};
 pub use zram::parse_mm_stat;

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 
-use crate::ParseError;
 use crate::fields::{self, lines};
+use crate::process::{device_number, unescape_newlines};
+use crate::{DeviceNumber, ParseError};
 
 /// Bytes of an entry of the pagemap.
 pub const PAGE_ENTRY_BYTES: u64 = 8;
@@ -17,6 +18,11 @@ const FILE: u64 = 1 << 61;
 /// Bits 0 to 4: number of the swap area; 5 to 54: slot in it.
 const SWAP_TYPE_BITS: u32 = 5;
 const SWAP_BITS: u32 = 55;
+/// Areas have lower numbers (MAX_SWAPFILES of include/linux/swap.h, with all features). The kernel uses the others for pages that are in
+/// memory and cannot be mapped for the moment, such as those that it is moving.
+const AREAS_MAX: u8 = 23;
+/// The last number marks a page that is not there, such as a guard page of a stack (SWP_PTE_MARKER, Linux 5.19).
+const MARKER: u8 = (1 << SWAP_TYPE_BITS) - 1;
 
 /// A range of addresses with one kind of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +35,10 @@ pub struct AddressRange {
     pub writable: bool,
     /// Whether changes are seen by other processes.
     pub shared: bool,
+    /// Place of its first page in the file.
+    pub offset_bytes: u64,
+    /// Device of the file as the kernel names it: on btrfs and overlayfs not the `st_dev` of stat(2).
+    pub device: DeviceNumber,
     /// Inode of the file; 0 without one.
     pub inode: u64,
     /// File or name of the kernel, such as `[heap]`; empty for other anonymous memory.
@@ -59,7 +69,11 @@ impl PageState {
     pub fn of(entry: u64) -> Self {
         if entry & SWAPPED != 0 {
             let place = entry & ((1 << SWAP_BITS) - 1);
-            return Self::Swapped { area: (place & ((1 << SWAP_TYPE_BITS) - 1)) as u8, slot: place >> SWAP_TYPE_BITS };
+            match (place & ((1 << SWAP_TYPE_BITS) - 1)) as u8 {
+                MARKER => return Self::Absent,
+                area @ ..AREAS_MAX => return Self::Swapped { area, slot: place >> SWAP_TYPE_BITS },
+                _ => return if entry & FILE == 0 { Self::Anonymous } else { Self::File },
+            }
         }
         match (entry & PRESENT != 0, entry & FILE != 0) {
             (false, _) => Self::Absent,
@@ -87,12 +101,14 @@ pub fn parse_address_ranges(bytes: &[u8]) -> Result<Vec<AddressRange>, ParseErro
         }
         let usable = rights.iter().any(|right| *right != b'-');
         let (writable, shared) = (rights[1] == b'w', *share == b's');
-        words.word("offset")?;
-        words.word("dev")?;
+        let offset = words.word("offset")?;
+        let offset_bytes = hexadecimal(offset).ok_or_else(|| bad("offset", offset))?;
+        let device = words.word("dev")?;
+        let device = device_number(device).ok_or_else(|| bad("dev", device))?;
         let inode = words.number("inode")?;
-        let name = OsString::from_vec(words.rest.trim_ascii_start().to_vec());
+        let name = OsString::from_vec(unescape_newlines(words.rest.trim_ascii_start()));
         if name != "[vsyscall]" {
-            ranges.push(AddressRange { addresses, usable, writable, shared, inode, name });
+            ranges.push(AddressRange { addresses, usable, writable, shared, offset_bytes, device, inode, name });
         }
     }
     Ok(ranges)
@@ -102,6 +118,35 @@ fn addresses(word: &[u8]) -> Option<Range<u64>> {
     let (start, end) = std::str::from_utf8(word).ok()?.split_once('-')?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     (start <= end).then_some(start..end)
+}
+
+fn hexadecimal(word: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()
+}
+
+/// The ranges in the text of /proc/PID/smaps that cannot be swapped: locked ones, huge pages of hugetlbfs, memory of devices (`lo`, `ht`,
+/// `io` and `pf` of `VmFlags`). The kernel reads the page tables for that file: read it when [`crate::has_unswappable`] says that there
+/// are such ranges.
+///
+/// # Errors
+/// When the flags stand before the first range.
+pub fn parse_unswappable(bytes: &[u8]) -> Result<Vec<Range<u64>>, ParseError> {
+    let (mut found, mut current) = (Vec::new(), None);
+    for mut words in lines(bytes) {
+        let Some(first) = words.next_word() else { continue };
+        if let Some(range) = addresses(first) {
+            current = Some(range);
+        } else if first == b"VmFlags:" {
+            let range = current.clone().ok_or(ParseError::MissingLine("address"))?;
+            while let Some(flag) = words.next_word() {
+                if matches!(flag, b"lo" | b"ht" | b"io" | b"pf") {
+                    found.push(range);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The entries in bytes of a pagemap; an incomplete one at the end is left out.
@@ -181,6 +226,24 @@ mod tests {
     }
 
     #[test]
+    fn a_range_has_its_place_in_the_file() {
+        let text = b"55e0-55e8 r--p 00041000 fe:10 131 /usr/bin/app\n";
+        let ranges = parse_address_ranges(text).expect("maps");
+        assert_eq!((ranges[0].offset_bytes, ranges[0].device), (0x41000, DeviceNumber { major: 0xfe, minor: 0x10 }));
+        assert!(parse_address_ranges(b"55e0-55e8 r--p x fe:10 131 /a\n").is_err());
+        assert!(parse_address_ranges(b"55e0-55e8 r--p 0 fe10 131 /a\n").is_err());
+    }
+
+    #[test]
+    fn ranges_that_are_locked_or_of_devices_are_told_by_their_flags() {
+        let text = b"1000-2000 rw-p 00000000 00:00 0 \nRss: 4 kB\nVmFlags: rd wr mr mw me ac lo \n\
+                     2000-3000 rw-p 00000000 00:00 0                          [heap]\nRss:  0 kB\nVmFlags: rd wr mr ac \n\
+                     5000-6000 rw-s 00000000 00:10 5 /dev/dri/card0\nVmFlags: rd wr sh mr mw me ms pf io \n";
+        assert_eq!(parse_unswappable(text), Ok(vec![0x1000..0x2000, 0x5000..0x6000]));
+        assert!(parse_unswappable(b"VmFlags: lo\n").is_err());
+    }
+
+    #[test]
     fn what_is_no_range_is_refused() {
         for wrong in ["x-y rw-p 0 0:0 0\n", "9-5 rw-p 0 0:0 0\n", "5-9 rw 0 0:0 0\n", "5-9 rw-p 0 0:0 x\n", "5-9\n"] {
             assert!(parse_address_ranges(wrong.as_bytes()).is_err(), "{wrong}");
@@ -194,6 +257,11 @@ mod tests {
         assert_eq!(PageState::of(PRESENT | FILE | 77), PageState::File);
         // Shared memory that is swapped has both bits.
         assert_eq!(PageState::of(SWAPPED | FILE | 1000 << 5 | 3), PageState::Swapped { area: 3, slot: 1000 });
+        // A page that the kernel is moving, one of a file, and a guard page.
+        assert_eq!(PageState::of(SWAPPED | 1000 << 5 | 26), PageState::Anonymous);
+        assert_eq!(PageState::of(SWAPPED | FILE | 1000 << 5 | 26), PageState::File);
+        assert_eq!(PageState::of(SWAPPED | 4 << 5 | 31), PageState::Absent);
+        assert_eq!(PageState::of(SWAPPED | 8 << 5 | 22), PageState::Swapped { area: 22, slot: 8 });
         let bytes = [PRESENT.to_ne_bytes(), (SWAPPED | 7 << 5).to_ne_bytes()].concat();
         let states: Vec<_> = parse_page_states(&bytes[..15]).collect();
         assert_eq!(states, [PageState::Anonymous]);

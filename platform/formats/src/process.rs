@@ -204,14 +204,14 @@ fn range_bytes(word: &[u8]) -> Option<u64> {
 }
 
 /// `major:minor` in hexadecimal.
-fn device_number(word: &[u8]) -> Option<DeviceNumber> {
+pub(crate) fn device_number(word: &[u8]) -> Option<DeviceNumber> {
     let (major, minor) = std::str::from_utf8(word).ok()?.split_once(':')?;
     Some(DeviceNumber { major: u32::from_str_radix(major, 16).ok()?, minor: u32::from_str_radix(minor, 16).ok()? })
 }
 
 /// In `maps` the kernel escapes newlines and nothing else (fs/proc/task_mmu.c, `seq_path` with "\n"): all other
 /// backslashes are part of the name.
-fn unescape_newlines(path: &[u8]) -> Vec<u8> {
+pub(crate) fn unescape_newlines(path: &[u8]) -> Vec<u8> {
     fields::unescape(path, |escape| (escape == "012").then_some(b'\n'))
 }
 

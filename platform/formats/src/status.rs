@@ -107,6 +107,21 @@ pub fn parse_process_memory(bytes: &[u8]) -> Result<Option<ProcessMemory>, Parse
     }))
 }
 
+/// Whether the text of /proc/PID/status says that the process has memory that cannot be swapped: locked (`VmLck`), or in huge pages of
+/// hugetlbfs (`HugetlbPages`).
+///
+/// # Errors
+/// When a number is not understood.
+pub fn has_unswappable(bytes: &[u8]) -> Result<bool, ParseError> {
+    let mut found = false;
+    for mut words in lines(bytes) {
+        if matches!(words.next_word(), Some(b"VmLck:" | b"HugetlbPages:")) {
+            found |= words.number::<u64>("kilobytes")? > 0;
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +150,16 @@ mod tests {
         assert_eq!(parse_process_status(b"Uid:\t0\t0\n"), Err(ParseError::MissingLine("CapEff")));
         assert!(parse_process_status(b"Uid:\t0\nCapEff:\t0\n").is_err());
         assert!(parse_process_status(b"Uid:\t0\t0\nCapEff:\tall\n").is_err());
+    }
+
+    #[test]
+    fn locked_memory_and_huge_pages_are_announced() {
+        let says = |text: &str| has_unswappable(text.as_bytes());
+        assert_eq!(says("Name:\tx\nVmLck:\t       0 kB\nHugetlbPages:\t 0 kB\n"), Ok(false));
+        assert_eq!(says("VmLck:\t       4 kB\nHugetlbPages:\t 0 kB\n"), Ok(true));
+        assert_eq!(says("VmLck:\t       0 kB\nHugetlbPages:\t 2048 kB\n"), Ok(true));
+        assert_eq!(says("Name:\tkthreadd\n"), Ok(false));
+        assert!(says("VmLck:\tx kB\n").is_err());
     }
 
     proptest! {

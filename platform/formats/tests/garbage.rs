@@ -52,6 +52,8 @@ const CASES: &[Case] = &[
     case!(bytes => parse_schedulers(bytes), &[b"none ["]),
     case!(bytes => parse_process_status(bytes), &[b"Uid:\t0\t0\nCapEff:\t"]),
     case!(bytes => parse_process_memory(bytes), &[b"RssAnon:\t"]),
+    case!(bytes => has_unswappable(bytes), &[b"VmLck:\t"]),
+    case!(bytes => parse_unswappable(bytes), &[b"1-2 rw-p 0 0:0 0\nVmFlags: "]),
     case!(bytes => parse_smaps_rollup(bytes), &[b"Rss: "]),
     case!(bytes => parse_swaps(bytes), &[b"Filename\n/x file "]),
     case!(bytes => parse_uevent(bytes), &[b"add@/x\0SUBSYSTEM=block\0DEVTYPE=disk\0"]),
