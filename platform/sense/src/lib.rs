@@ -7,6 +7,7 @@
 //! What is read is reported as it stands; what it means is for others to say. An error names path, line and field.
 
 mod activity;
+mod app_pages;
 mod block;
 mod cgroup_meter;
 mod cgroups;
