@@ -27,8 +27,12 @@ pub enum Outcome {
         /// Value now.
         to: String,
     },
+    /// The action takes time and was begun; its final outcome follows.
+    Begun,
     /// The action was done.
     Done,
+    /// The action was ended before it was complete, since an app returned.
+    Cancelled,
     /// The queue was busy: the write is tried again.
     Pending {
         /// Message of the kernel.
@@ -76,7 +80,9 @@ impl Outcome {
             Self::Unchanged => "unchanged",
             Self::Written { .. } => "written",
             Self::Restored { .. } => "restored",
+            Self::Begun => "begun",
             Self::Done => "done",
+            Self::Cancelled => "cancelled",
             Self::Pending { .. } => "pending",
             Self::Planned { .. } => "planned",
             Self::Left { .. } => "left",
@@ -138,7 +144,9 @@ mod tests {
             Outcome::Unchanged,
             Outcome::Written { from: from.clone(), to: to.clone() },
             Outcome::Restored { to },
+            Outcome::Begun,
             Outcome::Done,
+            Outcome::Cancelled,
             Outcome::Pending { why: "busy".to_owned() },
             Outcome::Planned { from: None, to: Some("bfq".to_owned()) },
             Outcome::Left { from },

@@ -27,6 +27,7 @@ use crate::keeper::Keeper;
 use crate::once::stops::{Limit, Sensed};
 use crate::once::{self, Ending, Means};
 use crate::setting_file::By;
+use crate::worker::Worker;
 use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
 
 /// A knob that brisk had written and that was changed externally since.
@@ -100,6 +101,8 @@ pub struct Actuator {
     /// Apps that were asked to end.
     endings: Vec<Ending>,
     limit: Limit,
+    /// Does what takes time; without it the caller waits.
+    worker: Option<Worker>,
     /// After the journal, so that a drop thaws before the keeper is left.
     keeper: Option<Keeper>,
 }
@@ -133,6 +136,7 @@ impl Actuator {
             waits: true,
             endings: Vec::new(),
             limit: Limit::default(),
+            worker: None,
             keeper: None,
         })
     }
@@ -357,8 +361,8 @@ impl Actuator {
         self.journal.as_ref()?.original(knob)
     }
 
-    /// Does what happens once; see `once.rs` for what each outcome means. Nothing is waited for, but reclaim is done when this
-    /// returns. `sensed` is what the caller knows at this moment: an app that is in use is not stopped. `now_ns` is CLOCK_MONOTONIC.
+    /// Does what happens once; see `once.rs` for what each outcome means. With a worker ([`Self::start_worker`]) nothing is waited for;
+    /// without one, memory is written and read when this returns. `sensed` is what the caller knows at this moment: an app that is in use is not stopped. `now_ns` is CLOCK_MONOTONIC.
     pub fn perform(&mut self, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Performed {
         let means = Means {
             paths: &self.paths,
@@ -366,6 +370,7 @@ impl Actuator {
             keeper: self.keeper.as_mut(),
             endings: &mut self.endings,
             limit: &mut self.limit,
+            worker: self.worker.as_mut(),
         };
         let outcome = once::perform(means, once, sensed, now_ns);
         Performed { once: once.clone(), outcome: outcome.unwrap_or_else(|error| refused(&error)) }
@@ -374,13 +379,16 @@ impl Actuator {
     /// When [`Self::advance`] is to be called at the latest, CLOCK_MONOTONIC; `None` when nothing takes time.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        once::next_ns(&self.endings)
+        let has_ended_some = self.worker.as_ref().is_some_and(Worker::has_ended_some);
+        if has_ended_some { Some(0) } else { once::next_ns(&self.endings) }
     }
 
     /// Continues actions that take time, and gives those that ended: an app that was asked to end is `Gone` when it exited by
-    /// itself, `Done` when its remaining processes were killed.
+    /// itself, `Done` when its remaining processes were killed. What the worker did comes with its final outcome.
     pub fn advance(&mut self, now_ns: u64) -> Vec<Performed> {
-        once::advance(&self.paths, &mut self.endings, now_ns)
+        let mut performed = self.worker.as_mut().map_or_else(Vec::new, Worker::take);
+        performed.extend(once::advance(&self.paths, &mut self.endings, now_ns));
+        performed
     }
 
     /// Restores all settings. May be called again, and be followed by [`Self::apply`].

@@ -176,6 +176,12 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// The threads for actions that take time could not be made.
+    #[error("cannot start a thread for actions that take time; they block the loop")]
+    Worker {
+        /// Why.
+        source: io::Error,
+    },
     /// No memory controller knows the group.
     #[error(
         "memory of {group} cannot be reclaimed: it has no memory.reclaim (cgroup version 2 with the memory controller, \

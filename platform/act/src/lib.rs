@@ -32,6 +32,7 @@ mod queue;
 mod run_dir;
 mod setting_file;
 mod undo;
+mod worker;
 
 pub use actuator::{Actuator, ChangedExternally};
 pub use caches::drop_caches;

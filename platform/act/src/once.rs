@@ -1,7 +1,8 @@
 //! Actions that happen once ([`Once`]): a file for each mechanism.
 //!
 //! They act on the control group of an app, of either version, and, where a session has no need of one, on its processes. None of
-//! them sleeps; reclaim and paging are done by the kernel before they return. Processes are held by descriptors: a later one of the
+//! them sleeps; reclaim and paging are done by the kernel before they return, so that a worker does them where there is one
+//! (`worker.rs`). Processes are held by descriptors: a later one of the
 //! same number is never touched.
 //! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
 //! - Freeze and EndApp stop an app, and are checked once more at the moment of acting (`stops.rs`).
@@ -14,8 +15,8 @@
 //!
 //! The outcome of an action is `Done` when the kernel accepted it, `Unchanged` when there was nothing to do, `Left` when the state
 //! was changed externally, `Gone` when the group has no processes or is no more, `Refused` with the reason otherwise, and
-//! `Planned` in a dry run, which only looks the group up. Only ending an app takes time: `Done` then means that its processes
-//! were asked, and [`advance`] gives a second outcome.
+//! `Planned` in a dry run, which only looks the group up. An app that is ended gives two outcomes: `Done` when its processes were asked,
+//! and one by [`advance`]. So does what a worker does: `Begun`, and its outcome, which is `Cancelled` when an app returned meanwhile.
 
 mod end_app;
 pub(crate) mod freezer;
@@ -40,6 +41,7 @@ use stops::{Limit, Sensed};
 
 use crate::keeper::Keeper;
 use crate::setting_file::By;
+use crate::worker::{Cancel, Worker};
 use crate::{Error, Journal, Paths};
 
 /// What actions use of the actuator.
@@ -50,6 +52,8 @@ pub(crate) struct Means<'a> {
     pub(crate) keeper: Option<&'a mut Keeper>,
     pub(crate) endings: &'a mut Vec<Ending>,
     pub(crate) limit: &'a mut Limit,
+    /// Does what takes time; the caller waits without one.
+    pub(crate) worker: Option<&'a mut Worker>,
 }
 
 /// Does one action. Without a journal it is a dry run.
@@ -57,7 +61,7 @@ pub(crate) struct Means<'a> {
 /// # Errors
 /// Why it could not be done, and what would work.
 pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Result<Outcome, Error> {
-    let Means { paths, journal, mut keeper, endings, limit } = means;
+    let Means { paths, journal, mut keeper, endings, limit, mut worker } = means;
     let group = Group::find(paths, once.group())?;
     let stops_it = matches!(once, Once::Freeze { .. } | Once::EndApp { .. });
     let own = [Some(std::process::id()), keeper.as_ref().and_then(|keeper| keeper.pid())];
@@ -72,6 +76,17 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         return Ok(if group.is_gone() { Outcome::Gone } else { Outcome::Planned { from: None, to: None } });
     };
     forget_gone(journal, paths);
+    if is_of_a_return(once)
+        && let Some(worker) = &worker
+    {
+        worker.cancel_page_outs();
+    }
+    if takes_time(once)
+        && !group.is_gone()
+        && let Some(worker) = &mut worker
+    {
+        return Ok(worker.begin(once));
+    }
     let outcome: Result<Outcome, Error> = match once {
         // What was protected or frozen may have left the group.
         Once::Unprotect { .. } => oom::unprotect(journal, &group).map(|outcome| or_gone(outcome, &group)),
@@ -90,12 +105,12 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
                 })
             })
         }
-        Once::DropPageCache { .. } => reclaim::drop_page_cache(journal, &group),
-        Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, &group, *size_bytes),
-        Once::PageOut { ranges, .. } => paging::page(&group, ranges, Paging::Out),
-        Once::PageIn { ranges, .. } => paging::page(&group, ranges, Paging::In),
-        Once::MapIn { ranges, .. } => map_in::map_in(&group, ranges),
-        Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(&group, files)),
+        Once::DropPageCache { .. }
+        | Once::Reclaim { .. }
+        | Once::PageOut { .. }
+        | Once::PageIn { .. }
+        | Once::MapIn { .. }
+        | Once::ReadAhead { .. } => move_memory(&group, journal, once, Cancel::NEVER),
     };
     if let Some(keeper) = keeper {
         // Whatever the outcome, it holds what the journal says is frozen.
@@ -104,6 +119,50 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
     let outcome = outcome?;
     // An action that wrote or restored a file was done.
     Ok(if outcome.is_a_change() { Outcome::Done } else { outcome })
+}
+
+/// Whether the kernel moves memory for it before it returns.
+pub(crate) fn takes_time(once: &Once) -> bool {
+    matches!(
+        once,
+        Once::DropPageCache { .. }
+            | Once::Reclaim { .. }
+            | Once::PageOut { .. }
+            | Once::PageIn { .. }
+            | Once::MapIn { .. }
+            | Once::ReadAhead { .. }
+    )
+}
+
+/// Whether it is for an app that returns: page-outs end then. `MapIn` is not, which lays memory out anew while nothing else happens.
+pub(crate) fn is_of_a_return(once: &Once) -> bool {
+    matches!(once, Once::Thaw { .. } | Once::PageIn { .. } | Once::ReadAhead { .. })
+}
+
+/// Does an action that [`takes_time`], for a worker.
+///
+/// # Errors
+/// As [`perform`].
+pub(crate) fn take_time(
+    paths: &Paths,
+    journal: &mut Journal,
+    once: &Once,
+    cancel: Cancel<'_>,
+) -> Result<Outcome, Error> {
+    let group = Group::find(paths, once.group())?;
+    if group.is_gone() { Ok(Outcome::Gone) } else { move_memory(&group, journal, once, cancel) }
+}
+
+fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Cancel<'_>) -> Result<Outcome, Error> {
+    match once {
+        Once::DropPageCache { .. } => reclaim::drop_page_cache(journal, group),
+        Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, group, *size_bytes, || cancel.is_last()),
+        Once::PageOut { ranges, .. } => paging::page(group, ranges, Paging::Out, || cancel.is_due()),
+        Once::PageIn { ranges, .. } => paging::page(group, ranges, Paging::In, || cancel.is_last()),
+        Once::MapIn { ranges, .. } => map_in::map_in(group, ranges, || cancel.is_due()),
+        Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(group, files, || cancel.is_last())),
+        _ => Ok(Outcome::Unchanged),
+    }
 }
 
 /// Files of the freezers of groups that brisk has frozen.

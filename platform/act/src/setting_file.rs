@@ -212,6 +212,11 @@ fn hint(name: &str) -> &'static str {
         "watermark_scale_factor" => "a number from 1 to 3000, or to 1000 before Linux 5.18",
         "min_free_kbytes" | "vfs_cache_pressure" => "a number from 0 to 2147483647",
         "min_ttl_ms" => "a number of milliseconds",
+        "dirty_background_ratio" => {
+            "a percentage; 0 stands where dirty_background_bytes is set, which is to be 0 for this"
+        }
+        "dirty_writeback_centisecs" => "a number of hundredths of a second",
+        "memory.swap.launch" => "0 or 1",
         _ => "needs root",
     }
 }

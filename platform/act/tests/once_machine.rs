@@ -228,6 +228,55 @@ fn ranges_are_paged_out_and_in_and_only_those_of_the_group() {
 }
 
 #[test]
+fn what_takes_time_is_done_by_the_worker() {
+    let Some(app) = App::new(Hierarchy::Memory) else { return };
+    let mut actuator = app.actuator();
+    actuator.start_worker("briskd").expect("threads");
+    let (mut process, ranges) = with_memory(&app);
+    let file = app.dir.path().join("file");
+    fs::write(&file, vec![7; 4 << 20]).expect("a file");
+    let found = fs::metadata(&file).expect("there");
+    let mapped = brisk_core::pages::MappedFile {
+        device: std::os::unix::fs::MetadataExt::dev(&found),
+        inode: std::os::unix::fs::MetadataExt::ino(&found),
+        path: file.to_str().expect("UTF-8").to_owned(),
+    };
+    let whole = brisk_core::action::FileRange { offset_bytes: 0, size_bytes: 1 << 40 };
+    let group = || app.name.clone();
+    for once in [
+        Once::PageOut { group: group(), ranges: ranges.clone() },
+        Once::PageOut { group: group(), ranges: Vec::new() },
+        Once::PageIn { group: group(), ranges: ranges.clone() },
+        Once::MapIn { group: group(), ranges: ranges.clone() },
+        Once::ReadAhead {
+            group: group(),
+            files: vec![brisk_core::action::FileRanges { file: mapped, ranges: vec![whole] }],
+        },
+        Once::Reclaim { group: group(), size_bytes: 4096 },
+    ] {
+        assert_eq!(
+            (outcome(&mut actuator, &once), actuator.next_ns().is_none_or(|at_ns| at_ns == 0)),
+            (Outcome::Begun, true)
+        );
+        let ready = {
+            let fd = actuator.worker_fd().expect("a worker");
+            let limit = rustix::event::Timespec { tv_sec: 60, tv_nsec: 0 };
+            let mut watched = [rustix::event::PollFd::from_borrowed_fd(fd, rustix::event::PollFlags::IN)];
+            rustix::event::poll(&mut watched, Some(&limit))
+        };
+        assert_eq!((ready, actuator.next_ns()), (Ok(1), Some(0)), "{once}");
+        let ended = actuator.advance(0);
+        assert_eq!((ended.len(), &ended[0].once, actuator.next_ns()), (1, &once, None));
+        // Without swap there may be nothing that can be reclaimed.
+        let is_refused = matches!((&once, &ended[0].outcome), (Once::Reclaim { .. }, Outcome::Refused { .. }));
+        assert!(ended[0].outcome == Outcome::Done || is_refused, "{once}: {:?}", ended[0].outcome);
+    }
+    process.to_it = None;
+    process.wait_for("whole");
+    assert_eq!(app.journals(), 0);
+}
+
+#[test]
 fn memory_is_reclaimed_and_the_page_cache_is_freed_without_the_rest() {
     let Some(app) = App::new(Hierarchy::Memory) else { return };
     let (_process, ranges) = with_memory(&app);

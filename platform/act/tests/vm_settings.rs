@@ -15,13 +15,15 @@ use brisk_requires::{Capability, requires, skip};
 use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("proc/sys/vm/page-cluster", "3\n"),
     ("proc/sys/vm/swappiness", "60\n"),
     ("proc/sys/vm/watermark_scale_factor", "10\n"),
     ("proc/sys/vm/min_free_kbytes", "67584\n"),
     ("proc/sys/vm/vfs_cache_pressure", "100\n"),
     ("sys/kernel/mm/lru_gen/min_ttl_ms", "0\n"),
+    ("proc/sys/vm/dirty_background_ratio", "10\n"),
+    ("proc/sys/vm/dirty_writeback_centisecs", "500\n"),
 ];
 
 /// A tree of files in place of /proc and /sys.

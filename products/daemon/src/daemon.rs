@@ -217,8 +217,8 @@ impl Daemon {
         self.set_deadlines();
         let (now_ns, due_ns) = (self.moment.now.monotonic_ns, self.timers.next_ns());
         let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
-        let keeper = self.actuator.keeper().and_then(Keeper::pidfd);
-        let woken = self.machine.sources.wait(self.server.as_mut(), keeper, now_ns, span).context("cannot wait")?;
+        let others = [self.actuator.keeper().and_then(Keeper::pidfd), self.actuator.worker_fd()];
+        let woken = self.machine.sources.wait(self.server.as_mut(), others, now_ns, span).context("cannot wait")?;
         self.state.counts.wake_ups += 1;
         let before = std::mem::replace(&mut self.moment.now, Reading::now());
         if let Some(gap_ms) = self.moment.now.gap_ms(&before, due_ns) {

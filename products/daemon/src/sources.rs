@@ -118,8 +118,8 @@ enum Source {
     Queues,
     Tables,
     Pressure(usize),
-    /// Only ends the sleep: each turn tends the keeper anyway.
-    Keeper,
+    /// Only ends the sleep: each turn tends the keeper, and takes what the worker did, anyway.
+    Actuator,
     Control,
 }
 
@@ -173,14 +173,15 @@ impl Sources {
         })
     }
 
-    /// Sleeps until something happens, or `span` has passed; `keeper` is readable when the keeper of what is frozen has ended.
+    /// Sleeps until something happens, or `span` has passed; the `actuator`'s are readable when the keeper of what is frozen has ended, and when
+    /// an action that takes time has.
     ///
     /// # Errors
     /// When poll fails, which it does without memory only.
     pub fn wait(
         &mut self,
         server: Option<&mut Server>,
-        keeper: Option<BorrowedFd<'_>>,
+        actuator: [Option<BorrowedFd<'_>>; 2],
         now_ns: u64,
         span: Option<Duration>,
     ) -> std::io::Result<Woken> {
@@ -198,7 +199,7 @@ impl Sources {
         fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
         let pressure = self.pressure.iter().enumerate();
         fds.extend(pressure.map(|(index, watch)| (Source::Pressure(index), watch.as_fd(), urgent)));
-        fds.extend(keeper.map(|keeper| (Source::Keeper, keeper, readable)));
+        fds.extend(actuator.into_iter().flatten().map(|fd| (Source::Actuator, fd, readable)));
         if let Some(server) = server {
             fds.extend(server.interests(now_ns).into_iter().map(|(fd, flags)| (Source::Control, fd, flags)));
         }
@@ -282,7 +283,7 @@ impl Sources {
                 Source::Pressure(index) => {
                     woken.pressure.extend(self.pressure.get(*index).map(PressureWatch::resource))
                 }
-                Source::Keeper | Source::Control => {}
+                Source::Actuator | Source::Control => {}
             }
         }
         // From the last, so that numbers stay right.

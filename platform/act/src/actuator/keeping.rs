@@ -1,4 +1,6 @@
-//! The keeper of what is frozen, and the limit of what is ended.
+//! The keeper of what is frozen, the limit of what is ended, and the worker for what takes time.
+
+use std::os::fd::BorrowedFd;
 
 use brisk_core::action::Ends;
 use brisk_core::causes::in_one_line;
@@ -6,6 +8,7 @@ use brisk_core::causes::in_one_line;
 use super::Actuator;
 use crate::keeper::{Keeper, Tended};
 use crate::once::stops::Limit;
+use crate::worker::Worker;
 use crate::{Error, once};
 
 impl Actuator {
@@ -47,6 +50,24 @@ impl Actuator {
                 Some(Tended::Thawed { groups, why: why.join("; ") })
             }
         }
+    }
+
+    /// Has threads do what takes time, page-out, page-in, read-ahead and reclaim: [`Self::perform`] gives `Begun` then, and
+    /// [`Self::advance`] the final outcome. `name` is that of the journal. A dry run needs none.
+    ///
+    /// # Errors
+    /// When they cannot be made: the caller waits for such actions as before.
+    pub fn start_worker(&mut self, name: &str) -> Result<(), Error> {
+        if self.worker.is_none() && !self.is_dry_run() {
+            self.worker = Some(Worker::start(name, &self.paths)?);
+        }
+        Ok(())
+    }
+
+    /// Can be read when the worker has ended an action: call [`Self::advance`] then.
+    #[must_use]
+    pub fn worker_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.worker.as_ref().map(Worker::as_fd)
     }
 
     /// Whether apps are ended, and how many in a minute at most; a change begins a new minute.

@@ -14,11 +14,15 @@ use crate::Error;
 /// Bytes that one call reads.
 const CALL_BYTES: u64 = 256 << 10;
 
-/// Maps all `ranges` in, in their order. Done when one byte could be read.
+/// Maps all `ranges` in, in their order, until `is_cancelled`. Done when one byte could be read.
 ///
 /// # Errors
 /// When none could.
-pub(super) fn map_in(group: &Group<'_>, ranges: &[AddressRange]) -> Result<Outcome, Error> {
+pub(super) fn map_in(
+    group: &Group<'_>,
+    ranges: &[AddressRange],
+    is_cancelled: impl Fn() -> bool,
+) -> Result<Outcome, Error> {
     let mut buffer = vec![0; CALL_BYTES as usize];
     let (mut read_bytes, mut refused) = (0, None);
     for of_process in ranges.chunk_by(|a, b| a.pid == b.pid) {
@@ -29,6 +33,9 @@ pub(super) fn map_in(group: &Group<'_>, ranges: &[AddressRange]) -> Result<Outco
         for range in of_process {
             let mut at = 0;
             while at < range.size_bytes {
+                if is_cancelled() {
+                    return Ok(Outcome::Cancelled);
+                }
                 let wanted_bytes = CALL_BYTES.min(range.size_bytes - at);
                 match read(pid, range.start + at, &mut buffer[..wanted_bytes as usize]) {
                     Ok(0) => break,

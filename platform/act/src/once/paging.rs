@@ -2,14 +2,15 @@
 //!
 //! PAGEOUT writes the pages but leaves them in the swap cache, charged to the group, until reclaim frees them: follow it by
 //! `Reclaim`. It skips pages that are mapped twice. WILLNEED returns when the reads are queued. Both cost 60 to 90 ms of CPU for
-//! 100 MB, so that the ranges of one action are to be few.
+//! 100 MB, so that the ranges of one action are to be few. Ranges are advised in their order, at most 4 MiB in a call, so that a page-out
+//! can be ended in between.
 //!
 //! A range that the kernel refuses (`EINVAL`: locked or huge pages, `ENOMEM`: no longer mapped) is passed over: single ones are
 //! usual in browsers.
 //!
 //! Without ranges, all private memory of the app's processes that is no file's is paged out: what /proc/PID/maps has of it.
 //!
-//! Properties: `each_range_is_advised_once_or_refused_once`; a process that is not in the group is not touched.
+//! Properties: `each_range_is_advised_once_or_refused_once`; `pieces_have_every_byte_once_in_order`; a process that is not in the group is not touched.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -20,6 +21,7 @@ use brisk_formats::parse_address_ranges;
 
 use super::group::Group;
 use crate::Error;
+use crate::worker::CHUNK_BYTES;
 
 /// Ranges of one call at most (IOV_MAX, `UIO_MAXIOV` of include/uapi/linux/uio.h).
 const RANGES_MAX: usize = 1024;
@@ -40,13 +42,20 @@ struct Advised {
     refused: Option<io::Error>,
     /// Whether the process has ended.
     has_ended: bool,
+    /// Whether it was ended before all were advised.
+    cancelled: bool,
 }
 
-/// Advises the kernel of all `ranges`, in their order. Done when it took one of them.
+/// Advises the kernel of all `ranges`, in their order, until `is_cancelled`. Done when it took one of them.
 ///
 /// # Errors
 /// When it took none.
-pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -> Result<Outcome, Error> {
+pub(super) fn page(
+    group: &Group<'_>,
+    ranges: &[AddressRange],
+    paging: Paging,
+    is_cancelled: impl Fn() -> bool,
+) -> Result<Outcome, Error> {
     let all;
     let ranges = if ranges.is_empty() && paging == Paging::Out {
         all = anonymous(group);
@@ -56,6 +65,9 @@ pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -
     };
     let (mut accepted, mut refused, mut strangers, mut ended) = (0, None, 0, 0);
     for of_process in ranges.chunk_by(|a, b| a.pid == b.pid) {
+        if is_cancelled() {
+            return Ok(Outcome::Cancelled);
+        }
         let pid = of_process[0].pid;
         let failed = |source| Error::Process { pid, group: group.name.to_owned(), what: "open", source };
         let Some(pidfd) = group.open(pid).map_err(failed)? else {
@@ -63,7 +75,11 @@ pub(super) fn page(group: &Group<'_>, ranges: &[AddressRange], paging: Paging) -
             *(if exists { &mut strangers } else { &mut ended }) += of_process.len();
             continue;
         };
-        let advised = advise(of_process, |batch| process_madvise(&pidfd, batch, paging));
+        let pieces: Vec<AddressRange> = of_process.iter().flat_map(pieces).collect();
+        let advised = advise(&pieces, &is_cancelled, |batch| process_madvise(&pidfd, batch, paging));
+        if advised.cancelled {
+            return Ok(Outcome::Cancelled);
+        }
         accepted += advised.accepted;
         refused = advised.refused.or(refused);
         ended += usize::from(advised.has_ended);
@@ -91,13 +107,42 @@ fn anonymous(group: &Group<'_>) -> Vec<AddressRange> {
     group.pids().into_iter().flat_map(of).collect()
 }
 
+/// The range in pieces of [`CHUNK_BYTES`].
+fn pieces(range: &AddressRange) -> impl Iterator<Item = AddressRange> + use<> {
+    let AddressRange { pid, start, size_bytes } = *range;
+    let begins = (0..size_bytes).step_by(CHUNK_BYTES as usize);
+    begins.map(move |begin| AddressRange {
+        pid,
+        start: start.saturating_add(begin),
+        size_bytes: (size_bytes - begin).min(CHUNK_BYTES),
+    })
+}
+
+/// How many of the first of these are advised in one call.
+fn batch_len(ranges: &[AddressRange]) -> usize {
+    let mut size_bytes = 0_u64;
+    let fits = ranges.iter().take(RANGES_MAX).take_while(|range| {
+        size_bytes = size_bytes.saturating_add(range.size_bytes);
+        size_bytes <= CHUNK_BYTES
+    });
+    fits.count().max(1).min(ranges.len())
+}
+
 /// Advises of ranges of one process by `call`, which takes at most [`RANGES_MAX`] and gives the number of bytes of the ranges
 /// before the first that was refused, or the reason when that is the first of all.
-fn advise(ranges: &[AddressRange], mut call: impl FnMut(&[AddressRange]) -> io::Result<u64>) -> Advised {
+fn advise(
+    ranges: &[AddressRange],
+    is_cancelled: impl Fn() -> bool,
+    mut call: impl FnMut(&[AddressRange]) -> io::Result<u64>,
+) -> Advised {
     let mut advised = Advised::default();
     let mut rest = ranges;
     while !rest.is_empty() {
-        let batch = &rest[..rest.len().min(RANGES_MAX)];
+        if is_cancelled() {
+            advised.cancelled = true;
+            break;
+        }
+        let batch = &rest[..batch_len(rest)];
         let accepted = match call(batch) {
             Ok(size_bytes) => {
                 let ends = batch.iter().scan(0_u64, |end, range| {
@@ -161,9 +206,10 @@ mod tests {
                 .collect();
             let is_fit = |range: &AddressRange| sizes[(range.start / 65536) as usize].1;
             let (mut seen, mut calls) = (Vec::new(), 0);
-            let advised = advise(&ranges, |batch| {
+            let advised = advise(&ranges, || false, |batch| {
                 calls += 1;
                 assert!(batch.len() <= RANGES_MAX);
+                assert!(batch.iter().map(|range| range.size_bytes).sum::<u64>() <= CHUNK_BYTES);
                 if calls % interrupted_every == 0 {
                     return Err(io::Error::from_raw_os_error(libc::EINTR));
                 }
@@ -181,13 +227,45 @@ mod tests {
     }
 
     #[test]
+    fn pieces_have_every_byte_once_in_order() {
+        let range = AddressRange { pid: 7, start: 1 << 30, size_bytes: 3 * CHUNK_BYTES + 8192 };
+        let all: Vec<_> = pieces(&range).collect();
+        assert_eq!(all.iter().map(|piece| piece.size_bytes).collect::<Vec<_>>(), [4 << 20, 4 << 20, 4 << 20, 8192]);
+        let end = all.iter().fold(range.start, |end, piece| {
+            assert_eq!((piece.pid, piece.start), (7, end));
+            piece.start + piece.size_bytes
+        });
+        assert_eq!(end, range.start + range.size_bytes);
+        assert_eq!(pieces(&AddressRange { size_bytes: 0, ..range }).count(), 0);
+    }
+
+    #[test]
+    fn nothing_is_advised_after_the_end() {
+        let ranges = vec![AddressRange { pid: 7, start: 0, size_bytes: CHUNK_BYTES }; 5];
+        let calls = std::cell::Cell::new(0);
+        let advised = advise(
+            &ranges,
+            || calls.get() == 2,
+            |batch| {
+                calls.set(calls.get() + 1);
+                Ok(batch.iter().map(|range| range.size_bytes).sum())
+            },
+        );
+        assert!(advised.cancelled && advised.accepted == 2 && calls.get() == 2);
+    }
+
+    #[test]
     fn the_ranges_of_a_process_that_ended_are_not_tried() {
         let ranges = vec![AddressRange { pid: 7, start: 0, size_bytes: 4096 }; 5000];
         let mut calls = 0;
-        let advised = advise(&ranges, |_| {
-            calls += 1;
-            Err(io::Error::from_raw_os_error(libc::ESRCH))
-        });
+        let advised = advise(
+            &ranges,
+            || false,
+            |_| {
+                calls += 1;
+                Err(io::Error::from_raw_os_error(libc::ESRCH))
+            },
+        );
         assert!(advised.has_ended && advised.accepted == 0 && calls == 1);
     }
 }

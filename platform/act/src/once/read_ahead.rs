@@ -3,6 +3,10 @@
 //! A file is opened by its path in the mount namespace of one of the app's processes, and read only when it still is the file that
 //! was mapped: same device, same inode. One that was replaced, or that is not there, is passed over.
 //!
+//! Ranges are asked for in pieces of 4 MiB. The kernel charges the pages to the memory group of the thread that asks, brisk's, not to
+//! the app's, until it has dropped them once (no call takes another group): where brisk's group has a limit (`MemoryMax` of its
+//! service), that much of the files is in memory at a time.
+//!
 //! Properties: `a_file_that_was_replaced_is_not_read`; `what_is_no_regular_file_is_not_opened_for_long`.
 
 use std::fs::{self, File, OpenOptions};
@@ -16,9 +20,10 @@ use brisk_core::pages::MappedFile;
 use rustix::fs::{Advice, fadvise};
 
 use super::group::Group;
+use crate::worker::CHUNK_BYTES;
 
-/// Asks for all ranges, in their order. Unchanged when none of the files is there.
-pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges]) -> Outcome {
+/// Asks for all ranges, in their order, until `is_cancelled`. Unchanged when none of the files is there.
+pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges], is_cancelled: impl Fn() -> bool) -> Outcome {
     let roots: Vec<_> =
         group.pids().into_iter().map(|pid| group.paths.proc.join(pid.to_string()).join("root")).collect();
     if roots.is_empty() {
@@ -27,11 +32,18 @@ pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges]) -> Outcome {
     let accepted = files.iter().filter(|wanted| {
         let Some(file) = roots.iter().find_map(|root| open(root, &wanted.file)) else { return false };
         // A file system without read-ahead takes none; the app reads by itself then.
-        let ask = |offset_bytes, size_bytes: u64| {
+        let ask = |offset_bytes: u64, size_bytes: u64| {
             let length = std::num::NonZeroU64::new(size_bytes);
-            length.is_some() && fadvise(file.as_fd(), offset_bytes, length, Advice::WillNeed).is_ok()
+            length.is_some() && !is_cancelled() && fadvise(file.as_fd(), offset_bytes, length, Advice::WillNeed).is_ok()
         };
-        wanted.ranges.iter().filter(|range| ask(range.offset_bytes, range.size_bytes)).count() > 0
+        // Nothing is read behind the end of the file.
+        let file_bytes = file.metadata().map_or(0, |found| found.len());
+        let pieces = wanted.ranges.iter().flat_map(|range| {
+            let end = range.offset_bytes.saturating_add(range.size_bytes).min(file_bytes);
+            let begins = (range.offset_bytes..end).step_by(CHUNK_BYTES as usize);
+            begins.map(move |begin| (begin, (end - begin).min(CHUNK_BYTES)))
+        });
+        pieces.filter(|&(offset_bytes, size_bytes)| ask(offset_bytes, size_bytes)).count() > 0
     });
     if accepted.count() > 0 { Outcome::Done } else { Outcome::Unchanged }
 }

@@ -11,7 +11,7 @@
 //! the limit is low for as long as two writes take, and the kernel takes it only when the group is below it.
 //!
 //! All four reclaim before write(2) returns: 4 to 60 ms without the time of the device, which is 16 MB/s for writes to slow
-//! flash. An engine that must not keep the daemon busy asks for little at a time.
+//! flash. So memory is reclaimed in pieces of 4 MiB, between which a worker can end.
 
 use std::fs;
 use std::io;
@@ -21,6 +21,7 @@ use brisk_core::outcome::Outcome;
 
 use super::group::{Group, tree};
 use crate::setting_file::hold_during;
+use crate::worker::CHUNK_BYTES;
 use crate::{Error, Journal};
 
 const RECLAIM: &str = "memory.reclaim";
@@ -45,11 +46,38 @@ fn controller(group: &Group<'_>) -> Result<Controller, Error> {
     }
 }
 
-/// Reclaims `size_bytes`, from one directory after the other where groups of two users have one name.
+/// Reclaims `size_bytes`, piece by piece until `is_cancelled`.
 ///
 /// # Errors
 /// When the kernel reclaimed less ([`Error::Partial`] says how much), or has no way to.
-pub(super) fn reclaim(journal: &mut Journal, group: &Group<'_>, size_bytes: u64) -> Result<Outcome, Error> {
+pub(super) fn reclaim(
+    journal: &mut Journal,
+    group: &Group<'_>,
+    size_bytes: u64,
+    is_cancelled: impl Fn() -> bool,
+) -> Result<Outcome, Error> {
+    let mut done_bytes = 0;
+    loop {
+        let piece_bytes = (size_bytes - done_bytes).min(CHUNK_BYTES);
+        match reclaim_piece(journal, group, piece_bytes) {
+            Ok(Outcome::Done) => done_bytes += piece_bytes,
+            Err(Error::Partial { group, reclaimed_bytes, source, .. }) => {
+                let reclaimed_bytes = done_bytes + reclaimed_bytes;
+                return Err(Error::Partial { group, wanted_bytes: size_bytes, reclaimed_bytes, source });
+            }
+            other => return other,
+        }
+        if done_bytes >= size_bytes {
+            return Ok(Outcome::Done);
+        }
+        if is_cancelled() {
+            return Ok(Outcome::Cancelled);
+        }
+    }
+}
+
+/// Reclaims `size_bytes`, from one directory after the other where groups of two users have one name.
+fn reclaim_piece(journal: &mut Journal, group: &Group<'_>, size_bytes: u64) -> Result<Outcome, Error> {
     let mut refused = None;
     let mut rest_bytes = size_bytes;
     let (dirs, usage, is_unified) = match controller(group)? {

@@ -6,7 +6,7 @@ use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 
-use super::{Daemon, timer};
+use super::{Daemon, JOURNAL, timer};
 use crate::config::Config;
 use crate::control::protocol::{Apps, Reply};
 use crate::control::{Fault, reply_with};
@@ -95,6 +95,9 @@ impl Daemon {
         let limits = |config: &Config| (config.iram.ends, config.iram.ends_per_minute);
         if limits(config) != limits(&self.policy.config) {
             self.actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
+        }
+        if is_active && let Err(error) = self.actuator.start_worker(JOURNAL) {
+            self.report_trouble(in_one_line(&error));
         }
         if is_active && let Err(error) = self.actuator.start_keeper() {
             self.report_trouble(in_one_line(&error));

@@ -178,7 +178,10 @@ impl Daemon {
         states.extend(dropped.into_iter().map(|resolved| ActionState { resolved, outcome: Outcome::Dropped }));
         for state in &states {
             self.publish("action", &render::action(state));
-            self.note_performed(Performed { once: state.resolved.what.clone(), outcome: state.outcome.clone() });
+            // Engines hear of the final outcome.
+            if state.outcome != Outcome::Begun {
+                self.note_performed(Performed { once: state.resolved.what.clone(), outcome: state.outcome.clone() });
+            }
             self.state.actions.push_back(state.clone());
         }
         while self.state.actions.len() > ACTIONS_SHOWN {

@@ -111,6 +111,11 @@ impl Daemon {
             eprintln!("briskd: {why}");
             trouble.push(why);
         }
+        if engines.names().iter().any(|name| FREEZING.contains(name))
+            && let Err(error) = actuator.start_worker(JOURNAL)
+        {
+            trouble.push(in_one_line(&error));
+        }
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);
         let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
