@@ -31,6 +31,7 @@ mod pending;
 mod queue;
 mod run_dir;
 mod setting_file;
+mod swap_area;
 mod undo;
 mod worker;
 
@@ -45,4 +46,5 @@ pub use paths::Paths;
 pub use pending::{Living, Restored, restore_all};
 pub use queue::BlockQueue;
 pub use run_dir::make_run_dir;
+pub use swap_area::{FLASH_PRIORITY, FlashArea, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, ZRAM_PRIORITY};
 pub use undo::{DamagedJournal, Left, Report, damaged_journals, restore_leftovers};

@@ -19,11 +19,13 @@ mod report;
 mod reset;
 mod status;
 mod study;
+mod swap;
 mod top;
 mod tune;
 
 use std::process::ExitCode;
 
+use brisk_command::lab::{Command as LabCommand, swap as lab_swap};
 use brisk_command::terminal::step;
 use brisk_command::{defaults, exit_code};
 pub(crate) use brisk_command::{print, print_exactly};
@@ -109,6 +111,13 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Lab(LabCommand::Swap(lab_swap::Args { command: lab_swap::Command::Setup(args) })) => {
+            swap::set_up(&args)
+        }
+        Command::Lab(LabCommand::Swap(lab_swap::Args { command: lab_swap::Command::Start(args) })) => {
+            swap::start(&args)
+        }
+        Command::Lab(LabCommand::Swap(lab_swap::Args { command: lab_swap::Command::Undo(args) })) => swap::undo(&args),
         Command::Lab(command) => lab::hand_over(command.name()),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -34,7 +34,7 @@ pub enum Command {
     Kernel(kernel::Args),
     /// Tell the daemon which app has the active window of an X11 display, as long as that is there
     FrontWatch(front_watch::Args),
-    /// Show swap traces, and replay them with another allocation of swap slots
+    /// Set up swap on flash; show swap traces, and replay them with another allocation of swap slots
     Swap(swap::Args),
 }
 

@@ -39,6 +39,9 @@ const CONCURRENT_US: u64 = 100_000;
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
+        Command::Setup(_) | Command::Start(_) | Command::Undo(_) => {
+            bail!("swap areas are made and removed by the program 'brisk': run brisk swap ...")
+        }
         Command::Record(args) => record::run(args),
         Command::Generate(args) => generate(args),
         Command::Show(args) => show(args),

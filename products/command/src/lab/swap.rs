@@ -8,12 +8,14 @@ use clap::{Subcommand, ValueEnum};
 use crate::duration::{self, VALUE};
 use crate::json::Json;
 use crate::output::Outputs;
+use crate::swap_setup;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
 Examples:
+  brisk swap setup --dry-run                          # a swap area on flash, and zram before it, for this machine
   brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory 600M)
   brisk swap generate --seed 7 --output day.swap      # a synthetic trace: twelve apps, 60 % of them swapped out
   brisk swap show day.swap                            # needs slots: a recorded or laid out trace
@@ -36,6 +38,12 @@ pub struct Args {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Make a swap area on flash, and compressed memory before it, which stay after a restart
+    Setup(swap_setup::Setup),
+    /// Switch on what setup made, as the unit does after a restart
+    Start(swap_setup::Start),
+    /// Switch off and remove what setup made
+    Undo(swap_setup::Undo),
     /// Record what a phone or this machine swaps: which app's page went to which slot or came from it, and when
     Record(Record),
     /// Write a synthetic trace: a person who changes between apps that do not fit into memory together

@@ -1,0 +1,89 @@
+//! The kernel's side of swap areas: swapon(2), swapoff(2), and zram devices (Documentation/admin-guide/blockdev/zram.rst).
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use brisk_formats::parse_swaps;
+
+use super::{Result, SwapAreaError, failed};
+
+/// Flag of swapon(2): a priority is given (include/linux/swap.h).
+const SWAP_FLAG_PREFER: i32 = 0x8000;
+const CONTROL: &str = "/sys/class/zram-control";
+
+/// Whether the area is in use.
+pub(super) fn is_on(area: &Path) -> Result<bool> {
+    let list = Path::new("/proc/swaps");
+    let bytes = fs::read(list).map_err(failed("read", list))?;
+    let areas = parse_swaps(&bytes).map_err(|error| failed("read", list)(io::Error::other(error)))?;
+    let whole = area.canonicalize().unwrap_or_else(|_| area.to_owned());
+    Ok(areas.iter().any(|one| one.path == area || one.path == whole))
+}
+
+pub(super) fn switch_on(area: &Path, priority: i32) -> Result<()> {
+    let not_on = |source| SwapAreaError::NotOn { path: area.to_owned(), source };
+    let path = CString::new(area.as_os_str().as_bytes()).map_err(|error| not_on(error.into()))?;
+    // SAFETY: the string ends with a zero byte and outlives the call.
+    let done = unsafe { libc::swapon(path.as_ptr(), SWAP_FLAG_PREFER | priority) };
+    if done == 0 { Ok(()) } else { Err(not_on(io::Error::last_os_error())) }
+}
+
+pub(super) fn switch_off(area: &Path) -> Result<()> {
+    let not_off = |source| SwapAreaError::NotOff { path: area.to_owned(), source };
+    let path = CString::new(area.as_os_str().as_bytes()).map_err(|error| not_off(error.into()))?;
+    // SAFETY: the string ends with a zero byte and outlives the call.
+    let done = unsafe { libc::swapoff(path.as_ptr()) };
+    if done == 0 { Ok(()) } else { Err(not_off(io::Error::last_os_error())) }
+}
+
+/// Distinguishes this start of the kernel from others.
+pub(super) fn boot_id() -> Result<String> {
+    let path = Path::new("/proc/sys/kernel/random/boot_id");
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed("read", path))
+}
+
+/// Adds a device; gives its number.
+pub(super) fn add_zram() -> Result<u32> {
+    let path = Path::new(CONTROL).join("hot_add");
+    let text = fs::read_to_string(&path).map_err(failed("add a zram device by", &path))?;
+    text.trim().parse().map_err(|error| failed("add a zram device by", &path)(io::Error::other(error)))
+}
+
+pub(super) fn zram(number: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/zram{number}"))
+}
+
+/// Sizes it. lz4 is used where the kernel has it: it reads back fastest.
+pub(super) fn size_zram(number: u32, size_bytes: u64) -> Result<()> {
+    let setting = |name: &str| PathBuf::from(format!("/sys/block/zram{number}/{name}"));
+    let size = setting("disksize");
+    if fs::read_to_string(&size).is_ok_and(|text| text.trim() != "0") {
+        // Of a start that was interrupted.
+        let reset = setting("reset");
+        fs::write(&reset, "1").map_err(failed("write", &reset))?;
+    }
+    let algorithm = setting("comp_algorithm");
+    let offered = fs::read_to_string(&algorithm).unwrap_or_default();
+    if offered.split([' ', '[', ']', '\n']).any(|name| name == "lz4") {
+        fs::write(&algorithm, "lz4").map_err(failed("write", &algorithm))?;
+    }
+    fs::write(&size, size_bytes.to_string()).map_err(failed("write", &size))
+}
+
+/// Switches the device off, frees its memory and removes it, if it is there.
+pub(super) fn remove_zram(number: u32) -> Result<()> {
+    let device = zram(number);
+    if is_on(&device)? {
+        switch_off(&device)?;
+    }
+    let reset = PathBuf::from(format!("/sys/block/zram{number}/reset"));
+    if !reset.exists() {
+        return Ok(());
+    }
+    fs::write(&reset, "1").map_err(failed("write", &reset))?;
+    let path = Path::new(CONTROL).join("hot_remove");
+    fs::write(&path, number.to_string()).map_err(failed("remove a zram device by", &path))
+}
