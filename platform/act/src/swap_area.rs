@@ -149,9 +149,12 @@ impl SwapAreas {
         let made = make(&plan.area)
             .and_then(|()| boot::add(&self.places, &plan.area))
             .and_then(|()| if later { Ok(()) } else { self.start() });
-        if made.is_err() {
-            // The failure is what the caller has to know; what cannot be removed stays recorded.
-            let _ = self.undo();
+        // The failure is what the caller has to know; what cannot be removed stays recorded.
+        match &made {
+            Ok(()) => {}
+            // Another program has made it since the check.
+            Err(SwapAreaError::Exists { .. }) => drop(remove(&self.places.record)),
+            Err(_) => drop(self.undo()),
         }
         made
     }

@@ -72,7 +72,14 @@ impl Ground {
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        run("umount", &[path(&self.mounted)]);
+        // After a failure an area may still be on.
+        let _ = self.areas(true).undo();
+        let done = Command::new("umount").arg(&self.mounted).status();
+        assert!(
+            std::thread::panicking() || done.is_ok_and(|status| status.success()),
+            "{} stays",
+            self.mounted.display()
+        );
     }
 }
 
@@ -158,6 +165,10 @@ fn a_damaged_record_is_reported_and_nothing_is_removed() {
 #[test]
 fn an_area_is_switched_on_with_its_priority_and_off() {
     requires!(Root, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"));
+    let all = || brisk_formats::parse_swaps(&fs::read("/proc/swaps").expect("swaps")).expect("understood");
+    if !all().is_empty() {
+        return brisk_requires::skip(brisk_requires::Capability::SwapFile, format!("other swap is on: {:?}", all()));
+    }
     let ground = Ground::new();
     let areas = ground.areas(true);
     match areas.set_up(&ground.plan(16 * MIB), false) {
@@ -167,11 +178,12 @@ fn an_area_is_switched_on_with_its_priority_and_off() {
         made => made.expect("made"),
     }
     let lines = || {
-        let swaps = brisk_formats::parse_swaps(&fs::read("/proc/swaps").expect("swaps")).expect("understood");
-        let own = swaps.into_iter().filter(|area| area.path.starts_with(&ground.mounted));
+        let own = all().into_iter().filter(|area| area.path.starts_with(&ground.mounted));
         own.map(|area| (area.priority, area.size_bytes)).collect::<Vec<_>>()
     };
-    assert_eq!(lines(), [(FLASH_PRIORITY, 16 * MIB - 4096)]);
+    let [(priority, size_bytes)] = lines()[..] else { panic!("one area: {:?}", lines()) };
+    // Without the header, and pages that do not lie in whole blocks of the file.
+    assert!(priority == FLASH_PRIORITY && (15 * MIB..16 * MIB).contains(&size_bytes), "{priority} {size_bytes}");
     areas.start().expect("on already");
     areas.undo().expect("off and removed");
     assert_eq!((lines(), ground.files()), (vec![], vec![]));
