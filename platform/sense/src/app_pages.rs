@@ -163,7 +163,7 @@ mod tests {
         let swappable = |range: &AddressRange, unfit: &[Range<u64>]| mapping(range, 0, unfit, 4096).swappable;
         assert!(swappable(&range("", 0), &[]) && swappable(&range("/usr/lib/x.so", 7), &[]));
         assert!(swappable(&range("", 0), &[0x18000..0x19000, 0x8000..0x10000]));
-        assert!(!swappable(&range("", 0), &[0x17000..0x19000]), "locked");
+        assert!(!swappable(&range("", 0), &[0x5000..0x6000, 0x17000..0x19000]), "locked");
         assert!(!swappable(&range("/dev/dri/card0", 7), &[]) && !swappable(&range("[vvar]", 0), &[]));
         assert!(swappable(&range("/dev/shm/x", 7), &[]), "a private mapping of it");
         assert!(!swappable(&AddressRange { shared: true, ..range("/dev/shm/x", 7) }, &[]));

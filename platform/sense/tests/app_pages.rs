@@ -194,7 +194,7 @@ fn a_process_that_ended_is_left_out() {
     let nth: Vec<(u32, u32)> = both.processes.iter().map(|one| (one.process.pid, one.process.nth)).collect();
     assert_eq!(nth, [(pids[0], 0), (pids[1], 1)], "processes of one program, by their begin");
     first.child.kill().expect("killed");
-    // Its end of the pipe is closed when it has ended; nobody has waited for it yet.
+    // Its end of the pipe is closed when it has ended; this test has not waited for it yet.
     let _ = first.said.read_to_end(&mut Vec::new());
     let one = Sense::default().app_pages(&pids).expect("no error");
     assert_eq!(one.processes.iter().map(|one| one.process.pid).collect::<Vec<_>>(), [pids[1]]);

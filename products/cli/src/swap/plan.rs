@@ -9,7 +9,7 @@ use super::facts::{Facts, Place};
 /// Multiple of the memory that the area on flash has. Eight apps of a phone with 600 MB need 1.3 to 1.5 GB, and an area that is more than half
 /// full gives pages new slots at each swap-out, apart from each other (measured on an emulated phone).
 const MEMORY_TIMES: u64 = 2;
-/// Limits of a size that nobody named.
+/// Limits of the default size.
 const SIZE_BYTES_MAX: u64 = 4 << 30;
 const SIZE_BYTES_MIN: u64 = 16 << 20;
 /// Share of the file system that stays free, and its limit.
