@@ -17,9 +17,13 @@ struct Rule {
     others: Option<&'static [&'static str]>,
 }
 
-/// Crates that are not named after their folder: the two commands, and the scheduler, whose engine has the name.
-const OTHER_NAMES: &[(&str, &str)] =
-    &[("products/cli", "brisk"), ("products/lab", "brisk-lab-command"), ("kernel/smartio", "brisk-smartio-kernel")];
+/// Crates that are not named after their folder: the two commands, and kernel parts, whose engines have the names.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("products/cli", "brisk"),
+    ("products/lab", "brisk-lab-command"),
+    ("kernel/mars", "brisk-mars-kernel"),
+    ("kernel/smartio", "brisk-smartio-kernel"),
+];
 
 /// Products that may use another: both commands are the daemon's client, and share one command line.
 const BETWEEN_PRODUCTS: &[(&str, &str)] = &[
@@ -34,6 +38,7 @@ const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 const RULES: &[Rule] = &[
     Rule { folder: "core", brisk: &[], others: PURE },
     Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
+    Rule { folder: "kernel/mars", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "platform/files", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/formats", brisk: &["brisk-core"], others: PURE },
