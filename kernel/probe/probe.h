@@ -107,5 +107,6 @@ void job_run_requests(struct job *job);
 void job_run_aio(struct job *job);
 void job_run_swap(struct job *job);
 void job_run_verify(struct job *job);
+int groups_main(int argc, char **argv);
 
 #endif

@@ -12,6 +12,8 @@ use crate::run::{Ended, Line, run};
 const SCRIPT_MAX: Duration = Duration::from_secs(3_600);
 /// Name of the series that is built with the kernel's checks enabled.
 const DEBUG: &str = "-debug";
+/// Name of the series with the patch of `kernel/mars`; before [`DEBUG`].
+const MARS: &str = "-mars";
 /// Lines of a failed script in the error.
 const LAST_LINES: usize = 12;
 
@@ -93,6 +95,7 @@ impl Source {
     pub fn fetch(&self, series: &str, watch: Watch<'_>) -> Result<String> {
         let digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
         let plain = series.strip_suffix(DEBUG).unwrap_or(series);
+        let plain = plain.strip_suffix(MARS).unwrap_or(plain);
         if !plain.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
             return Err(Error::BadOption(format!("'{series}' is not a series of kernels, such as 6.12")));
         }
@@ -188,7 +191,7 @@ mod tests {
     fn a_series_is_two_numbers() {
         let source = Source::find(Path::new(env!("CARGO_MANIFEST_DIR")), None).expect("this tree");
         let stop = AtomicBool::new(false);
-        for series in ["6", "6.12.3", "six", "6.", "../6.12", "6.12-fast", "-debug"] {
+        for series in ["6", "6.12.3", "six", "6.", "../6.12", "6.12-fast", "-debug", "-mars", "6.12-debug-mars"] {
             let outcome = source.kernel(series, Watch { stop: &stop, progress: &|_, _| {} });
             assert!(matches!(outcome, Err(Error::BadOption(_))), "{series}");
         }
