@@ -9,7 +9,9 @@
  *          is left in the swap cache
  *   where  for each group: swapped pages, those whose slot follows the slot of
  *          the page before, and clusters of 256 slots that they lie in
- *   back   read all pages of one group after the other, and verify them
+ *   back   read all pages of one group after the other, and verify them: the
+ *          time of each group
+ *   fetch  the same, after MADV_WILLNEED for all of it
  *   dirty  write all pages of all groups
  *   quit
  */
@@ -38,6 +40,7 @@ struct answer {
 	uint64_t following;
 	uint64_t clusters;
 	uint64_t wrong;
+	uint64_t took_us;	/* to read it back */
 };
 
 struct order {
@@ -84,11 +87,16 @@ static void fill(struct group *group)
 	}
 }
 
-static void page_back(const struct group *group, struct answer *answer)
+static void page_back(const struct group *group, bool fetch, struct answer *answer)
 {
+	uint64_t began = now_ns();
+
+	if (fetch && madvise(group->memory, group->pages * PROBE_PAGE, MADV_WILLNEED))
+		die("fetch", "memory");
 	for (uint64_t page = 0; page < group->pages; page++)
 		if (*(volatile uint64_t *)(group->memory + page * PROBE_PAGE) != word_of(group, page))
 			answer->wrong++;
+	answer->took_us = (now_ns() - began) / 1000;
 }
 
 /* Bits of an entry of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst */
@@ -135,8 +143,8 @@ static void serve(struct group *group)
 			die("page out", "memory");
 		else if (order.command == 'w')
 			find_slots(group, &answer);
-		else if (order.command == 'b')
-			page_back(group, &answer);
+		else if (order.command == 'b' || order.command == 'f')
+			page_back(group, order.command == 'f', &answer);
 		else if (order.command == 'd')
 			fill(group);
 		if (write(group->answers[1], &answer, sizeof(answer)) != sizeof(answer))
@@ -233,7 +241,8 @@ int groups_main(int argc, char **argv)
 			break;
 		if (!strcmp(line, "out"))
 			page_out(groups, count, chunk);
-		else if (strcmp(line, "where") && strcmp(line, "back") && strcmp(line, "dirty")) {
+		else if (strcmp(line, "where") && strcmp(line, "back") && strcmp(line, "fetch") &&
+			 strcmp(line, "dirty")) {
 			fprintf(stderr, "probe: groups: no command '%s'\n", line);
 			return 2;
 		}
@@ -244,8 +253,9 @@ int groups_main(int argc, char **argv)
 				printf("group %d swapped %llu following %llu clusters %llu\n", i + 1,
 				       (unsigned long long)a.swapped, (unsigned long long)a.following,
 				       (unsigned long long)a.clusters);
-			if (line[0] == 'b')
-				printf("group %d wrong %llu\n", i + 1, (unsigned long long)a.wrong);
+			if (line[0] == 'b' || line[0] == 'f')
+				printf("group %d wrong %llu took_us %llu\n", i + 1,
+				       (unsigned long long)a.wrong, (unsigned long long)a.took_us);
 		}
 		printf("done %s\n", line);
 	}

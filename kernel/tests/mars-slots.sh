@@ -118,8 +118,9 @@ verified 'without MARS'
 reset_counters flash0
 ask out
 stock_written=$(counted flash0 pages_written)
-step "$stock_written of $(sum swapped) clean pages were written again"
-at_least "$stock_written" $((pages / 2)) 'clean pages keep their slots without MARS: the load is no test'
+step "$stock_written of $pages clean pages were written again"
+# The stock kernel frees slots of pages that are read until half of the area is free: a third of these.
+at_least "$stock_written" $((pages / 4)) 'clean pages keep their slots without MARS: the load is no test'
 groups_down
 swap_down
 
