@@ -112,6 +112,7 @@ bool mars_keeps_slot(struct folio *folio)
 	if (!folio_test_swapcache(folio))
 		return false;
 	mars = READ_ONCE(swp_swap_info(folio->swap)->mars);
+	/* Without si->lock: a count that is about to change only shifts the choice. */
 	return mars && data_race(mars_plenty(&mars->area));
 }
 
@@ -292,6 +293,7 @@ static int extents_show(struct seq_file *m, void *unused)
 	mutex_lock(&mars_lock);
 	list_for_each_entry(mars, &mars_areas, list)
 		for (i = 0; i < mars->area.nr_extents; i++) {
+			/* For people: without si->lock for so many lines. */
 			e = data_race(mars->extents[i]);
 			if (e.owner)
 				seq_printf(m, "%d %u %u %u\n", mars->si->type, i,
