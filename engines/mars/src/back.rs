@@ -87,8 +87,10 @@ impl Plan {
         self.swapped.iter().map(|range| range.size_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Why it is read, or why not.
-    #[must_use]
+    /// Why it is read.
+    ///
+    /// # Errors
+    /// Why it is not.
     pub fn verdict(&self) -> Result<&'static str, &'static str> {
         let is_little = self.lost_bytes < LOST_BYTES_MIN
             || (self.lost_bytes < LOST_BYTES && self.lost_bytes < self.hot_bytes / LOST_PART);

@@ -38,7 +38,7 @@ proptest! {
         prop_assert!(cold.iter().all(|page| single(&untouched).contains(page)));
         let first = first_bytes(parts.ranges(Part::Unknown), most, PAGE);
         let bytes: u64 = first.iter().map(|range| range.size_bytes).sum();
-        prop_assert!(bytes <= most && bytes % PAGE == 0);
+        prop_assert!(bytes <= most && bytes.is_multiple_of(PAGE));
         prop_assert!(bytes == parts.bytes(Part::Unknown) || bytes + PAGE > most);
     }
 
