@@ -73,7 +73,7 @@ fn one_engine_swaps_out_in_each_round() {
     assert_eq!(names(&found.actions), ["drop_page_cache b", "reclaim d", "page_out c"]);
     assert_eq!(names(&found.dropped_actions), ["reclaim a", "page_out b"]);
     let dropped = &found.dropped_actions[0];
-    let over = vec![Overruled { engine: "smartio".to_owned(), value: "page_out".to_owned() }];
+    let over = vec![Overruled { engine: "smartio".to_owned(), value: "reclaim".to_owned() }];
     assert_eq!((dropped.rule, &dropped.over), (Rule::SwapOutByAnother, &over));
     // What cannot happen is in the way of none: the first engine's app is protected.
     let found = resolved(&[], &["c", "d"], &claims);
