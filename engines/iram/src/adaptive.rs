@@ -75,13 +75,10 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let launching = observed.apps.iter().any(|app| app.launching);
     let mut need = need(config, &next, &all, &outlook, memory, interval.as_ref());
     let elapsed_s = interval.as_ref().map_or(0.0, |interval| interval.elapsed_ns as f64 / 1e9);
-    next.paid.take(
-        elapsed_s,
-        stalled_s(&need, interval.as_ref()) * f64::from(u8::from(may_thrash(config, &need, memory.total_bytes))),
-    );
-    let thrashes = may_thrash(config, &need, memory.total_bytes) && next.paid.is_thrashing();
-    let may_lack = may_thrash(config, &need, memory.total_bytes);
-    let risk = if may_lack { launch_risk(&next, &all, need.available_bytes) } else { 0.0 };
+    let may_thrash = may_thrash(config, &need, memory.total_bytes);
+    next.paid.take(elapsed_s, if may_thrash { need.stall_percent / 100.0 * elapsed_s } else { 0.0 });
+    let thrashes = may_thrash && next.paid.is_thrashing();
+    let risk = if may_thrash { launch_risk(&next, &all, need.available_bytes) } else { 0.0 };
     if thrashes {
         need.short_bytes = need.short_bytes.max(share_bytes(memory.total_bytes, THRASH_STEP_PERCENT));
     }
@@ -183,11 +180,6 @@ fn launch_risk(next: &State, all: &[Candidate<'_>], available_bytes: u64) -> f64
         }
     };
     all.iter().filter(|one| one.app.launching).map(of_launch).fold(0.0, f64::max)
-}
-
-/// Time for which tasks stalled on memory in the interval.
-fn stalled_s(need: &Need, interval: Option<&Interval>) -> f64 {
-    interval.map_or(0.0, |interval| need.stall_percent / 100.0 * interval.elapsed_ns as f64 / 1e9)
 }
 
 /// Lets apps run again that are needed, or for which there is memory again: then one in each call, the likeliest first.

@@ -83,11 +83,12 @@ impl Learned {
         if self.predictor.mode() == new.predictor.mode() { self } else { new }
     }
 
-    /// Learns how long a launch took.
+    /// Learns how long a launch took. Memory was enough for it.
     pub fn launched(&mut self, id: &str, elapsed_s: f64) {
         if !elapsed_s.is_finite() || elapsed_s < 0.0 {
             return;
         }
+        self.lacked.remove(id);
         self.launches += 1;
         let of = self.relaunches.entry(id.to_owned()).or_insert(Relaunch { mean_s: elapsed_s, last: 0 });
         of.mean_s += NEWEST * (elapsed_s - of.mean_s);
@@ -177,6 +178,9 @@ mod tests {
         learned.failed_with("gimp", 100 << 20);
         learned.failed_with("gimp", 80 << 20);
         assert_eq!(learned.peak_bytes("gimp", 1), Some(200 << 20));
+        learned.launched("gimp", 3.0);
+        assert_eq!(learned.peak_bytes("gimp", 1), None, "it was enough at last");
+        learned.failed_with("gimp", 100 << 20);
         learned.forget("gimp");
         assert_eq!(learned.peak_bytes("gimp", 1), None);
     }

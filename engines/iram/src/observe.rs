@@ -88,7 +88,10 @@ fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool
             }
         }
         EventKind::OutOfMemory { group } => {
-            if let Some(known) = next.groups.get(group).filter(|known| known.launch_began_ns.is_some()) {
+            let known = next.groups.get_mut(group);
+            if let Some(known) = known.filter(|known| known.launch_began_ns.is_some()) {
+                // That launch failed, and teaches no time.
+                known.launch_began_ns = None;
                 next.learned.failed_with(&known.id, known.launch_available_bytes);
             }
         }

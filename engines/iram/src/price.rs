@@ -5,7 +5,8 @@
 //! available, of 1 s with 130). What tells is the time for which tasks stall on memory.
 //!
 //! How long that will go on is unknown. The rule is that of renting or buying (ski rental): go on paying while less has been paid
-//! than the purchase costs, then buy. It never pays more than twice the best choice in hindsight.
+//! than the purchase costs, then buy. But for what is forgotten and for the errors of
+//! the chances it pays at most twice the best choice in hindsight.
 //!
 //! ```text
 //! paid  = time stalled on memory since the last end; half of it is forgotten within a minute
