@@ -218,6 +218,11 @@ impl Learned {
     pub fn forget(&mut self, id: &str) -> bool {
         self.apps.remove(id).is_some()
     }
+
+    /// Forgets all apps. Says whether anything was known.
+    pub fn forget_all(&mut self) -> bool {
+        !std::mem::take(&mut self.apps).is_empty()
+    }
 }
 
 #[cfg(test)]

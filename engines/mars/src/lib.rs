@@ -52,7 +52,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{Config, Flash, Invalid, Mode};
 use learned::Learned;
 pub use live::LiveProcess;
-pub use survey::{Row, Survey, survey};
+pub use survey::{Pages, Row, Survey, survey};
 pub use window::Window;
 
 /// Name of this engine in configurations and records.
@@ -162,6 +162,20 @@ impl State {
         Self { learned, ..Self::default() }
     }
 
+    /// Forgets what was learned of an app. Says whether anything was known.
+    pub fn forget(&mut self, app: &str) -> bool {
+        for group in self.groups.values_mut().filter(|group| group.id == app) {
+            group.forget();
+        }
+        self.learned.forget(app)
+    }
+
+    /// Forgets all apps; what may be written stays counted. Says whether anything was known.
+    pub fn forget_all(&mut self) -> bool {
+        self.groups.values_mut().for_each(Group::forget);
+        self.learned.forget_all()
+    }
+
     /// Latest time of the next call, CLOCK_MONOTONIC.
     #[must_use]
     pub fn next_look_ns(&self) -> Option<u64> {
@@ -181,6 +195,11 @@ impl State {
 }
 
 impl Group {
+    /// What returns touched is not known any more.
+    fn forget(&mut self) {
+        self.live.iter_mut().for_each(|process| process.heats = hot_set::Heats::default());
+    }
+
     /// The last scan, when nothing was moved since: the app has not run in front nor been written out.
     pub(crate) fn fresh_scan(&self) -> Option<&Scan> {
         let since_ns = self.left_ns.max(self.written_ns.unwrap_or(0));

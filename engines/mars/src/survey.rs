@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::out::{Part, Parts};
-use crate::{State, apps, back, pressure};
+use crate::{State, apps, back, observe, pressure};
 
 /// All apps at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
+    /// When, CLOCK_MONOTONIC.
+    pub at_ns: u64,
     /// Memory that is available.
     pub available_bytes: u64,
     /// Memory that is to be available for returns.
@@ -61,9 +63,12 @@ pub struct Pages {
     pub read_us: f64,
 }
 
-/// Where pages are now.
+/// Where pages are now, events that are observed included; no decision is made of it.
 #[must_use]
 pub fn survey(config: &Config, state: &State, observed: &Observed<'_>) -> Survey {
+    let mut state = state.clone().at(observed.now.at_ns);
+    observe::take(config, &mut state, observed);
+    let state = &state;
     let need = pressure::need(config, state, observed);
     let row = |one: &apps::Candidate<'_>| {
         let of = state.groups.get(&one.app.group);
@@ -93,6 +98,7 @@ pub fn survey(config: &Config, state: &State, observed: &Observed<'_>) -> Survey
         }
     };
     Survey {
+        at_ns: observed.now.at_ns,
         available_bytes: need.available_bytes,
         wanted_bytes: need.wanted_bytes,
         wear_left_bytes: (config.wear_mib_per_day > 0).then(|| state.learned.budget.left_bytes()),

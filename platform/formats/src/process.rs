@@ -26,6 +26,8 @@ pub struct ProcessStat {
     pub session: i32,
     /// Flags of the kernel (PF_ in include/linux/sched.h).
     pub flags: u32,
+    /// Faults for which a page was read from storage, all threads.
+    pub major_faults: u64,
     /// Time in the program, all threads, those that ended included.
     pub user_ticks: u64,
     /// Time in the kernel for it.
@@ -95,7 +97,9 @@ pub fn parse_process_stat(bytes: &[u8]) -> Result<ProcessStat, ParseError> {
     let session = words.number("session")?;
     skip(&mut words, &["tty_nr", "tpgid"])?;
     let flags = words.number("flags")?;
-    skip(&mut words, &["minflt", "cminflt", "majflt", "cmajflt"])?;
+    skip(&mut words, &["minflt", "cminflt"])?;
+    let major_faults = words.number("majflt")?;
+    skip(&mut words, &["cmajflt"])?;
     let (user_ticks, system_ticks) = (words.number("utime")?, words.number("stime")?);
     skip(&mut words, &["cutime", "cstime", "priority"])?;
     let nice = words.number("nice")?;
@@ -111,6 +115,7 @@ pub fn parse_process_stat(bytes: &[u8]) -> Result<ProcessStat, ParseError> {
         parent,
         session,
         flags,
+        major_faults,
         user_ticks,
         system_ticks,
         nice,

@@ -1,4 +1,4 @@
-//! `brisk explain`: why settings have their values, now or in the past; and what the memory engine makes of an app now.
+//! `brisk explain`: why settings have their values, now or in the past; what the memory engine makes of an app now, and where its pages are.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,14 +9,15 @@ use brisk_core::decision::Note;
 use brisk_core::knob::{Knob, NotAKnob};
 use brisk_core::state::SettingState;
 use brisk_daemon::config::{self, Config};
-use brisk_daemon::control::ClientError;
-use brisk_daemon::control::protocol::{Apps, Row};
+use brisk_daemon::control::protocol::{Apps, Pages, Row};
+use brisk_daemon::control::{Client, ClientError};
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::pages;
 use crate::status::{Socket, moment, setting_lines};
 
 const AFTER_HELP: &str = "\
@@ -88,24 +89,32 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     show(args, of_record, knob.as_ref(), at_unix_ms.unwrap_or(now_unix_ms))
 }
 
-/// What the memory engine makes of an app now; `no_knob` says why it is no setting.
+/// What the memory engine makes of an app now, and where its pages are; `no_knob` says why it is no setting.
 fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     let name = &no_knob.0;
     if args.at.is_some() || args.record.is_some() {
         bail!("{no_knob}; an app is explained as it is now, without --at and --record");
     }
-    let apps: Apps = match args.socket.connect().and_then(|mut client| client.call("GetApps", &[], "apps")) {
-        Ok(apps) => apps,
+    let ask = |client: &mut Client| -> Result<(Apps, Pages), ClientError> {
+        Ok((client.call("GetApps", &[], "apps")?, client.call("GetPages", &[("app", name.as_str().into())], "pages")?))
+    };
+    let (apps, pages) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
+        Ok(both) => both,
         // What looks like a setting was meant as one.
         Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
         Err(error) => return Err(error.into()),
     };
-    let Some(text) = crate::apps::explain(&apps, name) else {
+    let Some(mut text) = crate::apps::explain(&apps, name) else {
         bail!("{no_knob}; and no app that runs has this id or control group: 'brisk apps --all' lists them");
     };
+    text += &pages::explain(&pages, name);
     let is_it = |row: &&Row| row.id == *name || row.group == *name;
     let rows: Vec<&Row> = apps.survey.apps.iter().filter(is_it).collect();
-    args.json.show(&Document::new("explain", json!({ "active": apps.active, "apps": rows })), || text)?;
+    let of_pages: Vec<_> = pages::of(&pages, name).collect();
+    let document = json!({
+        "active": apps.active, "apps": rows, "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
+    });
+    args.json.show(&Document::new("explain", document), || text)?;
     Ok(ExitCode::SUCCESS)
 }
 

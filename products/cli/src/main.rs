@@ -13,6 +13,7 @@ mod generate;
 mod idle;
 mod lab;
 mod monitor;
+mod pages;
 mod profile;
 mod replay;
 mod report;

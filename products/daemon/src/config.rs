@@ -59,6 +59,9 @@ pub struct Config {
     /// The engine that matches scheduler and queue depth with the pattern of requests.
     #[serde(deserialize_with = "smartstorage")]
     pub smartstorage: brisk_smartstorage::Config,
+    /// The engine that swaps for quick returns.
+    #[serde(deserialize_with = "mars")]
+    pub mars: brisk_mars::Config,
     /// The engine that keeps memory for the app in front and the next one.
     #[serde(deserialize_with = "iram")]
     pub iram: brisk_iram::Config,
@@ -302,6 +305,12 @@ fn smartstorage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_smar
 
 fn iram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_iram::Config, D::Error> {
     let config = brisk_iram::Config::deserialize(deserializer)?;
+    config.check().map_err(de::Error::custom)?;
+    Ok(config)
+}
+
+fn mars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_mars::Config, D::Error> {
+    let config = brisk_mars::Config::deserialize(deserializer)?;
     config.check().map_err(de::Error::custom)?;
     Ok(config)
 }

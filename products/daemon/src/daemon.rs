@@ -7,6 +7,7 @@
 mod answers;
 mod events;
 mod learning;
+mod pages;
 mod people;
 mod round;
 mod start;
@@ -40,6 +41,7 @@ use crate::killers::Killers;
 use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::render;
+use crate::returns::Returns;
 use crate::savings::{Savings, Under};
 use crate::screen::Screen;
 use crate::service::ServiceManager;
@@ -68,6 +70,7 @@ mod timer {
     pub(super) const SCAN_DEVICES: &str = "scan devices";
     pub(super) const CHECK_SETTINGS: &str = "check settings";
     pub(super) const SAMPLE_LAUNCHES: &str = "sample launches";
+    pub(super) const SAMPLE_RETURN: &str = "sample return";
     pub(super) const ADVANCE_ACTIONS: &str = "advance actions";
     pub(super) const SAMPLE_SCREEN: &str = "sample screen";
     pub(super) const WATCHDOG: &str = "watchdog";
@@ -83,6 +86,7 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::SCAN_DEVICES, Daemon::scan_devices),
     (timer::CHECK_SETTINGS, Daemon::check_settings),
     (timer::SAMPLE_LAUNCHES, Daemon::sample_launches),
+    (timer::SAMPLE_RETURN, Daemon::sample_return),
     (timer::ADVANCE_ACTIONS, Daemon::advance_actions),
     (timer::SAMPLE_SCREEN, |_| ()),
     (timer::WATCHDOG, |daemon| daemon.manager.alive(daemon.moment.now.monotonic_ns)),
@@ -126,6 +130,7 @@ struct Machine {
     sources: Sources,
     sampler: Sampler,
     apps: Apps,
+    returns: Returns,
     places: Places,
     hierarchies: Hierarchies,
     screen: Screen,
@@ -267,6 +272,7 @@ impl Daemon {
         let now_ns = self.moment.now.monotonic_ns;
         self.schedule_round();
         self.timers.set(timer::SAMPLE_LAUNCHES, self.machine.apps.next_sample_ns());
+        self.timers.set(timer::SAMPLE_RETURN, self.machine.returns.next_ns());
         self.timers.set(timer::ADVANCE_ACTIONS, self.actuator.next_ns());
         self.timers.set(timer::SAMPLE_SCREEN, self.machine.screen.next_ns());
         self.timers.set(timer::WATCHDOG, self.manager.next_ns());
@@ -362,6 +368,7 @@ impl Daemon {
     fn push_event(&mut self, kind: EventKind) {
         self.state.counts.events += 1;
         self.note_learning(&kind);
+        self.note_return(&kind);
         self.publish("event", &render::event(&kind));
         if self.moment.events.len() < EVENTS_MAX {
             self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });

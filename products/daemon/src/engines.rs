@@ -12,14 +12,15 @@ use brisk_core::app::{App, Tolerance};
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
 use brisk_core::decision::{Decision, Note, Observed, Request};
 use brisk_core::reason::Reason;
-
-use brisk_iram::learned::Learned;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::config::Config;
+use crate::control::protocol::SwapWrites;
 
 /// All engines of this brisk, in their order of precedence.
-pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage", brisk_iram::NAME];
-/// Those that run unless the configuration says otherwise. The memory engine ends apps, so a person has to name it.
+pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage", brisk_mars::NAME, brisk_iram::NAME];
+/// Those that run unless the configuration says otherwise. The engines for memory freeze and end apps, so a person has to name them.
 pub const DEFAULT: &[&str] = &[brisk_smartio::NAME, "smartstorage"];
 /// What an engine has learned is a file of this name in its folder.
 pub const LEARNED: &str = "learned.json";
@@ -45,6 +46,22 @@ pub trait Engine {
     /// What it makes of each app; `None` for one that takes no notice of apps.
     fn survey(&self, _observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
         None
+    }
+    /// Where it sees the pages of each app; `None` for one that does not look at pages.
+    fn pages(&self, _observed: &Observed<'_>) -> Option<brisk_mars::Survey> {
+        None
+    }
+    /// What it writes to swap.
+    fn wear(&self) -> Option<SwapWrites> {
+        None
+    }
+    /// Groups whose page tables are to be scanned before the next call.
+    fn scans(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Whether it learns from the pages that returns to apps touch, which costs two scans of the page tables for each return.
+    fn learns_from_returns(&self) -> bool {
+        false
     }
     /// Edges that undo what lasts, before it is dropped.
     fn end(&mut self) -> Vec<Once> {
@@ -107,7 +124,7 @@ impl Engine for Iram {
 
     fn forget(&mut self, app: Option<&str>) -> bool {
         let learned = &mut self.state.learned;
-        let new = Learned::new(self.config.mode);
+        let new = brisk_iram::learned::Learned::new(self.config.mode);
         match app {
             Some(app) => learned.forget(app),
             None => std::mem::replace(learned, new.clone()) != new,
@@ -120,6 +137,62 @@ impl Engine for Iram {
 
     fn survey(&self, observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
         Some(brisk_iram::survey(&self.config, &self.state, observed))
+    }
+
+    fn end(&mut self) -> Vec<Once> {
+        std::mem::take(&mut self.state.frozen).into_keys().map(|group| Once::Thaw { group }).collect()
+    }
+}
+
+/// The engine for swap, which learns.
+struct Mars {
+    config: brisk_mars::Config,
+    state: brisk_mars::State,
+}
+
+impl Engine for Mars {
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
+        let state = std::mem::take(&mut self.state);
+        let Decision { state, requests, notes } = brisk_mars::go_on(&self.config, state, observed);
+        self.state = state;
+        (requests, notes)
+    }
+
+    fn next_look_ns(&self) -> Option<u64> {
+        self.state.next_look_ns()
+    }
+
+    fn learned(&self) -> Option<String> {
+        Some(serde_json::to_string(&self.state.learned).expect("maps with texts as keys are JSON"))
+    }
+
+    fn forget(&mut self, app: Option<&str>) -> bool {
+        match app {
+            Some(app) => self.state.forget(app),
+            None => self.state.forget_all(),
+        }
+    }
+
+    fn needs_activities(&self) -> bool {
+        true
+    }
+
+    fn pages(&self, observed: &Observed<'_>) -> Option<brisk_mars::Survey> {
+        Some(brisk_mars::survey(&self.config, &self.state, observed))
+    }
+
+    fn wear(&self) -> Option<SwapWrites> {
+        let budget = &self.state.learned.budget;
+        let left_bytes = (self.config.wear_mib_per_day > 0).then(|| budget.left_bytes());
+        Some(SwapWrites { written_bytes: budget.written_bytes, left_bytes })
+    }
+
+    fn scans(&self) -> Vec<String> {
+        self.state.scans().map(str::to_owned).collect()
+    }
+
+    fn learns_from_returns(&self) -> bool {
+        true
     }
 
     fn end(&mut self) -> Vec<Once> {
@@ -189,6 +262,30 @@ impl Engines {
     #[must_use]
     pub fn survey(&self, observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
         self.engines.iter().find_map(|(_, engine)| engine.survey(observed))
+    }
+
+    /// Where an engine that looks at pages sees those of each app.
+    #[must_use]
+    pub fn pages(&self, observed: &Observed<'_>) -> Option<brisk_mars::Survey> {
+        self.engines.iter().find_map(|(_, engine)| engine.pages(observed))
+    }
+
+    /// What the engine for swap writes; `None` while it does not run.
+    #[must_use]
+    pub fn wear(&self) -> Option<SwapWrites> {
+        self.engines.iter().find_map(|(_, engine)| engine.wear())
+    }
+
+    /// Groups whose page tables engines want to have scanned before they are asked again.
+    #[must_use]
+    pub fn scans(&self) -> BTreeSet<String> {
+        self.engines.iter().flat_map(|(_, engine)| engine.scans()).collect()
+    }
+
+    /// Whether any of them learns from the pages that returns to apps touch.
+    #[must_use]
+    pub fn learn_from_returns(&self) -> bool {
+        self.engines.iter().any(|(_, engine)| engine.learns_from_returns())
     }
 
     /// Edges that undo what lasts, each with its engine, before the engines are dropped.
@@ -266,19 +363,48 @@ fn engine(
             Some(Of::boxed(config, smartstorage::decide, smartstorage::State::next_look_ns))
         }
         brisk_iram::NAME => {
+            use brisk_iram::learned::Learned;
             let config = config.iram.clone();
-            let kept = files.get(&learned_name(name)).map(|text| serde_json::from_str::<Learned>(text));
-            let learned = match kept {
-                Some(Ok(learned)) => learned.for_mode(config.mode),
-                None => Learned::new(config.mode),
-                Some(Err(error)) => {
-                    complaints.push(format!("what {name} has learned cannot be used, so it begins anew: {error}"));
-                    Learned::new(config.mode)
-                }
-            };
+            let learned = kept::<Learned>(name, files, complaints)
+                .map_or_else(|| Learned::new(config.mode), |learned| learned.for_mode(config.mode));
             Some(Box::new(Iram { config, state: brisk_iram::State::with(learned) }))
         }
+        brisk_mars::NAME => {
+            let learned = kept(name, files, complaints).unwrap_or_default();
+            Some(Box::new(Mars { config: config.mars.clone(), state: brisk_mars::State::with(learned) }))
+        }
         _ => None,
+    }
+}
+
+/// What an engine had learned; of what cannot be used a complaint.
+fn kept<T: DeserializeOwned>(
+    engine: &str,
+    files: &BTreeMap<String, String>,
+    complaints: &mut Vec<String>,
+) -> Option<T> {
+    let text = files.get(&learned_name(engine))?;
+    let complain =
+        |error| complaints.push(format!("what {engine} has learned cannot be used, so it begins anew: {error}"));
+    serde_json::from_str(text).map_err(complain).ok()
+}
+
+/// What an engine has learned, as a text, without what it knows of an app; `None` when it knows nothing of that app.
+///
+/// # Errors
+/// When the text cannot be understood.
+pub fn without(engine: &str, text: &str, app: &str) -> Result<Option<String>, serde_json::Error> {
+    fn cut<T: DeserializeOwned + Serialize>(
+        text: &str,
+        forget: impl FnOnce(&mut T) -> bool,
+    ) -> Result<Option<String>, serde_json::Error> {
+        let mut learned: T = serde_json::from_str(text)?;
+        forget(&mut learned).then(|| serde_json::to_string(&learned)).transpose()
+    }
+    match engine {
+        brisk_iram::NAME => cut(text, |learned: &mut brisk_iram::learned::Learned| learned.forget(app)),
+        brisk_mars::NAME => cut(text, |learned: &mut brisk_mars::learned::Learned| learned.forget(app)),
+        _ => Ok(None),
     }
 }
 

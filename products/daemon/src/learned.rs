@@ -10,9 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use brisk_iram::learned::Learned;
-
-use crate::engines::{LEARNED, NAMES};
+use crate::engines::{self, LEARNED, NAMES};
 
 /// Where they are.
 pub const DIR: &str = "/var/lib/brisk/learned";
@@ -92,10 +90,8 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
             Err(error) if error.is_missing() => continue,
             Err(error) => return Err(failed(io::Error::other(error))),
         };
-        let mut learned: Learned = serde_json::from_str(&text).map_err(|error| failed(error.into()))?;
-        if learned.forget(app) {
+        if let Some(text) = engines::without(engine, &text, app).map_err(|error| failed(error.into()))? {
             known = true;
-            let text = serde_json::to_string(&learned).map_err(|error| failed(error.into()))?;
             write(dir, &format!("{engine}/{LEARNED}"), &text)?;
         }
     }
@@ -104,6 +100,8 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
 
 #[cfg(test)]
 mod tests {
+    use brisk_iram::learned::Learned;
+
     use super::*;
 
     fn with_launches(ids: &[&str]) -> String {

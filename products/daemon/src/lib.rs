@@ -28,6 +28,7 @@ pub mod profiles;
 pub mod recorder;
 pub mod render;
 pub mod replay;
+pub mod returns;
 pub mod savings;
 pub mod screen;
 pub mod service;

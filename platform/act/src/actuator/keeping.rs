@@ -70,6 +70,13 @@ impl Actuator {
         self.worker.as_ref().map(Worker::as_fd)
     }
 
+    /// An app returns: what is being written out ends, so that no read of the app waits behind it.
+    pub fn app_returns(&self) {
+        if let Some(worker) = &self.worker {
+            worker.cancel_page_outs();
+        }
+    }
+
     /// Whether apps are ended, and how many in a minute at most; a change begins a new minute.
     pub fn limit_ends(&mut self, ends: Ends, per_minute_max: u32) {
         self.limit = Limit::new(ends, per_minute_max);

@@ -61,6 +61,13 @@ pub(super) fn text(status: &Status) -> String {
         let effect = if program.ends_apps { ": brisk ends no app while it runs" } else { "" };
         let _ = writeln!(text, "memory     {} {}{effect}", program.name, program.does);
     }
+    if let Some(writes) = &status.swap_writes {
+        let left = writes.left_bytes.map_or_else(
+            || "without a limit".to_owned(),
+            |bytes| format!("{} more may be written now ([mars] wear_mib_per_day)", format_bytes(bytes)),
+        );
+        let _ = writeln!(text, "swap       {} written by brisk so far; {left}", format_bytes(writes.written_bytes));
+    }
     for note in &status.notes {
         let _ = writeln!(text, "note       {}: {}", note.engine, note.reason);
     }
@@ -179,7 +186,7 @@ mod tests {
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Overruled, Resolved, Rule};
     use brisk_core::reason::Reason;
-    use brisk_daemon::control::protocol::Device;
+    use brisk_daemon::control::protocol::{Device, SwapWrites};
 
     fn setting() -> SettingState {
         let over = vec![Overruled { engine: "smartstorage".into(), value: "bfq".into() }];
@@ -235,6 +242,7 @@ mod tests {
                 ends_apps: true,
                 does: "ends processes".into(),
             }],
+            swap_writes: Some(SwapWrites { written_bytes: 3 << 20, left_bytes: Some(512 << 20) }),
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],
             ..Status::default()
         };
@@ -244,6 +252,9 @@ mod tests {
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
         assert!(text.contains("device     sda (KLU, ufs)\n"), "{text}");
+        let of_swap =
+            "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
+        assert!(text.contains(of_swap), "{text}");
         assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
     }
 

@@ -79,6 +79,21 @@ impl Apps {
         found.map(|known| known.group.clone()).ok_or(Unknown)
     }
 
+    /// The app in the group of this name.
+    #[must_use]
+    pub fn of_name(&self, name: &str) -> Option<&Group> {
+        self.known.values().find(|known| known.is_app() && known.group.name == name).map(|known| &known.group)
+    }
+
+    /// The app in the group of this name, when its coming to the foreground is a return: it is not being launched anew.
+    #[must_use]
+    pub fn that_returns(&self, name: &str) -> Option<&Group> {
+        let group = self.of_name(name)?;
+        let known = self.known.get(&group.dir)?;
+        let is_told = || self.told_launches.iter().any(|told| told.dir == group.dir);
+        (!known.is_told && (known.launch.is_none() || is_told())).then_some(group)
+    }
+
     /// The app in front, as far as it is known.
     #[must_use]
     pub fn front(&self) -> Option<&Group> {

@@ -6,6 +6,7 @@ use brisk_core::decision::Note;
 use brisk_core::device;
 use brisk_core::state::{ActionState, SettingState};
 pub use brisk_iram::{Row, Survey};
+pub use brisk_mars::Row as AppPages;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -198,6 +199,9 @@ pub struct Status {
     /// How that was measured.
     #[serde(default)]
     pub saved_how: String,
+    /// What the engine for swap writes; `None` while it does not run.
+    #[serde(default)]
+    pub swap_writes: Option<SwapWrites>,
     /// Other programs that act when memory is short.
     #[serde(default)]
     pub memory_programs: Vec<MemoryProgram>,
@@ -214,6 +218,25 @@ pub struct Apps {
     /// Memory and apps.
     #[serde(flatten)]
     pub survey: Survey,
+}
+
+/// Bytes that the engine for swap has written out, without what the kernel swaps by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapWrites {
+    /// Since it began to count.
+    pub written_bytes: u64,
+    /// What may still be written at this moment; `None` is no limit.
+    pub left_bytes: Option<u64>,
+}
+
+/// Where the pages of apps are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pages {
+    /// Whether the engine for swap runs: otherwise nothing was learned, and nothing is written out or read back.
+    pub active: bool,
+    /// Memory and apps.
+    #[serde(flatten)]
+    pub survey: brisk_mars::Survey,
 }
 
 /// Something that happened.
@@ -334,7 +357,17 @@ mod tests {
         let knob = "queue/sda/scheduler".parse().expect("a knob");
         let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
         let survey = row();
-        let types: [(&str, BTreeSet<String>); 19] = [
+        let app_pages = AppPages {
+            group: "app-x-1.scope".to_owned(),
+            id: "x".to_owned(),
+            left_ns: 1,
+            spared: Some(Reason::rule("audible")),
+            pages: Some(brisk_mars::Pages::default()),
+            need_bytes: Some(1),
+            lost: Some(0.5),
+            frozen: false,
+        };
+        let types: [(&str, BTreeSet<String>); 23] = [
             ("Status", keys(&Status::default())),
             ("Setting", all(|outcome| keys(&setting(outcome)))),
             ("Action", of_actions),
@@ -354,6 +387,10 @@ mod tests {
             ("Happening", keys(&Happening::default())),
             ("Apps", keys(&Apps::default())),
             ("AppMemory", keys(&survey)),
+            ("SwapWrites", keys(&SwapWrites::default())),
+            ("Pages", keys(&Pages::default())),
+            ("AppPages", keys(&app_pages)),
+            ("PagesOfApp", keys(&brisk_mars::Pages::default())),
         ];
         for (name, keys) in types {
             assert_eq!(fields(&idl, name), keys, "{name}");
@@ -383,6 +420,7 @@ mod tests {
                 "LaunchEnds",
                 "SetIdle",
                 "GetApps",
+                "GetPages",
                 "Forget"
             ]
         );

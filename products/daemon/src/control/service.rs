@@ -30,6 +30,8 @@ pub enum Ask {
     SetIdle(bool),
     /// What the memory engine makes of each app.
     GetApps,
+    /// Where the engine for swap sees the pages of each app; those of this one, by id or group, are scanned first.
+    GetPages(Option<String>),
     /// To forget what was learned of an app, or all.
     Forget(Option<String>),
 }
@@ -114,7 +116,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "SetFront") => &["group", "pid"],
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
-        (INTERFACE, "Forget") => &["app"],
+        (INTERFACE, "GetPages" | "Forget") => &["app"],
         _ => &[],
     };
     if !matches!(interface, SERVICE | INTERFACE) {
@@ -145,7 +147,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
     let unknown = given.keys().find(|key| !allowed.contains(&key.as_str()));
     let ask = match (interface, method) {
         (SERVICE, "GetInfo" | "GetInterfaceDescription")
-        | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "Forget")
+        | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "GetPages" | "Forget")
         | (INTERFACE, "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle")
             if unknown.is_some() =>
         {
@@ -174,6 +176,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
             _ => return Err(of_service("InvalidParameter", "parameter", "idle")),
         },
         (INTERFACE, "GetApps") => Ask::GetApps,
+        (INTERFACE, "GetPages") => Ask::GetPages(text("app")?),
         (INTERFACE, "Forget") => Ask::Forget(text("app")?),
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
@@ -225,6 +228,8 @@ mod tests {
         assert!(forget == Ask::Forget(Some("mpv".to_owned())) && forget.changes());
         assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Ask::Forget(None));
         assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
+        let pages = ask("org.brisk.Daemon.GetPages", json!({"app": "mpv"}));
+        assert!(pages == Ask::GetPages(Some("mpv".to_owned())) && !pages.changes());
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl Daemon {
             Ask::LaunchEnds(target) => self.launch_ends(target, asked.peer),
             Ask::SetIdle(idle) => self.set_idle(*idle),
             Ask::GetApps => self.survey(),
+            Ask::GetPages(app) => self.survey_pages(app.as_deref()),
             Ask::Forget(app) => self.forget(app.as_deref()),
         }
     }
@@ -157,6 +158,7 @@ impl Daemon {
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
+            swap_writes: self.policy.engines.wear(),
             memory_programs: machine.killers.running().to_vec(),
             record,
         }

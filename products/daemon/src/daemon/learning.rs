@@ -12,6 +12,7 @@ use crate::control::protocol::{Apps, Reply};
 use crate::control::{Fault, reply_with};
 use crate::engines::Engines;
 use crate::learned;
+use crate::returns::Returns;
 
 /// Least time between two writes.
 const SAVE_NS: u64 = 60_000_000_000;
@@ -23,6 +24,7 @@ impl Daemon {
             kind,
             EventKind::LaunchEnded { .. }
                 | EventKind::Focused { .. }
+                | EventKind::Returned { .. }
                 | EventKind::AppGone { .. }
                 | EventKind::Screen { .. }
         );
@@ -64,7 +66,7 @@ impl Daemon {
         self.observe_apps_when_due();
         self.machine.sampler.weigh_apps(true);
         let snapshot = self.machine.sampler.snapshot();
-        self.machine.sampler.weigh_apps(active);
+        self.machine.sampler.weigh_apps(self.policy.engines.need_activities());
         let snapshot = snapshot.map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
         let apps = self.list_apps(self.moment.now.monotonic_ns);
         let previous = self.moment.previous.as_ref();
@@ -90,8 +92,9 @@ impl Daemon {
         self.apply_edges(undone, Vec::new());
         self.policy.engines = engines;
         self.machine.told_utc_offset_s = None;
-        let is_active = self.policy.engines.names().contains(&brisk_iram::NAME);
+        let is_active = self.policy.engines.need_activities();
         self.machine.sampler.weigh_apps(is_active);
+        self.machine.returns = Returns::default();
         let limits = |config: &Config| (config.iram.ends, config.iram.ends_per_minute);
         if limits(config) != limits(&self.policy.config) {
             self.actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);

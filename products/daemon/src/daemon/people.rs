@@ -142,7 +142,7 @@ impl Daemon {
 }
 
 /// The processes of a control group, those of groups below it included, or the leader of a session.
-fn processes(sense: &Sense, dir: &Path) -> Vec<u32> {
+pub(super) fn processes(sense: &Sense, dir: &Path) -> Vec<u32> {
     if apps::is_session(dir) {
         return dir.file_name().and_then(|name| name.to_str()?.parse().ok()).into_iter().collect();
     }

@@ -74,6 +74,7 @@ impl Daemon {
         let scene = Scene { devices: self.machine.devices.clone(), apps };
         self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
         self.moment.previous = Some(snapshot);
+        self.scan_for_engines();
     }
 
     /// All apps, classified.

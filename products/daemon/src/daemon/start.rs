@@ -23,6 +23,7 @@ use crate::learned;
 use crate::places::Places;
 use crate::profiles;
 use crate::recorder::Recorder;
+use crate::returns::Returns;
 use crate::savings::Savings;
 use crate::screen::Screen;
 use crate::service::ServiceManager;
@@ -34,8 +35,6 @@ use crate::timers::Timers;
 pub const JOURNAL: &str = "briskd";
 /// The program of the keeper: this one, under another name (`command.rs`).
 const KEEPER: &str = "/proc/self/exe";
-/// Engines that freeze apps: the keeper runs from the start, as its program may have to be read from flash.
-const FREEZING: &[&str] = &["iram", "mars"];
 /// How long a daemon that was killed just now may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -104,24 +103,21 @@ impl Daemon {
         };
         let mut actuator = Actuator::new(&paths, JOURNAL, options.dry_run)?.guarded_by(Keeper::new([KEEPER.into()]));
         actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
-        if engines.names().iter().any(|name| FREEZING.contains(name))
-            && let Err(error) = actuator.start_keeper()
-        {
-            let why = in_one_line(&error);
-            eprintln!("briskd: {why}");
-            trouble.push(why);
-        }
-        if engines.names().iter().any(|name| FREEZING.contains(name))
-            && let Err(error) = actuator.start_worker(JOURNAL)
-        {
-            trouble.push(in_one_line(&error));
+        // Engines that act on the memory of apps freeze them: the keeper runs from the start, as its program may have to be read from flash.
+        let acts_on_memory = engines.need_activities();
+        if acts_on_memory {
+            for failed in [actuator.start_keeper().err(), actuator.start_worker(JOURNAL).err()].into_iter().flatten() {
+                let why = in_one_line(&failed);
+                eprintln!("briskd: {why}");
+                trouble.push(why);
+            }
         }
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);
         let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
-        sampler.weigh_apps(engines.names().contains(&brisk_iram::NAME));
+        sampler.weigh_apps(acts_on_memory);
         Ok(Self {
             machine: Machine {
                 sampler,
@@ -134,6 +130,7 @@ impl Daemon {
                 sense,
                 sources,
                 apps,
+                returns: Returns::default(),
                 places: Places::default(),
                 devices: Vec::new(),
                 scanned_ns: None,

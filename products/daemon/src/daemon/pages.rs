@@ -1,0 +1,121 @@
+//! Where the pages of apps are: scans of page tables that engines want, and what returns touch.
+
+use std::collections::BTreeMap;
+
+use brisk_core::causes::in_one_line;
+use brisk_core::decision::Observed;
+use brisk_core::event::{Event, EventKind};
+use brisk_core::pages::AppPages;
+use brisk_sense::Group;
+
+use super::Daemon;
+use super::people::processes;
+use crate::control::protocol::{Pages, Reply};
+use crate::control::{Fault, reply_with};
+use crate::returns::Used;
+
+impl Daemon {
+    /// Takes in an event that concerns a return: one may begin or end by it.
+    pub(super) fn note_return(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::Focused { group } | EventKind::LaunchBegan { group } => self.begin_return(group),
+            EventKind::AppGone { group } => self.machine.returns.gone(group),
+            _ => {}
+        }
+    }
+
+    /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in the same round.
+    fn begin_return(&mut self, name: &str) {
+        if !self.policy.engines.learn_from_returns() || self.machine.returns.group().is_some_and(|of| of.name == name) {
+            return;
+        }
+        if self.machine.returns.is_at_rest() {
+            self.end_return();
+        } else {
+            self.machine.returns.drop_it();
+        }
+        self.actuator.app_returns();
+        let Some(group) = self.machine.apps.that_returns(name).cloned() else { return };
+        let used = self.used(&group);
+        let Some(pages) = self.scan(&group) else { return };
+        self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
+        self.machine.returns.begin(group, pages, used, self.moment.now.monotonic_ns);
+    }
+
+    /// Samples the return that goes on.
+    pub(super) fn sample_return(&mut self) {
+        let Some(group) = self.machine.returns.group().cloned() else { return };
+        let used = self.used(&group);
+        if self.machine.returns.sample(&used, self.moment.now.monotonic_ns) {
+            self.end_return();
+        }
+    }
+
+    /// Has engines learn what a return touched.
+    fn end_return(&mut self) {
+        let Some(group) = self.machine.returns.group().cloned() else { return };
+        let used = self.used(&group);
+        let Some(pages) = self.scan(&group) else { return self.machine.returns.drop_it() };
+        if let Some((group, touched)) = self.machine.returns.end(&pages, &used) {
+            self.push_event(EventKind::Returned { group: group.name, touched });
+        }
+    }
+
+    /// Scans the groups that engines ask for. Of a group that has ended, or cannot be read, they hear nothing.
+    pub(super) fn scan_for_engines(&mut self) {
+        for name in self.policy.engines.scans() {
+            let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
+            if let Some(pages) = self.scan(&group) {
+                self.push_event(EventKind::Scanned { group: name, pages });
+            }
+        }
+    }
+
+    /// Where the engine for swap sees the pages of each app at this moment; those of the app with that id or group are scanned for it.
+    pub(super) fn survey_pages(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
+        self.observe_apps_when_due();
+        let snapshot = self.machine.sampler.snapshot().map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
+        let apps = self.list_apps(self.moment.now.monotonic_ns);
+        let wanted = apps.iter().filter(|one| app.is_some_and(|app| one.id == app || one.group == app));
+        let mut events = Vec::new();
+        for group in wanted.filter_map(|one| self.machine.apps.of_name(&one.group).cloned()).collect::<Vec<_>>() {
+            let pages = self.scan(&group);
+            let kind = pages.map(|pages| EventKind::Scanned { group: group.name, pages });
+            events.extend(kind.map(|kind| Event { at_ns: snapshot.at_ns, kind }));
+        }
+        let previous = self.moment.previous.as_ref();
+        let observed =
+            Observed { previous, now: &snapshot, events: &events, devices: &self.machine.devices, apps: &apps };
+        let of_engine = self.policy.engines.pages(&observed);
+        let active = of_engine.is_some();
+        let state = brisk_mars::State::default();
+        let survey = of_engine.unwrap_or_else(|| brisk_mars::survey(&self.policy.config.mars, &state, &observed));
+        Ok(reply_with(&[("pages", &Pages { active, survey })]))
+    }
+
+    fn scan(&mut self, group: &Group) -> Option<AppPages> {
+        let sense = &self.machine.sense;
+        match sense.app_pages(&processes(sense, &group.dir)) {
+            Ok(pages) => Some(pages),
+            Err(error) => {
+                self.report_trouble(format!("the pages of apps are not known: {}", in_one_line(&error)));
+                None
+            }
+        }
+    }
+
+    /// What the processes of an app have used of storage so far; with what this process has read, since it reads on behalf of apps.
+    fn used(&self, group: &Group) -> Used {
+        let sense = &self.machine.sense;
+        let pids = processes(sense, &group.dir);
+        let stats: Vec<_> = pids.iter().filter_map(|&pid| sense.process_stat(pid).ok().flatten()).collect();
+        let read = |pid: u32| Some((pid, sense.process_io(pid).ok().flatten()?.read_bytes));
+        let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).collect();
+        let own = (!read_bytes.is_empty()).then(|| read(std::process::id())).flatten();
+        Used {
+            major_faults: stats.iter().map(|stat| (stat.pid, stat.major_faults)).collect(),
+            read_bytes: read_bytes.into_iter().chain(own).collect(),
+            waits: stats.iter().any(|stat| stat.state == 'D'),
+        }
+    }
+}

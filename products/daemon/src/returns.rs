@@ -1,0 +1,201 @@
+//! A return to an app, from its coming to the foreground until it has come to rest: what was away before, and what it touched of that.
+//!
+//! The page tables are scanned before the app runs again, as far as that can be known, and when it has come to rest: none of its
+//! processes has waited for storage for a second. A return that takes longer than ten seconds ends then; one that ends by another app
+//! coming to the foreground while the app still waits teaches nothing, since what it would have touched is not known.
+//!
+//! One return goes on at a time. That of an app that is being launched is none: its pages were never away.
+//!
+//! Properties: `a_return_ends_when_the_app_rests`; `a_return_that_never_rests_ends`; `what_is_cut_short_teaches_nothing`;
+//! `what_the_daemon_read_for_it_counts`.
+
+use std::collections::BTreeMap;
+
+use brisk_core::pages::{AppPages, Touched};
+use brisk_sense::Group;
+
+/// A return ends when the app has not waited for storage for this time.
+const REST_NS: u64 = 1_000_000_000;
+/// Longest return.
+const RETURN_NS_MAX: u64 = 10_000_000_000;
+/// Interval between samples.
+const SAMPLE_NS: u64 = 250_000_000;
+/// So many pages read from storage in one interval are rest.
+const FAULTS_MAX: u64 = 1;
+
+/// What the processes of an app had used of storage at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Pages that each process had to wait for, by its number.
+    pub major_faults: BTreeMap<u32, u64>,
+    /// Bytes read from storage by each process, and by the daemon on behalf of the app; without those that do not tell.
+    pub read_bytes: BTreeMap<u32, u64>,
+    /// Whether any process waits for storage at this moment.
+    pub waits: bool,
+}
+
+/// The return that goes on.
+#[derive(Debug, Default)]
+pub struct Returns {
+    open: Option<Return>,
+}
+
+#[derive(Debug)]
+struct Return {
+    group: Group,
+    began_ns: u64,
+    before: AppPages,
+    used_before: Used,
+    sampled_ns: u64,
+    faults: BTreeMap<u32, u64>,
+    /// Since when the app does not wait.
+    rests_since_ns: Option<u64>,
+}
+
+impl Returns {
+    /// The app that returns.
+    #[must_use]
+    pub fn group(&self) -> Option<&Group> {
+        self.open.as_ref().map(|open| &open.group)
+    }
+
+    /// An app comes to the foreground; `before` says where its pages are, and `used` what it had read so far.
+    pub fn begin(&mut self, group: Group, before: AppPages, used: Used, at_ns: u64) {
+        let faults = used.major_faults.clone();
+        self.open = Some(Return {
+            group,
+            began_ns: at_ns,
+            before,
+            used_before: used,
+            sampled_ns: at_ns,
+            faults,
+            rests_since_ns: None,
+        });
+    }
+
+    /// The app ended.
+    pub fn gone(&mut self, group: &str) {
+        self.open.take_if(|open| open.group.name == group);
+    }
+
+    /// When it is to be sampled.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.open.as_ref().map(|open| open.sampled_ns.saturating_add(SAMPLE_NS))
+    }
+
+    /// Takes a sample. Says whether the return is over.
+    pub fn sample(&mut self, used: &Used, at_ns: u64) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let rests = !used.waits && growth(&open.faults, &used.major_faults) <= FAULTS_MAX;
+        let since_ns = open.rests_since_ns.unwrap_or(open.sampled_ns);
+        open.rests_since_ns = rests.then_some(since_ns);
+        open.sampled_ns = at_ns;
+        open.faults.clone_from(&used.major_faults);
+        let has_rested = rests && at_ns.saturating_sub(since_ns) >= REST_NS;
+        has_rested || at_ns.saturating_sub(open.began_ns) >= RETURN_NS_MAX
+    }
+
+    /// Whether the return can end now: the app did not wait for storage at the last sample.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.rests_since_ns.is_some())
+    }
+
+    /// Drops a return that was cut short.
+    pub fn drop_it(&mut self) {
+        self.open = None;
+    }
+
+    /// Ends the return; `after` says where the pages of the app are now. Gives its group and what it touched.
+    pub fn end(&mut self, after: &AppPages, used: &Used) -> Option<(Group, Touched)> {
+        let open = self.open.take()?;
+        let read_bytes = (!used.read_bytes.is_empty()).then(|| growth(&open.used_before.read_bytes, &used.read_bytes));
+        Some((open.group, Touched { read_bytes, ..open.before.touched_until(after) }))
+    }
+}
+
+/// By how much the values of processes grew; a process that came meanwhile counts as a whole.
+fn growth(before: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>) -> u64 {
+    let grown = |(pid, value): (&u32, &u64)| value.saturating_sub(before.get(pid).copied().unwrap_or(0));
+    now.iter().map(grown).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS_NS: u64 = 1_000_000;
+
+    fn group() -> Group {
+        Group { dir: "/c/app-a-1.scope".into(), name: "app-a-1.scope".to_owned() }
+    }
+
+    fn used(faults: u64, read_bytes: u64) -> Used {
+        let (major_faults, read_bytes) = ([(7, faults)].into(), [(7, read_bytes)].into());
+        Used { major_faults, read_bytes, waits: false }
+    }
+
+    fn begun() -> Returns {
+        let mut returns = Returns::default();
+        returns.begin(group(), AppPages::default(), used(100, 4096), 0);
+        returns
+    }
+
+    /// Samples as often as it wants; gives when it was over, ms.
+    fn over_ms(returns: &mut Returns, of: impl Fn(u64) -> Used) -> u64 {
+        loop {
+            let at_ns = returns.next_ns().expect("it goes on");
+            if returns.sample(&of(at_ns / MS_NS), at_ns) {
+                return at_ns / MS_NS;
+            }
+        }
+    }
+
+    #[test]
+    fn a_return_ends_when_the_app_rests() {
+        let mut returns = begun();
+        // It faults until 900 ms; the interval in which it stops is not rest.
+        assert_eq!(over_ms(&mut returns, |ms| used(100 + ms.min(900), 0)), 2000);
+        assert_eq!(over_ms(&mut begun(), |ms| Used { waits: ms < 600, ..used(100, 0) }), 1500);
+        assert_eq!(over_ms(&mut begun(), |_| used(101, 0)), 1000, "at once");
+    }
+
+    #[test]
+    fn a_return_that_never_rests_ends() {
+        assert_eq!(over_ms(&mut begun(), |ms| used(ms, 0)), 10_000);
+        // A process that comes and goes.
+        let child = |ms: u64| Used { major_faults: [(7, 100), (8 + ms as u32, 50)].into(), ..Used::default() };
+        assert_eq!(over_ms(&mut begun(), child), 10_000);
+    }
+
+    #[test]
+    fn what_is_cut_short_teaches_nothing() {
+        let mut returns = begun();
+        assert!(!returns.is_at_rest(), "nothing was seen of it yet");
+        returns.sample(&used(150, 0), 250 * MS_NS);
+        assert!(!returns.is_at_rest());
+        returns.sample(&used(151, 0), 500 * MS_NS);
+        assert!(returns.is_at_rest());
+        returns.drop_it();
+        assert_eq!((returns.group(), returns.next_ns()), (None, None));
+        let mut returns = begun();
+        returns.gone("app-b-1.scope");
+        assert_eq!(returns.group(), Some(&group()));
+        returns.gone("app-a-1.scope");
+        assert_eq!(returns.end(&AppPages::default(), &Used::default()), None);
+    }
+
+    #[test]
+    fn what_the_daemon_read_for_it_counts() {
+        let mut returns = Returns::default();
+        let before = Used { read_bytes: [(7, 4096), (1, 1000)].into(), ..Used::default() };
+        returns.begin(group(), AppPages::default(), before, 0);
+        let after = Used { read_bytes: [(7, 8192), (1, 5000), (9, 100)].into(), ..Used::default() };
+        let (of, touched) = returns.end(&AppPages::default(), &after).expect("it went on");
+        assert_eq!((of, touched.read_bytes), (group(), Some(4096 + 4000 + 100)));
+        let mut returns = begun();
+        let (_, touched) = returns.end(&AppPages::default(), &Used::default()).expect("it went on");
+        assert_eq!(touched.read_bytes, None, "nobody tells");
+    }
+}

@@ -1,0 +1,134 @@
+//! The engine for swap in a running daemon, with a real app and a swap area of its own: what a return touches is learned, kept, and read
+//! back at the next one. Needs root.
+
+#[allow(dead_code, reason = "other tests use more of it")]
+mod harness;
+mod swapped;
+
+use brisk_act::{Actuator, Paths};
+use brisk_core::action::{AddressRange, Once};
+use brisk_core::outcome::Outcome;
+use brisk_daemon::control::protocol::{AppPages, Pages, Status};
+use brisk_requires::requires;
+use brisk_sense::Sense;
+use harness::{Briskd, place};
+use rustix::process::Signal;
+use serde_json::Value;
+use swapped::{App, PAGE, PAGES, perform, swap};
+
+const CONFIG: &str = "[engines]\norder = [\"mars\"]\n[mars]\npage_out = false\n";
+
+#[test]
+#[ignore = "is run by another test"]
+fn app_that_uses_its_pages() {
+    swapped::be_the_app();
+}
+
+/// An app in a group of its own, with the address of its memory and a way to have that swapped.
+struct Swapped {
+    app: App,
+    name: String,
+    address: u64,
+    actuator: Actuator,
+}
+
+impl Swapped {
+    fn start(id: &str, dir: &std::path::Path) -> Self {
+        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
+        let name = format!("app-{id}-{}.scope", std::process::id());
+        let (app, address) = App::start(Some(&v2.mount_point.join(&name)));
+        let paths = Paths::with_run_dir(dir.join("of-the-test"));
+        let mut actuator = Actuator::new(&paths, "test", false).expect("a journal");
+        actuator.start_worker("test").expect("threads");
+        Self { app, name, address, actuator }
+    }
+
+    fn range(&self, first_page: u64, pages: u64) -> AddressRange {
+        let (start, size_bytes) = (self.address + first_page * PAGE as u64, pages * PAGE as u64);
+        AddressRange { pid: self.app.pid(), start, size_bytes }
+    }
+
+    fn swap_out(&mut self) {
+        let out = Once::PageOut { group: self.name.clone(), ranges: vec![self.range(0, PAGES)] };
+        assert_eq!(perform(&mut self.actuator, &out), Outcome::Done);
+    }
+}
+
+fn front(daemon: &Briskd, group: Option<&str>) {
+    let named: Vec<(&str, Value)> = group.iter().map(|group| ("group", Value::from(*group))).collect();
+    let _: Option<String> = daemon.client().call("SetFront", &named, "group").expect("it answers");
+}
+
+/// What the daemon knows of the pages of the app.
+fn pages(daemon: &Briskd, name: &str) -> AppPages {
+    let pages: Pages = daemon.client().call("GetPages", &[("app", name.into())], "pages").expect("it answers");
+    assert!(pages.active);
+    pages.survey.apps.into_iter().find(|row| row.group == name).expect("it runs")
+}
+
+/// What was read back of the app so far.
+fn read_back(status: &Status, name: &str) -> Vec<AddressRange> {
+    let of = |state: &brisk_core::state::ActionState| match &state.resolved.what {
+        Once::PageIn { group, ranges } if group == name => ranges.clone(),
+        _ => Vec::new(),
+    };
+    status.actions.iter().flat_map(of).collect()
+}
+
+#[test]
+fn what_returns_touch_is_learned_kept_and_read_back() {
+    requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let Some(_swap) = swap(own.path()) else { return };
+    let mut it = Swapped::start("returner", own.path());
+    let daemon = Briskd::start(place(&[], CONFIG), &[]);
+    daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+
+    // The first return teaches, and nothing of it is read back.
+    it.swap_out();
+    front(&daemon, Some(&it.name));
+    it.app.use_pages(100, 1100);
+    daemon.line(&format!("the return to {} ended", it.name));
+    let status = daemon.status_when(|_| pages(&daemon, &it.name).need_bytes.is_some());
+    assert_eq!(read_back(&status, &it.name), []);
+    let known = pages(&daemon, &it.name).pages.expect("scanned");
+    let bytes = 1000 * PAGE as u64;
+    // The program itself touches some pages, too.
+    assert!((bytes..bytes + bytes / 4).contains(&known.hot_bytes), "{known:?}");
+
+    // It outlives the daemon.
+    let (status, dir) = daemon.end(Signal::TERM);
+    assert!(status.success());
+    let daemon = Briskd::start(dir, &[]);
+    daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+    it.swap_out();
+    let known = pages(&daemon, &it.name).pages.expect("scanned");
+    assert!(known.hot_swapped_bytes >= bytes * 9 / 10 && known.read_us > 0.0, "{known:?}");
+
+    // The second return is read back: what the first one touched, as far as it is in swap, and little else.
+    front(&daemon, Some(&it.name));
+    let status = daemon.status_when(|status| !read_back(status, &it.name).is_empty());
+    let read = read_back(&status, &it.name);
+    let (from, to) = (it.range(100, 0).start, it.range(1100, 0).start);
+    let hot: u64 =
+        read.iter().map(|one| (one.start + one.size_bytes).min(to).saturating_sub(one.start.max(from))).sum();
+    let all: u64 = read.iter().map(|range| range.size_bytes).sum();
+    assert!(hot >= bytes * 9 / 10 && all < bytes + bytes / 4, "{hot} of {all} bytes are of its hot set of {bytes}");
+    it.app.use_pages(100, 1100);
+    daemon.line(&format!("the return to {} ended", it.name));
+
+    // What is forgotten is not read back.
+    let known: bool = daemon.client().call("Forget", &[("app", "returner".into())], "known").expect("it answers");
+    assert!(known && pages(&daemon, &it.name).need_bytes.is_none());
+    front(&daemon, None);
+    it.swap_out();
+    let before = read_back(&daemon.status(), &it.name);
+    front(&daemon, Some(&it.name));
+    it.app.use_pages(0, PAGES);
+    daemon.line(&format!("the return to {} ended", it.name));
+    assert_eq!(read_back(&daemon.status(), &it.name), before);
+    let (status, dir) = daemon.end(Signal::TERM);
+    assert!(status.success());
+    let text = std::fs::read_to_string(dir.path().join("learned/mars/learned.json")).expect("kept");
+    assert!(text.contains("returner"), "the last return taught again: {text}");
+}
