@@ -15,7 +15,6 @@ use std::time::Duration;
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
-use brisk_iram::Mode;
 use brisk_launch::{Launcher, Relaunched, Resident};
 use brisk_phone::{App, MemoryGroup, MemorySpec, Phone};
 use brisk_results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
@@ -25,7 +24,7 @@ use crate::answers::Answer;
 use crate::balloon::Balloon;
 use crate::error::{Error, Result};
 use crate::killer::Watch;
-use crate::policy::{Killer, Policy};
+use crate::policy::{Brisk, Killer, Policy};
 use crate::roster::{Member, Roster};
 
 /// Name of the process that fills memory, of its group and in results.
@@ -51,8 +50,10 @@ pub struct Programs {
 pub struct Engine {
     /// Program and arguments.
     pub command: Vec<OsString>,
-    /// Files with their texts, by the mode that they are for. They are written before each start, so that each run begins alike.
-    pub files: Vec<(Mode, PathBuf, String)>,
+    /// Files with their texts, by the engine that they are for. They are written before each start, so that each run begins alike.
+    pub files: Vec<(Brisk, PathBuf, String)>,
+    /// Removed before each start: what an engine learned in the run before.
+    pub forgotten: Vec<PathBuf>,
     /// Its control socket, which it makes when it is ready.
     pub socket: PathBuf,
     /// Tells it, by its socket, which control group came to the front; `None` is no app's. An error is a sentence.
@@ -226,7 +227,7 @@ impl<'a> Ground<'a> {
         self.watch = match policy.killer {
             Killer::Kernel => None,
             Killer::Oldest => Some(Watch::oldest(&self.group, self.roster.clone(), self.launcher.sense)?),
-            Killer::Brisk(mode) => Some(Watch::brisk(self.programs.engine.as_ref(), mode)?),
+            Killer::Brisk(brisk) => Some(Watch::brisk(self.programs.engine.as_ref(), brisk, &self.group)?),
             Killer::Earlyoom => Some(Watch::earlyoom(&self.group, self.roster.clone(), &self.phone.state_dir())?),
         };
         Ok(())

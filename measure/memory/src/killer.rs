@@ -24,7 +24,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use brisk_iram::Mode;
 use brisk_phone::MemoryGroup;
 use brisk_results::EndedBy;
 use brisk_sense::{Resource, Sense};
@@ -32,6 +31,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::error::{Error, Result, io as failed};
 use crate::ground::Engine;
+use crate::policy::Brisk;
 use crate::roster::{Member, Roster};
 
 /// Time between two updates of what earlyoom sees.
@@ -132,13 +132,21 @@ const READY_TIMEOUT: Duration = Duration::from_secs(20);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Watch {
-    /// Runs the daemon of brisk with its memory engine in that mode.
-    pub(crate) fn brisk(engine: Option<&Engine>, mode: Mode) -> Result<Self> {
+    /// Runs the daemon of brisk with these engines. With the engine for swap it is in the phone's group, as what it reads ahead counts there.
+    pub(crate) fn brisk(engine: Option<&Engine>, brisk: Brisk, group: &MemoryGroup) -> Result<Self> {
         let failed_to = |reason: &str| Error::Killer { program: BRISK, reason: reason.to_owned() };
-        let Some(Engine { command, socket, files, .. }) = engine else {
+        let Some(Engine { command, socket, files, forgotten, .. }) = engine else {
             return Err(failed_to("it is not installed: build it with this program, or leave this policy out"));
         };
-        for (_, path, text) in files.iter().filter(|(of, ..)| *of == mode) {
+        for path in forgotten {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed(format!("remove {}", path.display()))(error));
+                }
+                _ => {}
+            }
+        }
+        for (_, path, text) in files.iter().filter(|(of, ..)| *of == brisk) {
             let dir = path.parent().unwrap_or(Path::new("/"));
             let written = fs::create_dir_all(dir).and_then(|()| fs::write(path, text));
             written.map_err(failed(format!("write {}", path.display())))?;
@@ -149,6 +157,9 @@ impl Watch {
         brisk_child::end_with_parent(&mut start, brisk_child::Signal::TERM);
         let mut child = start.spawn().map_err(failed(format!("run {}", program.display())))?;
         let said = child.stderr.take();
+        if brisk.learns_from_returns() {
+            group.child(BRISK)?.add(child.id())?;
+        }
         let mut watch = Self {
             stop: eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("make an eventfd"))?,
             thread: None,

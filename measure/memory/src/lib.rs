@@ -31,4 +31,4 @@ pub use balloon::serve_balloon;
 pub use error::{Error, Result};
 pub use ground::{Engine, Ground, Moment, Programs};
 pub use killer::check_earlyoom;
-pub use policy::{Killer, Policy};
+pub use policy::{Brisk, Killer, Policy};

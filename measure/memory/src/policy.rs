@@ -1,9 +1,32 @@
 //! The policies that are compared: where memory goes when it is short, and who ends apps.
 
-use brisk_iram::Mode;
 use brisk_phone::SwapKind;
 
 use crate::error::{Error, Result};
+
+/// What the daemon of brisk runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brisk {
+    /// The memory engine, which frees memory in several ways and ends apps.
+    Iram,
+    /// The same by the rules of the dissertation.
+    IramPaper,
+    /// The engine for swap, which ends none: the kernel does.
+    Mars,
+    /// The same as published.
+    MarsPaper,
+}
+
+impl Brisk {
+    /// Each.
+    pub const ALL: [Self; 4] = [Self::Iram, Self::IramPaper, Self::Mars, Self::MarsPaper];
+
+    /// Whether it learns from what returns touch.
+    #[must_use]
+    pub fn learns_from_returns(self) -> bool {
+        matches!(self, Self::Mars | Self::MarsPaper)
+    }
+}
 
 /// Who ends apps when memory has run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +37,8 @@ pub enum Killer {
     Oldest,
     /// earlyoom, which ends the process with the highest badness when little memory is available.
     Earlyoom,
-    /// The memory engine of brisk in that mode, which also frees memory in other ways.
-    Brisk(Mode),
+    /// Engines of brisk, which also act on memory in other ways.
+    Brisk(Brisk),
 }
 
 /// One policy.
@@ -46,7 +69,7 @@ const FROZEN_FLASH: Policy = Policy {
 
 impl Policy {
     /// All policies, the baseline first. Those with the same swap areas follow each other: changing areas takes seconds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         FROZEN_FLASH,
         Self {
             name: "unfrozen",
@@ -75,7 +98,19 @@ impl Policy {
         Self {
             name: "iram",
             text: "as default, with the memory engine of brisk",
-            killer: Killer::Brisk(Mode::Adaptive),
+            killer: Killer::Brisk(Brisk::Iram),
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "mars",
+            text: "as default, with the engine for swap of brisk",
+            killer: Killer::Brisk(Brisk::Mars),
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "mars-paper",
+            text: "as mars, as published: all of an app out, all of it back in (mode = \"paper\")",
+            killer: Killer::Brisk(Brisk::MarsPaper),
             ..FROZEN_FLASH
         },
         Self {
@@ -88,13 +123,27 @@ impl Policy {
             name: "iram-zram",
             text: "as zram, with the memory engine of brisk",
             swap: SwapKind::Zram,
-            killer: Killer::Brisk(Mode::Adaptive),
+            killer: Killer::Brisk(Brisk::Iram),
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "mars-zram",
+            text: "as zram, with the engine for swap of brisk",
+            swap: SwapKind::Zram,
+            killer: Killer::Brisk(Brisk::Mars),
             ..FROZEN_FLASH
         },
         Self {
             name: "zram+flash",
             text: "compressed memory, and flash when that is full",
             swap: SwapKind::ZramFlash,
+            ..FROZEN_FLASH
+        },
+        Self {
+            name: "mars-zram+flash",
+            text: "as zram+flash, with the engine for swap of brisk",
+            swap: SwapKind::ZramFlash,
+            killer: Killer::Brisk(Brisk::Mars),
             ..FROZEN_FLASH
         },
         Self {
@@ -115,14 +164,14 @@ impl Policy {
             name: "iram-none",
             text: "no swap: the memory engine of brisk ends apps",
             swap: SwapKind::None,
-            killer: Killer::Brisk(Mode::Adaptive),
+            killer: Killer::Brisk(Brisk::Iram),
             ..FROZEN_FLASH
         },
         Self {
             name: "iram-none-paper",
             text: "as iram-none, by the rules of the dissertation (mode = \"paper\")",
             swap: SwapKind::None,
-            killer: Killer::Brisk(Mode::Paper),
+            killer: Killer::Brisk(Brisk::IramPaper),
             ..FROZEN_FLASH
         },
     ];
@@ -140,6 +189,12 @@ impl Policy {
 
     /// [`Self::ALL`] at one address.
     const ALL_OF: &'static [Self] = &Self::ALL;
+
+    /// Whether it learns from what returns touch, so that the first ones differ from later ones.
+    #[must_use]
+    pub fn learns_from_returns(&self) -> bool {
+        matches!(self.killer, Killer::Brisk(brisk) if brisk.learns_from_returns())
+    }
 
     /// Whether pages have a place to go.
     #[must_use]

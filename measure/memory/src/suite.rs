@@ -6,12 +6,17 @@
 //!   there are no apps to evict: they have been ended, and a return is a launch; and that app leaves as much as keeps it from
 //!   being ended itself.
 //!
+//! Under a policy whose engine learns from returns, each app has one return before in *full*, which is not measured, and the user stays for
+//! two seconds after each.
+//!
 //! A return that fails (the app ends, or shows no window) counts with the time limit, as does one that takes longer.
 //!
 //! Order: policies with the same swap areas alternate return by return in *full* and pass by pass in *tight*, in an order that is
 //! drawn anew for each app, since the return before decides which pages lie where in the swap area; changing areas takes seconds,
 //! so groups of them alternate by round. Every second round runs in the opposite order, so that drift of the machine affects all
 //! alike.
+
+use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
@@ -28,6 +33,9 @@ use crate::policy::Policy;
 
 /// What the memory-hungry app leaves free.
 const KEEP_BYTES: u64 = 4 << 20;
+
+/// How long the user stays in an app after a return that an engine learns from.
+const DWELL: Duration = Duration::from_secs(2);
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -178,6 +186,27 @@ fn tight(
 
 fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App, round: u64) -> Result<AppVisit> {
     ground.apply_within(policy, plan.memory_bytes)?;
+    if policy.learns_from_returns() && round == 0 {
+        fill(ground, plan, policy)?;
+        ground.go_to_untimed(app)?;
+        leave_later(ground, policy, app)?;
+    }
+    fill(ground, plan, policy)?;
+    let visit = ground.go_to(app, round)?;
+    leave_later(ground, policy, app)?;
+    Ok(visit)
+}
+
+/// Leaves an app, where an engine learns from returns not before this one has come to rest.
+fn leave_later(ground: &mut Ground<'_>, policy: &'static Policy, app: &App) -> Result<()> {
+    if policy.learns_from_returns() {
+        ground.wait(DWELL)?;
+    }
+    ground.leave(&app.name)
+}
+
+/// Evicts all apps, and fills the memory.
+fn fill(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy) -> Result<()> {
     if policy.has_swap() {
         for one in &plan.apps {
             ground.launch(one)?;
@@ -188,9 +217,7 @@ fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App
     ground.evict_all()?;
     let keep_bytes = if policy.has_swap() { 0 } else { ground.limit_bytes()? / AVAILABLE_SHARE };
     ground.fill(keep_bytes + KEEP_BYTES)?;
-    let visit = ground.go_to(app, round)?;
-    ground.leave(&app.name)?;
-    Ok(visit)
+    Ok(())
 }
 
 /// What ends the suite stays an error; another failure is a sentence, and the app begins anew.

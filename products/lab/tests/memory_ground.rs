@@ -14,10 +14,9 @@ use std::sync::atomic::AtomicBool;
 
 use brisk_daemon::control::Client;
 use brisk_daemon::daemon::Options;
-use brisk_iram::Mode;
 use brisk_launch::{Launcher, Settings};
 use brisk_memory::day::{OnGround, Plan, PlannedVisit, replay};
-use brisk_memory::{Engine, Ground, Policy, Programs};
+use brisk_memory::{Brisk, Engine, Ground, Policy, Programs};
 use brisk_phone::{App, MemorySpec, NewPhone, Phone, Phones, SwapKind, WindowMark, make_image};
 use brisk_requires::{Capability, available};
 use brisk_results::{AppState, AppVisit, DayState, DaySwitch, EndedApp, EndedBy, Ending};
@@ -121,7 +120,8 @@ fn engine(phone: &Phone) -> Engine {
     let text = "[daemon]\ndevices = []\n[engines]\norder = [\"iram\"]\n";
     Engine {
         command: std::iter::once(program.as_path()).chain(arguments).map(|word| word.as_os_str().to_owned()).collect(),
-        files: vec![(Mode::Adaptive, config, text.to_owned())],
+        files: vec![(Brisk::Iram, config, text.to_owned())],
+        forgotten: Vec::new(),
         socket: Options::socket(&run_dir),
         tell_front: |socket, group| {
             let named: Vec<_> = group.map(|group| ("group", group.into())).into_iter().collect();

@@ -140,16 +140,20 @@ pub struct Memory {
 }
 
 /// Names of the policies, as results have them.
-pub const POLICIES: [&str; 13] = [
+pub const POLICIES: [&str; 17] = [
     "default",
     "unfrozen",
     "page-cluster-0",
     "page-cluster-3",
     "page-cluster-5",
     "iram",
+    "mars",
+    "mars-paper",
     "zram",
     "iram-zram",
+    "mars-zram",
     "zram+flash",
+    "mars-zram+flash",
     "none",
     "earlyoom",
     "iram-none",

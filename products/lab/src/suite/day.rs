@@ -58,7 +58,7 @@ pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
     let meter = energy_meter(&session, &phone)?;
     let about = days::meter(&meter.about());
     let launcher = Launcher { sense: &sense, settings: settings(&every.watching, false), stop: session.stop_flag() };
-    let past = engine::Past { history: &plan.history, speed: args.speed };
+    let past = engine::Past { history: &plan.history, speed: args.speed, goes_on: false };
     let engine = engine::of(&policies, &phone, past)?;
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let rounds = u32::from(every.runs.unwrap_or(1));

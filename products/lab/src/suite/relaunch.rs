@@ -115,7 +115,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
         memory_bytes: limit_bytes,
         tight_bytes: args.tight_memory,
     };
-    let engine = engine::of(&plan.policies, &phone, engine::Past { history: &[], speed: 1.0 })?;
+    let engine = engine::of(&plan.policies, &phone, engine::Past { history: &[], speed: 1.0, goes_on: true })?;
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let recording = args.swap_trace.as_ref().map(|_| record::begin(&phone)).transpose()?;
     let measured = {
