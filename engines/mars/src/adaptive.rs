@@ -12,13 +12,15 @@ use crate::apps::{self, Candidate};
 use crate::config::Config;
 use crate::out::Round;
 use crate::pressure::{self, Need};
-use crate::{S_NS, State, back, clean_up, observe, window};
+use crate::{S_NS, State, back, clean_up, observe, reserve, window};
 
 /// Nothing is written out for this time after a return.
 const CALM_NS: u64 = S_NS;
+/// An app of which such a share is in swap has lost its hot set.
+const ALL_SWAPPED: f64 = 0.9;
 /// Files of so many apps are dropped for one return.
 const DROPS_MAX: usize = 2;
-/// Time to the next call: while something is under way; otherwise.
+/// Time to the next call: while something is under way; otherwise, at most.
 const LOOK_BUSY_NS: u64 = S_NS;
 const LOOK_CALM_NS: u64 = 30 * S_NS;
 /// After a request for scans.
@@ -41,6 +43,7 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     if next.window.is_some() {
         bring_back(config, &mut next, &all, need, observed, &mut requests, &mut notes);
     } else if !is_calm(&next) {
+        requests.extend(reserve::request(config, &mut next, &need, observed.now.memory.total_bytes));
         let memory = &observed.now.memory;
         let mut round = Round {
             config,
@@ -80,8 +83,12 @@ pub(crate) fn look_after_ns(next: &State, is_short: bool) -> u64 {
         || next.groups.values().any(|group| group.out.is_some() || group.settles.is_some() || group.laying_out);
     match () {
         () if !next.scans.is_empty() => LOOK_SCANS_NS,
-        () if is_short || is_under_way || !next.frozen.is_empty() => LOOK_BUSY_NS,
-        () => LOOK_CALM_NS,
+        () if is_short || is_under_way || !next.frozen.is_empty() || next.reserve.since_ns.is_some() => LOOK_BUSY_NS,
+        // Memory runs out most often soon after another app has come to the foreground.
+        () => {
+            let front_ns = next.seen.as_ref().map_or(0, |(_, since_ns)| *since_ns);
+            next.at_ns.saturating_sub(front_ns).clamp(LOOK_BUSY_NS, LOOK_CALM_NS)
+        }
     }
 }
 
@@ -127,22 +134,29 @@ fn bring_back(
         return;
     }
     let Some(of) = next.groups.get_mut(&open.group) else { return };
-    let Some(known) = next.learned.known_mut(&of.id) else { return };
-    let Some(scan) = of.fresh_scan() else {
+    let scan = of.fresh_scan();
+    // Where next to nothing of the app is in memory, its hot set is not either.
+    let is_gone = scan.is_some_and(|scan| back::swapped_share(&scan.pages) >= ALL_SWAPPED);
+    let Some(known) = next.learned.known_mut(&of.id) else {
+        of.was_gone = is_gone;
+        return;
+    };
+    let Some(scan) = scan else {
         // Of an app that runs already, the scan comes too late to learn from, but not to read by.
         next.scans.insert(open.group);
         return;
     };
     let is_short = need.available_bytes < known_need_bytes;
     let plan = back::plan(config, &scan.pages, &of.live, known, is_short);
-    if let Some(lost) = plan.lost() {
+    if let Some(lost) = plan.lost().or(is_gone.then_some(1.0)) {
         known.found(lost, of.hot_out_ns.is_some());
     }
     if let Some(window) = &mut next.window {
         window.is_read = true;
     }
-    let rule = match plan.verdict() {
-        Ok(rule) => rule,
+    let (rule, swapped) = match plan.verdict() {
+        Ok(rule) => (rule, plan.swapped.clone()),
+        Err(_) if plan.reads_files() => ("hot_files_are_dropped", Vec::new()),
         Err(rule) => {
             notes.push(plan.reason(rule).word("group", &open.group));
             return;
@@ -156,12 +170,13 @@ fn bring_back(
         }
     }
     let reason = plan.reason(rule).word("group", &open.group);
-    if !plan.swapped.is_empty() {
-        let once = Once::PageIn { group: open.group.clone(), ranges: plan.swapped };
+    // Files first: that call returns when the requests are in the queue, and programs wait for their code before they touch their data.
+    if !plan.files.is_empty() {
+        let once = Once::ReadAhead { group: open.group.clone(), files: plan.files };
         requests.push(Request::once(once, Objective::Delay, reason.clone()));
     }
-    if !plan.files.is_empty() {
-        let once = Once::ReadAhead { group: open.group, files: plan.files };
+    if !swapped.is_empty() {
+        let once = Once::PageIn { group: open.group, ranges: swapped };
         requests.push(Request::once(once, Objective::Delay, reason));
     }
 }

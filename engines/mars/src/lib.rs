@@ -6,7 +6,7 @@
 //!
 //! - [`hot_set`]: which pages returns touch; `live`: by process and address; [`learned`]: what is kept over restarts, by mapping.
 //! - `apps`: from which apps memory may be taken, in which order; `pressure`: when, and how much.
-//! - [`out`]: what is written out, in which order; [`back`]: what is read back; `window`: what is held meanwhile.
+//! - `reserve`: memory that is kept free; [`out`]: what is written out, in which order; [`back`]: what is read back; `window`: what is held meanwhile.
 //! - [`budget`]: how much may be written a day; [`clean_up`]: scattered hot sets are laid out anew.
 //! - [`tiers`]: how much goes to zram and how much to flash.
 //! - `adaptive`, `paper`: the two modes; [`survey()`]: where the pages of each app are, and why, for people.
@@ -38,6 +38,7 @@ mod observe;
 pub mod out;
 mod paper;
 mod pressure;
+mod reserve;
 mod survey;
 pub mod tiers;
 mod window;
@@ -52,6 +53,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{Config, Flash, Invalid, Mode};
 use learned::Learned;
 pub use live::LiveProcess;
+pub use reserve::Reserve;
 pub use survey::{Pages, Row, Survey, survey};
 pub use window::Window;
 
@@ -83,6 +85,10 @@ pub struct State {
     pub short_since_ns: Option<u64>,
     /// The return that goes on.
     pub window: Option<Window>,
+    /// Memory that is kept free.
+    pub reserve: Reserve,
+    /// The app that is in front by what is observed, and since when.
+    pub seen: Option<(Option<String>, u64)>,
     /// When a return ended last.
     pub returned_ns: Option<u64>,
     /// Groups whose page tables are to be scanned before the next call.
@@ -127,6 +133,8 @@ pub struct Group {
     pub left_alone_until_ns: Option<u64>,
     /// It is not frozen until then, since that was refused.
     pub freeze_refused_until_ns: Option<u64>,
+    /// At its first return next to nothing of it was in memory.
+    pub was_gone: bool,
     /// Its hot set is being laid out anew.
     pub laying_out: bool,
 }

@@ -37,6 +37,10 @@ pub(crate) fn take(config: &Config, next: &mut State, observed: &Observed<'_>) {
     for event in observed.events {
         take_event(config, next, event);
     }
+    let seen = observed.apps.iter().find(|app| app.activity.focused == Some(true)).map(|app| app.group.clone());
+    if next.seen.as_ref().is_none_or(|(before, _)| *before != seen) {
+        next.seen = Some((seen, now_ns));
+    }
     let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).collect();
     next.groups.retain(|group, _| there.contains(group.as_str()));
     next.frozen.retain(|group, _| there.contains(group.as_str()));
@@ -48,8 +52,10 @@ pub(crate) fn take(config: &Config, next: &mut State, observed: &Observed<'_>) {
 fn take_event(config: &Config, next: &mut State, event: &Event) {
     let at_ns = event.at_ns;
     match &event.kind {
-        EventKind::Focused { group } if next.front.as_ref() != Some(group) => {
-            if let Some(left) = next.front.replace(group.clone()) {
+        EventKind::Focused { group } => {
+            // The same app as before comes back from where no app is in front, such as a home screen.
+            let left = next.front.replace(group.clone()).filter(|left| left != group);
+            if let Some(left) = left {
                 if let Some(of) = next.groups.get_mut(&left) {
                     (of.left_ns, of.hot_out_ns) = (at_ns, None);
                 }
@@ -121,6 +127,9 @@ fn learn(next: &mut State, group: &str, touched: &Touched) {
     let known = next.learned.returned(&of.id);
     live::note(&mut of.live, touched, known);
     known.read_bytes = touched.read_bytes.or(known.read_bytes);
+    if std::mem::take(&mut of.was_gone) {
+        known.found(1.0, false);
+    }
     next.learned.bound();
 }
 

@@ -51,7 +51,7 @@ const FREEZE_AFTER_NS: u64 = 2 * S_NS;
 /// An app keeps its hot set for so many times the grace time.
 const HOT_GRACE_TIMES: u64 = 4;
 /// Share of the hot set that is lost anyway.
-const LOST_MIN: f64 = 0.5;
+pub(crate) const LOST_MIN: f64 = 0.5;
 
 /// A part of an app's private memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,7 +7,7 @@
 //!
 //! Memory is short when less is available than is wanted, and when tasks stall on memory while less than twice that is available. It is
 //! *severe* when half of what is wanted is missing, or tasks stall. The likely returns are those to the three apps that were in front
-//! last. How much memory a launch needs, and which app ends, is the matter of the engine for memory.
+//! last ([`likely`]). How much memory a launch needs, and which app ends, is the matter of the engine for memory.
 //!
 //! Properties: `the_reserve_is_that_of_the_largest_likely_return`; `nothing_is_short_with_enough_memory_and_no_stalls`.
 
@@ -63,10 +63,9 @@ pub(crate) fn available_bytes(memory: &MemoryLevels) -> u64 {
     memory.available_bytes.unwrap_or_else(|| memory.free_bytes.saturating_add(clean)).min(memory.total_bytes)
 }
 
-/// What is wanted and how much is short.
-pub(crate) fn need(config: &Config, state: &State, observed: &Observed<'_>) -> Need {
-    let memory = &observed.now.memory;
-    let total_bytes = memory.total_bytes;
+/// Ids of the apps to which a return is likely: those that were in front last, and all that were left at the same time as the last of them,
+/// as after a restart.
+pub(crate) fn likely(state: &State) -> Vec<&str> {
     let mut away: Vec<(u64, &str)> = state
         .groups
         .iter()
@@ -74,7 +73,15 @@ pub(crate) fn need(config: &Config, state: &State, observed: &Observed<'_>) -> N
         .map(|(_, of)| (of.left_ns, of.id.as_str()))
         .collect();
     away.sort_unstable_by(|a, b| b.cmp(a));
-    let needs = away.iter().take(LIKELY).filter_map(|(_, id)| state.learned.app(id)).map(back::need_bytes);
+    let least_ns = away.get(LIKELY - 1).or(away.last()).map_or(0, |(left_ns, _)| *left_ns);
+    away.into_iter().take_while(|(left_ns, _)| *left_ns >= least_ns).map(|(_, id)| id).collect()
+}
+
+/// What is wanted and how much is short.
+pub(crate) fn need(config: &Config, state: &State, observed: &Observed<'_>) -> Need {
+    let memory = &observed.now.memory;
+    let total_bytes = memory.total_bytes;
+    let needs = likely(state).into_iter().filter_map(|id| state.learned.app(id)).map(back::need_bytes);
     let most_bytes = share_bytes(total_bytes, config.reserve_max_percent);
     let least_bytes = share_bytes(total_bytes, config.reserve_min_percent).min(most_bytes);
     let wanted_bytes = needs.max().unwrap_or(0).clamp(least_bytes, most_bytes);

@@ -7,7 +7,7 @@
 //!   being ended itself.
 //!
 //! Under a policy whose engine learns from returns, each app has one return before in *full*, which is not measured, and the user stays for
-//! two seconds after each.
+//! two seconds in each app and in the memory-hungry one.
 //!
 //! A return that fails (the app ends, or shows no window) counts with the time limit, as does one that takes longer.
 //!
@@ -192,6 +192,10 @@ fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App
         leave_later(ground, policy, app)?;
     }
     fill(ground, plan, policy)?;
+    if policy.learns_from_returns() {
+        // The user stays in the memory-hungry app, too.
+        ground.wait(DWELL)?;
+    }
     let visit = ground.go_to(app, round)?;
     leave_later(ground, policy, app)?;
     Ok(visit)

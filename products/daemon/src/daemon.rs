@@ -10,6 +10,7 @@ mod learning;
 mod pages;
 mod people;
 mod round;
+mod stand_in;
 mod start;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -172,6 +173,8 @@ struct State {
     counts: Counts,
     started_unix_ms: u64,
     is_paused: bool,
+    /// Whether the group that stands for the machine is being reclaimed.
+    reclaims: bool,
 }
 
 impl Daemon {

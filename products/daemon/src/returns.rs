@@ -1,12 +1,12 @@
 //! A return to an app, from its coming to the foreground until it has come to rest: what was away before, and what it touched of that.
 //!
 //! The page tables are scanned before the app runs again, as far as that can be known, and when it has come to rest: none of its
-//! processes has waited for storage for a second. A return that takes longer than ten seconds ends then; one that ends by another app
-//! coming to the foreground while the app still waits teaches nothing, since what it would have touched is not known.
+//! processes has waited for storage for a second. A return that takes longer than ten seconds ends then. One that is cut short by another
+//! app coming to the foreground tells what it touched, and not what it would not have touched.
 //!
 //! One return goes on at a time. That of an app that is being launched is none: its pages were never away.
 //!
-//! Properties: `a_return_ends_when_the_app_rests`; `a_return_that_never_rests_ends`; `what_is_cut_short_teaches_nothing`;
+//! Properties: `a_return_ends_when_the_app_rests`; `a_return_that_never_rests_ends`; `what_is_cut_short_tells_what_it_touched`;
 //! `what_the_daemon_read_for_it_counts`.
 
 use std::collections::BTreeMap;
@@ -20,8 +20,10 @@ const REST_NS: u64 = 1_000_000_000;
 const RETURN_NS_MAX: u64 = 10_000_000_000;
 /// Interval between samples.
 const SAMPLE_NS: u64 = 250_000_000;
-/// So many pages read from storage in one interval are rest.
-const FAULTS_MAX: u64 = 1;
+/// So many pages read from storage in one interval are rest, where no process waits for one at its end.
+const FAULTS_MAX: u64 = 8;
+/// The same where one waits: slow flash gives no more in that time.
+const FAULTS_WAITING_MAX: u64 = 0;
 
 /// What the processes of an app had used of storage at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,7 +89,8 @@ impl Returns {
     /// Takes a sample. Says whether the return is over.
     pub fn sample(&mut self, used: &Used, at_ns: u64) -> bool {
         let Some(open) = &mut self.open else { return false };
-        let rests = !used.waits && growth(&open.faults, &used.major_faults) <= FAULTS_MAX;
+        let most = if used.waits { FAULTS_WAITING_MAX } else { FAULTS_MAX };
+        let rests = growth(&open.faults, &used.major_faults) <= most;
         let since_ns = open.rests_since_ns.unwrap_or(open.sampled_ns);
         open.rests_since_ns = rests.then_some(since_ns);
         open.sampled_ns = at_ns;
@@ -96,22 +99,26 @@ impl Returns {
         has_rested || at_ns.saturating_sub(open.began_ns) >= RETURN_NS_MAX
     }
 
-    /// Whether the return can end now: the app did not wait for storage at the last sample.
-    #[must_use]
-    pub fn is_at_rest(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.rests_since_ns.is_some())
-    }
-
-    /// Drops a return that was cut short.
+    /// The scan at its end failed.
     pub fn drop_it(&mut self) {
         self.open = None;
     }
 
-    /// Ends the return; `after` says where the pages of the app are now. Gives its group and what it touched.
+    /// Ends the return; `after` says where the pages of the app are now. Gives its group and what it touched; of one that the app still
+    /// waited in at the last sample, neither what it left untouched nor how much it read.
     pub fn end(&mut self, after: &AppPages, used: &Used) -> Option<(Group, Touched)> {
         let open = self.open.take()?;
-        let read_bytes = (!used.read_bytes.is_empty()).then(|| growth(&open.used_before.read_bytes, &used.read_bytes));
-        Some((open.group, Touched { read_bytes, ..open.before.touched_until(after) }))
+        let is_over = open.rests_since_ns.is_some() || open.sampled_ns.saturating_sub(open.began_ns) >= RETURN_NS_MAX;
+        let is_counted = is_over && !used.read_bytes.is_empty();
+        let read_bytes = is_counted.then(|| growth(&open.used_before.read_bytes, &used.read_bytes));
+        let mut touched = Touched { read_bytes, ..open.before.touched_until(after) };
+        if !is_over {
+            for of in touched.processes.iter_mut().flat_map(|process| &mut process.mappings) {
+                of.swapped.untouched.clear();
+                of.file.untouched.clear();
+            }
+        }
+        Some((open.group, touched))
     }
 }
 
@@ -157,8 +164,9 @@ mod tests {
         let mut returns = begun();
         // It faults until 900 ms; the interval in which it stops is not rest.
         assert_eq!(over_ms(&mut returns, |ms| used(100 + ms.min(900), 0)), 2000);
-        assert_eq!(over_ms(&mut begun(), |ms| Used { waits: ms < 600, ..used(100, 0) }), 1500);
-        assert_eq!(over_ms(&mut begun(), |_| used(101, 0)), 1000, "at once");
+        // One page after the other, slowly.
+        assert_eq!(over_ms(&mut begun(), |ms| Used { waits: ms < 600, ..used(100 + ms.min(600) / 100, 0) }), 1500);
+        assert_eq!(over_ms(&mut begun(), |ms| used(100 + ms / 100, 0)), 1000, "at once");
     }
 
     #[test]
@@ -169,32 +177,59 @@ mod tests {
         assert_eq!(over_ms(&mut begun(), child), 10_000);
     }
 
+    /// A page in swap before, and what became of it.
+    fn page(swapped: bool) -> AppPages {
+        use brisk_core::pages::{Identity, Mapping, MappingPages, PageRange, Process, ProcessPages, SwappedRange};
+        let (touched, untouched) = (PageRange { first_page: 0, pages: 1 }, PageRange { first_page: 1, pages: 1 });
+        let slot = |range: PageRange| SwappedRange { range, area: 0, slot: 7 + range.first_page };
+        let identity = Identity::Anonymous { name: "[heap]".to_owned(), nth: 0 };
+        let mapping = Mapping { identity, start: 4096, range: PageRange { first_page: 0, pages: 2 }, swappable: true };
+        let of = MappingPages {
+            mapping,
+            private: if swapped { Vec::new() } else { vec![touched] },
+            file: Vec::new(),
+            swapped: if swapped { vec![slot(touched), slot(untouched)] } else { vec![slot(untouched)] },
+        };
+        let process = Process { pid: 7, began_ticks: 1, program: "x".to_owned(), nth: 0 };
+        AppPages { page_bytes: 4096, processes: vec![ProcessPages { process, mappings: vec![of] }] }
+    }
+
     #[test]
-    fn what_is_cut_short_teaches_nothing() {
-        let mut returns = begun();
-        assert!(!returns.is_at_rest(), "nothing was seen of it yet");
-        returns.sample(&used(150, 0), 250 * MS_NS);
-        assert!(!returns.is_at_rest());
-        returns.sample(&used(151, 0), 500 * MS_NS);
-        assert!(returns.is_at_rest());
-        returns.drop_it();
-        assert_eq!((returns.group(), returns.next_ns()), (None, None));
+    fn what_is_cut_short_tells_what_it_touched() {
+        let ended = |faults: u64| {
+            let mut returns = Returns::default();
+            returns.begin(group(), page(true), used(100, 4096), 0);
+            returns.sample(&used(100 + faults, 4096), 250 * MS_NS);
+            let (_, touched) = returns.end(&page(false), &used(100 + faults, 8192)).expect("it went on");
+            let of = touched.processes[0].mappings[0].swapped.clone();
+            let pages = |ranges: &[brisk_core::pages::PageRange]| ranges.iter().map(|range| range.pages).sum::<u64>();
+            (pages(&of.touched), pages(&of.untouched), touched.read_bytes)
+        };
+        assert_eq!(ended(0), (1, 1, Some(4096)), "it was at rest");
+        assert_eq!(ended(50), (1, 0, None));
+    }
+
+    #[test]
+    fn an_app_that_ends_does_not_return() {
         let mut returns = begun();
         returns.gone("app-b-1.scope");
         assert_eq!(returns.group(), Some(&group()));
         returns.gone("app-a-1.scope");
         assert_eq!(returns.end(&AppPages::default(), &Used::default()), None);
+        assert_eq!((returns.group(), returns.next_ns()), (None, None));
     }
 
     #[test]
     fn what_the_daemon_read_for_it_counts() {
         let mut returns = Returns::default();
         let before = Used { read_bytes: [(7, 4096), (1, 1000)].into(), ..Used::default() };
-        returns.begin(group(), AppPages::default(), before, 0);
+        returns.begin(group(), AppPages::default(), before.clone(), 0);
+        returns.sample(&before, 250 * MS_NS);
         let after = Used { read_bytes: [(7, 8192), (1, 5000), (9, 100)].into(), ..Used::default() };
         let (of, touched) = returns.end(&AppPages::default(), &after).expect("it went on");
         assert_eq!((of, touched.read_bytes), (group(), Some(4096 + 4000 + 100)));
         let mut returns = begun();
+        returns.sample(&Used::default(), 250 * MS_NS);
         let (_, touched) = returns.end(&AppPages::default(), &Used::default()).expect("it went on");
         assert_eq!(touched.read_bytes, None, "nobody tells");
     }

@@ -29,11 +29,8 @@ impl Daemon {
         if !self.policy.engines.learn_from_returns() || self.machine.returns.group().is_some_and(|of| of.name == name) {
             return;
         }
-        if self.machine.returns.is_at_rest() {
-            self.end_return();
-        } else {
-            self.machine.returns.drop_it();
-        }
+        // Now, as long as the pages of the app before are where it left them.
+        self.end_return();
         self.actuator.app_returns();
         let Some(group) = self.machine.apps.that_returns(name).cloned() else { return };
         let used = self.used(&group);

@@ -82,6 +82,8 @@ impl Daemon {
         for event in self.machine.apps.tell_front(group.as_ref(), self.moment.now.monotonic_ns) {
             self.push_event(event.kind);
         }
+        // That no app is in front is no event, and engines are to know.
+        self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
         Ok(reply_with(&[("group", &group.map(|group| group.name))]))
     }
 

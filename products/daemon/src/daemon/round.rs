@@ -56,7 +56,8 @@ impl Daemon {
             devices: &self.machine.devices,
             apps: &apps,
         };
-        let round = self.policy.engines.decide(&self.policy.config, &observed);
+        let mut round = self.policy.engines.decide(&self.policy.config, &observed);
+        self.stand_in_for_kswapd(&mut round.resolution, &snapshot.memory);
         self.moment.wanted_ns = round.next_look_ns;
         let change = self.apply_levels(&round.resolution, wall_unix_ms);
         let actions = self.apply_edges(round.resolution.actions, round.resolution.dropped_actions);
@@ -192,7 +193,7 @@ impl Daemon {
     }
 
     /// Executes an edge. What stops an app is checked against what is sensed at this moment.
-    fn perform(&mut self, once: &Once) -> Outcome {
+    pub(super) fn perform(&mut self, once: &Once) -> Outcome {
         let now_ns = self.moment.now.monotonic_ns;
         if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
             return self.actuator.perform(once, &Sensed::default(), now_ns).outcome;

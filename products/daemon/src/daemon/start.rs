@@ -148,6 +148,7 @@ impl Daemon {
                 counts: Counts::default(),
                 started_unix_ms: now.wall_unix_ms(),
                 is_paused: false,
+                reclaims: false,
             },
             timers: Timers::new(TIMERS),
             actuator,

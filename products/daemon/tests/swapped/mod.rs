@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brisk_act::{Actuator, FlashArea, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan};
-use brisk_core::action::{AddressRange, Once};
+use brisk_core::action::Once;
 use brisk_core::outcome::Outcome;
 use brisk_requires::{Capability, skip};
 use brisk_sense::Sense;
