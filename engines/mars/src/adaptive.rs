@@ -16,8 +16,6 @@ use crate::{S_NS, State, back, clean_up, observe, reserve, window};
 
 /// Nothing is written out for this time after a return.
 const CALM_NS: u64 = S_NS;
-/// An app of which such a share is in swap has lost its hot set.
-const ALL_SWAPPED: f64 = 0.9;
 /// Files of so many apps are dropped for one return.
 const DROPS_MAX: usize = 2;
 /// Time to the next call: while something is under way; otherwise, at most.
@@ -134,21 +132,15 @@ fn bring_back(
         return;
     }
     let Some(of) = next.groups.get_mut(&open.group) else { return };
-    let scan = of.fresh_scan();
-    // Where next to nothing of the app is in memory, its hot set is not either.
-    let is_gone = scan.is_some_and(|scan| back::swapped_share(&scan.pages) >= ALL_SWAPPED);
-    let Some(known) = next.learned.known_mut(&of.id) else {
-        of.was_gone = is_gone;
-        return;
-    };
-    let Some(scan) = scan else {
+    let Some(known) = next.learned.known_mut(&of.id) else { return };
+    let Some(scan) = of.fresh_scan() else {
         // Of an app that runs already, the scan comes too late to learn from, but not to read by.
         next.scans.insert(open.group);
         return;
     };
     let is_short = need.available_bytes < known_need_bytes;
     let plan = back::plan(config, &scan.pages, &of.live, known, is_short);
-    if let Some(lost) = plan.lost().or(is_gone.then_some(1.0)) {
+    if let Some(lost) = plan.lost() {
         known.found(lost, of.hot_out_ns.is_some());
     }
     if let Some(window) = &mut next.window {

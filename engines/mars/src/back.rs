@@ -59,15 +59,6 @@ pub fn read_us(flash: &Flash, stretches: u64, bytes: u64) -> f64 {
     stretches as f64 * flash.random_read_us + bytes as f64 / (flash.read_mib_per_s * MIB as f64) * 1e6
 }
 
-/// Share of the private pages of an app that is in swap, from 0 to 1.
-#[must_use]
-pub fn swapped_share(pages: &AppPages) -> f64 {
-    let mappings = || pages.processes.iter().flat_map(|process| &process.mappings);
-    let swapped: u64 = mappings().flat_map(|of| &of.swapped).map(|swapped| swapped.range.pages).sum();
-    let private: u64 = mappings().flat_map(|of| &of.private).map(|range| range.pages).sum();
-    if swapped == 0 { 0.0 } else { swapped as f64 / (swapped + private) as f64 }
-}
-
 /// What is to be read, and what led to that.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {

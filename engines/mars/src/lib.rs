@@ -133,8 +133,6 @@ pub struct Group {
     pub left_alone_until_ns: Option<u64>,
     /// It is not frozen until then, since that was refused.
     pub freeze_refused_until_ns: Option<u64>,
-    /// At its first return next to nothing of it was in memory.
-    pub was_gone: bool,
     /// Its hot set is being laid out anew.
     pub laying_out: bool,
 }

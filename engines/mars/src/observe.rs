@@ -127,9 +127,6 @@ fn learn(next: &mut State, group: &str, touched: &Touched) {
     let known = next.learned.returned(&of.id);
     live::note(&mut of.live, touched, known);
     known.read_bytes = touched.read_bytes.or(known.read_bytes);
-    if std::mem::take(&mut of.was_gone) {
-        known.found(1.0, false);
-    }
     next.learned.bound();
 }
 

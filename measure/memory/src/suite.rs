@@ -6,7 +6,7 @@
 //!   there are no apps to evict: they have been ended, and a return is a launch; and that app leaves as much as keeps it from
 //!   being ended itself.
 //!
-//! Under a policy whose engine learns from returns, each app has one return before in *full*, which is not measured, and the user stays for
+//! Under a policy whose engine learns from returns, each app has two returns before in *full*, which are not measured, and the user stays for
 //! two seconds in each app and in the memory-hungry one.
 //!
 //! A return that fails (the app ends, or shows no window) counts with the time limit, as does one that takes longer.
@@ -187,9 +187,12 @@ fn tight(
 fn full(ground: &mut Ground<'_>, plan: &Plan, policy: &'static Policy, app: &App, round: u64) -> Result<AppVisit> {
     ground.apply_within(policy, plan.memory_bytes)?;
     if policy.learns_from_returns() && round == 0 {
-        fill(ground, plan, policy)?;
-        ground.go_to_untimed(app)?;
-        leave_later(ground, policy, app)?;
+        // The first tells what it touches, the second how much of that was gone.
+        for _ in 0..2 {
+            fill(ground, plan, policy)?;
+            ground.go_to_untimed(app)?;
+            leave_later(ground, policy, app)?;
+        }
     }
     fill(ground, plan, policy)?;
     if policy.learns_from_returns() {
