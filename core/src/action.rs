@@ -134,6 +134,13 @@ pub enum Once {
         /// The ranges, in the order of writing; none: all private memory that is no file's.
         ranges: Vec<AddressRange>,
     },
+    /// Ranges of files that it maps are read into the page cache.
+    ReadAhead {
+        /// Name of the control group.
+        group: String,
+        /// The files, in the order of reading.
+        files: Vec<FileRanges>,
+    },
     /// Ranges of its memory are read back from swap (MADV_WILLNEED).
     PageIn {
         /// Name of the control group.
@@ -148,13 +155,6 @@ pub enum Once {
         group: String,
         /// The ranges, in the order of reading.
         ranges: Vec<AddressRange>,
-    },
-    /// Ranges of files that it maps are read into the page cache.
-    ReadAhead {
-        /// Name of the control group.
-        group: String,
-        /// The files, in the order of reading.
-        files: Vec<FileRanges>,
     },
 }
 
