@@ -12,6 +12,7 @@
 
 mod activity;
 mod told;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use crate::config::Services;
 pub use activity::{OfGroup, Place, Seen};
 pub use told::{Target, Unknown};
 use told::{ToldFront, ToldLaunch};
+pub use window::Likeness;
 
 /// A launch ends when the app has not waited for storage for this time.
 const REST_NS: u64 = 1_000_000_000;

@@ -66,8 +66,23 @@ fn a_shell_tells_which_app_is_in_front() {
     assert_eq!(focused(&daemon.status()), Some(false));
     assert!(set(&mut client, "group", name.as_str().into()).is_ok());
     assert_eq!(focused(&daemon.status()), Some(true));
+    // By the app id of its window: a second app of that id is in front too.
+    let (other_dir, other) = group_of("x-briskfront");
+    let Some(mut second) = App::new(&other_dir) else { return };
+    second.begin();
+    daemon.status_when(|status| find(status, &other).is_some());
+    assert!(set(&mut client, "id", "org.example.BriskFront".into()).is_ok());
+    let status = daemon.status();
+    let of_other = find(&status, &other).and_then(|app| app.activity.focused);
+    assert_eq!((focused(&status), of_other), (Some(true), Some(true)));
+    second.end();
     // What is no app.
-    for (key, value) in [("pid", 1.into()), ("pid", std::process::id().into()), ("group", "app-none-1.scope".into())] {
+    for (key, value) in [
+        ("pid", 1.into()),
+        ("pid", std::process::id().into()),
+        ("group", "app-none-1.scope".into()),
+        ("id", "org.example.None".into()),
+    ] {
         let (error, what) = refusal(set(&mut client, key, value));
         assert_eq!(error, "NoSuchApp", "{what}");
         assert!(what.contains("brisk status --json"), "{what}");
@@ -160,6 +175,15 @@ fn a_user_tells_of_apps_of_that_user_alone() {
     };
     assert_eq!(as_nobody("SetFront", "group", theirs.clone()).expect("its own").as_deref(), Some(theirs.as_str()));
     assert_eq!(as_nobody("LaunchBegins", "id", "brisknobody".to_owned()).expect("its own"), Some(theirs));
+    // Of two users' apps with one app id, the own one is meant.
+    let (also_dir, also) = group_of("BriskRoot");
+    let Some(of_nobody_too) = App::with(&also_dir, Command::new("sleep").arg("600").uid(NOBODY)) else { return };
+    let by_id = |id: &str| as_nobody("SetFront", "id", id.to_owned());
+    assert_eq!(refusal(by_id("org.example.briskroot")).0, "NotAllowed");
+    of_nobody_too.begin();
+    daemon.status_when(|status| find(status, &also).is_some());
+    assert_eq!(by_id("org.example.briskroot").expect("its own").as_deref(), Some(also.as_str()));
+    assert_eq!(find(&daemon.status(), &roots).and_then(|app| app.activity.focused), Some(false));
     for (method, key, value) in [("SetFront", "group", roots), ("LaunchBegins", "id", "briskroot".to_owned())] {
         let (error, what) = refusal(as_nobody(method, key, value));
         assert_eq!(error, "NotAllowed", "{what}");

@@ -80,7 +80,8 @@ struct Toplevel {
     handle: Option<ZwlrForeignToplevelHandleV1>,
     shown: bool,
     changed: bool,
-    activated: bool,
+    /// Number of its activation among all, while it is activated.
+    activation: Option<u64>,
 }
 
 /// All state.
@@ -93,6 +94,9 @@ pub(super) struct State {
     pub(super) changes: Vec<Change>,
     toplevels: HashMap<ObjectId, Toplevel>,
     windows_so_far: u64,
+    activations_so_far: u64,
+    /// Whether the compositor tells of windows no more.
+    pub(super) windows_finished: bool,
 }
 
 impl State {
@@ -109,7 +113,13 @@ impl State {
 
     /// Whether a window has the keys.
     pub(super) fn is_activated(&self, window: u64) -> bool {
-        self.toplevels.values().any(|toplevel| toplevel.info.id == window && toplevel.activated)
+        self.toplevels.values().any(|toplevel| toplevel.info.id == window && toplevel.activation.is_some())
+    }
+
+    /// The window that was activated last, of those that are activated.
+    pub(super) fn active(&self) -> Option<&WindowInfo> {
+        let activated = self.toplevels.values().filter(|toplevel| toplevel.shown && toplevel.activation.is_some());
+        activated.max_by_key(|toplevel| toplevel.activation).map(|toplevel| &toplevel.info)
     }
 
     fn change(&mut self, kind: Kind) {
@@ -205,12 +215,16 @@ impl Dispatch<ZwlrForeignToplevelManagerV1, ()> for State {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        if let zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } = event {
-            // The protocol reuses its own ids for other windows.
-            state.windows_so_far += 1;
-            let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
-            let id = toplevel.id();
-            state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
+        match event {
+            zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } => {
+                // The protocol reuses its own ids for other windows.
+                state.windows_so_far += 1;
+                let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
+                let id = toplevel.id();
+                state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
+            }
+            zwlr_foreign_toplevel_manager_v1::Event::Finished => state.windows_finished = true,
+            _ => {}
         }
     }
 
@@ -241,7 +255,12 @@ impl Dispatch<ZwlrForeignToplevelHandleV1, ()> for State {
             }
             Event::State { state: words } => {
                 // Four bytes each, in the order of this machine; 2 is activated.
-                window.activated = words.chunks_exact(4).any(|word| word == 2_u32.to_ne_bytes());
+                let activated = words.chunks_exact(4).any(|word| word == 2_u32.to_ne_bytes());
+                // It is told again with other words.
+                if activated && window.activation.is_none() {
+                    state.activations_so_far += 1;
+                }
+                window.activation = activated.then(|| window.activation.unwrap_or(state.activations_so_far));
             }
             Event::Done if !window.shown => {
                 (window.shown, window.changed) = (true, false);

@@ -294,7 +294,7 @@ mod tests {
         let mut apps = Apps::default();
         let dir = Path::new("/c/app-a-1.scope");
         apps.was_there(group("/c/app-a-1.scope"));
-        apps.tell_front(Some(&group("/c/app-a-1.scope")), 3);
+        apps.tell_front(&[group("/c/app-a-1.scope")], 3);
         let of_group = |_: &Path, _| OfGroup { oom_kills: Some(4), frozen: Some(false), oom_score_adj: Some(100) };
         let seen = Seen { sound: Some(vec![at("/c/app-a-1.scope")]), ..Seen::default() };
         apps.observe(5, &seen, &Services::default(), of_group);

@@ -46,10 +46,10 @@ impl std::fmt::Display for Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown;
 
-/// The app that was told to be in front; `None` when none is.
+/// The apps that were told to be in front: several where a caller cannot tell them apart, and none for the desktop.
 #[derive(Debug)]
 pub(super) struct ToldFront {
-    dir: Option<PathBuf>,
+    dirs: Vec<PathBuf>,
     at_ns: u64,
 }
 
@@ -94,15 +94,14 @@ impl Apps {
         (!known.is_told && (known.launch.is_none() || is_told())).then_some(group)
     }
 
-    /// The app in front, as far as it is known.
-    #[must_use]
-    pub fn front(&self) -> Option<&Group> {
-        self.known.values().find(|known| known.focused == Some(true)).map(|known| &known.group)
+    /// The apps in front, as far as they are known.
+    pub fn front(&self) -> impl Iterator<Item = &Group> {
+        self.known.values().filter(|known| known.focused == Some(true)).map(|known| &known.group)
     }
 
-    /// An app was told to be in front, or none. Gives the apps that came to the foreground.
-    pub fn tell_front(&mut self, group: Option<&Group>, at_ns: u64) -> Vec<Event> {
-        self.told_front = Some(ToldFront { dir: group.map(|group| group.dir.clone()), at_ns });
+    /// Apps were told to be in front, or none. Gives the apps that came to the foreground.
+    pub fn tell_front(&mut self, groups: &[Group], at_ns: u64) -> Vec<Event> {
+        self.told_front = Some(ToldFront { dirs: groups.iter().map(|group| group.dir.clone()).collect(), at_ns });
         self.resolve_front(at_ns)
     }
 
@@ -118,7 +117,7 @@ impl Apps {
         let told = self.told_front.as_ref().filter(is_recent);
         let mut came = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app()) {
-            let is_told = |told: &ToldFront| told.dir.as_ref() == Some(&known.group.dir);
+            let is_told = |told: &ToldFront| told.dirs.contains(&known.group.dir);
             let now = told.map_or(known.detected, |told| Some(is_told(told)));
             let before = std::mem::replace(&mut known.focused, now);
             if (now == Some(true)) != (before == Some(true)) {
@@ -194,7 +193,7 @@ impl Apps {
 }
 
 impl Known {
-    fn front_key(self: &&Self) -> (bool, Option<u64>) {
+    pub(super) fn front_key(self: &&Self) -> (bool, Option<u64>) {
         (self.focused == Some(true), self.activity.front_at_ns)
     }
 }
@@ -239,13 +238,13 @@ mod tests {
         let see =
             |apps: &mut Apps, pid: u32, at_ns| kinds(apps.update_front(at_ns, Some(&BTreeSet::from([pid])), processes));
         assert_eq!(see(&mut apps, 1, SECOND_NS), [came("app-a-1.scope")]);
-        assert_eq!(kinds(apps.tell_front(Some(&b), 2 * SECOND_NS)), [came("app-b-1.scope")]);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), 2 * SECOND_NS)), [came("app-b-1.scope")]);
         // Told once more, and seen otherwise meanwhile.
-        assert_eq!(kinds(apps.tell_front(Some(&b), 3 * SECOND_NS)), []);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), 3 * SECOND_NS)), []);
         assert_eq!(see(&mut apps, 1, 4 * SECOND_NS), []);
         assert_eq!(focused(&apps), [("a".to_owned(), Some(false)), ("b".to_owned(), Some(true))]);
         assert_eq!(see(&mut apps, 1, 3 * SECOND_NS + RECENT_NS), [came("app-a-1.scope")]);
-        assert_eq!(apps.front(), Some(&a));
+        assert_eq!(apps.front().collect::<Vec<_>>(), [&a]);
         let listed = apps.list(&BTreeMap::new(), &Services::default());
         assert_eq!(listed[1].activity.front_at_ns, Some(3 * SECOND_NS + RECENT_NS));
     }
@@ -257,17 +256,17 @@ mod tests {
         apps.was_there(a.clone());
         apps.was_there(b.clone());
         assert_eq!(focused(&apps), [("a".to_owned(), None), ("b".to_owned(), None)]);
-        apps.tell_front(Some(&a), 0);
+        apps.tell_front(std::slice::from_ref(&a), 0);
         assert_eq!(kinds(apps.update_front(1000 * SECOND_NS, None, |_| Vec::new())), []);
         assert_eq!(focused(&apps), [("a".to_owned(), Some(true)), ("b".to_owned(), Some(false))]);
         // The desktop, and then an app that goes away.
-        assert_eq!(kinds(apps.tell_front(None, 1001 * SECOND_NS)), []);
-        assert_eq!((focused(&apps)[0].1, apps.front()), (Some(false), None));
+        assert_eq!(kinds(apps.tell_front(&[], 1001 * SECOND_NS)), []);
+        assert_eq!((focused(&apps)[0].1, apps.front().count()), (Some(false), 0));
         // One that begins now has not been told.
         apps.was_there(group("/c/app-c-1.scope"));
         assert_eq!(focused(&apps).pop(), Some(("c".to_owned(), Some(false))));
         apps.gone(&group("/c/app-c-1.scope"), 1001 * SECOND_NS);
-        assert_eq!(kinds(apps.tell_front(Some(&b), 1002 * SECOND_NS)), [came("app-b-1.scope")]);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), 1002 * SECOND_NS)), [came("app-b-1.scope")]);
         apps.gone(&b, 1003 * SECOND_NS);
         apps.update_front(1004 * SECOND_NS, None, |_| Vec::new());
         assert_eq!(focused(&apps), [("a".to_owned(), Some(false))]);
@@ -292,8 +291,8 @@ mod tests {
             assert_eq!(find(&apps, unknown.clone()), Err(Unknown), "{unknown}");
         }
         // Of two with one id the last in front.
-        apps.tell_front(Some(&one), 1);
-        apps.tell_front(None, 2);
+        apps.tell_front(std::slice::from_ref(&one), 1);
+        apps.tell_front(&[], 2);
         assert_eq!(find(&apps, Target::Id("a".to_owned())), Ok(one));
         // Sessions too.
         let mut apps = Apps::default();

@@ -113,7 +113,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
     let allowed: &[&str] = match (interface, method) {
         (SERVICE, "GetInterfaceDescription") => &["interface"],
         (INTERFACE, "Explain") => &["knob"],
-        (INTERFACE, "SetFront") => &["group", "pid"],
+        (INTERFACE, "SetFront") => &["group", "pid", "id"],
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
         (INTERFACE, "GetPages" | "Forget") => &["app"],
@@ -168,7 +168,10 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "Monitor") => Ask::Monitor,
         (INTERFACE, "Reload") => Ask::Reload,
         (INTERFACE, "Reset") => Ask::Reset,
-        (INTERFACE, "SetFront") => Ask::SetFront(app("group", Target::Group)?),
+        (INTERFACE, "SetFront") => match (app("group", Target::Group)?, text("id")?.map(Target::Id)) {
+            (Some(_), Some(_)) => return Err(of_service("InvalidParameter", "parameter", "id")),
+            (named, id) => Ask::SetFront(named.or(id)),
+        },
         (INTERFACE, "LaunchBegins") => Ask::LaunchBegins(some_app("id")?),
         (INTERFACE, "LaunchEnds") => Ask::LaunchEnds(some_app("id")?),
         (INTERFACE, "SetIdle") => match given.get("idle") {
@@ -218,6 +221,8 @@ mod tests {
         );
         assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"pid": 41})), Ask::SetFront(Some(Target::Pid(41))));
         assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"group": null})), Ask::SetFront(None));
+        let foot = Ask::SetFront(Some(Target::Id("foot".into())));
+        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"id": "foot", "pid": null})), foot);
         let launch = ask("org.brisk.Daemon.LaunchBegins", json!({"id": "org.gnome.Evince"}));
         assert_eq!(launch, Ask::LaunchBegins(Target::Id("org.gnome.Evince".into())));
         assert_eq!(ask("org.brisk.Daemon.SetIdle", json!({"idle": true})), Ask::SetIdle(true));
@@ -255,6 +260,9 @@ mod tests {
             ("org.brisk.Daemon.Explain", json!({"knob": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.Monitor", json!({}), "ExpectedMore"),
             ("org.brisk.Daemon.SetFront", json!({"group": "a", "pid": 1}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetFront", json!({"id": "a", "pid": 1}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetFront", json!({"id": "a", "group": "b"}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetFront", json!({"id": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.SetFront", json!({"pid": -1}), "InvalidParameter"),
             ("org.brisk.Daemon.SetFront", json!({"pid": 0}), "InvalidParameter"),
             ("org.brisk.Daemon.LaunchBegins", json!({}), "InvalidParameter"),

@@ -72,19 +72,41 @@ impl Daemon {
 
     /// A shell told which app is in front, or that none is.
     pub(super) fn set_front(&mut self, target: Option<&Target>, peer: Peer) -> Result<Reply, Fault> {
-        let group = match target {
-            Some(target) => Some(self.find(target)?),
-            None => None,
+        let groups = match target {
+            Some(Target::Id(app_id)) => self.of_window(app_id, peer)?,
+            Some(target) => vec![self.find(target)?],
+            None => Vec::new(),
         };
-        // Without an app, it is about the one that leaves.
-        let concerned = group.clone().or_else(|| self.machine.apps.front().cloned());
-        self.may_tell(concerned.as_ref(), peer)?;
-        for event in self.machine.apps.tell_front(group.as_ref(), self.moment.now.monotonic_ns) {
+        // Without an app, it is about those that leave.
+        let leaving = self.machine.apps.front().filter(|_| groups.is_empty());
+        for group in leaving.chain(&groups) {
+            self.may_tell(Some(group), peer)?;
+        }
+        for event in self.machine.apps.tell_front(&groups, self.moment.now.monotonic_ns) {
             self.push_event(event.kind);
         }
         // That no app is in front is no event, and engines are to know.
         self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
-        Ok(reply_with(&[("group", &group.map(|group| group.name))]))
+        Ok(reply_with(&[("group", &groups.first().map(|group| &group.name))]))
+    }
+
+    /// The apps that a window with this app id may be of. Apps of which the client may not tell are no matter: their windows are on another
+    /// screen.
+    fn of_window(&self, app_id: &str, peer: Peer) -> Result<Vec<Group>, Fault> {
+        let found = self.machine.apps.of_window(app_id);
+        let mut fault = None;
+        let (mut likest, mut groups) = (None, Vec::new());
+        for (likeness, group) in found {
+            match self.may_tell(Some(&group), peer) {
+                Ok(()) if *likest.get_or_insert(likeness) == likeness => groups.push(group),
+                Ok(()) => break,
+                Err(why) => drop(fault.get_or_insert(why)),
+            }
+        }
+        if groups.is_empty() {
+            return Err(fault.unwrap_or_else(|| Fault::NoSuchApp(format!("{app_id:?}"))));
+        }
+        Ok(groups)
     }
 
     /// A launcher told that an app is being launched; it may have no process yet.
