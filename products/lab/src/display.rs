@@ -44,20 +44,24 @@ pub(crate) fn open(options: &Options) -> anyhow::Result<Display> {
     if let Some(size) = options.virtual_screen {
         return own(size);
     }
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    match (options.display.clone(), variable("WAYLAND_DISPLAY"), variable("DISPLAY")) {
-        (Some(display), ..) if is_x11(&display) => x11(&display),
-        (Some(display), ..) | (None, Some(display), _) => wayland(&display),
-        (None, None, Some(display)) => x11(&display),
-        (None, None, None) => {
+    match named(options.display.as_deref()) {
+        Some(display) if is_x11(&display) => x11(&display),
+        Some(display) => wayland(&display),
+        None => {
             eprintln!("brisk: there is no display in this session, so the app gets a virtual screen ({DEFAULT_SIZE})");
             own(size(DEFAULT_SIZE).map_err(anyhow::Error::msg)?)
         }
     }
 }
 
+/// The display of this name, or the session's: Wayland before X11, whose server then shows a part of the windows.
+pub(crate) fn named(display: Option<&str>) -> Option<String> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    display.map(str::to_owned).or_else(|| variable("WAYLAND_DISPLAY")).or_else(|| variable("DISPLAY"))
+}
+
 /// `:0`, `:0.0`, `host:0`; names of Wayland sockets hold no colon.
-fn is_x11(display: &str) -> bool {
+pub(crate) fn is_x11(display: &str) -> bool {
     display.contains(':') && !display.starts_with('/')
 }
 

@@ -1,7 +1,7 @@
-//! `brisk front-watch`: tells the daemon which app has the active window of an X11 display.
+//! `brisk front-watch`: tells the daemon which app has the active window of an X11 or Wayland display.
 //!
-//! The daemon itself links no display. This program sleeps until the window manager names another window, and calls `SetFront` with the
-//! process of that window. A daemon that does not answer is asked
+//! The daemon itself links no display. This program sleeps until another window is active, and calls `SetFront` with the process of that
+//! window, or on Wayland, where a window has none, with its app id. A daemon that does not answer is asked
 //! again; one that was restarted meanwhile is told at the next change.
 
 use std::process::ExitCode;
@@ -12,65 +12,153 @@ use brisk_command::lab::front_watch::Args;
 use brisk_command::terminal::step;
 use brisk_core::causes::in_one_line;
 use brisk_daemon::control::{Client, ClientError, SOCKET};
-use brisk_screen::{ActiveWindow, Error};
+use brisk_screen::{ActiveToplevel, ActiveWindow, Error, WindowInfo};
+use serde_json::Value;
+
+use crate::display;
 
 /// A daemon that did not answer is asked again after this time.
 const AGAIN: Duration = Duration::from_secs(10);
 /// Without news: as long as a wait may take.
 const LONG: Duration = Duration::from_secs(3600);
+/// How often the daemon is told of a window whose app it does not know. An app may get its group after its window.
+const UNKNOWN_TRIES: u32 = 3;
+
+/// What has the active window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum InFront {
+    /// An app, by the process of its window.
+    Pid(u32),
+    /// An app, by the app id of this window. Each window is told: it may be of an app that began since the last one.
+    Window { id: u64, app_id: String },
+    /// No app.
+    Nothing,
+}
+
+/// The display.
+enum Active {
+    X11(ActiveWindow),
+    Wayland(ActiveToplevel),
+}
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let socket = brisk_daemon::run_dir(args.run_dir.clone()).join(SOCKET);
-    let mut active = ActiveWindow::connect(args.display.as_deref()).context("cannot watch the screen")?;
+    let mut active = Active::connect(args.display.as_deref())?;
     step(&format!("watches the active window of {}", active.display()));
-    let mut told: Option<Option<u32>> = None;
+    let mut told: Option<InFront> = None;
+    let mut unknown = 0;
     let mut warned = String::new();
     // Once, as it may be so for long.
     let mut warn = |error: String| {
         if error != warned {
-            eprintln!("brisk: warning: {error}; tries again");
+            eprintln!("brisk: warning: {error}");
             warned = error;
         }
     };
+    let end = |active: &Active| {
+        eprintln!("brisk: the display {} has ended, and with it the watch", active.display());
+        Ok(ExitCode::SUCCESS)
+    };
     loop {
-        let pid = match active.get() {
-            Ok(window) => window.and_then(|window| window.pid),
-            Err(Error::Lost { .. }) => return Ok(ExitCode::SUCCESS),
+        let front = match active.get() {
+            Ok(front) => front,
+            Err(Error::Lost { .. }) => return end(&active),
             // An app holds the server: it answers later.
             Err(error @ Error::Refused { .. }) => {
-                warn(in_one_line(&error));
-                told.flatten()
+                warn(format!("{}; tries again", in_one_line(&error)));
+                told.clone().unwrap_or(InFront::Nothing)
             }
             Err(error) => return Err(error.into()),
         };
-        if told != Some(pid) {
-            told = match Client::connect(&socket).and_then(|mut client| tell(&mut client, pid)) {
+        let is_again = unknown > 0 && unknown < UNKNOWN_TRIES;
+        if told.as_ref() != Some(&front) || is_again {
+            if told.as_ref() != Some(&front) {
+                unknown = 0;
+            }
+            told = match Client::connect(&socket).and_then(|mut client| tell(&mut client, &front)) {
                 Ok(group) => {
                     step(&format!("in front: {}", group.as_deref().unwrap_or("no app")));
-                    Some(pid)
+                    match &front {
+                        InFront::Window { app_id, .. } if group.is_none() => {
+                            unknown += 1;
+                            warn(format!(
+                                "no running app is known by the app id {app_id:?} of its window, so none counts as in the foreground: \
+                                 start it in a unit app-{app_id}-NUMBER.scope, or call 'brisk front PID'"
+                            ));
+                        }
+                        _ => unknown = 0,
+                    }
+                    Some(front)
                 }
                 Err(error @ ClientError::NotAllowed { .. }) => return Err(error.into()),
                 Err(error) => {
-                    warn(in_one_line(&error));
+                    warn(format!("{}; tries again", in_one_line(&error)));
                     None
                 }
             };
         }
-        match active.wait(if told.is_some() { LONG } else { AGAIN }) {
+        let is_settled = told.is_some() && (unknown == 0 || unknown >= UNKNOWN_TRIES);
+        match active.wait(if is_settled { LONG } else { AGAIN }) {
             Ok(_) | Err(Error::Refused { .. }) => {}
-            Err(Error::Lost { .. }) => return Ok(ExitCode::SUCCESS),
+            Err(Error::Lost { .. }) => return end(&active),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
 /// Tells the daemon; a window of no app, such as the desktop's, puts no app in front.
-fn tell(client: &mut Client, pid: Option<u32>) -> Result<Option<String>, ClientError> {
-    let of_pid = pid.map(|pid| client.call("SetFront", &[("pid", pid.into())], "group"));
-    match of_pid {
-        Some(Err(ClientError::Refused { name, .. })) if name == "NoSuchApp" => client.call("SetFront", &[], "group"),
-        Some(told) => told,
-        None => client.call("SetFront", &[], "group"),
+fn tell(client: &mut Client, front: &InFront) -> Result<Option<String>, ClientError> {
+    let mut set = |named: &[(&str, Value)]| client.call("SetFront", named, "group");
+    let named = match front {
+        InFront::Pid(pid) => ("pid", (*pid).into()),
+        InFront::Window { app_id, .. } => ("id", app_id.as_str().into()),
+        InFront::Nothing => return set(&[]),
+    };
+    match set(&[named]) {
+        Err(ClientError::Refused { name, .. }) if name == "NoSuchApp" => set(&[]),
+        told => told,
+    }
+}
+
+impl Active {
+    fn connect(display: Option<&str>) -> anyhow::Result<Self> {
+        let named = display::named(display).context(
+            "this session has no display (neither WAYLAND_DISPLAY nor DISPLAY is set): name one with --display",
+        )?;
+        let connected = if display::is_x11(&named) {
+            ActiveWindow::connect(Some(&named)).map(Self::X11)
+        } else {
+            ActiveToplevel::connect(Some(&named)).map(Self::Wayland)
+        };
+        connected.context("cannot watch the screen")
+    }
+
+    fn display(&self) -> &str {
+        match self {
+            Self::X11(active) => active.display(),
+            Self::Wayland(active) => active.display(),
+        }
+    }
+
+    fn get(&mut self) -> Result<InFront, Error> {
+        match self {
+            Self::X11(active) => {
+                let pid = active.get()?.and_then(|window| window.pid);
+                Ok(pid.map_or(InFront::Nothing, InFront::Pid))
+            }
+            Self::Wayland(active) => Ok(match active.get()? {
+                Some(WindowInfo { id, app_id, .. }) if !app_id.is_empty() => InFront::Window { id, app_id },
+                // Without an app id nothing is known of it.
+                _ => InFront::Nothing,
+            }),
+        }
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<bool, Error> {
+        match self {
+            Self::X11(active) => active.wait(timeout),
+            Self::Wayland(active) => active.wait(timeout),
+        }
     }
 }
