@@ -76,6 +76,14 @@ fn a_shell_tells_which_app_is_in_front() {
     let of_other = find(&status, &other).and_then(|app| app.activity.focused);
     assert_eq!((focused(&status), of_other), (Some(true), Some(true)));
     second.end();
+    // An app with the same id is meant alone.
+    let (exact_dir, exact) = group_of("BriskFront");
+    let Some(mut third) = App::new(&exact_dir) else { return };
+    third.begin();
+    daemon.status_when(|status| find(status, &exact).is_some());
+    assert_eq!(set(&mut client, "id", "BriskFront".into()).expect("told").as_deref(), Some(exact.as_str()));
+    assert_eq!(focused(&daemon.status()), Some(false));
+    third.end();
     // What is no app.
     for (key, value) in [
         ("pid", 1.into()),

@@ -7,7 +7,7 @@
 //! Several apps may be of one id, such as two terminals; a window does not tell them apart. Then all of them are meant: an app in front that
 //! counts as background may lose its memory, which costs more than memory that an app in the background keeps.
 //!
-//! Properties: `an_app_id_means_the_apps_that_are_likest_to_it`; `ids_of_two_vendors_are_not_alike`.
+//! Properties: `an_app_id_means_the_apps_with_the_closest_id`; `ids_of_two_vendors_are_not_alike`.
 
 use brisk_sense::Group;
 
@@ -28,7 +28,7 @@ pub enum Likeness {
 }
 
 impl Apps {
-    /// The running apps that a window with this app id may be of, the likest first, of these the last in front.
+    /// The running apps that a window with this app id may be of, the closest first, of these the last in front.
     #[must_use]
     pub fn of_window(&self, app_id: &str) -> Vec<(Likeness, Group)> {
         let like = |known| Some((likeness(&id_of(known), known.session.is_some(), app_id)?, known));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_app_id_means_the_apps_that_are_likest_to_it() {
+    fn an_app_id_means_the_apps_with_the_closest_id() {
         let mut apps = Apps::default();
         let group = |name: &str| Group { dir: Path::new("/c").join(name), name: name.to_owned() };
         let both = [group("app-foot-1.scope"), group("app-sway-foot-2.scope")];

@@ -95,10 +95,10 @@ impl Daemon {
     fn of_window(&self, app_id: &str, peer: Peer) -> Result<Vec<Group>, Fault> {
         let found = self.machine.apps.of_window(app_id);
         let mut fault = None;
-        let (mut likest, mut groups) = (None, Vec::new());
+        let (mut closest, mut groups) = (None, Vec::new());
         for (likeness, group) in found {
             match self.may_tell(Some(&group), peer) {
-                Ok(()) if *likest.get_or_insert(likeness) == likeness => groups.push(group),
+                Ok(()) if *closest.get_or_insert(likeness) == likeness => groups.push(group),
                 Ok(()) => break,
                 Err(why) => drop(fault.get_or_insert(why)),
             }
