@@ -214,6 +214,11 @@ impl Heap {
         }
     }
 
+    /// The most that each app has needed, by its id, in the runs that are kept: of each the first five minutes, in [`Mode::Paper`] the first.
+    pub fn peaks(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.apps.keys().filter_map(|app| Some((app.as_str(), self.predicted_peak(app, u64::MAX)?)))
+    }
+
     /// The app ended: its run is learned, if its launch was seen.
     pub fn ended(&mut self, app: &str) {
         let Some(of) = self.apps.get_mut(app) else { return };

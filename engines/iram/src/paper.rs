@@ -7,7 +7,7 @@
 //! | the nine likely next apps are filtered out | the same |
 //! | candidates are killed | they are asked to end, and killed after `end_grace_ms`; at most `ends_per_minute` |
 //! | levels 2 and 3: system caches | page caches of the groups of the candidates |
-//! | Heap Manager: `dalvik.vm.heapsize` follows the predicted need | the need is predicted; nothing is set, since a process of Linux has no heap limit that would have to be raised |
+//! | Heap Manager: `dalvik.vm.heapsize` follows the predicted need | the need is predicted; nothing is set, since a process of Linux has no heap limit that would have to be raised, and Android has one for all apps: `brisk doctor` compares it with the needs that are recorded |
 //!
 //! Properties: `each_candidate_is_ended_from_the_lowest_importance`; `the_nine_likely_next_apps_stay`;
 //! `level_2_frees_caches_too`; `level_3_ends_all_below_the_foreground`; `nothing_is_cleaned_above_60_percent`;

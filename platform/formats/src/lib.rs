@@ -11,6 +11,7 @@ mod backing_file;
 mod block;
 mod cgroup;
 mod cpu;
+mod dalvik;
 mod diskstats;
 mod error;
 pub mod fields;
@@ -41,6 +42,7 @@ pub use cgroup::{
     parse_controllers_v2, parse_frozen, parse_io_stat, parse_oom_kills, parse_populated, parse_process_cgroups,
 };
 pub use cpu::{parse_cpu_list, parse_cpu_stat};
+pub use dalvik::{DalvikHeap, parse_dalvik_heap};
 pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of, parse_writes_in_flight};
 pub use error::ParseError;
 pub use inhibitor::{Inhibitor, parse_inhibitor};

@@ -36,6 +36,7 @@ const CASES: &[Case] = &[
     case!(bytes => common_value(&String::from_utf8_lossy(bytes)).len(), &[b"default "]),
     case!(bytes => parse_cpu_stat(bytes), &[b"cpu "]),
     case!(bytes => parse_cpu_list(bytes), &[b"0-"]),
+    case!(bytes => parse_dalvik_heap(bytes), &[b"[dalvik.vm.heapsize]: [1"]),
     case!(bytes => parse_disk_stats(bytes), &[b"8 0 sda 1 2 3 "]),
     case!(bytes => parse_stat_of("sda", bytes), &[b"1 2 3 4 5 6 7 8 9 "]),
     case!(bytes => parse_mem_info(bytes), &[b"MemTotal: "]),

@@ -11,6 +11,7 @@ mod app_pages;
 mod block;
 mod cgroup_meter;
 mod cgroups;
+mod dalvik;
 mod error;
 mod group_io;
 mod identity;
@@ -32,9 +33,9 @@ mod zram;
 pub use activity::Hierarchies;
 pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
-    AddressRange, BlockChange, Capability, DeviceNumber, Inhibitor, KernelVersion, Limit, Limits, MappedFile, Mount,
-    PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource, Schedulers,
-    SmapsRollup, Swap, WearTenths,
+    AddressRange, BlockChange, Capability, DalvikHeap, DeviceNumber, Inhibitor, KernelVersion, Limit, Limits,
+    MappedFile, Mount, PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource,
+    Schedulers, SmapsRollup, Swap, WearTenths,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};

@@ -324,3 +324,10 @@ fn a_sample_of_a_phone_has_its_disks_interfaces_and_groups() {
     assert_eq!(snapshot.apps[0].rss_bytes, Some(38_911 * page_bytes));
     assert_eq!((snapshot.apps[0].cpu_us, snapshot.apps[0].memory_bytes), (Some(9), None));
 }
+
+#[test]
+fn heaps_of_apps_have_limits_on_android_alone() {
+    let heap = phone().dalvik_heap().expect("a list").expect("it has getprop");
+    assert_eq!((heap.size_bytes, heap.growth_limit_bytes), (Some(512 << 20), Some(192 << 20)));
+    assert_eq!(virtual_machine().dalvik_heap().expect("no error"), None);
+}

@@ -10,6 +10,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use brisk_core::causes::in_one_line;
+use brisk_iram::learned::Learned;
+
 use crate::engines::{self, LEARNED, NAMES};
 
 /// Where they are.
@@ -43,6 +46,23 @@ pub fn read(dir: &Path) -> (BTreeMap<String, String>, Vec<String>) {
         }
     }
     (files, complaints)
+}
+
+/// The most memory that each app has needed, by its id, as the memory engine learned it in `dir`: anonymous pages, in memory and in swap, in
+/// the first minutes of its runs. Empty where nothing was learned.
+///
+/// # Errors
+/// When the file cannot be read or understood: a complaint.
+pub fn needs(dir: &Path) -> Result<BTreeMap<String, u64>, String> {
+    let path = dir.join(brisk_iram::NAME).join(LEARNED);
+    let text = match brisk_files::read_text(&path, FILE_BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return Ok(BTreeMap::new()),
+        Err(error) => return Err(in_one_line(&error)),
+    };
+    let learned: Learned =
+        serde_json::from_str(&text).map_err(|error| format!("cannot understand {}: {error}", path.display()))?;
+    Ok(learned.heap.peaks().map(|(id, bytes)| (id.to_owned(), bytes)).collect())
 }
 
 /// The files that a record holds: without what is too large for it.
@@ -100,8 +120,6 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
 
 #[cfg(test)]
 mod tests {
-    use brisk_iram::learned::Learned;
-
     use super::*;
 
     fn with_launches(ids: &[&str]) -> String {
@@ -122,6 +140,29 @@ mod tests {
         let mode = fs::metadata(place.join("iram")).expect("made").permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "who uses which apps is for root alone");
         assert_eq!(fs::read_dir(place.join("iram")).expect("listed").count(), 1);
+    }
+
+    #[test]
+    fn needs_are_the_peaks_of_the_runs_that_ended() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let dir = tempfile::tempdir().expect("a directory");
+        assert_eq!(needs(dir.path()), Ok(BTreeMap::new()));
+        let mut learned = Learned::default();
+        for (app, most_bytes) in [("mpv", 90_u64 << 20), ("gimp", 300 << 20)] {
+            learned.heap.launch_began(app, 0);
+            for (second, bytes) in [(1, most_bytes / 2), (2, most_bytes), (3, most_bytes / 3)] {
+                learned.heap.sample(app, second * SECOND_NS, bytes);
+            }
+        }
+        learned.heap.ended("mpv");
+        write(dir.path(), "iram/learned.json", &serde_json::to_string(&learned).expect("JSON")).expect("written");
+        let found = needs(dir.path()).expect("a text");
+        let (id, bytes) = found.first_key_value().expect("one has ended");
+        let exact = (90_u64 << 20) as f64;
+        assert!(found.len() == 1 && id == "mpv" && (*bytes as f64 / exact - 1.0).abs() < 0.001, "{found:?}");
+        write(dir.path(), "iram/learned.json", "{}").expect("written");
+        let why = needs(dir.path()).expect_err("not of this brisk");
+        assert!(why.contains("cannot understand") && why.contains("iram/learned.json"), "{why}");
     }
 
     #[test]

@@ -166,6 +166,8 @@ fn a_known_launch_is_foreseen() {
     let peak = heap.predicted_peak("app", 10 * SECOND_NS).expect("known");
     assert!((100 << 20..101 << 20).contains(&peak), "{peak}");
     assert_eq!(heap.predicted_peak("other", SECOND_NS), None);
+    let whole = heap.predicted_peak("app", 300 * SECOND_NS).expect("known");
+    assert_eq!(heap.peaks().collect::<Vec<_>>(), [("app", whole)]);
     heap.forget("app");
     assert_eq!(heap.predicted_peak("app", SECOND_NS), None);
 }

@@ -1,13 +1,16 @@
 //! Facts about the machine, without judgement.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, Capability, Cgroups, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense, Swap, Zram,
+    BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense,
+    Swap, Zram,
 };
 
 use brisk_daemon::killers::{self, MemoryProgram};
+use brisk_daemon::learned;
 
 use super::probe::{self, Answer};
 
@@ -48,6 +51,10 @@ pub(crate) struct Facts {
     pub(crate) cgroups: Known<Cgroups>,
     /// Other programs that act when memory is short.
     pub(crate) memory_programs: Known<Vec<MemoryProgram>>,
+    /// Limits of the heaps of apps; `None` where the system is not Android.
+    pub(crate) dalvik_heap: Known<Option<DalvikHeap>>,
+    /// The most memory that each app has needed, by its id; not read where the system is not Android.
+    pub(crate) needs_bytes: Known<BTreeMap<String, u64>>,
     /// The bits of lru_gen/enabled, if the kernel has it.
     pub(crate) lru_gen: Known<Option<u32>>,
     pub(crate) swaps: Known<Vec<Swap>>,
@@ -76,6 +83,7 @@ impl Facts {
     /// Reads this machine.
     pub(crate) fn gather(sense: &Sense) -> Self {
         let memory_pressure = sense.path("/proc/pressure/memory");
+        let dalvik_heap = known(sense.dalvik_heap());
         Self {
             kernel_release: known(sense.kernel_release()),
             status: known(sense.process_status()),
@@ -92,6 +100,11 @@ impl Facts {
             trigger_long: probe::pressure_trigger(&memory_pressure, 2_000_000),
             cgroups: known(sense.cgroups()),
             memory_programs: known(killers::running(sense)),
+            needs_bytes: match &dalvik_heap {
+                Ok(Some(_)) => learned::needs(&sense.path(learned::DIR)),
+                _ => Ok(BTreeMap::new()),
+            },
+            dalvik_heap,
             lru_gen: known(sense.lru_gen()),
             swaps: known(sense.swaps()),
             zrams: known(sense.zrams()),

@@ -10,6 +10,18 @@ use crate::doctor::probe::Answer;
 const OTHERS: &[(Capability, &str)] =
     &[(Capability::SysPtrace, "CAP_SYS_PTRACE"), (Capability::SysNice, "CAP_SYS_NICE")];
 
+/// The heap limit of Android when the property is unset (frameworks/base/core/jni/AndroidRuntime.cpp, startVm).
+const DALVIK_DEFAULT_BYTES: u64 = 16 << 20;
+/// A recommended limit is a multiple of this, and this part above the largest need,
+const DALVIK_STEP_BYTES: u64 = 16 << 20;
+const DALVIK_HEAD_ROOM_PART: u64 = 4;
+/// and at most this part of the memory: one app is not to take more.
+const DALVIK_MEMORY_PART: u64 = 4;
+/// A limit of more than so many times the recommended one is far above the needs,
+const DALVIK_FAR: u64 = 2;
+/// when so many apps are known at least.
+const DALVIK_APPS_MIN: usize = 5;
+
 /// Whom to reclaim, freeze or kill when memory is short.
 pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
     needs.privilege(facts, OTHERS, "move the memory of other programs");
@@ -49,6 +61,7 @@ pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
     swap(facts, &mut needs, State::Degraded, why);
     freezing(facts, &mut needs);
     other_killers(facts, &mut needs);
+    dalvik_heap(facts, &mut needs);
     let why = "the age of pages shows which programs still use their memory";
     if let Some(bits) = needs.known(State::Degraded, "page ages", &facts.lru_gen, why) {
         match bits {
@@ -179,6 +192,69 @@ fn other_killers(facts: &Facts, needs: &mut Needs<'_>) {
         needs.ok("ending apps", "by brisk, the kernel last; no other program does");
     } else {
         needs.ok("ending apps", format!("by brisk, the kernel last; {others}"));
+    }
+}
+
+/// The paper's heap manager sets a limit for each app; stock Android has one for all, which is read when the zygote starts. Recorded needs
+/// are compared with it. A need is all anonymous memory of an app, so it is at least what its heap took: that a limit is far above all needs
+/// is certain, that one below a need is too low is not.
+///
+/// Not tested on a device: the tests have made-up limits and needs.
+fn dalvik_heap(facts: &Facts, needs: &mut Needs<'_>) {
+    const CHECK: &str = "heap limit";
+    let why = "an app whose heap reaches the limit ends with OutOfMemoryError";
+    let Some(Some(heap)) = needs.known(State::Degraded, CHECK, &facts.dalvik_heap, why) else { return };
+    let Some(all) = needs.known(State::Degraded, CHECK, &facts.needs_bytes, why) else { return };
+    let limit_bytes = heap.size_bytes.unwrap_or(DALVIK_DEFAULT_BYTES);
+    let unset = if heap.size_bytes.is_some() { "" } else { ", the default" };
+    let limit = format!("{}{unset}", format_bytes(limit_bytes));
+    let Some((id, most_bytes)) = all.iter().max_by_key(|(_, bytes)| **bytes) else {
+        return needs.ok(CHECK, format!("{limit}; no need of an app is recorded yet"));
+    };
+    let (most, count) = (format_bytes(*most_bytes), all.len());
+    let share_bytes = facts.memory.as_ref().map_or(u64::MAX, |memory| memory.total_bytes / DALVIK_MEMORY_PART);
+    let share_bytes = share_bytes / DALVIK_STEP_BYTES * DALVIK_STEP_BYTES;
+    let head_room_bytes = most_bytes.saturating_add(most_bytes / DALVIK_HEAD_ROOM_PART);
+    let wanted_bytes = head_room_bytes.checked_next_multiple_of(DALVIK_STEP_BYTES).unwrap_or(share_bytes);
+    // No recommendation reaches past a share of the memory; a limit that is there may.
+    let wanted_bytes = wanted_bytes.min(share_bytes);
+    let set = |price: String| {
+        let mib = wanted_bytes >> 20;
+        // A lower one would go on to hold for apps without a large heap; one above the size has no meaning.
+        let is_raised = limit_bytes < wanted_bytes;
+        let growth =
+            heap.growth_limit_bytes.filter(|bytes| *bytes > wanted_bytes || (is_raised && *bytes < wanted_bytes));
+        let growth = growth.map(|_| format!("setprop dalvik.vm.heapgrowthlimit {mib}m && ")).unwrap_or_default();
+        format!(
+            "as root: {growth}setprop dalvik.vm.heapsize {mib}m && stop && start; it ends all apps and holds until the device \
+             restarts (a line in build.prop keeps it). {price}"
+        )
+    };
+    if *most_bytes > limit_bytes && wanted_bytes > limit_bytes {
+        let above = all.values().filter(|bytes| **bytes > limit_bytes).count();
+        let more = format_bytes(wanted_bytes - limit_bytes);
+        needs.lacks(
+            State::Degraded,
+            CHECK,
+            format!("{limit}; {above} of {count} apps needed more, {id} the most ({most})"),
+            format!(
+                "{why}; what they needed includes memory outside of that heap, so the limit may suffice all the same"
+            ),
+            set(format!("An app that leaks may then take {more} more")),
+        );
+    } else if limit_bytes / DALVIK_FAR > wanted_bytes && count >= DALVIK_APPS_MIN {
+        needs.lacks(
+            State::Degraded,
+            CHECK,
+            format!("{limit}; none of {count} apps needed more than {most}"),
+            "an app that leaks takes memory up to the limit, and others are ended for it",
+            set(format!("An app that needs more than {} ends with OutOfMemoryError", format_bytes(wanted_bytes))),
+        );
+    } else if *most_bytes > limit_bytes {
+        let share = format!("a larger one would be more than 1/{DALVIK_MEMORY_PART} of the memory");
+        needs.ok(CHECK, format!("{limit}; {id} needed {most}, some of it outside of that heap; {share}"));
+    } else {
+        needs.ok(CHECK, format!("{limit}; the most that one of {count} apps needed is {most}"));
     }
 }
 

@@ -1,9 +1,10 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, CgroupV1, CgroupV2, Cgroups, Limit, Limits, PowerSupply, PowercapZone, ProcessStatus, Schedulers, Swap,
-    Zram,
+    BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone, ProcessStatus,
+    Schedulers, Swap, Zram,
 };
 
 use super::*;
@@ -88,6 +89,8 @@ fn perfect() -> Facts {
             }),
         }),
         memory_programs: Ok(vec![]),
+        dalvik_heap: Ok(None),
+        needs_bytes: Ok(BTreeMap::new()),
         lru_gen: Ok(Some(7)),
         swaps: Ok(vec![Swap {
             path: PathBuf::from("/dev/zram0"),
@@ -150,6 +153,8 @@ fn no_kernel_files(facts: &mut Facts) {
         trigger_long: Answer::Unknown,
         cgroups: gone(),
         memory_programs: gone(),
+        dalvik_heap: Ok(None),
+        needs_bytes: Ok(BTreeMap::new()),
         lru_gen: Ok(None),
         swaps: gone(),
         zrams: gone(),
@@ -434,4 +439,92 @@ fn a_disabled_io_uring_names_the_setting() {
         finding.seen.contains("is 2")
             && finding.remedy.as_deref() == Some("as root: sysctl kernel.io_uring_disabled=0")
     );
+}
+
+/// The finding on the heap limit of a machine with 8 GiB, for limits and needs in MiB.
+fn heap_limit(size_mib: Option<u64>, growth_mib: Option<u64>, needs_mib: &[u64]) -> Option<Finding> {
+    let mut facts = perfect();
+    let bytes = |mib: Option<u64>| mib.map(|mib| mib << 20);
+    facts.dalvik_heap = Ok(Some(DalvikHeap { size_bytes: bytes(size_mib), growth_limit_bytes: bytes(growth_mib) }));
+    let needs = (10_100..).zip(needs_mib).map(|(uid, mib)| (format!("uid_{uid}"), mib << 20));
+    facts.needs_bytes = Ok(needs.collect());
+    judge(&facts).into_iter().find(|finding| finding.part == Part::Iram && finding.check == "heap limit")
+}
+
+#[test]
+fn the_heap_limit_of_android_is_compared_with_what_apps_needed() {
+    assert!(judge(&perfect()).iter().all(|finding| finding.check != "heap limit"), "this is no Android");
+    for (size_mib, needs_mib, state, words) in [
+        (Some(512), &[][..], State::Ok, "no need of an app is recorded"),
+        (Some(512), &[300, 200], State::Ok, "one of 2 apps needed is 300 MiB"),
+        // 300 MiB and a quarter are 375, so 384.
+        (Some(768), &[300, 20, 20, 20, 20], State::Ok, "one of 5 apps"),
+        (Some(769), &[300, 20, 20, 20, 20], State::Degraded, "none of 5 apps needed more than 300 MiB"),
+        // Too few apps to lower it.
+        (Some(2000), &[300, 20, 20, 20], State::Ok, "one of 4 apps"),
+        (Some(299), &[300, 20, 310], State::Degraded, "2 of 3 apps needed more, uid_10102 the most (310 MiB)"),
+        (Some(300), &[300], State::Ok, "one of 1 apps"),
+        (None, &[20], State::Degraded, "16 MiB, the default; 1 of 1 apps"),
+        // A quarter of the memory is 2 GiB.
+        (Some(2048), &[3000], State::Ok, "more than 1/4 of the memory"),
+    ] {
+        let finding = heap_limit(size_mib, None, needs_mib).expect("Android");
+        assert_eq!(finding.state, state, "{size_mib:?} {needs_mib:?}: {finding:?}");
+        assert!(finding.seen.contains(words), "{finding:?}");
+    }
+}
+
+#[test]
+fn a_heap_limit_comes_with_the_value_to_set_and_its_cost() {
+    let remedy = |size_mib, growth_mib, needs_mib: &[u64]| {
+        heap_limit(Some(size_mib), growth_mib, needs_mib).and_then(|finding| finding.remedy).expect("a remedy")
+    };
+    let higher = remedy(256, None, &[300]);
+    assert!(
+        higher.starts_with("as root: setprop dalvik.vm.heapsize 384m && stop && start; it ends all apps"),
+        "{higher}"
+    );
+    assert!(higher.ends_with("may then take 128 MiB more"), "{higher}");
+    // The limit of apps without a large heap would hold still.
+    let both = remedy(256, Some(192), &[300]);
+    assert!(both.contains("setprop dalvik.vm.heapgrowthlimit 384m && setprop dalvik.vm.heapsize 384m"), "{both}");
+    let lower = remedy(1024, Some(192), &[300, 1, 1, 1, 1]);
+    assert!(
+        lower.contains("as root: setprop dalvik.vm.heapsize 384m && ") && lower.contains("OutOfMemoryError"),
+        "{lower}"
+    );
+    let below_growth = remedy(1024, Some(512), &[300, 1, 1, 1, 1]);
+    assert!(below_growth.contains("setprop dalvik.vm.heapgrowthlimit 384m && "), "{below_growth}");
+    // No more than a quarter of the memory.
+    assert!(remedy(1024, None, &[3000]).contains("heapsize 2048m"));
+}
+
+#[test]
+fn a_heap_limit_or_needs_that_cannot_be_read_are_no_good_limit() {
+    for change in [(|facts| facts.dalvik_heap = Err("cannot read getprop".to_owned())) as Change, |facts| {
+        facts.dalvik_heap = Ok(Some(DalvikHeap::default()));
+        facts.needs_bytes = Err("no permission to read learned.json".to_owned());
+    }] {
+        let mut facts = perfect();
+        change(&mut facts);
+        assert_eq!(state_of(&judge(&facts), Part::Iram, "heap limit"), State::Degraded);
+    }
+}
+
+#[test]
+fn an_android_tree_with_a_learned_file_is_judged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let phone =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platform/sense/tests/fixtures/made-up-phone");
+    let sense = brisk_sense::Sense::new(dir.path());
+    std::os::unix::fs::symlink(phone.join("system"), sense.path("/system")).expect("made");
+    let facts = Facts::gather(&sense);
+    assert_eq!(
+        (&facts.dalvik_heap, facts.needs_bytes.as_ref().map(BTreeMap::len)),
+        (&Ok(Some(DalvikHeap { size_bytes: Some(512 << 20), growth_limit_bytes: Some(192 << 20) })), Ok(0))
+    );
+    let learned = sense.path(brisk_daemon::learned::DIR);
+    brisk_daemon::learned::write(&learned, "iram/learned.json", "{}").expect("written");
+    let why = Facts::gather(&sense).needs_bytes.expect_err("it is not understood");
+    assert!(why.contains("iram/learned.json"), "{why}");
 }
