@@ -21,8 +21,10 @@ use crate::display;
 const AGAIN: Duration = Duration::from_secs(10);
 /// Without news: as long as a wait may take.
 const LONG: Duration = Duration::from_secs(3600);
-/// How often the daemon is told of a window whose app it does not know. An app may get its group after its window.
-const UNKNOWN_TRIES: u32 = 3;
+/// A desktop may move an app to its group after it has a window: the daemon is told of one that it does not know so often,
+const UNKNOWN_TRIES: u32 = 5;
+/// with this time between.
+const UNKNOWN_AGAIN: Duration = Duration::from_secs(2);
 
 /// What has the active window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +49,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut active = Active::connect(args.display.as_deref())?;
     step(&format!("watches the active window of {}", active.display()));
     let mut told: Option<InFront> = None;
-    let mut unknown = 0;
+    // How often the daemon is still told of an app that it does not know.
+    let mut tries = 0;
     let mut warned = String::new();
     // Once, as it may be so for long.
     let mut warn = |error: String| {
@@ -71,35 +74,36 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
             Err(error) => return Err(error.into()),
         };
-        let is_again = unknown > 0 && unknown < UNKNOWN_TRIES;
-        if told.as_ref() != Some(&front) || is_again {
-            if told.as_ref() != Some(&front) {
-                unknown = 0;
-            }
+        if told.as_ref() != Some(&front) {
+            tries = UNKNOWN_TRIES;
+        }
+        let mut again = LONG;
+        if tries > 0 {
             told = match Client::connect(&socket).and_then(|mut client| tell(&mut client, &front)) {
                 Ok(group) => {
                     step(&format!("in front: {}", group.as_deref().unwrap_or("no app")));
-                    match &front {
-                        InFront::Window { app_id, .. } if group.is_none() => {
-                            unknown += 1;
-                            warn(format!(
-                                "no running app is known by the app id {app_id:?} of its window, so none counts as in the foreground: \
-                                 start it in a unit app-{app_id}-NUMBER.scope, or call 'brisk front PID'"
-                            ));
-                        }
-                        _ => unknown = 0,
+                    let is_unknown = group.is_none() && front != InFront::Nothing;
+                    tries = if is_unknown { tries - 1 } else { 0 };
+                    if let (InFront::Window { app_id, .. }, true) = (&front, is_unknown) {
+                        warn(format!(
+                            "no running app is known by the app id {app_id:?} of its window, so none counts as in the foreground: \
+                             start it in a unit app-{app_id}-NUMBER.scope, or call 'brisk front PID'"
+                        ));
+                    }
+                    if tries > 0 {
+                        again = UNKNOWN_AGAIN;
                     }
                     Some(front)
                 }
                 Err(error @ ClientError::NotAllowed { .. }) => return Err(error.into()),
                 Err(error) => {
                     warn(format!("{}; tries again", in_one_line(&error)));
+                    again = AGAIN;
                     None
                 }
             };
         }
-        let is_settled = told.is_some() && (unknown == 0 || unknown >= UNKNOWN_TRIES);
-        match active.wait(if is_settled { LONG } else { AGAIN }) {
+        match active.wait(again) {
             Ok(_) | Err(Error::Refused { .. }) => {}
             Err(Error::Lost { .. }) => return end(&active),
             Err(error) => return Err(error.into()),

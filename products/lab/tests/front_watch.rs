@@ -1,4 +1,5 @@
-//! `brisk front-watch` on Wayland: two terminals on a real compositor, with a real daemon; and a compositor that lacks the protocol.
+//! `brisk front-watch` with a real daemon: two terminals on a Wayland compositor, and two apps on an X11 server; and a compositor that lacks
+//! the protocol.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, SOCKET};
 use brisk_requires::requires;
-use brisk_screen::{Screen as _, VirtualSway, Wayland};
+use brisk_screen::{Screen as _, VirtualSway, VirtualX, Wayland};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A guard against hanging, no measure of anything.
@@ -77,13 +78,20 @@ impl Drop for Program {
     }
 }
 
+/// An example of this package.
+fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().expect("this program");
+    let program = tests.ancestors().nth(2).expect("a target directory").join("examples").join(name);
+    assert!(program.exists(), "cargo test --test leaves it out: cargo build -p brisk-lab-command --examples");
+    program
+}
+
 /// A daemon without devices and engines, in `dir`.
 fn daemon(dir: &Path) -> Program {
     let config = dir.join("brisk.toml");
     let text = "[daemon]\ndevices = []\nsocket_group = \"\"\nrecord = { max_bytes = 0 }\n[engines]\norder = []\n";
     std::fs::write(&config, text).expect("written");
-    let tests = std::env::current_exe().expect("this program");
-    let mut command = Command::new(tests.ancestors().nth(2).expect("a target directory").join("examples/briskd"));
+    let mut command = Command::new(example("briskd"));
     command.arg("--foreground").arg("--config").arg(config).arg("--run-dir").arg(dir.join("run"));
     command.arg("--learned").arg(dir.join("learned")).args(["--profiles", "/nonexistent"]).env_remove("WATCHDOG_USEC");
     let daemon = Program::start(&mut command);
@@ -91,31 +99,40 @@ fn daemon(dir: &Path) -> Program {
     daemon
 }
 
-/// A terminal with an app id, in a control group of its own.
-struct Terminal {
+/// An app in a control group of its own.
+struct App {
     program: Program,
     group: Option<PathBuf>,
 }
 
-impl Terminal {
-    fn open(display: &Path, dir: &Path, app_id: &str, group: Option<&str>) -> Self {
+impl App {
+    /// A terminal with an app id.
+    fn terminal(display: &Path, dir: &Path, app_id: &str, group: Option<&str>) -> Self {
         let mut command = Command::new("foot");
         command.args(["--config=/dev/null", &format!("--app-id={app_id}"), "sleep", "600"]);
         command.env("LC_ALL", "C.UTF-8").env("WAYLAND_DISPLAY", display).env("XDG_RUNTIME_DIR", dir);
-        let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted").mount_point;
-        let group = group.map(|name| v2.join(name));
-        if let Some(group) = &group {
-            std::fs::create_dir(group).expect("root makes groups");
+        Self::start(&mut command, group)
+    }
+
+    fn start(command: &mut Command, group: Option<&str>) -> Self {
+        let mut app = Self { program: Program::start(command), group: None };
+        if let Some(group) = group {
+            app.join(group);
         }
-        let program = Program::start(&mut command);
-        if let Some(group) = &group {
-            std::fs::write(group.join("cgroup.procs"), program.child.id().to_string()).expect("moved");
-        }
-        Self { program, group }
+        app
+    }
+
+    /// Moves it to a new group of this name.
+    fn join(&mut self, name: &str) {
+        let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted");
+        let group = v2.mount_point.join(name);
+        std::fs::create_dir(&group).expect("root makes groups");
+        std::fs::write(group.join("cgroup.procs"), self.program.child.id().to_string()).expect("moved");
+        self.group = Some(group);
     }
 }
 
-impl Drop for Terminal {
+impl Drop for App {
     fn drop(&mut self) {
         let _ = self.program.child.kill();
         let _ = self.program.child.wait();
@@ -128,6 +145,26 @@ impl Drop for Terminal {
     }
 }
 
+/// Whether each of the apps in these groups that the daemon in `dir` knows is in the foreground.
+fn focused(dir: &Path, names: &[String]) -> BTreeMap<String, Option<bool>> {
+    let mut client = Client::connect(&dir.join("run").join(SOCKET)).expect("it listens");
+    let status: Status = client.call("GetStatus", &[], "status").expect("it answers");
+    let ours = status.apps.into_iter().filter(|app| names.contains(&app.group));
+    ours.map(|app| (app.group, app.activity.focused)).collect()
+}
+
+/// Waits until one of the apps is in the foreground and the others are not.
+fn in_front(dir: &Path, names: &[String], which: Option<usize>) {
+    let is_it = |place: usize| Some(which == Some(place));
+    let wanted: BTreeMap<_, _> = names.iter().enumerate().map(|(place, name)| (name.clone(), is_it(place))).collect();
+    let mut last = BTreeMap::new();
+    let begun = Instant::now();
+    while last != wanted {
+        assert!(begun.elapsed() < PATIENCE, "{last:?} is not {wanted:?}");
+        last = focused(dir, names);
+    }
+}
+
 #[test]
 fn the_daemon_knows_which_of_two_terminals_is_in_front() {
     requires!(Root, Cgroup2, Program("sway"), Program("foot"));
@@ -136,22 +173,7 @@ fn the_daemon_knows_which_of_two_terminals_is_in_front() {
     let display = server.socket().to_str().expect("a path");
     let _daemon = daemon(dir.path());
     let names = ["One", "Two"].map(|name| format!("app-org.brisk.Front{name}-{}.scope", std::process::id()));
-    let focused = || -> BTreeMap<String, Option<bool>> {
-        let mut client = Client::connect(&dir.path().join("run").join(SOCKET)).expect("it listens");
-        let status: Status = client.call("GetStatus", &[], "status").expect("it answers");
-        let ours = status.apps.into_iter().filter(|app| names.contains(&app.group));
-        ours.map(|app| (app.group, app.activity.focused)).collect()
-    };
-    let is_in_front = |which: Option<usize>| {
-        let wanted: BTreeMap<_, _> =
-            names.iter().enumerate().map(|(place, name)| (name.clone(), Some(which == Some(place)))).collect();
-        let mut last = BTreeMap::new();
-        let begun = Instant::now();
-        while last != wanted {
-            assert!(begun.elapsed() < PATIENCE, "{last:?} is not {wanted:?}");
-            last = focused();
-        }
-    };
+    let is_in_front = |which: Option<usize>| in_front(dir.path(), &names, which);
     let mut screen = Wayland::connect(Some(display)).expect("it answers");
     let mut window = |app_id: &str| {
         until("a window", || {
@@ -159,13 +181,13 @@ fn the_daemon_knows_which_of_two_terminals_is_in_front() {
             windows.into_iter().find(|window| window.app_id == app_id).map(|window| window.id)
         })
     };
-    let terminal = |app_id: &str, group: Option<&str>| Terminal::open(server.socket(), dir.path(), app_id, group);
+    let terminal = |app_id: &str, group: Option<&str>| App::terminal(server.socket(), dir.path(), app_id, group);
     let _one = terminal("org.brisk.FrontOne", Some(&names[0]));
     let of_one = window("org.brisk.FrontOne");
     // An id that differs in case.
     let _two = terminal("org.brisk.fronttwo", Some(&names[1]));
     let of_two = window("org.brisk.fronttwo");
-    until("the groups", || (focused().len() == 2).then_some(()));
+    until("the groups", || (focused(dir.path(), &names).len() == 2).then_some(()));
     let mut watch = Program::watch(display, &dir.path().join("run"));
     watch.line("watches the active window of");
     is_in_front(Some(1));
@@ -180,11 +202,44 @@ fn the_daemon_knows_which_of_two_terminals_is_in_front() {
     is_in_front(None);
     drop(other);
     is_in_front(Some(1));
+    // One that gets its group after its window.
+    let late = [format!("app-org.brisk.FrontLate-{}.scope", std::process::id())];
+    let mut third = terminal("org.brisk.FrontLate", None);
+    watch.line("\"org.brisk.FrontLate\"");
+    third.join(&late[0]);
+    in_front(dir.path(), &late, Some(0));
+    drop(third);
+    is_in_front(Some(1));
     // The compositor ends.
     let pid = Pid::from_raw(i32::try_from(server.pid()).expect("a pid")).expect("a pid");
     kill_process(pid, Signal::KILL).expect("it runs");
     let end = watch.line("has ended");
     assert!(end.contains(display), "{end}");
+    assert_eq!(watch.wait().code(), Some(0));
+}
+
+#[test]
+fn on_x11_the_daemon_knows_it_by_the_process_of_the_window() {
+    requires!(Root, Cgroup2, Program("Xvfb"), Program("matchbox-window-manager"));
+    let dir = tempfile::tempdir().expect("a directory");
+    let server = VirtualX::start_as_phone((640, 480), 24).expect("a display");
+    let _daemon = daemon(dir.path());
+    let names = ["One", "Two"].map(|name| format!("app-org.brisk.X11{name}-{}.scope", std::process::id()));
+    let mut watch = Program::watch(server.display(), &dir.path().join("run"));
+    watch.line("watches the active window of");
+    let app = |name: &str| {
+        let mut command = Command::new(example("phone-specimen"));
+        App::start(command.args(["window", "draw", "stay"]).env("DISPLAY", server.display()), Some(name))
+    };
+    let _one = app(&names[0]);
+    in_front(dir.path(), &names[..1], Some(0));
+    let two = app(&names[1]);
+    in_front(dir.path(), &names, Some(1));
+    drop(two);
+    in_front(dir.path(), &names[..1], Some(0));
+    let display = server.display().to_owned();
+    drop(server);
+    watch.line(&format!("{display} has ended"));
     assert_eq!(watch.wait().code(), Some(0));
 }
 

@@ -108,6 +108,14 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_of_the_program_whose_name_the_kernel_cut() {
+        let mut apps = Apps::default();
+        apps.session_was_there(ProcessSession { id: 40, program: "gnome-text-edit".to_owned(), of_user: true });
+        assert_eq!(named(&apps, "gnome-text-editor"), ["session-40"]);
+        assert_eq!(named(&apps, "gnome-text"), [""; 0]);
+    }
+
+    #[test]
     fn ids_of_two_vendors_are_not_alike() {
         for (id, is_program, app_id, expected) in [
             ("org.gnome.Calculator", false, "org.kde.Calculator", None),
