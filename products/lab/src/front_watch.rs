@@ -39,8 +39,8 @@ enum InFront {
 
 /// The display.
 enum Active {
-    X11(ActiveWindow),
-    Wayland(ActiveToplevel),
+    X11(Box<ActiveWindow>),
+    Wayland(Box<ActiveToplevel>),
 }
 
 /// Runs it.
@@ -131,9 +131,9 @@ impl Active {
             "this session has no display (neither WAYLAND_DISPLAY nor DISPLAY is set): name one with --display",
         )?;
         let connected = if display::is_x11(&named) {
-            ActiveWindow::connect(Some(&named)).map(Self::X11)
+            ActiveWindow::connect(Some(&named)).map(|active| Self::X11(Box::new(active)))
         } else {
-            ActiveToplevel::connect(Some(&named)).map(Self::Wayland)
+            ActiveToplevel::connect(Some(&named)).map(|active| Self::Wayland(Box::new(active)))
         };
         connected.context("cannot watch the screen")
     }
