@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
-use brisk_core::event::Event;
+use brisk_core::event::{Event, EventKind};
+use brisk_core::pages::{AppPages, Away, Touched};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::{Configuration, Decided, End, Error, Scene, Session, Writer};
 
@@ -13,6 +14,10 @@ use crate::config;
 
 /// Time to the next try after the record could not be written.
 const RETRY_NS: u64 = 60_000_000_000;
+
+/// Mappings (each as so many ranges) and ranges of an event that is recorded whole: a tenth of a megabyte.
+const ITEMS_MAX: usize = 5_000;
+const ITEMS_OF_MAPPING: usize = 8;
 
 /// The record of this session.
 #[derive(Debug)]
@@ -100,7 +105,10 @@ impl Recorder {
             if scene_differs {
                 writer.scene(scene)?;
             }
-            events.iter().try_for_each(|event| writer.event(event))?;
+            events.iter().try_for_each(|event| match without_pages(event) {
+                Some(short) => writer.event(&short),
+                None => writer.event(event),
+            })?;
             writer.snapshot(snapshot)?;
             decided.iter().try_for_each(|decided| writer.decided(decided))
         });
@@ -159,6 +167,36 @@ impl Recorder {
     }
 }
 
+/// The same event without its pages, where those would crowd out the rest of the record: an app of many processes has megabytes of
+/// them. A replay decides otherwise from there on, where an engine decides by pages.
+fn without_pages(event: &Event) -> Option<Event> {
+    let kind = match &event.kind {
+        EventKind::Scanned { group, pages } if items_of_scan(pages) > ITEMS_MAX => EventKind::Scanned {
+            group: group.clone(),
+            pages: AppPages { page_bytes: pages.page_bytes, processes: Vec::new() },
+        },
+        EventKind::Returned { group, touched } if items_of_return(touched) > ITEMS_MAX => EventKind::Returned {
+            group: group.clone(),
+            touched: Touched { page_bytes: touched.page_bytes, processes: Vec::new(), read_bytes: touched.read_bytes },
+        },
+        _ => return None,
+    };
+    Some(Event { at_ns: event.at_ns, kind })
+}
+
+/// Mappings and ranges of a scan.
+fn items_of_scan(pages: &AppPages) -> usize {
+    let mappings = pages.processes.iter().flat_map(|process| &process.mappings);
+    mappings.map(|of| ITEMS_OF_MAPPING + of.private.len() + of.file.len() + of.swapped.len()).sum()
+}
+
+/// The same of what a return touched.
+fn items_of_return(touched: &Touched) -> usize {
+    let mappings = touched.processes.iter().flat_map(|process| &process.mappings);
+    let ranges = |away: &Away| away.touched.len() + away.untouched.len();
+    mappings.map(|of| ITEMS_OF_MAPPING + ranges(&of.swapped) + ranges(&of.file)).sum()
+}
+
 /// Renames the damaged record that an error is about; whether a new one can begin now.
 fn make_room(error: &Error) -> bool {
     let Error::NotARecord { path } = error else { return false };
@@ -203,6 +241,38 @@ mod tests {
         recorder.close(Reading::now());
         assert!(Reader::open(&path).expect("a record").count() > 3);
         assert_eq!(std::fs::read(dir.path().join("daemon.brisk.damaged")).expect("kept"), b"noise");
+    }
+
+    #[test]
+    fn large_scans_are_recorded_without_their_pages() {
+        use brisk_core::pages::{Identity, Mapping, MappingPages, PageRange, ProcessPages};
+        let scanned = |mappings: u64| {
+            let mapping = |nth: u64| {
+                let range = PageRange { first_page: nth, pages: 1 };
+                let identity = Identity::Anonymous { name: String::new(), nth: 0 };
+                let mapping = Mapping { identity, start: nth << 12, range, swappable: true };
+                MappingPages { mapping, private: vec![range], file: Vec::new(), swapped: Vec::new() }
+            };
+            let process = ProcessPages { mappings: (0..mappings).map(mapping).collect(), ..ProcessPages::default() };
+            let pages = AppPages { page_bytes: 4096, processes: vec![process] };
+            Event { at_ns: 7, kind: EventKind::Scanned { group: "app-a-1.scope".to_owned(), pages } }
+        };
+        assert_eq!(without_pages(&scanned(500)), None);
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("daemon.brisk");
+        let place = config::Record { path: path.clone(), max_bytes: 64 << 20 };
+        let mut recorder = Recorder::new(place, Session::default(), Configuration::default());
+        // Far more than one frame holds.
+        recorder.round(Reading::now(), &[scanned(50_000)], &Scene::default(), &Snapshot::default(), None);
+        assert_eq!(recorder.trouble(), None);
+        recorder.close(Reading::now());
+        let events = Reader::open(&path).expect("a record").filter_map(|item| match item {
+            Ok(brisk_record::Item::Event(event)) => Some(event.kind),
+            _ => None,
+        });
+        let pages = AppPages { page_bytes: 4096, processes: Vec::new() };
+        let expected = EventKind::Scanned { group: "app-a-1.scope".to_owned(), pages };
+        assert_eq!(events.collect::<Vec<_>>(), [expected]);
     }
 
     #[test]

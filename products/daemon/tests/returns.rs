@@ -11,12 +11,15 @@ use brisk_core::outcome::Outcome;
 use brisk_daemon::control::protocol::{AppPages, Pages, Status};
 use brisk_requires::requires;
 use brisk_sense::Sense;
-use harness::{Briskd, place};
+use harness::{Briskd, place, turn};
 use rustix::process::Signal;
 use serde_json::Value;
 use swapped::{App, PAGE, PAGES, perform, swap};
 
 const CONFIG: &str = "[engines]\norder = [\"mars\"]\n[mars]\npage_out = false\n";
+/// Memory is short whatever is available, and an app that was left has no grace.
+const SHORT: &str = "[engines]\norder = [\"mars\"]\n[mars]\ngrace_s = 0\nreserve_min_percent = 99.99\nreserve_max_percent = 100\n\
+                     wear_mib_per_day = 0\n";
 
 #[test]
 #[ignore = "is run by another test"]
@@ -46,6 +49,36 @@ impl Swapped {
     fn range(&self, first_page: u64, pages: u64) -> AddressRange {
         let (start, size_bytes) = (self.address + first_page * PAGE as u64, pages * PAGE as u64);
         AddressRange { pid: self.app.pid(), start, size_bytes }
+    }
+
+    /// Pages of its memory that are in swap, from one to another.
+    fn swapped(&self, from: u64, to: u64) -> u64 {
+        let scan = Sense::default().app_pages(&[self.app.pid()]).expect("readable");
+        let (from, to) = (self.range(from, 0).start, self.range(to, 0).start);
+        let mappings = scan.processes.iter().flat_map(|process| &process.mappings);
+        let pages = mappings.flat_map(|of| {
+            let address = |page: u64| of.mapping.start + (page - of.mapping.range.first_page) * PAGE as u64;
+            let within = move |at: u64| (from..to).contains(&at);
+            let ranges = of.swapped.iter().map(|swapped| swapped.range);
+            ranges.flat_map(|range| range.first_page..range.end_page()).map(address).filter(move |at| within(*at))
+        });
+        pages.count() as u64
+    }
+
+    fn is_frozen(&self) -> bool {
+        let pid = self.app.pid();
+        let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it runs");
+        let of = |line: &str| line.split_once("freezer:").map(|(_, path)| path.to_owned());
+        let freezer = own.lines().find_map(of).filter(|path| path != "/");
+        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted").mount_point.join(&self.name);
+        let unified = std::fs::read_to_string(v2.join("cgroup.events")).is_ok_and(|text| text.contains("frozen 1"));
+        unified
+            || freezer.is_some_and(|path| {
+                let state = std::path::Path::new("/sys/fs/cgroup/freezer")
+                    .join(path.trim_start_matches('/'))
+                    .join("freezer.state");
+                std::fs::read_to_string(state).is_ok_and(|state| state.trim() != "THAWED")
+            })
     }
 
     fn swap_out(&mut self) {
@@ -78,6 +111,7 @@ fn read_back(status: &Status, name: &str) -> Vec<AddressRange> {
 #[test]
 fn what_returns_touch_is_learned_kept_and_read_back() {
     requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    let _turn = turn();
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let Some(_swap) = swap(own.path()) else { return };
     let mut it = Swapped::start("returner", own.path());
@@ -131,4 +165,68 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
     assert!(status.success());
     let text = std::fs::read_to_string(dir.path().join("learned/mars/learned.json")).expect("kept");
     assert!(text.contains("returner"), "the last return taught again: {text}");
+}
+
+/// What was written out of the app so far, without what was dropped.
+fn written_out(status: &Status, name: &str) -> bool {
+    let is_it = |state: &brisk_core::state::ActionState| {
+        matches!(&state.resolved.what, Once::PageOut { group, .. } if group == name)
+            && state.outcome != Outcome::Dropped
+    };
+    status.actions.iter().any(is_it)
+}
+
+#[test]
+fn what_returns_leave_is_written_out_and_a_return_or_a_kill_thaws() {
+    requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    let _turn = turn();
+    let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let Some(_swap) = swap(own.path()) else { return };
+    let mut it = Swapped::start("leaver", own.path());
+    let daemon = Briskd::start(place(&[], CONFIG), &[]);
+    daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+    it.swap_out();
+    front(&daemon, Some(&it.name));
+    it.app.use_pages(100, 1100);
+    daemon.line(&format!("the return to {} ended", it.name));
+    // Later on it has used all of its memory.
+    it.app.use_pages(0, PAGES);
+    let (status, dir) = daemon.end(Signal::TERM);
+    assert!(status.success());
+    harness::configure(dir.path(), &[], SHORT);
+    assert_eq!(it.swapped(0, PAGES), 0);
+
+    // What the return left in swap is written out, of the frozen app; what it touched stays.
+    let daemon = Briskd::start(dir, &[]);
+    front(&daemon, None);
+    daemon.status_when(|status| written_out(status, &it.name));
+    daemon.status_when(|_| it.swapped(1200, PAGES) > (PAGES - 1200) * 9 / 10);
+    assert!(it.is_frozen());
+    assert_eq!(it.swapped(100, 1100), 0);
+    assert_eq!(pages(&daemon, &it.name).pages.map(|pages| pages.hot_swapped_bytes), Some(0));
+
+    // A return thaws it. So does the end of a daemon that is killed, whatever it does; a page-out was begun in some of these.
+    front(&daemon, Some(&it.name));
+    it.app.use_pages(0, PAGES);
+    assert!(!it.is_frozen());
+    let kills: u64 = std::env::var("BRISK_TEST_KILLS").map_or(3, |kills| kills.parse().expect("a number"));
+    let (mut daemon, mut seen) = (Some(daemon), 0);
+    for kill in 0..kills {
+        let killed = daemon.take().expect("it runs");
+        front(&killed, None);
+        // From before the decision to after the last page.
+        let rounds = killed.status().counts.rounds + kill * 7 % 12;
+        killed.status_when(|status| status.counts.rounds >= rounds || it.is_frozen());
+        seen += u64::from(it.is_frozen());
+        let (_, dir) = killed.end(Signal::KILL);
+        it.app.use_pages(0, PAGES);
+        assert!(!it.is_frozen(), "kill {kill}");
+        let next = Briskd::start(dir, &[]);
+        front(&next, Some(&it.name));
+        daemon = Some(next);
+    }
+    println!("killed {kills} times, frozen in {seen}");
+    assert!(seen > 0 || kills == 0);
+    let (status, _dir) = daemon.expect("it runs").end(Signal::TERM);
+    assert!(status.success() && !it.is_frozen());
 }
