@@ -14,7 +14,7 @@
 //! Cost is linear in the size of zram between points where it bends, so that the least is at one of them; zram alone and flash
 //! alone are among them: the result is never worse than either (of those that can free that much).
 //!
-//! `brisk swap setup` takes the size of zram from this. A kernel without changes fills zram first and flash when that is full; with
+//! No command takes sizes from this yet: before there is a zram device, its compression is not measured. A kernel without changes fills zram first and flash when that is full; with
 //! writeback of zram, what is idle there goes to flash.
 //!
 //! Properties: `the_split_is_never_worse_than_either_alone`; `no_other_split_is_better`; `incompressible_memory_goes_to_flash`.
