@@ -141,9 +141,10 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
     if step == Step::Freeze && !is_done {
         next.frozen.remove(group);
     }
-    // The first outcome of an end is that the app was asked; an app that is gone leaves the list of apps.
+    // The first outcome of an end is that the app was asked, the last that it is gone, or that the rest of it was killed; an app that
+    // is gone leaves the list of apps.
     if step == Step::End {
-        if !is_done {
+        if !is_done && *outcome != Outcome::Gone {
             next.ends.refused(group, now_ns);
         }
         return;

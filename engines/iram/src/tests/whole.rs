@@ -251,6 +251,18 @@ fn an_end_that_is_refused_is_tried_again_soon_and_counts_for_nothing() {
 }
 
 #[test]
+fn an_end_that_the_app_followed_holds_up_no_other() {
+    let mut machine = Machine::new(config(), &["a", "b"]);
+    machine.now.memory.swap_free_bytes = 0;
+    let (_, asked) = until(&mut machine, 20, "end_app", 10).expect("an end");
+    let group = once(&asked).find(|once| once.name() == "end_app").expect("an end").group().to_owned();
+    let gone = machine.gone(group.trim_start_matches("app-").trim_end_matches(".scope"));
+    let left = performed(&asked, &Outcome::Gone);
+    let next = machine.step(20, &[vec![gone], left].concat());
+    assert!(once(&next).any(|once| once.name() == "end_app"), "{:?}", edges(&next));
+}
+
+#[test]
 fn memory_for_a_launch_is_freed_before_the_app_asks_for_it() {
     let mut machine = Machine::new(config(), &["big", "other"]);
     // Its first run needed 300 MiB.
