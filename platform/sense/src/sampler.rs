@@ -29,6 +29,10 @@ use weight::Weight;
 /// How often groups of apps are searched for.
 const SEARCH_NS: u64 = 10_000_000_000;
 
+/// After a search for the memory group of an app that found none, the next comes this much later, then after twice the time, up to
+/// [`SEARCH_NS`]: one that begins joins its groups one after the other.
+const JOINS_NS: u64 = 10_000_000;
+
 /// Groups of apps lie less deep than this below the mount point.
 const DEPTH: usize = 10;
 
@@ -92,10 +96,17 @@ struct Group {
     members: Vec<PathBuf>,
     /// What its tasks have read and written; `None` when that is not asked for.
     io: Option<GroupIo>,
-    /// Its group of the memory controller of version 1, and when it is searched for again where none was found.
-    memory: Option<PathBuf>,
-    memory_at_ns: Option<u64>,
+    memory: OwnMemory,
     weight: Option<Weight>,
+}
+
+/// The group of the memory controller of version 1 of an app.
+#[derive(Debug, Default)]
+struct OwnMemory {
+    dir: Option<PathBuf>,
+    /// When it is searched for again where none was found, and after how long once more.
+    search_at_ns: u64,
+    wait_ns: u64,
 }
 
 impl Sampler {
@@ -139,9 +150,9 @@ impl Sampler {
             self.groups.drain(..).map(|group| (group.dir.clone(), group)).collect();
         self.groups = groups
             .map(|(dir, name)| {
-                let known = known.remove(&dir).map(|group| (group.io, group.memory, group.memory_at_ns, group.weight));
-                let (io, memory, memory_at_ns, weight) = known.unwrap_or_default();
-                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory, memory_at_ns, weight }
+                let known = known.remove(&dir).map(|group| (group.io, group.memory, group.weight));
+                let (io, memory, weight) = known.unwrap_or_default();
+                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory, weight }
             })
             .collect();
         self.search_at_ns = None;
@@ -334,22 +345,23 @@ impl Sampler {
 
     /// Memory that version 1 charges to a group of which the app has the only processes; `None` where there is none.
     fn memory_in_version_1(&self, group: &mut Group, at_ns: u64) -> Result<Option<u64>> {
-        // One that begins may join its groups one after the other.
-        if group.memory.is_none() && group.memory_at_ns.is_none_or(|due_ns| due_ns <= at_ns) {
+        let own = &mut group.memory;
+        if own.dir.is_none() && own.search_at_ns <= at_ns {
             let pids = self.sense.cgroup_processes(&group.dir)?.unwrap_or_default();
             if pids.is_empty() {
                 return Ok(None);
             }
-            group.memory = self.sense.own_memory_group(&pids)?;
-            group.memory_at_ns = Some(at_ns.saturating_add(SEARCH_NS));
+            own.dir = self.sense.own_memory_group(&pids)?;
+            own.wait_ns = own.wait_ns.saturating_mul(2).clamp(JOINS_NS, SEARCH_NS);
+            own.search_at_ns = at_ns.saturating_add(own.wait_ns);
         }
-        group.memory.as_deref().map_or(Ok(None), |dir| self.sense.memory_usage_bytes(dir))
+        own.dir.as_deref().map_or(Ok(None), |dir| self.sense.memory_usage_bytes(dir))
     }
 
     /// Whether the memory of an app is that of the chosen control group, where one stands for the machine.
     fn is_within(&self, group: &Group) -> bool {
         self.choice.memory_group.as_ref().is_none_or(|all| {
-            group.dir.starts_with(all) || group.memory.as_ref().is_some_and(|own| own.starts_with(all))
+            group.dir.starts_with(all) || group.memory.dir.as_ref().is_some_and(|own| own.starts_with(all))
         })
     }
 
@@ -393,7 +405,7 @@ impl Sampler {
                 true
             });
             let name = if twice { path } else { names[index].clone() };
-            Group { name, dir, members, io: None, memory: None, memory_at_ns: None, weight: None }
+            Group { name, dir, members, io: None, memory: OwnMemory::default(), weight: None }
         });
         Ok(groups.collect())
     }

@@ -37,6 +37,43 @@ fn this_machine_gives_totals_that_grow() {
 }
 
 #[test]
+fn an_app_that_joins_its_memory_group_after_its_own_is_found_soon() {
+    let root = tempfile::tempdir().expect("a directory");
+    let put = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t4\t3\t1\n");
+    put("proc/self/mountinfo", "30 20 0:26 / /memory rw shared:1 - cgroup cgroup rw,memory\n");
+    put("proc/stat", "cpu  1 0 0 9 0 0 0 0\ncpu0 1 0 0 9 0 0 0 0\n");
+    put("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\n");
+    put("proc/vmstat", "pgmajfault 1\n");
+    put("proc/diskstats", "");
+    put("group/cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+    put("group/cgroup.procs", "7\n");
+    put("memory/cgroup.procs", "1\n7\n");
+    put("memory/app/cgroup.procs", "7\n");
+    put("memory/app/memory.usage_in_bytes", "4096\n");
+    put("proc/7/cgroup", "4:memory:/\n0::/group\n");
+    let mut sampler = Sampler::new(Sense::new(root.path()), SampleChoice::default()).expect("a machine");
+    sampler.look_at(Vec::new(), [(PathBuf::from("/group"), "app".to_owned())].into_iter());
+    let of_app = |sampler: &mut Sampler, at_ns: u64| sampler.apps(at_ns).expect("understood").remove(0).memory_bytes;
+    let searched = |sampler: &mut Sampler, at_ns: u64| {
+        let before_ns = sampler.groups[0].memory.search_at_ns;
+        assert_eq!(of_app(sampler, at_ns), None);
+        sampler.groups[0].memory.search_at_ns != before_ns
+    };
+    // In the first fifty milliseconds, and seldom after some seconds.
+    let moments = (0..100).step_by(5).chain((100..30_000).step_by(100));
+    let found: Vec<u64> = moments.filter(|ms| searched(&mut sampler, ms * 1_000_000)).collect();
+    assert!(found.iter().filter(|ms| **ms <= 50).count() >= 3, "{found:?}");
+    assert!(found.iter().filter(|ms| **ms > 10_000).count() <= 3, "{found:?}");
+    put("proc/7/cgroup", "4:memory:/app\n0::/group\n");
+    assert_eq!(of_app(&mut sampler, 60_000_000_000), Some(4096));
+}
+
+#[test]
 fn apps_are_weighed_by_their_processes_where_that_is_wanted() {
     let root = tempfile::tempdir().expect("a directory");
     let put = |path: &str, text: &str| {
