@@ -108,7 +108,7 @@ pub enum Once {
         /// Name of the control group.
         group: String,
     },
-    /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time.
+    /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time. Asked again, they have the lesser time.
     EndApp {
         /// Name of the control group.
         group: String,

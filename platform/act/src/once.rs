@@ -7,7 +7,8 @@
 //! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
 //! - Freeze and EndApp stop an app, and are checked once more at the moment of acting (`stops.rs`).
 //! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
-//! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]).
+//! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]). A second one with less grace time brings
+//!   the deadline forward.
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
 //! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
 //! - MapIn: process_vm_readv(2), whose reads map the pages of the app.
@@ -94,7 +95,11 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         _ if group.is_gone() => Ok(Outcome::Gone),
         Once::Protect { .. } => oom::protect(journal, &group),
         Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
-        Once::EndApp { .. } if is_under_way(endings) => Ok(Outcome::Unchanged),
+        Once::EndApp { grace_ms, .. } if is_under_way(endings) => {
+            let of_group = endings.iter_mut().find(|ending| ending.once.group() == group.name);
+            let is_sooner = of_group.is_some_and(|ending| ending.hasten(now_ns, *grace_ms));
+            Ok(if is_sooner { Outcome::Done } else { Outcome::Unchanged })
+        }
         Once::EndApp { grace_ms, .. } => {
             let ending = end_app::begin(journal, &group, once, now_ns, *grace_ms);
             ending.map(|ending| {

@@ -124,6 +124,22 @@ fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
 }
 
 #[test]
+fn less_grace_time_brings_the_deadline_forward() {
+    let Some(app) = App::new(Hierarchy::Unified) else { return };
+    let mut process = app.run("trap '' TERM; echo here; cat");
+    let mut actuator = app.actuator();
+    let end = |grace_ms: u64| Once::EndApp { group: app.end().group().to_owned(), grace_ms };
+    assert_eq!(outcome(&mut actuator, &end(5_000)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &end(6_000)), Outcome::Unchanged, "no later");
+    assert_eq!(actuator.next_ns(), Some(5_000_000_000));
+    assert_eq!(outcome(&mut actuator, &end(200)), Outcome::Done);
+    assert_eq!((actuator.next_ns(), actuator.advance(199_999_999)), (Some(200_000_000), Vec::new()));
+    let ended = actuator.advance(200_000_000);
+    assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
+    assert_eq!(process.ended_by(), Some(libc::SIGKILL));
+}
+
+#[test]
 fn an_app_that_others_froze_is_killed_at_once() {
     for (hierarchy, file, frozen) in
         [(Hierarchy::Unified, "cgroup.freeze", "1"), (Hierarchy::Freezer, "freezer.state", "FROZEN")]

@@ -9,7 +9,8 @@
 //! frozen externally is killed without grace: it can answer nothing, and would otherwise end just when its owner thaws it, in front
 //! of the user.
 //!
-//! Properties: `an_app_that_others_froze_is_killed_at_once`; `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`.
+//! Properties: `an_app_that_others_froze_is_killed_at_once`; `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`;
+//! `less_grace_time_brings_the_deadline_forward`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -81,6 +82,16 @@ fn inode(dir: &Path) -> Option<u64> {
 }
 
 impl Ending {
+    /// Less grace time, where that is sooner; says whether it is.
+    pub(super) fn hasten(&mut self, now_ns: u64, grace_ms: u64) -> bool {
+        let sooner_ns = deadline_ns(now_ns, grace_ms);
+        let is_sooner = sooner_ns < self.deadline_ns;
+        if is_sooner {
+            (self.deadline_ns, self.once) = (sooner_ns, Once::EndApp { group: self.once.group().to_owned(), grace_ms });
+        }
+        is_sooner
+    }
+
     /// What became of it; `None` while it has time. `Gone` when all of it has ended by itself, `Done` when the rest was killed.
     pub(super) fn advance(&self, paths: &Paths, now_ns: u64) -> Option<Outcome> {
         let has_time = now_ns < self.deadline_ns;
