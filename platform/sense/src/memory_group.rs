@@ -20,6 +20,9 @@ pub(crate) struct MemoryGroup {
     stat: Kept,
     /// Version 2 says what is in swap in a file of its own; `None` of version 1 and without swap.
     swap: Option<Kept>,
+    /// Whether it may swap: the swappiness of version 1, which is 0 for a group that does not, and the limit of version 2.
+    swappiness: Option<Kept>,
+    swap_limit: Option<Kept>,
 }
 
 impl MemoryGroup {
@@ -35,6 +38,8 @@ impl MemoryGroup {
             usage: Kept::open(sense, dir.join(usage))?,
             stat: Kept::open(sense, dir.join("memory.stat"))?,
             swap: Kept::open(sense, dir.join("memory.swap.current")).or_hidden()?,
+            swappiness: Kept::open(sense, dir.join("memory.swappiness")).or_hidden()?,
+            swap_limit: Kept::open(sense, dir.join("memory.swap.max")).or_hidden()?,
         })
     }
 
@@ -44,7 +49,15 @@ impl MemoryGroup {
         let usage_bytes = self.usage.parse(parse_amount)?;
         let stat = self.stat.parse(parse_group_memory)?;
         let swap_bytes = self.swap.as_mut().map(|swap| swap.parse(parse_amount)).transpose()?;
-        Ok(seen_as_machine(limit_bytes, usage_bytes, &stat, swap_bytes.or(stat.swap_bytes), machine))
+        let swappiness = self.swappiness.as_mut().map(|swappiness| swappiness.parse(parse_amount)).transpose()?;
+        let swap_limit_bytes = self.swap_limit.as_mut().map(|limit| limit.parse(parse_amount)).transpose()?;
+        let may_swap_bytes = if swappiness == Some(0) { 0 } else { swap_limit_bytes.unwrap_or(u64::MAX) };
+        let (mut levels, paging) =
+            seen_as_machine(limit_bytes, usage_bytes, &stat, swap_bytes.or(stat.swap_bytes), machine);
+        let used_bytes = levels.swap_total_bytes.saturating_sub(levels.swap_free_bytes);
+        levels.swap_total_bytes = levels.swap_total_bytes.min(may_swap_bytes);
+        levels.swap_free_bytes = levels.swap_free_bytes.min(may_swap_bytes.saturating_sub(used_bytes));
+        Ok((levels, paging))
     }
 }
 
@@ -154,6 +167,15 @@ mod tests {
                 ("v2/memory.current", "524288000\n"),
                 ("v2/memory.swap.current", "52428800\n"),
                 ("v2/memory.stat", "anon 314572800\ninactive_file 104857600\npgmajfault 3\npswpin 2\npswpout 1\n"),
+                ("v1-none/memory.limit_in_bytes", "629145600\n"),
+                ("v1-none/memory.usage_in_bytes", "524288000\n"),
+                ("v1-none/memory.stat", "rss 1\ntotal_rss 314572800\n"),
+                ("v1-none/memory.swappiness", "0\n"),
+                ("v2-some/memory.max", "629145600\n"),
+                ("v2-some/memory.current", "524288000\n"),
+                ("v2-some/memory.swap.current", "52428800\n"),
+                ("v2-some/memory.swap.max", "104857600\n"),
+                ("v2-some/memory.stat", "anon 314572800\n"),
                 ("free/memory.max", "max\n"),
                 ("free/memory.current", "0\n"),
                 ("free/memory.stat", "anon 0\n"),
@@ -169,6 +191,11 @@ mod tests {
             assert_eq!(levels.swap_free_bytes, 462 * MIB, "{dir}");
             assert_eq!((paging.major_faults, paging.swap_in_pages), (3, swap_in_pages), "{dir}");
         }
+        let swap = |dir: &str| {
+            let (levels, _) = read(dir);
+            (levels.swap_total_bytes, levels.swap_free_bytes)
+        };
+        assert_eq!((swap("/v1-none"), swap("/v2-some")), ((0, 0), (100 * MIB, 50 * MIB)), "areas are others'");
         let (levels, _) = read("/free");
         assert_eq!((levels.total_bytes, levels.swap_free_bytes), (8192 * MIB, 500 * MIB), "no limit is the machine's");
         assert!(MemoryGroup::open(&sense, Path::new("/gone")).is_err());
