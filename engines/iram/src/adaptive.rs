@@ -8,11 +8,16 @@
 //! | reclaim | `Reclaim`, 16 MiB at a time | and there is swap |
 //! | page out | `PageOut` of all of an app, where its group has no memory controller or reclaim was refused | and there is swap |
 //! | freeze | `Freeze` | short for two seconds; thawed when the app is needed, or memory is not short |
-//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]); or without swap, when apps have waited for longer than the end costs, or a launch is likely to fail ([`crate::price`]) |
+//! | end | `EndApp`, one at a time | short for three seconds, or the kernel has ended a process, and severe ([`Need::is_severe`]); or without swap, when apps have waited for longer than the end costs, or a launch is likely to fail ([`crate::price`], [`crate::launch`]) |
+//!
+//! An app that is ended for a launch has 200 ms to end by itself ([`crate::launch::GRACE_MS`]), and none when the launch takes what is
+//! available before; the grace time of one that was asked before is shortened then. Rounds follow each other after 50 ms meanwhile.
 //!
 //! The first three are one: what of them does not help begins a back-off of all ([`crate::effect`]). An app that comes back within a
 //! minute of its end begins one of ends, and doubles their price. Caches of likely next apps stay: reclaim of clean pages takes
 //! the kernel a microsecond each, and their return reads them from flash.
+
+use std::collections::BTreeMap;
 
 use brisk_core::action::Once;
 use brisk_core::app::Role;
@@ -24,9 +29,11 @@ use brisk_core::snapshot::{Interval, MemoryLevels};
 use crate::candidates::{self, Candidate, Step};
 use crate::config::{Config, share_bytes};
 use crate::effect::{Sight, refault_pages};
+use crate::launch::{Danger, Launch};
 use crate::schedule::{self, Demand, Need, S_NS};
-use crate::{Outlooks, State, heap, limits, observe, price};
+use crate::{Outlooks, Pending, State, heap, launch, limits, observe, price};
 
+const MS_NS: u64 = 1_000_000;
 /// Least time between two rounds of freeing.
 const FREE_NS_MIN: u64 = S_NS / 2;
 /// Memory that one action reclaims: flash writes 16 MB/s, and the daemon waits for it.
@@ -65,7 +72,7 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     // Rates across a suspend are void.
     let void = observed.events.iter().any(|event| matches!(event.kind, EventKind::Resumed { .. }));
     let previous = observed.previous.filter(|_| !void);
-    let interval = previous.and_then(|previous| observed.now.since(previous));
+    let mut interval = previous.and_then(|previous| observed.now.since(previous));
     let memory = &observed.now.memory;
     if let Some((previous, interval)) = previous.zip(interval.as_ref()) {
         follow_trend(&mut next, &previous.memory, memory, interval);
@@ -73,12 +80,26 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let outlook = next.outlook(observed.now);
     let all = candidates::all(config, now_ns, observed.apps, &observed.now.apps, memory, |id| outlook.of(id));
     let launching = observed.apps.iter().any(|app| app.launching);
-    let mut need = need(config, &next, &all, &outlook, memory, interval.as_ref());
+    follow_growth(&mut next, &all);
+    let stall = interval.as_ref().and_then(|interval| interval.pressure.memory).unwrap_or_default();
+    if let Some(interval) = &mut interval {
+        next.stalls.follow(interval.elapsed_ns, stall.some_percent, stall.full_percent.unwrap_or(0.0));
+        if let Some(memory) = &mut interval.pressure.memory {
+            memory.some_percent = next.stalls.some_percent;
+            memory.full_percent = memory.full_percent.map(|_| next.stalls.full_percent);
+        }
+    }
+    let needs = needs(&next, &all);
+    let mut need = need(config, &next, &all, (&outlook, &needs), memory, interval.as_ref());
     let elapsed_s = interval.as_ref().map_or(0.0, |interval| interval.elapsed_ns as f64 / 1e9);
     let may_thrash = may_thrash(config, &need, memory.total_bytes);
-    next.paid.take(elapsed_s, if may_thrash { need.stall_percent / 100.0 * elapsed_s } else { 0.0 });
+    next.paid.take(elapsed_s, if may_thrash { stall.some_percent / 100.0 * elapsed_s } else { 0.0 });
     let thrashes = may_thrash && next.paid.is_thrashing();
-    let risk = if may_thrash { launch_risk(&next, &all, need.available_bytes) } else { 0.0 };
+    // With swap, a launch that does not fit swaps.
+    let launches = if need.has_swap() { Vec::new() } else { seen(launches(&next, &all)).collect() };
+    let danger = Danger { launches, needs, available_bytes: need.available_bytes, may_end: may_thrash };
+    let is_unseen = |one: &Candidate<'_>| one.app.launching && one.memory_bytes.is_none();
+    let is_watched = danger.is_watched() || (may_thrash && all.iter().any(is_unseen));
     if thrashes {
         need.short_bytes = need.short_bytes.max(share_bytes(memory.total_bytes, THRASH_STEP_PERCENT));
     }
@@ -100,9 +121,9 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let mut requests = thaw(config, &mut next, &all, is_short);
     let is_asleep = next.context.is_screen_off();
     let is_paced = next.freed_ns.is_some_and(|freed_ns| now_ns.saturating_sub(freed_ns) < FREE_NS_MIN);
-    if is_short && !is_asleep && (!is_paced || risk > 0.0) {
+    if is_short && !is_asleep && (!is_paced || danger.chance(0) > 0.0) {
         let mut round =
-            Round { config, need, sight, thrashes, risk, next: &mut next, requests: &mut requests, planned_bytes: 0 };
+            Round { config, need, sight, thrashes, danger, next: &mut next, requests: &mut requests, planned_bytes: 0 };
         round.free(&all);
     }
     let limits_hold = next.short_ns.is_some_and(|short_ns| now_ns.saturating_sub(short_ns) < LIMITS_NS);
@@ -118,6 +139,10 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let is_busy =
         thrashes || launching || next.effect.is_watched() || !next.ends.pending.is_empty() || !next.frozen.is_empty();
     next.look_ns = schedule::next_look_ns(&next.context, &need, next.falls_bytes_per_s, is_busy, now_ns);
+    if is_watched {
+        let soon_ns = now_ns.saturating_add(launch::ROUND_NS);
+        next.look_ns = next.look_ns.map(|look_ns| look_ns.min(soon_ns));
+    }
     Decision { state: next, requests, notes }
 }
 
@@ -131,24 +156,71 @@ fn follow_trend(next: &mut State, before: &MemoryLevels, now: &MemoryLevels, int
     next.falls_bytes_per_s = schedule::trend(next.falls_bytes_per_s, fell_bytes, interval.elapsed_ns as f64 / 1e9);
 }
 
+/// Follows how the memory of launches grows; what is not charged to a group is not sampled often enough for that.
+fn follow_growth(next: &mut State, all: &[Candidate<'_>]) {
+    let at_ns = next.at_ns;
+    for one in all {
+        let Some(known) = next.groups.get_mut(&one.app.group) else { continue };
+        match one.memory_bytes.filter(|_| one.app.launching && one.has_controller) {
+            Some(memory_bytes) => known.growth.follow(at_ns, memory_bytes),
+            None => known.growth = launch::Growth::default(),
+        }
+    }
+}
+
+/// Launches that go on.
+fn launches<'a>(state: &'a State, all: &'a [Candidate<'a>]) -> impl Iterator<Item = (&'a Candidate<'a>, Launch)> {
+    let of = |one: &'a Candidate<'a>| {
+        let growth = state.groups.get(&one.app.group).map(|known| known.growth).unwrap_or_default();
+        let launch = Launch {
+            memory_bytes: one.memory_bytes.unwrap_or(0),
+            known_bytes: state.learned.peak_bytes(&one.app.id, LAUNCH_NS),
+            growth,
+        };
+        (one, launch)
+    };
+    all.iter().filter(|one| one.app.launching).map(of)
+}
+
+/// Those whose memory is known. Of the others it is unknown, too, from where it comes.
+fn seen<'a>(launches: impl Iterator<Item = (&'a Candidate<'a>, Launch)>) -> impl Iterator<Item = Launch> {
+    launches.filter(|(one, _)| one.memory_bytes.is_some()).map(|(_, launch)| launch)
+}
+
+/// Needs of all known apps, those that are launched left out, or the default; empty when there is no launch that they would be for.
+pub(crate) fn needs(state: &State, all: &[Candidate<'_>]) -> Vec<u64> {
+    if launches(state, all).all(|(_, launch)| launch.known_bytes.is_some()) {
+        return Vec::new();
+    }
+    let mut needs: BTreeMap<&str, u64> = state.learned.heap.predicted_peaks(LAUNCH_NS).collect();
+    for one in all.iter().filter(|one| one.app.activity.role == Role::App) {
+        if let Some(memory_bytes) = one.memory_bytes {
+            let need = needs.entry(&one.app.id).or_default();
+            *need = memory_bytes.max(*need);
+        }
+    }
+    for one in all.iter().filter(|one| one.app.launching) {
+        needs.remove(one.app.id.as_str());
+    }
+    if needs.is_empty() { vec![heap::DEFAULT_BYTES] } else { needs.into_values().collect() }
+}
+
 /// What is wanted: for launches that go on, for the next one, and in any case.
 pub(crate) fn need(
     config: &Config,
     state: &State,
     all: &[Candidate<'_>],
-    outlook: &Outlooks,
+    (outlook, needs): (&Outlooks, &[u64]),
     memory: &MemoryLevels,
     interval: Option<&Interval>,
 ) -> Need {
     let known_peak = |id: &str| state.learned.peak_bytes(id, LAUNCH_NS);
     let peak_bytes = |id: &str| known_peak(id).unwrap_or(heap::DEFAULT_BYTES);
-    // Of an app whose memory is unknown, it is unknown too how much more it will take, and from where.
-    let of_launch =
-        |one: &Candidate<'_>| one.memory_bytes.map(|memory_bytes| peak_bytes(&one.app.id).saturating_sub(memory_bytes));
-    let is_known = |one: &&Candidate<'_>| known_peak(&one.app.id).is_some();
-    let launched = || all.iter().filter(|one| one.app.launching);
-    let launch_bytes = launched().filter_map(of_launch).fold(0, u64::saturating_add);
-    let known_launch_bytes = launched().filter(is_known).filter_map(of_launch).fold(0, u64::saturating_add);
+    let sum = |known_only: bool| {
+        let launches = seen(launches(state, all)).filter(|launch| !known_only || launch.known_bytes.is_some());
+        launches.map(|launch| launch.rest_bytes(needs)).fold(0, u64::saturating_add)
+    };
+    let (launch_bytes, known_launch_bytes) = (sum(false), sum(true));
     let likely = outlook.likeliest(config.protected_apps).map(|(id, chance)| {
         let running = all.iter().filter(|one| one.app.id == id).filter_map(|one| one.memory_bytes).max();
         (chance, running.map_or_else(|| peak_bytes(id), |memory_bytes| memory_bytes / RETURN_PART))
@@ -162,24 +234,6 @@ pub(crate) fn need(
 /// they are those of one group under its own limit.
 fn may_thrash(config: &Config, need: &Need, total_bytes: u64) -> bool {
     !need.has_swap() && need.available_bytes < share_bytes(total_bytes, config.reserve_max_percent)
-}
-
-/// Chance that a launch that goes on needs more than what is available, so that the kernel ends an app, often that one. Of an app of
-/// which no run is known it is the share of apps that need more, by the rule of succession.
-fn launch_risk(next: &State, all: &[Candidate<'_>], available_bytes: u64) -> f64 {
-    let needs: Vec<u64> = all
-        .iter()
-        .filter(|one| one.app.activity.role == Role::App && !one.app.launching)
-        .filter_map(|one| next.learned.peak_bytes(&one.app.id, LAUNCH_NS).max(one.memory_bytes))
-        .collect();
-    let of_launch = |one: &Candidate<'_>| {
-        let lacks = |need: u64| need.saturating_sub(one.memory_bytes.unwrap_or(0)) > available_bytes;
-        match next.learned.peak_bytes(&one.app.id, LAUNCH_NS) {
-            Some(need) => f64::from(u8::from(lacks(need))),
-            None => (needs.iter().filter(|need| lacks(**need)).count() + 1) as f64 / (needs.len() + 2) as f64,
-        }
-    };
-    all.iter().filter(|one| one.app.launching).map(of_launch).fold(0.0, f64::max)
 }
 
 /// Lets apps run again that are needed, or for which there is memory again: then one in each call, the likeliest first.
@@ -213,8 +267,8 @@ struct Round<'a> {
     sight: Sight,
     /// Without swap, files of programs are read again and again.
     thrashes: bool,
-    /// Chance that a launch that goes on runs out of memory.
-    risk: f64,
+    /// What launches that go on mean.
+    danger: Danger,
     next: &'a mut State,
     requests: &'a mut Vec<Request>,
     /// What steps give, as far as it makes memory available.
@@ -327,7 +381,41 @@ impl Round<'_> {
     }
 
     fn end(&mut self, all: &[Candidate<'_>]) {
+        self.hasten(all);
         while self.end_one(all) {}
+    }
+
+    /// Leaves less time to apps that were asked to end, when a launch takes what is available before they have to.
+    fn hasten(&mut self, all: &[Candidate<'_>]) {
+        let now_ns = self.sight.at_ns;
+        let grace_ms = self.danger.grace_ms(self.config);
+        let until_ns = now_ns.saturating_add(grace_ms.saturating_mul(MS_NS));
+        for one in all {
+            let is_still_away = one.allows(self.config, Step::End) || one.may_end_for_launch(self.config);
+            let Some(pending) = self.next.ends.pending.get_mut(&one.app.group).filter(|_| is_still_away) else {
+                continue;
+            };
+            let rest_ns = pending.until_ns.saturating_sub(now_ns);
+            if until_ns < pending.until_ns && self.danger.runs_out_within(rest_ns) {
+                pending.until_ns = until_ns;
+                self.request(one, Step::End, Once::EndApp { group: one.app.group.clone(), grace_ms }, 60);
+            }
+        }
+    }
+
+    /// The app that may be ended although it was in front a moment ago, for a launch that will not fit: not the one before, to which half
+    /// of the returns are.
+    fn lately_in_front<'b, 'c>(&self, all: &'b [Candidate<'c>]) -> Option<&'b Candidate<'c>> {
+        let others = || all.iter().filter(|one| one.app.activity.role == Role::App && !one.app.launching);
+        let in_front = |one: &&Candidate<'_>| (one.app.activity.focused == Some(true), one.app.activity.front_at_ns);
+        let before = others().max_by_key(in_front)?;
+        others().find(|one| {
+            one.may_end_for_launch(self.config)
+                && one.app.group != before.app.group
+                && is_worth_an_end(one)
+                && !self.next.waits_for(&one.app.group, Step::End)
+                && !self.next.ends.pending.contains_key(&one.app.group)
+        })
     }
 
     /// Ends the app that costs least, if that is worth it.
@@ -338,23 +426,27 @@ impl Round<'_> {
         let is_time = self.short_for(END_AFTER_NS) || kernel_ends;
         let ends = &self.next.ends;
         let is_limited = ends.at_ns.len() >= self.config.ends_per_minute as usize || ends.was_refused(now_ns);
-        if self.is_covered() || is_limited {
+        if is_limited {
             return false;
         }
-        let due = self.due(all, Step::End);
-        let Some(one) = due.into_iter().find(|one| one.memory_bytes.is_some_and(|bytes| bytes >= END_BYTES_MIN)) else {
-            return false;
-        };
+        let in_background = self.due(all, Step::End).into_iter().find(|one| is_worth_an_end(one));
+        let Some(one) = in_background.or_else(|| self.lately_in_front(all)) else { return false };
         // One at a time: what it frees is known when it is gone. A launch does not wait for that.
-        let is_next = ends.pending.is_empty();
+        let is_next = ends.pending.is_empty() && in_background.is_some() && !self.is_covered();
         let price_s = price::price_s(one, ends.regrets);
         let is_severe = is_next && is_time && self.need.is_severe() && !ends.is_left_alone(now_ns);
         let is_paid = is_next && self.thrashes && self.next.paid.stalled_s >= price_s;
-        if !is_severe && !is_paid && (self.risk == 0.0 || self.risk * price::FAILED_LAUNCH_S < price_s) {
+        let chance = self.danger.chance(self.planned_bytes);
+        let is_for_launch = chance > 0.0 && chance * price::FAILED_LAUNCH_S >= price_s;
+        if !is_severe && !is_paid && !is_for_launch {
             return false;
         }
         self.next.paid = price::Paid::default();
-        let (group, grace_ms) = (one.app.group.clone(), self.config.end_grace_ms);
+        let group = one.app.group.clone();
+        let grace_ms = match is_for_launch {
+            true => self.danger.grace_ms(self.config),
+            false => self.config.end_grace_ms,
+        };
         // Whatever else was to be taken from it, it ends.
         self.requests.retain(
             |request| !matches!(&request.action, brisk_core::action::Action::Once(once) if once.group() == group),
@@ -362,8 +454,13 @@ impl Round<'_> {
         self.next.frozen.remove(&group);
         self.request(one, Step::End, Once::EndApp { group, grace_ms }, 60);
         let memory_bytes = one.memory_bytes.unwrap_or(0);
-        self.next.ends.began(&one.app.group, &one.app.id, memory_bytes, now_ns);
+        let until_ns = now_ns.saturating_add(grace_ms.saturating_mul(MS_NS));
+        self.next.ends.began(&one.app.group, &one.app.id, Pending { at_ns: now_ns, memory_bytes, until_ns });
         self.planned_bytes = self.planned_bytes.saturating_add(memory_bytes);
         true
     }
+}
+
+fn is_worth_an_end(one: &Candidate<'_>) -> bool {
+    one.memory_bytes.is_some_and(|bytes| bytes >= END_BYTES_MIN)
 }

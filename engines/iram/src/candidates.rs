@@ -116,6 +116,15 @@ impl Candidate<'_> {
         }
     }
 
+    /// Whether it may be ended for a launch that will not fit, also when it was in front a moment ago: the kernel would end an app that it
+    /// does not choose by that.
+    #[must_use]
+    pub fn may_end_for_launch(&self, config: &Config) -> bool {
+        let is_app = self.app.activity.role == Role::App;
+        let may = config.ends != Ends::Never && is_app && self.spared.is_none() && self.memory_bytes.is_some();
+        may && self.rated.reason.rule == importance::FRONT_LATELY
+    }
+
     /// Whether its processes' memory may be paged out, also where its group has the memory controller.
     #[must_use]
     pub fn may_be_paged_out(&self, config: &Config) -> bool {

@@ -216,7 +216,12 @@ impl Heap {
 
     /// The most that each app has needed, by its id, in the runs that are kept: of each the first five minutes, in [`Mode::Paper`] the first.
     pub fn peaks(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.apps.keys().filter_map(|app| Some((app.as_str(), self.predicted_peak(app, u64::MAX)?)))
+        self.predicted_peaks(u64::MAX)
+    }
+
+    /// The same within a time after the launch.
+    pub fn predicted_peaks(&self, within_ns: u64) -> impl Iterator<Item = (&str, u64)> {
+        self.apps.keys().filter_map(move |app| Some((app.as_str(), self.predicted_peak(app, within_ns)?)))
     }
 
     /// The app ended: its run is learned, if its launch was seen.

@@ -32,6 +32,9 @@
 //! | `never_in_front` | an app that has not been in front, where the system tells | Empty |
 //! | `not_in_front` | any other app | Background |
 //!
+//! An app that was in front lately, other than the one before, may be ended in one case: for a launch that will not fit
+//! ([`crate::launch`]), when no app in the background can be.
+//!
 //! Ten seconds: half of the switches between apps return to the app before, most of them within seconds (measured on four users).
 //!
 //! Properties: `each_band_of_android_has_its_level`; `the_first_rule_that_holds_gives_the_level`;
@@ -41,6 +44,8 @@ use brisk_core::app::{App, Role, Tolerance};
 use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
 
+/// Rule of an app that was in front a moment ago.
+pub(crate) const FRONT_LATELY: &str = "front_lately";
 /// An app counts as visible for this time after it left the foreground.
 const LATELY_NS: u64 = 10_000_000_000;
 /// Beginning of the ids of apps that Android started, each under a user of its own.
@@ -167,7 +172,7 @@ fn of_linux(app: &App, now_ns: u64) -> Rated {
         () if activity.focused.is_none() && app.tolerance == Tolerance::Interactive => {
             (Importance::Visible, "may_be_in_front")
         }
-        () if was_in_front(LATELY_NS) => (Importance::Visible, "front_lately"),
+        () if was_in_front(LATELY_NS) => (Importance::Visible, FRONT_LATELY),
         // What was in front has a window, whatever its nice value.
         () if activity.role != Role::App || (app.tolerance == Tolerance::Batch && !was_in_front(u64::MAX)) => {
             (Importance::Service, "work_without_window")

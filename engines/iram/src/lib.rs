@@ -6,6 +6,7 @@
 //! - [`predict`]: which apps are likely next; the others may be ended first.
 //! - [`heap`]: how much memory an app will need, and the threshold above it.
 //! - [`importance`]: eight levels of apps; [`candidates`]: from which apps memory may be taken, in which order.
+//! - [`launch`]: launches that may not fit; [`price`]: when an end is worth its cost.
 //! - [`context`]: screen, idle, the app in front; [`schedule`]: when memory is freed, and how much; [`effect`]: whether that helped.
 //! - `paper`, `adaptive`: the two modes; `limits`: limits of groups; [`learned`]: what is kept over restarts.
 //! - [`survey()`]: all of that for each app, for people.
@@ -29,6 +30,7 @@ pub mod context;
 pub mod effect;
 pub mod heap;
 pub mod importance;
+pub mod launch;
 pub mod learned;
 mod limits;
 mod observe;
@@ -86,6 +88,8 @@ pub struct State {
     pub freed_ns: Option<u64>,
     /// Whether that helped.
     pub effect: Effect,
+    /// Shares of the time for which tasks stalled on memory.
+    pub stalls: Stalls,
     /// Time that apps have waited since they lack memory.
     pub paid: price::Paid,
     /// Steps that are not done again to a group until then.
@@ -111,6 +115,8 @@ pub struct Known {
     pub launch_began_ns: Option<u64>,
     /// Memory that was available then.
     pub launch_available_bytes: u64,
+    /// How its memory grows, while its launch goes on.
+    pub growth: launch::Growth,
     /// The threshold above its predicted need.
     pub threshold_bytes: Option<u64>,
     /// When reclaim of its group was refused last.
@@ -135,20 +141,42 @@ pub struct Ended {
     pub refused_until_ns: Option<u64>,
 }
 
+/// Shares of the time for which tasks stalled on memory, of a second: rounds follow each other within less during a launch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stalls {
+    /// Some task.
+    pub some_percent: f64,
+    /// All tasks.
+    pub full_percent: f64,
+}
+
+impl Stalls {
+    fn follow(&mut self, elapsed_ns: u64, some_percent: f64, full_percent: f64) {
+        let weight = (elapsed_ns as f64 / S_NS as f64).min(1.0);
+        self.some_percent += weight * (some_percent - self.some_percent);
+        self.full_percent += weight * (full_percent - self.full_percent);
+    }
+}
+
 /// A group that was asked to end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Pending {
     /// When.
     pub at_ns: u64,
     /// Its memory.
     pub memory_bytes: u64,
+    /// When what is left of it is killed.
+    pub until_ns: u64,
 }
 
 impl Ended {
     /// An app is asked to end.
-    fn began(&mut self, group: &str, id: &str, memory_bytes: u64, at_ns: u64) {
+    fn began(&mut self, group: &str, id: &str, pending: Pending) {
+        let at_ns = pending.at_ns;
         self.at_ns.push(at_ns);
-        self.pending.insert(group.to_owned(), Pending { at_ns, memory_bytes });
+        self.pending.insert(group.to_owned(), pending);
         self.lately.insert(id.to_owned(), at_ns);
     }
 

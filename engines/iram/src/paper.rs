@@ -20,7 +20,7 @@ use brisk_core::reason::Reason;
 use crate::candidates::{self, Candidate, Step};
 use crate::config::Config;
 use crate::schedule;
-use crate::{State, observe};
+use crate::{Pending, State, observe};
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
@@ -79,6 +79,8 @@ fn clean(
     }
     let ended: Vec<_> = now.iter().map(|one| (one.app.group.clone(), one.app.id.clone(), one.memory_bytes)).collect();
     for (group, id, memory_bytes) in ended {
-        next.ends.began(&group, &id, memory_bytes.unwrap_or(0), observed.now.at_ns);
+        let at_ns = observed.now.at_ns;
+        let until_ns = at_ns.saturating_add(config.end_grace_ms.saturating_mul(1_000_000));
+        next.ends.began(&group, &id, Pending { at_ns, memory_bytes: memory_bytes.unwrap_or(0), until_ns });
     }
 }

@@ -66,7 +66,8 @@ pub fn survey(config: &Config, state: &State, observed: &Observed<'_>) -> Survey
     let (wanted_bytes, short_bytes) = match config.mode {
         Mode::Adaptive => {
             let interval = observed.previous.and_then(|previous| observed.now.since(previous));
-            let need = adaptive::need(config, state, &all, &outlook, memory, interval.as_ref());
+            let needs = adaptive::needs(state, &all);
+            let need = adaptive::need(config, state, &all, (&outlook, &needs), memory, interval.as_ref());
             (need.wanted_bytes, need.short_bytes)
         }
         Mode::Paper => {

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod launch;
 mod paper;
 mod whole;
 
