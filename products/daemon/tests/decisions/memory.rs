@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::launches::group;
 use crate::harness::{App, Briskd, place, run, run_in_zone};
 
-const CONFIG: &str = "[engines]\norder = [\"iram\"]\n";
+pub(super) const CONFIG: &str = "[engines]\norder = [\"iram\"]\n";
 
 fn row(daemon: &Briskd, id: &str) -> Option<Row> {
     let apps: Apps = daemon.client().call("GetApps", &[], "apps").expect("it answers");
@@ -132,12 +132,12 @@ fn what_apps_do_is_read_for_an_engine_that_decides_by_it_or_a_client_that_asks()
 }
 
 /// A group of the memory controller of version 1 with a limit, removed when dropped.
-struct Limited(PathBuf);
+pub(super) struct Limited(pub(super) PathBuf);
 
 impl Limited {
     /// `None`, with the skip recorded, where there can be none.
-    fn new(limit_mib: u64) -> Option<Self> {
-        let (group, _) = group("limited")?;
+    pub(super) fn new(id: &str, limit_mib: u64) -> Option<Self> {
+        let (group, _) = group(id)?;
         let sense = brisk_sense::Sense::default();
         let Some(v1) = sense.cgroups().expect("Linux").v1_with("memory").map(|v1| v1.mount_point.clone()) else {
             brisk_requires::skip(brisk_requires::Capability::Cgroup2, "no memory controller of version 1");
@@ -145,15 +145,25 @@ impl Limited {
         };
         let dir = v1.join(group.file_name().expect("a name"));
         std::fs::create_dir(&dir).expect("root makes groups");
-        std::fs::write(dir.join("memory.limit_in_bytes"), (limit_mib << 20).to_string()).expect("written");
+        // Without swap, whatever areas this machine has.
+        for (file, value) in [("memory.limit_in_bytes", limit_mib << 20), ("memory.swappiness", 0)] {
+            std::fs::write(dir.join(file), value.to_string()).expect("written");
+        }
         Some(Self(dir))
     }
 
     /// Puts the app into a group below it.
-    fn take(&self, app: &App, name: &str) {
+    pub(super) fn take(&self, app: &App, name: &str) {
         let dir = self.0.join(name);
         std::fs::create_dir(&dir).expect("root makes groups");
         std::fs::write(dir.join("cgroup.procs"), app.pid().to_string()).expect("moved");
+    }
+
+    /// Processes that the kernel has ended in the group of that name.
+    pub(super) fn oom_kills(&self, name: &str) -> u64 {
+        let text = std::fs::read_to_string(self.0.join(name).join("memory.oom_control")).expect("readable");
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")).expect("counted since Linux 4.13");
+        count.trim().parse().expect("a number")
     }
 }
 
@@ -178,7 +188,7 @@ fn hog(mib: u64) -> Command {
 
 #[test]
 fn an_app_in_the_background_ends_for_its_group_and_none_elsewhere() {
-    let Some(limited) = Limited::new(160) else { return };
+    let Some(limited) = Limited::new("limited", 160) else { return };
     let apps = ["backapp", "frontapp", "elsewhere"].map(|id| group(id).expect("a group").0);
     let [mut back, mut front, mut elsewhere] = apps.each_ref().map(|path| App::with(path, &mut hog(70)).expect("root"));
     limited.take(&back, "back");

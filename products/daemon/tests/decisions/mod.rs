@@ -2,6 +2,7 @@
 //! with the reason elsewhere.
 
 mod journals;
+mod launch_memory;
 mod launches;
 mod memory;
 
