@@ -39,7 +39,7 @@ pub struct Config {
     pub ends: Ends,
     /// Number of apps that are ended within a minute at most: a third of them at once, the rest evenly.
     pub ends_per_minute: u32,
-    /// Time that an app has to end by itself.
+    /// Time that an app has to end by itself. Adaptive: at most 200 ms for a launch that will not fit ([`crate::launch::GRACE_MS`]).
     pub end_grace_ms: u64,
     /// Adaptive: whether control groups get limits while memory is short.
     pub limits: bool,
