@@ -104,7 +104,10 @@ impl<T> Absent<T> for Result<T> {
 
 fn missing_remedy(path: &Path) -> &'static str {
     let holds = |dir: &str| path.components().any(|part| part.as_os_str() == dir);
-    if holds("block") && !path.ends_with("block") {
+    let is_of_controller = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"memory."));
+    if is_of_controller {
+        "this control group does not exist, or has no memory controller: see cgroup.subtree_control of the one above"
+    } else if holds("block") && !path.ends_with("block") {
         "see /sys/block for the devices of this machine"
     } else if holds("pressure") {
         "the kernel needs CONFIG_PSI=y, and psi=1 on its command line where it is off by default"
@@ -132,6 +135,8 @@ mod tests {
         );
         let no_sys = Error::reading("/sys/block".into(), io::ErrorKind::NotFound.into());
         assert!(no_sys.to_string().contains("mount -t sysfs"), "{no_sys}");
+        let no_group = Error::reading("/sys/fs/cgroup/user.slice/memory.max".into(), io::ErrorKind::NotFound.into());
+        assert!(no_group.to_string().contains("no memory controller"), "{no_group}");
         let denied = Error::reading("/sys/x/energy_uj".into(), io::ErrorKind::PermissionDenied.into());
         assert!(!denied.is_absent());
         assert_eq!(denied.to_string(), "no permission to read /sys/x/energy_uj: run brisk as root");
