@@ -40,14 +40,16 @@ impl Reading {
     }
 
     /// Time that the machine was suspended, or by which its clock was set, since `before`, if that makes the measurements in
-    /// between void; `due_ns` is when this reading was due, if it had a due time.
+    /// between void; `due_ns` is when this reading was due, if it had a due time. What was due before `before` was due at once: it
+    /// stood still no longer than since then.
     #[must_use]
     pub fn gap_ms(&self, before: &Self, due_ns: Option<u64>) -> Option<u64> {
         let ahead = |a: u64, b: u64| i128::from(a) - i128::from(b);
         let ms = |ns: i128| u64::try_from(ns.unsigned_abs() / 1_000_000).unwrap_or(u64::MAX);
         let suspended_ms = ms(ahead(self.boot_ns, self.monotonic_ns) - ahead(before.boot_ns, before.monotonic_ns));
         let set_ms = ms(ahead(self.wall_ns, self.boot_ns) - ahead(before.wall_ns, before.boot_ns));
-        let late_ms = due_ns.map_or(0, |due_ns| self.monotonic_ns.saturating_sub(due_ns) / 1_000_000);
+        let late_ms =
+            due_ns.map_or(0, |due_ns| self.monotonic_ns.saturating_sub(due_ns.max(before.monotonic_ns)) / 1_000_000);
         let late_ms = if late_ms < LATE_MS_MIN { 0 } else { late_ms };
         let gap_ms = suspended_ms.max(set_ms).max(late_ms);
         (gap_ms >= STEP_MS_MIN).then_some(gap_ms)
@@ -81,6 +83,9 @@ mod tests {
         assert_eq!(after(60, 60, 90).gap_ms(&before, due_ns), Some(30_000));
         assert_eq!(after(63, 63, 63).gap_ms(&before, due_ns), None);
         assert_eq!(after(80, 80, 80).gap_ms(&before, due_ns), Some(20_000));
+        // Due at once, as when an action has ended.
+        assert_eq!(after(0, 0, 0).gap_ms(&before, Some(0)), None);
+        assert_eq!(after(80, 80, 80).gap_ms(&before, Some(0)), Some(80_000));
         // An event may come at any time.
         assert_eq!(after(3600, 3600, 3600).gap_ms(&before, None), None);
     }
