@@ -37,6 +37,16 @@ pub(crate) fn take(config: &Config, next: &mut State, observed: &Observed<'_>) {
     for event in observed.events {
         take_event(config, next, event);
     }
+    // It left for where no app is in front, such as a home screen.
+    let is_left = |front: &String| {
+        observed.apps.iter().any(|app| app.group == *front && app.activity.focused == Some(false) && !app.launching)
+    };
+    if let Some(left) = next.front.take_if(|front| is_left(front)) {
+        if let Some(of) = next.groups.get_mut(&left) {
+            (of.left_ns, of.hot_out_ns) = (now_ns, None);
+        }
+        next.before = Some(left);
+    }
     let seen = observed.apps.iter().find(|app| app.activity.focused == Some(true)).map(|app| app.group.clone());
     if next.seen.as_ref().is_none_or(|(before, _)| *before != seen) {
         next.seen = Some((seen, now_ns));

@@ -192,7 +192,9 @@ impl Round<'_> {
         }
         if most_bytes < OUT_BYTES_MIN {
             let left_mib = self.next.learned.budget.left_bytes() as f64 / f64::from(1 << 20);
-            self.notes.push(self.need.reason("nothing_may_be_written").number("wear_left_mib", left_mib));
+            let swap_free_mib = self.swap_free_bytes as f64 / f64::from(1 << 20);
+            let reason = self.need.reason("nothing_may_be_written").number("wear_left_mib", left_mib);
+            self.notes.push(reason.number("swap_free_mib", swap_free_mib));
             return;
         }
         let is_hot_due = self.need.is_severe() && self.short_for(HOT_AFTER_NS);

@@ -157,6 +157,13 @@ impl Machine {
     }
 
     fn observe(&mut self, ms: u64, available_mib: u64, events: &[EventKind]) -> Decision<State> {
+        for event in events {
+            let EventKind::Focused { group } = event else { continue };
+            // What is unknown stays so.
+            for app in self.apps.iter_mut().filter(|app| app.activity.focused.is_some()) {
+                app.activity.focused = Some(app.group == *group);
+            }
+        }
         self.previous = Some(self.now.clone());
         self.now.at_ns += ms * 1_000_000;
         self.now.wall_unix_ms += ms;

@@ -1,4 +1,4 @@
-//! An app whose memory can be swapped, and a swap area of its own, of 32 MiB. A test program that uses this module needs the test
+//! An app whose memory can be swapped, and a swap area of its own: large, since the kernel puts memory of others there too. A test program that uses this module needs the test
 //! `app_that_uses_its_pages`, which the app runs.
 
 use std::fs;
@@ -136,7 +136,7 @@ pub(crate) fn swap(dir: &Path) -> Option<Swap<'_>> {
         return None;
     }
     let (image, mounted) = (dir.join("image"), dir.join("mounted"));
-    fs::File::create(&image).and_then(|file| file.set_len(64 * MIB)).expect("an image");
+    fs::File::create(&image).and_then(|file| file.set_len(400 * MIB)).expect("an image");
     fs::create_dir(&mounted).expect("a directory");
     let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     run("mkfs.ext4", &["-q", "-F", &path(&image)]);
@@ -149,7 +149,7 @@ pub(crate) fn swap(dir: &Path) -> Option<Swap<'_>> {
         program: "/usr/bin/brisk".into(),
     };
     let swap = Swap { dir, areas: SwapAreas::new(places) };
-    let area = FlashArea::File { path: mounted.join("swap"), size_bytes: 32 * MIB };
+    let area = FlashArea::File { path: mounted.join("swap"), size_bytes: 320 * MIB };
     match swap.areas.set_up(&SwapPlan { area, zram_bytes: None }, false) {
         Ok(()) => Some(swap),
         Err(error) => {
