@@ -108,6 +108,8 @@ fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool
             }
         }
         EventKind::AppGone { group } => {
+            // A later group of this name is another app.
+            next.frozen.remove(group);
             let Some(Known { id, .. }) = next.groups.remove(group) else { return };
             if next.groups.values().all(|known| known.id != id) {
                 next.learned.heap.ended(&id);
@@ -134,6 +136,7 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         Once::PageOut { .. } => Step::PageOut,
         Once::Freeze { .. } => Step::Freeze,
         Once::EndApp { .. } => Step::End,
+        Once::Thaw { group } => return thawed(next, now_ns, group, outcome),
         _ => return,
     };
     let group = once.group();
@@ -159,6 +162,17 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         {
             known.reclaim_refused_ns = Some(now_ns);
         }
+    }
+}
+
+/// What became of a thaw, of this engine, of another one, or of the daemon: at a reset, or when the keeper of frozen apps had ended.
+fn thawed(next: &mut State, now_ns: u64, group: &str, outcome: &Outcome) {
+    match outcome {
+        // It is frozen still, and is thawed in the next call.
+        Outcome::Refused { .. } | Outcome::Dropped if next.groups.contains_key(group) => {
+            next.frozen.entry(group.to_owned()).or_insert(now_ns);
+        }
+        _ => drop(next.frozen.remove(group)),
     }
 }
 

@@ -81,6 +81,8 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
         }
         EventKind::AppGone { group } => {
             next.groups.remove(group);
+            // A later group of this name is another app.
+            next.frozen.remove(group);
             next.front.take_if(|front| front == group);
             next.before.take_if(|before| before == group);
             end(next, group, at_ns);
@@ -146,12 +148,23 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
     let is_done = matches!(outcome, Outcome::Done | Outcome::Unchanged);
     let refused = match outcome {
         Outcome::Refused { .. } => Some(REFUSED_NS),
-        Outcome::Dropped => Some(DROPPED_NS),
+        // Each outcome begins a round: what a paused daemon or a dry run does not do would be requested in all of them.
+        Outcome::Dropped | Outcome::Paused | Outcome::Planned { .. } => Some(DROPPED_NS),
         _ => None,
     };
     let until_ns = refused.map(|span_ns| at_ns.saturating_add(span_ns));
     let Some(of) = next.groups.get_mut(group) else { return };
     match once {
+        // It is frozen still, and is thawed in the next call.
+        Once::Thaw { .. } if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) => {
+            next.frozen.entry(group.to_owned()).or_insert(at_ns);
+        }
+        // Another engine thawed it, or the daemon: at a reset, or when its keeper had ended.
+        Once::Thaw { .. } => {
+            next.frozen.remove(group);
+            // It runs, so what a scan has found does not hold any more, nor tells the next one what a page-out left, one that was under way included.
+            (of.out, of.last_out, of.settles, of.written_ns) = (None, None, None, Some(at_ns));
+        }
         Once::Freeze { .. } if !is_done => {
             next.frozen.remove(group);
             of.freeze_refused_until_ns = until_ns.or(of.freeze_refused_until_ns);

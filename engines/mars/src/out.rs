@@ -191,10 +191,13 @@ impl Round<'_> {
             return;
         }
         if most_bytes < OUT_BYTES_MIN {
-            let left_mib = self.next.learned.budget.left_bytes() as f64 / f64::from(1 << 20);
-            let swap_free_mib = self.swap_free_bytes as f64 / f64::from(1 << 20);
-            let reason = self.need.reason("nothing_may_be_written").number("wear_left_mib", left_mib);
-            self.notes.push(reason.number("swap_free_mib", swap_free_mib));
+            let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            let mut reason = self.need.reason("nothing_may_be_written");
+            reason = reason.number("swap_free_mib", mib(self.swap_free_bytes));
+            if self.config.wear_mib_per_day > 0 {
+                reason = reason.number("wear_left_mib", mib(self.budget_bytes()));
+            }
+            self.notes.push(reason);
             return;
         }
         let is_hot_due = self.need.is_severe() && self.short_for(HOT_AFTER_NS);

@@ -195,6 +195,30 @@ fn a_frozen_app_is_thawed_when_it_is_needed() {
 }
 
 #[test]
+fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
+    let frozen = || {
+        let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a"]);
+        until(&mut machine, 40, "freeze", 10).expect("a freeze");
+        machine
+    };
+    let thaw = |outcome| EventKind::Performed { once: Once::Thaw { group: "app-a.scope".to_owned() }, outcome };
+    let mut machine = frozen();
+    // Enough memory for nothing to be frozen, and not so much that all is thawed.
+    machine.step(60, &[thaw(Outcome::Done)]);
+    assert!(machine.state.frozen.is_empty());
+    let mut machine = frozen();
+    machine.app("a").activity.focused = Some(true);
+    let first = machine.step(40, &[focused("a")]);
+    let second = machine.step(40, &performed(&first, &Outcome::Refused { why: "no space".to_owned() }));
+    let is_thawed = |decision: &Decision<State>| edges(decision).contains(&"thaw app-a.scope".to_owned());
+    assert!(is_thawed(&first) && is_thawed(&second));
+    // The app ended, and another one has its name.
+    let mut machine = frozen();
+    machine.step(60, &[EventKind::AppGone { group: "app-a.scope".to_owned() }]);
+    assert!(machine.state.frozen.is_empty());
+}
+
+#[test]
 fn a_second_launch_of_a_frozen_app_thaws_the_first() {
     let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a"]);
     until(&mut machine, 40, "freeze", 10).expect("a freeze");

@@ -334,6 +334,61 @@ fn what_is_frozen_runs_when_it_returns() {
 }
 
 #[test]
+fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
+    let thaw = |outcome| EventKind::Performed { once: Once::Thaw { group: "app-a.scope".to_owned() }, outcome };
+    let frozen = |event: &EventKind| {
+        let mut machine = used(Config::default());
+        machine.state.frozen.insert("app-a.scope".to_owned(), machine.now.at_ns);
+        machine.step(50, std::slice::from_ref(event));
+        !machine.state.frozen.is_empty()
+    };
+    for outcome in [Outcome::Done, Outcome::Unchanged, Outcome::Gone, Outcome::Left { from: "1".to_owned() }] {
+        assert!(!frozen(&thaw(outcome.clone())), "{outcome:?}");
+    }
+    for outcome in [Outcome::Refused { why: "no space".to_owned() }, Outcome::Dropped] {
+        assert!(frozen(&thaw(outcome.clone())), "{outcome:?}");
+        let mut machine = used(Config::default());
+        machine.state.frozen.insert("app-a.scope".to_owned(), machine.now.at_ns);
+        let first = machine.step(50, &[focused("a")]);
+        let second = machine.step(50, &performed(&first, &outcome));
+        assert_eq!(
+            (edges(&first), edges(&second)),
+            (vec!["thaw app-a.scope".to_owned()], edges(&first)),
+            "{outcome:?}"
+        );
+    }
+    // The app ended, and another one has its name.
+    assert!(!frozen(&EventKind::AppGone { group: "app-a.scope".to_owned() }));
+}
+
+#[test]
+fn what_is_not_done_is_not_requested_in_each_round() {
+    for outcome in [Outcome::Paused, Outcome::Planned { from: None, to: None }] {
+        let mut machine = used(Config::default());
+        let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
+        let first = machine.step(10, &scans);
+        assert_eq!(edges(&first), ["freeze app-a.scope"]);
+        let again = machine.after(50, 10, &performed(&first, &outcome));
+        assert!(!edges(&again).contains(&"freeze app-a.scope".to_owned()), "{outcome:?}");
+        assert!(edges(&machine.step(10, &[EventKind::Configured])).contains(&"freeze app-a.scope".to_owned()));
+    }
+}
+
+#[test]
+fn a_page_out_is_not_judged_by_what_the_app_used_since() {
+    let mut machine = used(Config::default());
+    machine.state.frozen.insert("app-a.scope".to_owned(), machine.now.at_ns);
+    let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
+    let out = machine.step(10, &scans);
+    assert!(written(&out).is_some());
+    machine.step(400, &performed(&out, &Outcome::Done));
+    let thaw = Once::Thaw { group: "app-a.scope".to_owned() };
+    let events = [&[EventKind::Performed { once: thaw, outcome: Outcome::Done }][..], &scans[..]].concat();
+    let again = machine.step(10, &events);
+    assert!(!rules(&again).contains(&"page_out_left_its_pages"), "{again:?}");
+}
+
+#[test]
 fn frozen_apps_run_again_while_memory_is_plenty() {
     let mut machine = used(Config::default());
     for id in ["a", "b"] {
