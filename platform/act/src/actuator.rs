@@ -391,11 +391,12 @@ impl Actuator {
         performed
     }
 
-    /// Restores all settings. May be called again, and be followed by [`Self::apply`].
+    /// Restores all settings, and ends page-outs: what was frozen runs again. May be called again, and be followed by [`Self::apply`].
     ///
     /// # Errors
     /// When something could not be put back. The rest is, and the journal keeps what is not.
     pub fn restore(&mut self) -> Result<Report, Error> {
+        self.app_returns();
         self.invalidate();
         self.held.clear();
         self.changed_externally.clear();

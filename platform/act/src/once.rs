@@ -175,16 +175,16 @@ pub(crate) fn frozen(journal: &mut Journal) -> Vec<PathBuf> {
     journal.files().iter().filter(|entry| freezer::is_freeze(entry)).map(|entry| entry.file.clone()).collect()
 }
 
+/// Names of groups that brisk has frozen.
+pub(crate) fn frozen_groups(journal: &mut Journal) -> BTreeSet<String> {
+    let files = journal.files().iter().filter(|entry| freezer::is_freeze(entry));
+    files.map(|entry| entry.subject().to_owned()).collect()
+}
+
 /// Thaws all groups that brisk has frozen; their names, and what could not be thawed.
 pub(crate) fn thaw_all(paths: &Paths, journal: &mut Journal) -> (Vec<String>, Vec<Error>) {
-    let names: BTreeSet<String> = journal
-        .files()
-        .iter()
-        .filter(|entry| freezer::is_freeze(entry))
-        .map(|entry| entry.subject().to_owned())
-        .collect();
     let (mut thawed, mut failed) = (Vec::new(), Vec::new());
-    for name in names {
+    for name in frozen_groups(journal) {
         match Group::find(paths, &name).and_then(|group| freezer::thaw(journal, &group)) {
             Ok(_) => thawed.push(name),
             Err(error) => failed.push(error),

@@ -215,9 +215,12 @@ mod tests {
             fs::OpenOptions::new().write(true).open(self.pipe()).expect("a pipe")
         }
 
+        fn paths(&self) -> Paths {
+            Paths { sysfs: self.at("sys"), proc: self.at("proc"), journal: self.at("run/journal") }
+        }
+
         fn worker(&self) -> Worker {
-            let paths = Paths { sysfs: self.at("sys"), proc: self.at("proc"), journal: self.at("run/journal") };
-            Worker::start("test", &paths).expect("threads")
+            Worker::start("test", &self.paths()).expect("threads")
         }
     }
 
@@ -259,6 +262,22 @@ mod tests {
         assert_eq!(worker.begin(&all), Outcome::Begun);
         assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Unchanged)]);
         assert!(!worker.has_ended_some());
+    }
+
+    #[test]
+    fn a_restore_ends_a_page_out() {
+        let tree = Tree::new();
+        let mut actuator = crate::Actuator::new(&tree.paths(), "test", false).expect("a journal");
+        actuator.start_worker("test").expect("threads");
+        let begun = actuator.perform(&page_out("app-a-1.scope"), &crate::Sensed::default(), 0);
+        assert_eq!(begun.outcome, Outcome::Begun);
+        let pipe = tree.opened();
+        actuator.restore().expect("nothing was changed");
+        say(pipe, "app-a-1.scope");
+        let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
+        let fd = actuator.worker_fd().expect("a worker");
+        assert_eq!(poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&limit)), Ok(1));
+        assert_eq!(actuator.advance(0).pop().map(|performed| performed.outcome), Some(Outcome::Cancelled));
     }
 
     #[test]

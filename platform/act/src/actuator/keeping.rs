@@ -1,5 +1,6 @@
 //! The keeper of what is frozen, the limit of what is ended, and the worker for what takes time.
 
+use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
 use brisk_core::action::Ends;
@@ -50,6 +51,11 @@ impl Actuator {
                 Some(Tended::Thawed { groups, why: why.join("; ") })
             }
         }
+    }
+
+    /// Groups that are frozen by this actuator.
+    pub fn frozen_groups(&mut self) -> BTreeSet<String> {
+        self.journal.as_mut().map(once::frozen_groups).unwrap_or_default()
     }
 
     /// Has threads do what takes time, page-out, page-in, read-ahead and reclaim: [`Self::perform`] gives `Begun` then, and

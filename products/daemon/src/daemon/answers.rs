@@ -1,8 +1,10 @@
 //! Answers to clients of the control socket.
 
+use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
 use brisk_core::event::EventKind;
+use brisk_core::outcome::Outcome;
 use brisk_record::Configuration;
 use rustix::event::PollFlags;
 
@@ -118,7 +120,13 @@ impl Daemon {
 
     fn reset(&mut self) -> Result<Reply, Fault> {
         self.state.is_paused = true;
+        let frozen = self.actuator.frozen_groups();
         let restored = self.actuator.restore();
+        // Engines are to freeze an app anew before they write it out.
+        let left = self.actuator.frozen_groups();
+        for group in frozen.difference(&left).cloned() {
+            self.push_event(EventKind::Performed { once: Once::Thaw { group }, outcome: Outcome::Done });
+        }
         // From here on nothing is requested of the actuator, and the record says so.
         self.round();
         let report = restored.map_err(|error| Fault::CannotRestore(in_one_line(&error)))?;
