@@ -1,5 +1,6 @@
 //! Memory of a real app on its way to swap and back: what act does, sense sees. With a swap area of its own; needs root.
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod swapped;
 
 use brisk_act::{Actuator, Paths};
@@ -8,7 +9,7 @@ use brisk_core::outcome::Outcome;
 use brisk_core::pages::{AppPages, MappingPages, PageRange};
 use brisk_requires::requires;
 use brisk_sense::Sense;
-use swapped::{App, PAGE, PAGES, perform, swap};
+use swapped::{App, Kind, PAGE, PAGES, perform, swap};
 
 #[test]
 #[ignore = "is run by another test"]
@@ -34,7 +35,7 @@ fn a_return_touches_what_the_app_used_and_not_what_was_read_ahead() {
     let Some(swap) = swap(dir.path()) else { return };
     let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path().join("run")), "briskd", false).expect("a journal");
     actuator.start_worker("briskd").expect("threads");
-    let (mut app, address) = App::start(None);
+    let (mut app, address) = App::start(None, Kind::Plain);
     let (pid, group) = (app.pid(), format!("session-{}", app.pid()));
     let range = |first_page: u64, pages: u64| AddressRange {
         pid,

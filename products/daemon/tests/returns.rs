@@ -3,23 +3,18 @@
 
 #[allow(dead_code, reason = "other tests use more of it")]
 mod harness;
+#[allow(dead_code, reason = "other tests use more of it")]
+mod in_daemon;
+#[allow(dead_code, reason = "other tests use more of it")]
 mod swapped;
 
-use brisk_act::{Actuator, Paths};
-use brisk_core::action::{AddressRange, Once};
-use brisk_core::outcome::Outcome;
-use brisk_daemon::control::protocol::{AppPages, Pages, Status};
 use brisk_requires::requires;
-use brisk_sense::Sense;
 use harness::{Briskd, place, turn};
+use in_daemon::{AREA_MIB, SHORT, Swapped, front, pages, read_back, written_out};
 use rustix::process::Signal;
-use serde_json::Value;
-use swapped::{App, PAGE, PAGES, perform, swap};
+use swapped::{Kind, PAGE, PAGES, swap_of};
 
 const CONFIG: &str = "[engines]\norder = [\"mars\"]\n[mars]\npage_out = false\n";
-/// Memory is short whatever is available, and an app that was left has no grace.
-const SHORT: &str = "[engines]\norder = [\"mars\"]\n[mars]\ngrace_s = 0\nreserve_min_percent = 99.99\nreserve_max_percent = 100\n\
-                     wear_mib_per_day = 0\n";
 
 #[test]
 #[ignore = "is run by another test"]
@@ -27,94 +22,13 @@ fn app_that_uses_its_pages() {
     swapped::be_the_app();
 }
 
-/// An app in a group of its own, with the address of its memory and a way to have that swapped.
-struct Swapped {
-    app: App,
-    name: String,
-    address: u64,
-    actuator: Actuator,
-}
-
-impl Swapped {
-    fn start(id: &str, dir: &std::path::Path) -> Self {
-        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
-        let name = format!("app-{id}-{}.scope", std::process::id());
-        let (app, address) = App::start(Some(&v2.mount_point.join(&name)));
-        let paths = Paths::with_run_dir(dir.join("of-the-test"));
-        let mut actuator = Actuator::new(&paths, "test", false).expect("a journal");
-        actuator.start_worker("test").expect("threads");
-        Self { app, name, address, actuator }
-    }
-
-    fn range(&self, first_page: u64, pages: u64) -> AddressRange {
-        let (start, size_bytes) = (self.address + first_page * PAGE as u64, pages * PAGE as u64);
-        AddressRange { pid: self.app.pid(), start, size_bytes }
-    }
-
-    /// Pages of its memory that are in swap, from one to another.
-    fn swapped(&self, from: u64, to: u64) -> u64 {
-        let scan = Sense::default().app_pages(&[self.app.pid()]).expect("readable");
-        let (from, to) = (self.range(from, 0).start, self.range(to, 0).start);
-        let mappings = scan.processes.iter().flat_map(|process| &process.mappings);
-        let pages = mappings.flat_map(|of| {
-            let address = |page: u64| of.mapping.start + (page - of.mapping.range.first_page) * PAGE as u64;
-            let within = move |at: u64| (from..to).contains(&at);
-            let ranges = of.swapped.iter().map(|swapped| swapped.range);
-            ranges.flat_map(|range| range.first_page..range.end_page()).map(address).filter(move |at| within(*at))
-        });
-        pages.count() as u64
-    }
-
-    fn is_frozen(&self) -> bool {
-        let pid = self.app.pid();
-        let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it runs");
-        let of = |line: &str| line.split_once("freezer:").map(|(_, path)| path.to_owned());
-        let freezer = own.lines().find_map(of).filter(|path| path != "/");
-        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted").mount_point.join(&self.name);
-        let unified = std::fs::read_to_string(v2.join("cgroup.events")).is_ok_and(|text| text.contains("frozen 1"));
-        unified
-            || freezer.is_some_and(|path| {
-                let state = std::path::Path::new("/sys/fs/cgroup/freezer")
-                    .join(path.trim_start_matches('/'))
-                    .join("freezer.state");
-                std::fs::read_to_string(state).is_ok_and(|state| state.trim() != "THAWED")
-            })
-    }
-
-    fn swap_out(&mut self) {
-        let out = Once::PageOut { group: self.name.clone(), ranges: vec![self.range(0, PAGES)] };
-        assert_eq!(perform(&mut self.actuator, &out), Outcome::Done);
-    }
-}
-
-fn front(daemon: &Briskd, group: Option<&str>) {
-    let named: Vec<(&str, Value)> = group.iter().map(|group| ("group", Value::from(*group))).collect();
-    let _: Option<String> = daemon.client().call("SetFront", &named, "group").expect("it answers");
-}
-
-/// What the daemon knows of the pages of the app.
-fn pages(daemon: &Briskd, name: &str) -> AppPages {
-    let pages: Pages = daemon.client().call("GetPages", &[("app", name.into())], "pages").expect("it answers");
-    assert!(pages.active);
-    pages.survey.apps.into_iter().find(|row| row.group == name).expect("it runs")
-}
-
-/// What was read back of the app so far.
-fn read_back(status: &Status, name: &str) -> Vec<AddressRange> {
-    let of = |state: &brisk_core::state::ActionState| match &state.resolved.what {
-        Once::PageIn { group, ranges } if group == name => ranges.clone(),
-        _ => Vec::new(),
-    };
-    status.actions.iter().flat_map(of).collect()
-}
-
 #[test]
 fn what_returns_touch_is_learned_kept_and_read_back() {
     requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
     let _turn = turn();
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let Some(_swap) = swap(own.path()) else { return };
-    let mut it = Swapped::start("returner", own.path());
+    let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
+    let mut it = Swapped::start("returner", Kind::Plain, own.path());
     let daemon = Briskd::start(place(&[], CONFIG), &[]);
     daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
 
@@ -167,22 +81,13 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
     assert!(text.contains("returner"), "the last return taught again: {text}");
 }
 
-/// What was written out of the app so far, without what was dropped.
-fn written_out(status: &Status, name: &str) -> bool {
-    let is_it = |state: &brisk_core::state::ActionState| {
-        matches!(&state.resolved.what, Once::PageOut { group, .. } if group == name)
-            && state.outcome != Outcome::Dropped
-    };
-    status.actions.iter().any(is_it)
-}
-
 #[test]
 fn what_returns_leave_is_written_out_and_a_return_or_a_kill_thaws() {
     requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
     let _turn = turn();
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let Some(_swap) = swap(own.path()) else { return };
-    let mut it = Swapped::start("leaver", own.path());
+    let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
+    let mut it = Swapped::start("leaver", Kind::Plain, own.path());
     let daemon = Briskd::start(place(&[], SHORT), &[]);
     daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
     it.swap_out();
