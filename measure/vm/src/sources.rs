@@ -14,6 +14,8 @@ const SCRIPT_MAX: Duration = Duration::from_secs(3_600);
 const DEBUG: &str = "-debug";
 /// Name of the series with the patch of `kernel/mars`; before [`DEBUG`].
 const MARS: &str = "-mars";
+/// Name of the series with the configuration of [`MARS`] and without the patch.
+const PLAIN: &str = "-plain";
 /// Lines of a failed script in the error.
 const LAST_LINES: usize = 12;
 
@@ -94,9 +96,9 @@ impl Source {
     /// When it is unavailable, or the user cancels.
     pub fn fetch(&self, series: &str, watch: Watch<'_>) -> Result<String> {
         let digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
-        let plain = series.strip_suffix(DEBUG).unwrap_or(series);
-        let plain = plain.strip_suffix(MARS).unwrap_or(plain);
-        if !plain.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
+        let number = series.strip_suffix(DEBUG).unwrap_or(series);
+        let number = number.strip_suffix(MARS).or_else(|| series.strip_suffix(PLAIN)).unwrap_or(number);
+        if !number.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
             return Err(Error::BadOption(format!("'{series}' is not a series of kernels, such as 6.12")));
         }
         self.script("kernel/fetch", &[series], watch)
@@ -191,7 +193,18 @@ mod tests {
     fn a_series_is_two_numbers() {
         let source = Source::find(Path::new(env!("CARGO_MANIFEST_DIR")), None).expect("this tree");
         let stop = AtomicBool::new(false);
-        for series in ["6", "6.12.3", "six", "6.", "../6.12", "6.12-fast", "-debug", "-mars", "6.12-debug-mars"] {
+        for series in [
+            "6",
+            "6.12.3",
+            "six",
+            "6.",
+            "../6.12",
+            "6.12-fast",
+            "-debug",
+            "-mars",
+            "6.12-debug-mars",
+            "6.12-plain-debug",
+        ] {
             let outcome = source.kernel(series, Watch { stop: &stop, progress: &|_, _| {} });
             assert!(matches!(outcome, Err(Error::BadOption(_))), "{series}");
         }
