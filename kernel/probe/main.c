@@ -20,7 +20,7 @@ static pthread_barrier_t start;
 static void usage(void)
 {
 	fputs("usage: probe DEFAULT_PLACE key=value... [-- key=value...]\n"
-	      "       probe groups COUNT BYTES CHUNK_PAGES   see groups.c\n"
+	      "       probe groups COUNT BYTES CHUNK_PAGES [HOT_PERCENT]   see groups.c\n"
 	      "  op=read|write|randread|randwrite|mix:P|randmix:P|trim|wal|swap|verify   P: percent of reads\n"
 	      "  name=NAME file=PATH bytes=4096 depth=1 engine=sync|aio direct=1|0 dsync=0|1\n"
 	      "  size=BYTES offset=BYTES   the part of the file or device; size 0: all of it\n"
