@@ -248,8 +248,13 @@ impl Round<'_> {
         let lacks = |one: &Candidate<'_>| {
             let of = self.next.groups.get(&one.app.group);
             let scan = of.and_then(Group::fresh_scan);
-            let is_still = self.next.frozen.contains_key(&one.app.group) || one.app.activity.frozen == Some(true);
-            scan.is_none_or(|scan| !is_still && now_ns.saturating_sub(scan.at_ns) > SCAN_NS_MAX)
+            let frozen_ns = self.next.frozen.get(&one.app.group).copied();
+            let is_still = frozen_ns.is_some() || one.app.activity.frozen == Some(true);
+            // What ran between the scan and the freeze has other pages in memory by now.
+            let ran_since = |at_ns: u64| frozen_ns.is_some_and(|frozen_ns| at_ns < frozen_ns);
+            scan.is_none_or(|scan| {
+                ran_since(scan.at_ns) || (!is_still && now_ns.saturating_sub(scan.at_ns) > SCAN_NS_MAX)
+            })
         };
         let wanted = free.iter().enumerate().filter(|(_, one)| lacks(one)).take(SCANS_MAX);
         let wanted: Vec<(usize, String)> = wanted.map(|(at, one)| (at, one.app.group.clone())).collect();

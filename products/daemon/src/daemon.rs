@@ -62,6 +62,8 @@ const CHANGED_NS: u64 = 2_000_000_000;
 const ONCE_NS: u64 = 1_000_000_000;
 /// Maximum of events that wait for a round; further ones are counted and dropped.
 const EVENTS_MAX: usize = 1000;
+/// Kinds of trouble that are kept and logged: messages may name processes.
+const TROUBLE_MAX: usize = 200;
 /// Number of edges that `brisk status` shows.
 const ACTIONS_SHOWN: usize = 16;
 
@@ -380,7 +382,7 @@ impl Daemon {
 
     /// Keeps and logs what the daemon cannot do, once.
     fn report_trouble(&mut self, what: String) {
-        if !self.state.trouble.contains(&what) {
+        if !self.state.trouble.contains(&what) && self.state.trouble.len() < TROUBLE_MAX {
             eprintln!("briskd: {what}");
             self.state.trouble.push(what);
         }

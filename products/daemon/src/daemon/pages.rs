@@ -58,13 +58,12 @@ impl Daemon {
         }
     }
 
-    /// Scans the groups that engines ask for. Of a group that has ended, or cannot be read, they hear nothing.
+    /// Scans the groups that engines ask for. One that cannot be read has no pages for them, so that others are not held up by it.
     pub(super) fn scan_for_engines(&mut self) {
         for name in self.policy.engines.scans() {
             let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
-            if let Some(pages) = self.scan(&group) {
-                self.push_event(EventKind::Scanned { group: name, pages });
-            }
+            let pages = self.scan(&group).unwrap_or_default();
+            self.push_event(EventKind::Scanned { group: name, pages });
         }
     }
 
