@@ -95,7 +95,8 @@ impl Daemon {
         // The state of engines stays as long as nothing that concerns them changes; what they have learned stays anyway.
         let differs = config != self.policy.config
             || !measured.iter().eq(self.policy.configuration.files.iter().filter(is_measured));
-        // An engine that begins now knows what it had learned when it ran last.
+        // An engine that ends now is to know this again, and one that begins knows what it had learned when it ran last.
+        self.save_learned();
         let (kept, complaints) = learned::read(&self.options.learned_dir);
         complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         let files = measured.into_iter().chain(kept).chain(self.policy.engines.learned()).collect();
