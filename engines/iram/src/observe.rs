@@ -26,6 +26,8 @@ const REGRET_NS: u64 = 60 * S_NS;
 const REFUSED_NS: u64 = 600 * S_NS;
 /// Nor is reclaim that got less than was asked for, for this time: what is left may be swappable later.
 const RECLAIM_REFUSED_NS: u64 = 30 * S_NS;
+/// What was not done, since the daemon is paused or only plans, is requested again after this time.
+const NOT_DONE_NS: u64 = 30 * S_NS;
 /// Apps that are sampled, those of the largest need: of fewer than run something is kept, so that all together would forget each other.
 const SAMPLED_MAX: usize = 300;
 /// Ends of the last minute count.
@@ -151,6 +153,10 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
             next.ends.refused(group, now_ns);
         }
         return;
+    }
+    // Each outcome begins a round: what a paused daemon or a dry run does not do would be requested in all of them.
+    if matches!(outcome, Outcome::Paused | Outcome::Planned { .. }) {
+        next.waits.insert((group.to_owned(), step), now_ns.saturating_add(NOT_DONE_NS));
     }
     // Another engine swapped out in that round: the group is as good as before.
     let gave_way = *outcome == Outcome::Dropped && once.swaps_out();

@@ -100,6 +100,28 @@ impl<C, S> Engine for Of<C, S> {
     }
 }
 
+/// One step of an engine whose state is too large to copy.
+fn go_on<C, S: Default>(
+    config: &C,
+    state: &mut S,
+    decide: fn(&C, S, &Observed<'_>) -> Decision<S>,
+    observed: &Observed<'_>,
+) -> (Vec<Request>, Vec<Reason>) {
+    let Decision { state: next, requests, notes } = decide(config, std::mem::take(state), observed);
+    *state = next;
+    (requests, notes)
+}
+
+/// What an engine has learned, for its file.
+fn text_of(learned: &impl Serialize) -> String {
+    serde_json::to_string(learned).expect("maps with texts as keys are JSON")
+}
+
+/// Edges that thaw what an engine froze.
+fn thaws(frozen: &mut BTreeMap<String, u64>) -> Vec<Once> {
+    std::mem::take(frozen).into_keys().map(|group| Once::Thaw { group }).collect()
+}
+
 /// The memory engine, which learns.
 struct Iram {
     config: brisk_iram::Config,
@@ -108,10 +130,7 @@ struct Iram {
 
 impl Engine for Iram {
     fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
-        let state = std::mem::take(&mut self.state);
-        let Decision { state, requests, notes } = brisk_iram::go_on(&self.config, state, observed);
-        self.state = state;
-        (requests, notes)
+        go_on(&self.config, &mut self.state, brisk_iram::go_on, observed)
     }
 
     fn next_look_ns(&self) -> Option<u64> {
@@ -119,7 +138,7 @@ impl Engine for Iram {
     }
 
     fn learned(&self) -> Option<String> {
-        Some(serde_json::to_string(&self.state.learned).expect("maps with texts as keys are JSON"))
+        Some(text_of(&self.state.learned))
     }
 
     fn forget(&mut self, app: Option<&str>) -> bool {
@@ -140,7 +159,7 @@ impl Engine for Iram {
     }
 
     fn end(&mut self) -> Vec<Once> {
-        std::mem::take(&mut self.state.frozen).into_keys().map(|group| Once::Thaw { group }).collect()
+        thaws(&mut self.state.frozen)
     }
 }
 
@@ -152,10 +171,7 @@ struct Mars {
 
 impl Engine for Mars {
     fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
-        let state = std::mem::take(&mut self.state);
-        let Decision { state, requests, notes } = brisk_mars::go_on(&self.config, state, observed);
-        self.state = state;
-        (requests, notes)
+        go_on(&self.config, &mut self.state, brisk_mars::go_on, observed)
     }
 
     fn next_look_ns(&self) -> Option<u64> {
@@ -163,7 +179,7 @@ impl Engine for Mars {
     }
 
     fn learned(&self) -> Option<String> {
-        Some(serde_json::to_string(&self.state.learned).expect("maps with texts as keys are JSON"))
+        Some(text_of(&self.state.learned))
     }
 
     fn forget(&mut self, app: Option<&str>) -> bool {
@@ -196,7 +212,7 @@ impl Engine for Mars {
     }
 
     fn end(&mut self) -> Vec<Once> {
-        std::mem::take(&mut self.state.frozen).into_keys().map(|group| Once::Thaw { group }).collect()
+        thaws(&mut self.state.frozen)
     }
 }
 

@@ -231,6 +231,6 @@ mod tests {
         let mut returns = begun();
         returns.sample(&Used::default(), 250 * MS_NS);
         let (_, touched) = returns.end(&AppPages::default(), &Used::default()).expect("it went on");
-        assert_eq!(touched.read_bytes, None, "nobody tells");
+        assert_eq!(touched.read_bytes, None, "no process tells");
     }
 }

@@ -195,6 +195,21 @@ fn a_frozen_app_is_thawed_when_it_is_needed() {
 }
 
 #[test]
+fn what_a_paused_daemon_does_not_do_is_not_requested_in_each_round() {
+    let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a"]);
+    let (mut events, mut all) = (Vec::new(), Vec::new());
+    for _ in 0..30 {
+        let decision = machine.step(40, &events);
+        events = performed(&decision, &Outcome::Paused);
+        all.extend(edges(&decision));
+    }
+    for step in ["drop_page_cache", "reclaim", "page_out", "freeze"] {
+        let times = all.iter().filter(|edge| edge.starts_with(step)).count();
+        assert!(times <= 4, "{step} {times} times in {all:?}");
+    }
+}
+
+#[test]
 fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
     let frozen = || {
         let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a"]);

@@ -85,8 +85,10 @@ impl Daemon {
         for event in self.machine.apps.tell_front(&groups, self.moment.now.monotonic_ns) {
             self.push_event(event.kind);
         }
-        // That no app is in front is no event, and engines are to know.
-        self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
+        // That no app is in front is no event, and engines that decide by it are to know.
+        if groups.is_empty() && self.policy.engines.need_activities() {
+            self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
+        }
         Ok(reply_with(&[("group", &groups.first().map(|group| &group.name))]))
     }
 
