@@ -32,7 +32,11 @@ pub enum Outcome {
     /// The action was done.
     Done,
     /// The action was ended before it was complete, since an app returned.
-    Cancelled,
+    Cancelled {
+        /// Bytes that were advised or reclaimed before that; 0 in a record of a version that did not count them.
+        #[serde(default)]
+        done_bytes: u64,
+    },
     /// The queue was busy: the write is tried again.
     Pending {
         /// Message of the kernel.
@@ -82,7 +86,7 @@ impl Outcome {
             Self::Restored { .. } => "restored",
             Self::Begun => "begun",
             Self::Done => "done",
-            Self::Cancelled => "cancelled",
+            Self::Cancelled { .. } => "cancelled",
             Self::Pending { .. } => "pending",
             Self::Planned { .. } => "planned",
             Self::Left { .. } => "left",
@@ -146,7 +150,7 @@ mod tests {
             Outcome::Restored { to },
             Outcome::Begun,
             Outcome::Done,
-            Outcome::Cancelled,
+            Outcome::Cancelled { done_bytes: 4096 },
             Outcome::Pending { why: "busy".to_owned() },
             Outcome::Planned { from: None, to: Some("bfq".to_owned()) },
             Outcome::Left { from },
@@ -170,5 +174,7 @@ mod tests {
         assert_eq!(left.outcome, Outcome::Left { from: "bfq".to_owned() });
         let gone = read(r#"{"knob":"queue/sda/scheduler","outcome":"left"}"#);
         assert_eq!(gone.outcome, Outcome::Left { from: String::new() });
+        let cancelled = read(r#"{"knob":"queue/sda/scheduler","outcome":"cancelled"}"#);
+        assert_eq!(cancelled.outcome, Outcome::Cancelled { done_bytes: 0 });
     }
 }

@@ -117,6 +117,8 @@ pub struct Group {
     pub live: Vec<LiveProcess>,
     /// What is being written out.
     pub out: Option<Out>,
+    /// What a return has cut short, until its outcome tells how much of it was written.
+    pub cut_short: Option<Out>,
     /// The last one that was done, until a scan tells what it left.
     pub last_out: Option<Out>,
     /// What was written, until the rest of it has left the swap cache.

@@ -11,7 +11,7 @@ use brisk_core::pages::Touched;
 
 use crate::config::Config;
 use crate::window::Window;
-use crate::{Group, S_NS, Scan, State, live};
+use crate::{Group, Out, S_NS, Scan, State, live};
 
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
@@ -112,9 +112,9 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
 /// A return, or a launch, begins.
 fn begin(config: &Config, next: &mut State, group: &str, at_ns: u64) {
     if let Some(of) = next.groups.get_mut(group) {
-        // What was being written is dropped.
+        // The rest of what was being written is dropped.
         if let Some(out) = of.out.take() {
-            next.learned.budget.refund(out.bytes);
+            of.cut_short = Some(out);
             of.written_ns = Some(at_ns);
         }
         (of.settles, of.laying_out) = (None, false);
@@ -163,11 +163,16 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
         Once::Thaw { .. } => {
             next.frozen.remove(group);
             // It runs, so what a scan has found does not hold any more, nor tells the next one what a page-out left, one that was under way included.
-            (of.out, of.last_out, of.settles, of.written_ns) = (None, None, None, Some(at_ns));
+            of.cut_short = of.out.take().or(of.cut_short);
+            (of.last_out, of.settles, of.written_ns) = (None, None, Some(at_ns));
         }
         Once::Freeze { .. } if !is_done => {
             next.frozen.remove(group);
             of.freeze_refused_until_ns = until_ns.or(of.freeze_refused_until_ns);
+        }
+        // Outcomes come in the order of requests: that of the one that was cut short is the first.
+        Once::PageOut { .. } if let Some(out) = of.cut_short.take() => {
+            next.learned.budget.refund(not_written(out, outcome));
         }
         Once::PageOut { .. } => {
             let Some(out) = of.out.take() else { return };
@@ -178,7 +183,7 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
                 of.last_out = Some(out);
                 of.laying_out &= out.part != crate::out::Part::Hot;
             } else {
-                next.learned.budget.refund(out.bytes);
+                next.learned.budget.refund(not_written(out, outcome));
                 of.left_alone_until_ns = until_ns.or(of.left_alone_until_ns);
                 of.laying_out = false;
             }
@@ -187,6 +192,15 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
         Once::MapIn { .. } if is_done => of.written_ns = Some(at_ns),
         Once::MapIn { .. } => of.laying_out = false,
         _ => {}
+    }
+}
+
+/// What of a page-out was not written.
+fn not_written(out: Out, outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Done => 0,
+        Outcome::Cancelled { done_bytes } => out.bytes.saturating_sub(*done_bytes),
+        _ => out.bytes,
     }
 }
 

@@ -144,6 +144,11 @@ pub(crate) fn is_of_a_return(once: &Once) -> bool {
     matches!(once, Once::Thaw { .. } | Once::PageIn { .. } | Once::ReadAhead { .. })
 }
 
+/// Whether a return of an app ends it before it is complete.
+pub(crate) fn ends_at_a_return(once: &Once) -> bool {
+    matches!(once, Once::PageOut { .. } | Once::MapIn { .. })
+}
+
 /// Does an action that [`takes_time`], for a worker.
 ///
 /// # Errors

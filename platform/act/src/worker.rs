@@ -7,7 +7,7 @@
 //!
 //! Work is done in pieces of [`CHUNK_BYTES`]. Between two of them a thread ends when the worker is dropped, and a page-out ends when an app
 //! returns ([`Worker::cancel_page_outs`]; `MapIn` as well), those that have not begun as well. Reclaim continues then: the app that returns needs the
-//! memory. An action that is under way for the same group is not begun twice.
+//! memory. An action that is under way for the same group is not begun twice, unless a return has ended the first.
 //!
 //! The outcome of an action is [`Outcome::Begun`], and the final one comes from [`Worker::take`]; the descriptor of [`Worker::as_fd`] can
 //! be read when there is one. What the out thread changes for a moment (limit and swappiness of version 1) has a journal of its own.
@@ -75,7 +75,7 @@ pub(crate) struct Worker {
     lanes: Option<[Sender<Job>; 2]>,
     threads: Vec<JoinHandle<()>>,
     ended: Receiver<Performed>,
-    under_way: Vec<Once>,
+    under_way: Vec<Job>,
 }
 
 impl Worker {
@@ -111,20 +111,24 @@ impl Worker {
         Ok(Self { shared, lanes: Some(lanes), threads, ended, under_way: Vec::new() })
     }
 
-    /// Begins an action of those that [`once::takes_time`].
+    /// Begins an action of those that [`once::takes_time`]; `Unchanged` when one like it is under way, which no return has ended.
     pub(crate) fn begin(&mut self, once: &Once) -> Outcome {
-        let is_like = |other: &&Once| other.name() == once.name() && other.group() == once.group();
+        let begun = self.shared.returns.load(Ordering::SeqCst);
+        // A return has ended the one that it is like: this one is done after it.
+        let is_cancelled = |begun_before: u64| begun_before != begun && once::ends_at_a_return(once);
+        let is_like = |(other, begun_before): &Job| {
+            other.name() == once.name() && other.group() == once.group() && !is_cancelled(*begun_before)
+        };
         // Another page-in is about other ranges.
         let is_in = once::is_of_a_return(once);
-        if !is_in && self.under_way.iter().any(|other| is_like(&other)) {
+        if !is_in && self.under_way.iter().any(is_like) {
             return Outcome::Unchanged;
         }
         let lane = usize::from(is_in);
-        let begun = self.shared.returns.load(Ordering::SeqCst);
         let sent = self.lanes.as_ref().map(|lanes| lanes[lane].send((once.clone(), begun)));
         match sent {
             Some(Ok(())) => {
-                self.under_way.push(once.clone());
+                self.under_way.push((once.clone(), begun));
                 Outcome::Begun
             }
             _ => Outcome::Refused { why: "its thread has ended: restart brisk".to_owned() },
@@ -142,8 +146,9 @@ impl Worker {
         let _ = rustix::io::read(&self.shared.wakes, &mut [0; 8]);
         let ended: Vec<Performed> = self.ended.try_iter().collect();
         for Performed { once, .. } in &ended {
-            if let Some(place) = self.under_way.iter().position(|other| other == once) {
-                self.under_way.swap_remove(place);
+            if let Some(place) = self.under_way.iter().position(|(other, _)| other == once) {
+                // The first of two that are alike: a thread takes them in their order.
+                self.under_way.remove(place);
             }
         }
         ended
@@ -254,13 +259,13 @@ mod tests {
         // Has not begun when the return comes.
         assert_eq!(worker.begin(&page_out("app-b-1.scope")), Outcome::Begun);
         worker.cancel_page_outs();
+        // One that is requested after the return is done although the one before is under way: this group has no memory.
         let all = Once::PageOut { group: "app-b-1.scope".to_owned(), ranges: Vec::new() };
-        assert_eq!(worker.begin(&all), Outcome::Unchanged, "the one before is under way");
-        say(pipe, "app-a-1.scope");
-        assert_eq!(wait(&mut worker, 2), [("page_out", Outcome::Cancelled), ("page_out", Outcome::Cancelled)]);
-        // One that is requested after the return is done: this group has no memory.
         assert_eq!(worker.begin(&all), Outcome::Begun);
-        assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Unchanged)]);
+        assert_eq!(worker.begin(&all), Outcome::Unchanged, "it is under way");
+        say(pipe, "app-a-1.scope");
+        let cancelled = ("page_out", Outcome::Cancelled { done_bytes: 0 });
+        assert_eq!(wait(&mut worker, 3), [cancelled.clone(), cancelled, ("page_out", Outcome::Unchanged)]);
         assert!(!worker.has_ended_some());
     }
 
@@ -277,7 +282,7 @@ mod tests {
         let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
         let fd = actuator.worker_fd().expect("a worker");
         assert_eq!(poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&limit)), Ok(1));
-        assert_eq!(actuator.advance(0).pop().map(|performed| performed.outcome), Some(Outcome::Cancelled));
+        assert_eq!(actuator.advance(0).pop().map(|performed| performed.outcome), Some(Outcome::Cancelled { done_bytes: 0 }));
     }
 
     #[test]
@@ -296,7 +301,7 @@ mod tests {
         let pipe = tree.opened();
         worker.cancel_page_outs();
         say(pipe, "app-a-1.scope");
-        assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Cancelled)]);
+        assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Cancelled { done_bytes: 0 })]);
     }
 
     #[test]
@@ -310,7 +315,7 @@ mod tests {
         let pipe = tree.opened();
         worker.cancel_page_outs();
         say(pipe, "app-a-1.scope");
-        assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Cancelled)]);
+        assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Cancelled { done_bytes: 0 })]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::Unchanged | Outcome::Written { .. } | Outcome::Restored { .. } => "in force".to_owned(),
         Outcome::Begun => "begun".to_owned(),
         Outcome::Done => "done".to_owned(),
-        Outcome::Cancelled => "ended early: an app returned".to_owned(),
+        Outcome::Cancelled { .. } => "ended early: an app returned".to_owned(),
         Outcome::Pending { why } => format!("pending, it is tried again: {why}"),
         Outcome::Planned { .. } => "planned: this is a dry run".to_owned(),
         Outcome::Left { from } => format!("left alone: changed externally to {from}"),

@@ -221,14 +221,16 @@ fn nothing_is_written_during_a_return() {
 #[test]
 fn a_return_reads_its_hot_set_and_ends_what_was_being_written() {
     let mut machine = used(Config { freeze: false, ..Config::default() });
-    machine.step(10, &[scanned(&[(0, PAGES)], &[]), nothing_of("b")]);
+    let out = machine.step(10, &[scanned(&[(0, PAGES)], &[]), nothing_of("b")]);
     assert!(machine.state.groups["app-a.scope"].out.is_some());
     // Two stretches of slots, the later addresses in the earlier slots, and a cold page between hot ones.
     let swapped = [(0, 2_500, 9_000), (2_500, PAGES - 2_500, 20_000 - PAGES)];
     let back = machine.step(300, &[scanned(&[], &swapped), focused("a")]);
     assert_eq!(read(&back).expect("a page-in"), [(2_500, 256), (2_756, 256), (3_012, 12), (2_000, 256), (2_256, 244)]);
-    assert_eq!(machine.state.learned.budget.written_bytes, 0, "it was dropped");
     assert_eq!(read(&machine.step(300, &[scanned(&[], &swapped)])), None, "once");
+    assert_eq!(machine.state.learned.budget.written_bytes, 16 * MIB, "how much was dropped is not known yet");
+    machine.step(300, &performed(&out, &Outcome::Cancelled { done_bytes: 4 * MIB }));
+    assert_eq!(machine.state.learned.budget.written_bytes, 4 * MIB);
 }
 
 #[test]

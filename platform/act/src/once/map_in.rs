@@ -34,7 +34,7 @@ pub(super) fn map_in(
             let mut at = 0;
             while at < range.size_bytes {
                 if is_cancelled() {
-                    return Ok(Outcome::Cancelled);
+                    return Ok(Outcome::Cancelled { done_bytes: read_bytes });
                 }
                 let wanted_bytes = CALL_BYTES.min(range.size_bytes - at);
                 match read(pid, range.start + at, &mut buffer[..wanted_bytes as usize]) {

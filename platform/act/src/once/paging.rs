@@ -42,6 +42,8 @@ struct Advised {
     refused: Option<io::Error>,
     /// Whether the process has ended.
     has_ended: bool,
+    /// Bytes of what the kernel took.
+    size_bytes: u64,
     /// Whether it was ended before all were advised.
     cancelled: bool,
 }
@@ -64,9 +66,10 @@ pub(super) fn page(
         ranges
     };
     let (mut accepted, mut refused, mut strangers, mut ended) = (0, None, 0, 0);
+    let mut done_bytes = 0;
     for of_process in ranges.chunk_by(|a, b| a.pid == b.pid) {
         if is_cancelled() {
-            return Ok(Outcome::Cancelled);
+            return Ok(Outcome::Cancelled { done_bytes });
         }
         let pid = of_process[0].pid;
         let failed = |source| Error::Process { pid, group: group.name.to_owned(), what: "open", source };
@@ -77,8 +80,9 @@ pub(super) fn page(
         };
         let pieces: Vec<AddressRange> = of_process.iter().flat_map(pieces).collect();
         let advised = advise(&pieces, &is_cancelled, |batch| process_madvise(&pidfd, batch, paging));
+        done_bytes += advised.size_bytes;
         if advised.cancelled {
-            return Ok(Outcome::Cancelled);
+            return Ok(Outcome::Cancelled { done_bytes });
         }
         accepted += advised.accepted;
         refused = advised.refused.or(refused);
@@ -162,6 +166,7 @@ fn advise(
             }
         };
         advised.accepted += accepted;
+        advised.size_bytes += batch[..accepted].iter().map(|range| range.size_bytes).sum::<u64>();
         // Nothing was accepted: the first is refused. Otherwise the next call tells why the next one is.
         rest = &rest[accepted.max(1)..];
     }

@@ -71,7 +71,7 @@ pub(super) fn reclaim(
             return Ok(Outcome::Done);
         }
         if is_cancelled() {
-            return Ok(Outcome::Cancelled);
+            return Ok(Outcome::Cancelled { done_bytes });
         }
     }
 }

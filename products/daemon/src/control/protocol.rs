@@ -305,7 +305,7 @@ mod tests {
             Outcome::Restored { to: text() },
             Outcome::Begun,
             Outcome::Done,
-            Outcome::Cancelled,
+            Outcome::Cancelled { done_bytes: 4096 },
             Outcome::Pending { why: text() },
             Outcome::Planned { from: Some(text()), to: Some(text()) },
             Outcome::Left { from: text() },
