@@ -282,7 +282,10 @@ mod tests {
         let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
         let fd = actuator.worker_fd().expect("a worker");
         assert_eq!(poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&limit)), Ok(1));
-        assert_eq!(actuator.advance(0).pop().map(|performed| performed.outcome), Some(Outcome::Cancelled { done_bytes: 0 }));
+        assert_eq!(
+            actuator.advance(0).pop().map(|performed| performed.outcome),
+            Some(Outcome::Cancelled { done_bytes: 0 })
+        );
     }
 
     #[test]
