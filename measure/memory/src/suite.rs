@@ -124,13 +124,17 @@ fn heaps(ground: &mut Ground<'_>, plan: &Plan) -> Result<u64> {
     Ok(bytes.next_multiple_of(1 << 20).clamp(LIMIT_MIN_BYTES, plan.memory_bytes.max(LIMIT_MIN_BYTES)))
 }
 
-/// Measures all of it. An app that cannot be measured is a failure of its policy; the others are measured. `plan` gets the memory
-/// of the tight regime where it has none.
+/// Measures all of it, and adds each return to `measured`, which has those before an error then. An app that cannot be measured is a
+/// failure of its policy; the others are measured. `plan` gets the memory of the tight regime where it has none.
 ///
 /// # Errors
 /// When the user stops, the display is lost, or a policy cannot be put in force.
-pub fn run(ground: &mut Ground<'_>, plan: &mut Plan, progress: &mut dyn FnMut(f64, &str)) -> Result<Vec<Measured>> {
-    let mut measured = Vec::new();
+pub fn run(
+    ground: &mut Ground<'_>,
+    plan: &mut Plan,
+    measured: &mut Vec<Measured>,
+    progress: &mut dyn FnMut(f64, &str),
+) -> Result<()> {
     if plan.regimes.contains(&Regime::Tight) && plan.tight_bytes.is_none() {
         progress(0.0, "memory that the apps need");
         if let Some(policy) = plan.policies.iter().find(|policy| policy.has_swap()).or(plan.policies.first()) {
@@ -147,7 +151,7 @@ pub fn run(ground: &mut Ground<'_>, plan: &mut Plan, progress: &mut dyn FnMut(f6
             match *step {
                 Step::Tight(policy) => {
                     progress(done, &format!("{place}: tight, {}", policy.name));
-                    tight(ground, plan, policy, round, &mut measured)?;
+                    tight(ground, plan, policy, round, measured)?;
                 }
                 Step::Full(policy, app) => {
                     progress(done, &format!("{place}: full, {}, {}", policy.name, app.name));
@@ -161,7 +165,7 @@ pub fn run(ground: &mut Ground<'_>, plan: &mut Plan, progress: &mut dyn FnMut(f6
             }
         }
     }
-    Ok(measured)
+    Ok(())
 }
 
 fn tight(

@@ -287,6 +287,21 @@ impl MemoryGroup {
         })
     }
 
+    /// What of it and its children is in swap; `None` where the kernel does not count swap by group.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn swapped_bytes(&self) -> Result<Option<u64>> {
+        let (marker, file) = match self.version {
+            Version::V1 => ("memory.memsw.usage_in_bytes", None),
+            Version::V2 => ("memory.swap.current", Some("memory.swap.current")),
+        };
+        if !self.dir.join(marker).exists() {
+            return Ok(None);
+        }
+        file.map_or_else(|| self.stat(["swap"]), |file| self.number(file)).map(Some)
+    }
+
     /// The limit in force; without one a number above all memory.
     ///
     /// # Errors

@@ -210,16 +210,19 @@ impl Phone {
         self.save()
     }
 
-    /// Puts its limit in force, less the memory that compressed pages take now, which the kernel charges to no group; gives that
-    /// amount.
+    /// Puts its limit in force, less the memory that its compressed pages take now, which the kernel charges to no group; gives that
+    /// amount. Pages of other groups of the machine, which may be swapped into the same area, are not counted.
     ///
     /// # Errors
     /// When it cannot be read, or more is in use and cannot be reclaimed.
     pub fn charge(&self) -> Result<u64> {
         let Some(memory) = &self.record.memory else { return Ok(0) };
-        let used_bytes = memory.zram.map_or(Ok(0), swap_area::zram_used_bytes)?;
-        let limit_bytes = memory.spec.limit_bytes.saturating_sub(used_bytes);
-        MemoryGroup::at(&memory.group).set_limit(Some(limit_bytes))?;
+        let group = MemoryGroup::at(&memory.group);
+        let used_bytes = match memory.zram {
+            Some(number) => swap_area::zram_used_bytes(number, group.swapped_bytes()?)?,
+            None => 0,
+        };
+        group.set_limit(Some(memory.spec.limit_bytes.saturating_sub(used_bytes)))?;
         Ok(used_bytes)
     }
 

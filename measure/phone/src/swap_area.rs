@@ -119,15 +119,25 @@ pub(crate) fn make_zram(number: u32, bytes: u64) -> Result<()> {
     switch_on(&device, ZRAM_PRIORITY)
 }
 
-/// Memory that compressed pages take.
+/// Memory that compressed pages take: those of the group that has `swapped_bytes` in swap, all of them where that is not known. They are
+/// taken to be as compressible as the others.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(crate) fn zram_used_bytes(number: u32) -> Result<u64> {
+pub(crate) fn zram_used_bytes(number: u32, swapped_bytes: Option<u64>) -> Result<u64> {
     let name = format!("zram{number}");
     let found = Sense::default().zrams()?.into_iter().find(|device| device.name == name);
-    let used = found.map(|device| device.memory_bytes);
-    used.ok_or_else(|| Error::Memory { reason: format!("its compressed memory /dev/{name} is gone") })
+    let device = found.ok_or_else(|| Error::Memory { reason: format!("its compressed memory /dev/{name} is gone") })?;
+    Ok(share_of(device.memory_bytes, swapped_bytes.unwrap_or(u64::MAX), device.original_bytes))
+}
+
+/// The part of `memory_bytes` that `own_bytes` of `original_bytes` take; all of it where more is its own than is stored.
+fn share_of(memory_bytes: u64, own_bytes: u64, original_bytes: u64) -> u64 {
+    if own_bytes >= original_bytes {
+        return memory_bytes;
+    }
+    let share_bytes = u128::from(memory_bytes) * u128::from(own_bytes) / u128::from(original_bytes);
+    u64::try_from(share_bytes).unwrap_or(memory_bytes)
 }
 
 /// Switches an area off, if it is on. What is still in it is read back. A process of its own does it, so that a storage that does
@@ -240,11 +250,22 @@ mod tests {
         let areas = Sense::default().swaps().expect("read");
         assert!(areas.iter().any(|area| area.path == zram(number) && area.priority == ZRAM_PRIORITY), "{areas:?}");
         // The header of the area is one page.
-        assert!(zram_used_bytes(number).expect("read") < 1 << 20);
+        assert!(zram_used_bytes(number, None).expect("read") < 1 << 20);
         remove_zram(number).expect("removed");
         assert!(!Sense::default().swaps().expect("read").iter().any(|area| area.path == zram(number)));
         assert!(!setting(number, "reset").exists());
         remove_zram(number).expect("gone is removed");
+    }
+
+    #[test]
+    fn pages_of_other_groups_are_not_the_phones() {
+        assert_eq!(share_of(300, 1_000, 4_000), 75);
+        assert_eq!(share_of(300, 0, 4_000), 0);
+        assert_eq!(share_of(300, 4_000, 4_000), 300);
+        // Counted a moment apart.
+        assert_eq!(share_of(300, u64::MAX, 4_000), 300);
+        assert_eq!(share_of(4_096, 0, 0), 4_096, "an empty area has its header");
+        assert_eq!(share_of(u64::MAX, u64::MAX - 1, u64::MAX), u64::MAX - 1);
     }
 
     #[test]

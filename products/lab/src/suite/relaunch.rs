@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use anyhow::bail;
 use brisk_command::lab::suite::{POLICIES, RegimeName, RelaunchArgs};
 use brisk_command::output;
+use brisk_core::causes::in_one_line;
 use brisk_launch::Launcher;
 use brisk_memory::suite::{self, Plan};
 use brisk_memory::{Ground, Killer, Moment, Policy, Programs};
 use brisk_phone::{MemorySpec, SwapKind};
-use brisk_results::{Document, PhoneMemory, Regime, RelaunchReport};
+use brisk_results::{Document, PhoneMemory, Regime, RelaunchReport, Warning};
 use brisk_swap::Action;
 
 use super::bed::{self, Bed, Made, end, stopped};
@@ -57,6 +58,21 @@ fn regimes(names: &[RegimeName]) -> anyhow::Result<Vec<Regime>> {
         bail!("--regimes names a regime twice");
     }
     Ok(names.iter().map(regime).collect())
+}
+
+/// The warning of a suite that an error ended after it had measured `returns` of them, which are not lost for it.
+///
+/// # Errors
+/// The error where nothing was measured, and when the user stopped it.
+fn early_end(ended: Result<(), brisk_memory::Error>, returns: usize) -> Result<Option<Warning>, brisk_memory::Error> {
+    match ended {
+        Ok(()) => Ok(None),
+        Err(error) if returns == 0 || matches!(error, brisk_memory::Error::Stopped) => Err(error),
+        Err(error) => {
+            let text = format!("the suite ended early, after {returns} returns: {}", in_one_line(&error));
+            Ok(Some(Warning { code: "ended_early".to_owned(), text }))
+        }
+    }
 }
 
 fn action(moment: Moment) -> Action {
@@ -118,15 +134,16 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let engine = engine::of(&plan.policies, &phone, engine::Past { history: &[], speed: 1.0, goes_on: true })?;
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let recording = args.swap_trace.as_ref().map(|_| record::begin(&phone)).transpose()?;
-    let measured = {
+    let mut measured = Vec::new();
+    let ended = {
         let mut progress = |done: f64, doing: &str| session.show(done, doing);
         let screen = display.needed()?;
         Ground::new(&mut phone, launcher, screen, programs).and_then(|mut ground| {
             if let Some((recorder, _)) = &recording {
                 ground.listen(|moment, app| recorder.mark(action(moment), app));
             }
-            let measured = suite::run(&mut ground, &mut plan, &mut progress)?;
-            Ok((measured, ground.take_warnings()))
+            let ended = suite::run(&mut ground, &mut plan, &mut measured, &mut progress);
+            Ok((ended, ground.take_warnings()))
         })
     };
     session.clear();
@@ -139,14 +156,16 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
             unwritten = true;
         }
     }
-    let (measured, warnings) = match measured {
+    let (ended, warnings) = ended?;
+    let early = match early_end(ended, measured.len()) {
         Err(brisk_memory::Error::Stopped) => return stopped(&session, phone),
         other => other?,
     };
     let regimes = suite::by_regime(&plan, &measured);
     let failed = measured.iter().any(|one| one.visit.is_err());
     head.warn(brisk_command::session::lab_late(&phone.flash()?));
-    head.warn(warnings);
+    let ended_early = early.is_some();
+    head.warn(warnings.into_iter().chain(early));
     head.warn(other_daemons::warnings(&sense, &phone)?);
     let report = RelaunchReport {
         header: end(head, &facts, 0),
@@ -159,7 +178,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     };
     phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
     session.finish(Document::Relaunch(Box::new(report)), &every.outputs)?;
-    Ok(ExitCode::from(u8::from(failed || unwritten)))
+    Ok(ExitCode::from(u8::from(failed || ended_early || unwritten)))
 }
 
 #[cfg(test)]
@@ -171,6 +190,17 @@ mod tests {
     fn the_command_line_knows_every_policy_and_no_other() {
         assert_eq!(POLICIES.to_vec(), Policy::ALL.map(|policy| policy.name).to_vec());
         assert!(Catalogue::builtin().choose(&APPS.map(str::to_owned)).is_ok());
+    }
+
+    #[test]
+    fn what_was_measured_before_an_error_is_kept() {
+        let error =
+            || brisk_memory::Error::Setting { setting: "vm/page-cluster".to_owned(), reason: "refused".to_owned() };
+        assert_eq!(early_end(Ok(()), 0).expect("all of it"), None);
+        assert!(early_end(Err(error()), 0).is_err());
+        assert!(matches!(early_end(Err(brisk_memory::Error::Stopped), 3), Err(brisk_memory::Error::Stopped)));
+        let warning = early_end(Err(error()), 3).expect("kept").expect("a warning");
+        assert!(warning.text.contains("after 3 returns") && warning.text.contains("page-cluster"), "{}", warning.text);
     }
 
     #[test]
