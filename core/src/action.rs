@@ -11,6 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::knob::Knob;
+use crate::launch::{Piece, PrefetchFile};
 use crate::pages::MappedFile;
 
 /// One thing that an engine can ask for.
@@ -141,6 +142,24 @@ pub enum Once {
         /// The files, in the order of reading.
         files: Vec<FileRanges>,
     },
+    /// What a launch is expected to use of files is read ahead of it, in this order.
+    Prefetch {
+        /// Name of the control group.
+        group: String,
+        /// Number of threads that ask for it, 1 to 16.
+        streams: u8,
+        /// Their I/O class and level, as ionice(1) takes them.
+        priority: String,
+        /// The files.
+        files: Vec<PrefetchFile>,
+        /// Ranges of them, in the order of reading.
+        pieces: Vec<Piece>,
+    },
+    /// What is read ahead of a launch ends between two ranges.
+    EndPrefetch {
+        /// Name of the control group.
+        group: String,
+    },
     /// Ranges of its memory are read back from swap (MADV_WILLNEED).
     PageIn {
         /// Name of the control group.
@@ -181,6 +200,8 @@ impl Once {
             | Self::PageIn { group, .. }
             | Self::MapIn { group, .. }
             | Self::ReadAhead { group, .. }
+            | Self::Prefetch { group, .. }
+            | Self::EndPrefetch { group }
             | Self::Unprotect { group }
             | Self::Freeze { group }
             | Self::PageOut { group, .. }
@@ -190,7 +211,7 @@ impl Once {
         }
     }
 
-    /// Whether the app gets something by it: time to run, memory, a longer life. All other actions take that away.
+    /// Whether the app gets something by it: time to run, memory, a longer life, or the device for itself. All other actions take that away.
     #[must_use]
     pub fn favours_the_app(&self) -> bool {
         matches!(
@@ -200,6 +221,8 @@ impl Once {
                 | Self::PageIn { .. }
                 | Self::MapIn { .. }
                 | Self::ReadAhead { .. }
+                | Self::Prefetch { .. }
+                | Self::EndPrefetch { .. }
         )
     }
 
@@ -228,6 +251,8 @@ impl Once {
             Self::PageIn { .. } => "page_in",
             Self::MapIn { .. } => "map_in",
             Self::ReadAhead { .. } => "read_ahead",
+            Self::Prefetch { .. } => "prefetch",
+            Self::EndPrefetch { .. } => "end_prefetch",
             Self::Unprotect { .. } => "unprotect",
             Self::Freeze { .. } => "freeze",
             Self::PageOut { .. } => "page_out",
@@ -252,6 +277,10 @@ impl fmt::Display for Once {
                 let size_bytes: u64 = ranges.map(|range| range.size_bytes).fold(0, u64::saturating_add);
                 write!(f, " ({} files, {} KiB)", files.len(), size_bytes >> 10)
             }
+            Self::Prefetch { files, pieces, .. } => {
+                let size_bytes = pieces.iter().map(|piece| piece.size_bytes).fold(0, u64::saturating_add);
+                write!(f, " ({} files, {} ranges, {} KiB)", files.len(), pieces.len(), size_bytes >> 10)
+            }
             Self::Reclaim { size_bytes, .. } => write!(f, " ({} KiB)", size_bytes >> 10),
             Self::EndApp { grace_ms, .. } => write!(f, " (killed after {grace_ms} ms)"),
             _ => Ok(()),
@@ -266,7 +295,7 @@ pub(crate) mod tests {
 
     /// Any action on one of a few groups.
     pub(crate) fn any_once() -> impl Strategy<Value = Once> {
-        (0..11usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+        (0..13usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
             let group = group.to_owned();
             let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
             match which {
@@ -284,6 +313,13 @@ pub(crate) mod tests {
                     let ranges = vec![FileRange { offset_bytes: 0, size_bytes: size * 4096 }];
                     Once::ReadAhead { group, files: vec![FileRanges { file, ranges }] }
                 }
+                10 => {
+                    let file = MappedFile { device: 1, inode: 2, path: "/usr/bin/x".to_owned() };
+                    let files = vec![PrefetchFile { file, version: (1, 9000).into() }];
+                    let pieces = vec![Piece { file: 0, offset_bytes: 0, size_bytes: size * 4096 }];
+                    Once::Prefetch { group, streams: 4, priority: "best-effort 5".to_owned(), files, pieces }
+                }
+                11 => Once::EndPrefetch { group },
                 _ => Once::EndApp { group, grace_ms: size * 1000 },
             }
         })

@@ -2,6 +2,7 @@
 
 use crate::action::Once;
 use crate::knob::Knob;
+use crate::launch::LaunchFiles;
 use crate::outcome::Outcome;
 use crate::pages::{AppPages, Touched};
 
@@ -54,6 +55,13 @@ pub enum EventKind {
         group: String,
         /// What it touched of what was away.
         touched: Touched,
+    },
+    /// What a launch used of files, at its end.
+    LaunchUsed {
+        /// Name of its control group.
+        group: String,
+        /// The files.
+        files: LaunchFiles,
     },
     /// The screen was switched on or off.
     Screen {

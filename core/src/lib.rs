@@ -11,6 +11,7 @@
 //! - [`energy`]: assumptions about energy where nothing measures it.
 //! - [`event`]: what happened on the machine.
 //! - [`knob`]: settings of the machine, under one name each.
+//! - [`launch`]: files of a launch: what it used, what is read ahead.
 //! - [`outcome`]: what became of a requested action.
 //! - [`pages`]: pages of apps: where they are, which a return touched.
 //! - [`reason`]: why something was decided.
@@ -29,6 +30,7 @@ pub mod device;
 pub mod energy;
 pub mod event;
 pub mod knob;
+pub mod launch;
 pub mod outcome;
 pub mod pages;
 pub mod reason;

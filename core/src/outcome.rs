@@ -37,6 +37,15 @@ pub enum Outcome {
         #[serde(default)]
         done_bytes: u64,
     },
+    /// Files were read ahead of a launch.
+    Prefetched {
+        /// What the device had to read; what was in memory already is not part of it.
+        read_bytes: u64,
+        /// Files that are not there any more, or were changed since.
+        changed_files: u32,
+        /// Whether all of it was asked for: not ended early, and no error.
+        complete: bool,
+    },
     /// The queue was busy: the write is tried again.
     Pending {
         /// Message of the kernel.
@@ -87,6 +96,7 @@ impl Outcome {
             Self::Begun => "begun",
             Self::Done => "done",
             Self::Cancelled { .. } => "cancelled",
+            Self::Prefetched { .. } => "prefetched",
             Self::Pending { .. } => "pending",
             Self::Planned { .. } => "planned",
             Self::Left { .. } => "left",
@@ -100,7 +110,7 @@ impl Outcome {
     /// Whether something was written or done on the machine.
     #[must_use]
     pub fn is_a_change(&self) -> bool {
-        matches!(self, Self::Written { .. } | Self::Restored { .. } | Self::Done)
+        matches!(self, Self::Written { .. } | Self::Restored { .. } | Self::Done | Self::Prefetched { .. })
     }
 
     /// Whether the two mean the same to a reader: values in force are alike however they came about.
@@ -151,6 +161,7 @@ mod tests {
             Outcome::Begun,
             Outcome::Done,
             Outcome::Cancelled { done_bytes: 4096 },
+            Outcome::Prefetched { read_bytes: 7, changed_files: 1, complete: true },
             Outcome::Pending { why: "busy".to_owned() },
             Outcome::Planned { from: None, to: Some("bfq".to_owned()) },
             Outcome::Left { from },
