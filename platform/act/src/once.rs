@@ -13,6 +13,7 @@
 //! - PageOut, PageIn: process_madvise(2); single ranges that the kernel refuses are skipped.
 //! - MapIn: process_vm_readv(2), whose reads map the pages of the app.
 //! - ReadAhead: posix_fadvise(2) on files that the app maps; a file that was replaced is skipped.
+//! - Prefetch: the same by several threads, ahead of a launch; EndPrefetch ends it between two ranges.
 //!
 //! The outcome of an action is `Done` when the kernel accepted it, `Unchanged` when there was nothing to do, `Left` when the state
 //! was changed externally, `Gone` when the group has no processes or is no more, `Refused` with the reason otherwise, and
@@ -25,6 +26,7 @@ mod group;
 mod map_in;
 pub(crate) mod oom;
 mod paging;
+mod prefetch;
 mod read_ahead;
 mod reclaim;
 pub(crate) mod stops;
@@ -82,8 +84,9 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
     {
         worker.cancel_page_outs();
     }
+    // A launch that a launcher told has no group yet.
     if takes_time(once)
-        && !group.is_gone()
+        && (!group.is_gone() || matches!(once, Once::Prefetch { .. }))
         && let Some(worker) = &mut worker
     {
         return Ok(worker.begin(once));
@@ -92,7 +95,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         // What was protected or frozen may have left the group.
         Once::Unprotect { .. } => oom::unprotect(journal, &group).map(|outcome| or_gone(outcome, &group)),
         Once::Thaw { .. } => freezer::thaw(journal, &group).map(|outcome| or_gone(outcome, &group)),
-        _ if group.is_gone() => Ok(Outcome::Gone),
+        _ if group.is_gone() && !matches!(once, Once::EndPrefetch { .. }) => Ok(Outcome::Gone),
         Once::Protect { .. } => oom::protect(journal, &group),
         Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
         Once::EndApp { grace_ms, .. } if is_under_way(endings) => {
@@ -110,11 +113,16 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
                 })
             })
         }
+        Once::EndPrefetch { group } => {
+            let had_any = worker.is_some_and(|worker| worker.end_prefetch(group));
+            Ok(if had_any { Outcome::Done } else { Outcome::Unchanged })
+        }
         Once::DropPageCache { .. }
         | Once::Reclaim { .. }
         | Once::PageOut { .. }
         | Once::PageIn { .. }
         | Once::MapIn { .. }
+        | Once::Prefetch { .. }
         | Once::ReadAhead { .. } => move_memory(&group, journal, once, Cancel::NEVER),
     };
     if let Some(keeper) = keeper {
@@ -123,7 +131,8 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
     }
     let outcome = outcome?;
     // An action that wrote or restored a file was done.
-    Ok(if outcome.is_a_change() { Outcome::Done } else { outcome })
+    let is_told = matches!(outcome, Outcome::Prefetched { .. });
+    Ok(if outcome.is_a_change() && !is_told { Outcome::Done } else { outcome })
 }
 
 /// Whether the kernel moves memory for it before it returns.
@@ -136,12 +145,13 @@ pub(crate) fn takes_time(once: &Once) -> bool {
             | Once::PageIn { .. }
             | Once::MapIn { .. }
             | Once::ReadAhead { .. }
+            | Once::Prefetch { .. }
     )
 }
 
 /// Whether it is for an app that returns: page-outs end then. `MapIn` is not, which lays memory out anew while nothing else happens.
 pub(crate) fn is_of_a_return(once: &Once) -> bool {
-    matches!(once, Once::Thaw { .. } | Once::PageIn { .. } | Once::ReadAhead { .. })
+    matches!(once, Once::Thaw { .. } | Once::PageIn { .. } | Once::ReadAhead { .. } | Once::Prefetch { .. })
 }
 
 /// Whether a return of an app ends it before it is complete.
@@ -160,7 +170,8 @@ pub(crate) fn take_time(
     cancel: Cancel<'_>,
 ) -> Result<Outcome, Error> {
     let group = Group::find(paths, once.group())?;
-    if group.is_gone() { Ok(Outcome::Gone) } else { move_memory(&group, journal, once, cancel) }
+    let is_gone = group.is_gone() && !matches!(once, Once::Prefetch { .. });
+    if is_gone { Ok(Outcome::Gone) } else { move_memory(&group, journal, once, cancel) }
 }
 
 fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Cancel<'_>) -> Result<Outcome, Error> {
@@ -171,6 +182,10 @@ fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Ca
         Once::PageIn { ranges, .. } => paging::page(group, ranges, Paging::In, || cancel.is_last()),
         Once::MapIn { ranges, .. } => map_in::map_in(group, ranges, || cancel.is_due()),
         Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(group, files, || cancel.is_last())),
+        Once::Prefetch { files, pieces, streams, priority, .. } => {
+            let wanted = prefetch::Wanted { files, pieces, streams: *streams, priority };
+            prefetch::prefetch(group, wanted, || cancel.is_launch_over())
+        }
         _ => Ok(Outcome::Unchanged),
     }
 }

@@ -1,9 +1,10 @@
 //! Actions that take time, on threads of their own, so that a loop which performs them never waits for storage.
 //!
 //! The kernel writes and reads back memory within the call that asks for it: 4 MiB take a quarter of a second on flash that writes 16
-//! MB/s. Two threads do that, one for each direction, so that a page-in never waits behind a page-out:
+//! MB/s. Three threads do that, so that a page-in never waits behind a page-out, nor behind a launch:
 //! - out: `PageOut`, `Reclaim`, `DropPageCache`, and `MapIn`, which prepares a page-out, in the order of requests;
-//! - in: `PageIn`, `ReadAhead`.
+//! - in: `PageIn`, `ReadAhead`;
+//! - ahead: `Prefetch`, with threads of its own; `EndPrefetch` ends it between two ranges.
 //!
 //! Work is done in pieces of [`CHUNK_BYTES`]. Between two of them a thread ends when the worker is dropped, and a page-out ends when an app
 //! returns ([`Worker::cancel_page_outs`]; `MapIn` as well), those that have not begun as well. Reclaim continues then: the app that returns needs the
@@ -36,7 +37,14 @@ const STACK_BYTES: usize = 256 << 10;
 /// Whether an action is to end before it is complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cancel<'a> {
-    shared: Option<(&'a Shared, u64)>,
+    shared: Option<(&'a Shared, Begun)>,
+}
+
+/// What had happened when an action was requested.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    returns: u64,
+    prefetch_ends: u64,
 }
 
 impl Cancel<'_> {
@@ -45,7 +53,15 @@ impl Cancel<'_> {
 
     /// Whether a return, or the end of the worker, ends a page-out now.
     pub(crate) fn is_due(self) -> bool {
-        self.shared.is_some_and(|(shared, begun)| shared.returns.load(Ordering::SeqCst) != begun || self.is_last())
+        self.shared
+            .is_some_and(|(shared, begun)| shared.returns.load(Ordering::SeqCst) != begun.returns || self.is_last())
+    }
+
+    /// Whether `EndPrefetch`, or the end of the worker, ends reading ahead of a launch now.
+    pub(crate) fn is_launch_over(self) -> bool {
+        let is_over =
+            |(shared, begun): (&Shared, Begun)| shared.prefetch_ends.load(Ordering::SeqCst) != begun.prefetch_ends;
+        self.shared.is_some_and(is_over) || self.is_last()
     }
 
     /// Whether the worker ends, which ends every action.
@@ -59,20 +75,22 @@ impl Cancel<'_> {
 struct Shared {
     /// Returns of apps so far: a page-out that was requested before the last one is cancelled.
     returns: AtomicU64,
+    /// Ends of reading ahead so far.
+    prefetch_ends: AtomicU64,
     ends: AtomicBool,
     /// Readable when an action has ended.
     wakes: OwnedFd,
 }
 
-/// An action, and the number of returns when it was requested.
-type Job = (Once, u64);
+/// An action, and what had happened when it was requested.
+type Job = (Once, Begun);
 
-/// The two threads.
+/// The threads.
 #[derive(Debug)]
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     /// `None` while it is dropped.
-    lanes: Option<[Sender<Job>; 2]>,
+    lanes: Option<[Sender<Job>; 3]>,
     threads: Vec<JoinHandle<()>>,
     ended: Receiver<Performed>,
     under_way: Vec<Job>,
@@ -86,7 +104,12 @@ impl Worker {
     pub(crate) fn start(name: &str, paths: &Paths) -> Result<Self, Error> {
         let failed = |source| Error::Worker { source };
         let wakes = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|errno| failed(errno.into()))?;
-        let shared = Arc::new(Shared { returns: AtomicU64::new(0), ends: AtomicBool::new(false), wakes });
+        let shared = Arc::new(Shared {
+            returns: AtomicU64::new(0),
+            prefetch_ends: AtomicU64::new(0),
+            ends: AtomicBool::new(false),
+            wakes,
+        });
         let (tells, ended) = channel();
         let mut threads = Vec::new();
         let mut lane = |lane: &str| -> Result<Sender<Job>, Error> {
@@ -107,24 +130,30 @@ impl Worker {
             threads.push(thread.spawn(serve).map_err(failed)?);
             Ok(sender)
         };
-        let lanes = [lane("out")?, lane("in")?];
+        let lanes = [lane("out")?, lane("in")?, lane("ahead")?];
         Ok(Self { shared, lanes: Some(lanes), threads, ended, under_way: Vec::new() })
     }
 
     /// Begins an action of those that [`once::takes_time`]; `Unchanged` when one like it is under way, which no return has ended.
     pub(crate) fn begin(&mut self, once: &Once) -> Outcome {
-        let begun = self.shared.returns.load(Ordering::SeqCst);
+        let begun = Begun {
+            returns: self.shared.returns.load(Ordering::SeqCst),
+            prefetch_ends: self.shared.prefetch_ends.load(Ordering::SeqCst),
+        };
         // A return has ended the one that it is like: this one is done after it.
-        let is_cancelled = |begun_before: u64| begun_before != begun && once::ends_at_a_return(once);
-        let is_like = |(other, begun_before): &Job| {
-            other.name() == once.name() && other.group() == once.group() && !is_cancelled(*begun_before)
+        let is_cancelled = |before: &Begun| before.returns != begun.returns && once::ends_at_a_return(once);
+        let is_like = |(other, before): &Job| {
+            other.name() == once.name() && other.group() == once.group() && !is_cancelled(before)
         };
         // Another page-in is about other ranges.
         let is_in = once::is_of_a_return(once);
         if !is_in && self.under_way.iter().any(is_like) {
             return Outcome::Unchanged;
         }
-        let lane = usize::from(is_in);
+        let lane = match once {
+            Once::Prefetch { .. } => 2,
+            _ => usize::from(is_in),
+        };
         let sent = self.lanes.as_ref().map(|lanes| lanes[lane].send((once.clone(), begun)));
         match sent {
             Some(Ok(())) => {
@@ -138,6 +167,16 @@ impl Worker {
     /// Ends the page-outs that were requested so far: an app returns, and its reads are not to wait behind them.
     pub(crate) fn cancel_page_outs(&self) {
         self.shared.returns.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Ends what is read ahead of the launch of that group. Says whether there was anything.
+    pub(crate) fn end_prefetch(&self, group: &str) -> bool {
+        let is_it = |(once, _): &Job| matches!(once, Once::Prefetch { .. }) && once.group() == group;
+        let found = self.under_way.iter().any(is_it);
+        if found {
+            self.shared.prefetch_ends.fetch_add(1, Ordering::SeqCst);
+        }
+        found
     }
 
     /// The actions that have ended since the last call.
@@ -315,6 +354,30 @@ mod tests {
         let page_in = Once::PageIn { group: "app-a-1.scope".to_owned(), ranges: Vec::new() };
         assert_eq!(worker.begin(&page_in), Outcome::Begun);
         assert_eq!(wait(&mut worker, 1), [("page_in", Outcome::Unchanged)]);
+        let pipe = tree.opened();
+        worker.cancel_page_outs();
+        say(pipe, "app-a-1.scope");
+        assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Cancelled { done_bytes: 0 })]);
+    }
+
+    #[test]
+    fn reading_ahead_of_a_launch_waits_for_nothing_and_ends_on_request() {
+        let tree = Tree::new();
+        let mut worker = tree.worker();
+        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
+        let prefetch = Once::Prefetch {
+            group: "app-a-1.scope".to_owned(),
+            streams: 2,
+            priority: "best-effort 5".to_owned(),
+            files: Vec::new(),
+            pieces: Vec::new(),
+        };
+        assert!(!worker.end_prefetch("app-a-1.scope"), "nothing is read yet");
+        assert_eq!(worker.begin(&prefetch), Outcome::Begun);
+        assert!(worker.end_prefetch("app-a-1.scope") && !worker.end_prefetch("app-b-1.scope"));
+        let none = Outcome::Prefetched { read_bytes: 0, changed_files: 0, complete: false };
+        assert_eq!(wait(&mut worker, 1), [("prefetch", none)], "no file of it is anywhere");
+        assert!(!worker.end_prefetch("app-a-1.scope"));
         let pipe = tree.opened();
         worker.cancel_page_outs();
         say(pipe, "app-a-1.scope");

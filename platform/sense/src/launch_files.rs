@@ -1,0 +1,179 @@
+//! What a launch used of files: the pages that the processes of an app have mapped, by file, with version and place.
+//!
+//! A page of a file that a process has in its page tables was used by it, or mapped around one that was (fault-around, 16 pages of those
+//! that are in memory). A private copy of a page counts too, since the page was read for it. What was read by read(2) alone is not seen.
+//!
+//! Left out: files that were deleted or replaced, private ones (`is_private`, by the path from the root directory of the app), and those
+//! that do not lie on a local block device that stays: of network file systems, FUSE, in memory; on a removable device, and on one that
+//! rotates, which may have spun down. Files are opened for their extents by O_PATH and an identity check, as in `brisk-act`, so that no pipe or device is.
+//!
+//! Properties, with a real process (`platform/sense/tests/launch_files.rs`): `mapped_pages_are_used_and_others_are_not`;
+//! `private_and_deleted_files_are_left_out`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use brisk_core::launch::{FileVersion, LaunchFiles, UsedFile};
+use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange};
+use brisk_formats::is_on_block_device;
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
+
+use crate::error::Result;
+use crate::extents;
+use crate::machine::Sense;
+
+/// A mapped file, before it was looked up.
+#[derive(Debug, Default)]
+struct Mapped {
+    used: Vec<PageRange>,
+    /// A process that maps it.
+    pid: u32,
+    path: String,
+}
+
+impl Sense {
+    /// What the processes `pids`, those of an app, have mapped of files on local block devices.
+    ///
+    /// # Errors
+    /// As [`Sense::app_pages`].
+    pub fn launch_files(&self, pids: &[u32], is_private: &dyn Fn(&str) -> bool) -> Result<LaunchFiles> {
+        let pages = self.app_pages(pids)?;
+        let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).collect();
+        let mut stays: BTreeMap<u64, bool> = BTreeMap::new();
+        let mut files = Vec::new();
+        for ((_, inode), mapped) in by_file(&pages) {
+            let root = roots.get(&mapped.pid).map_or("/", String::as_str);
+            let path = from_root(&mapped.path, root);
+            if is_private(path) {
+                continue;
+            }
+            let Some(file) = self.open_mapped(&mapped, path, inode) else { continue };
+            let (version, device) = (version_of(&file), fstat(&file).map(|stat| stat.st_dev).unwrap_or(0));
+            let is_kept = *stays.entry(device).or_insert_with(|| self.stays(device));
+            let Some(version) = version.filter(|_| is_kept) else { continue };
+            let placed = extents::placed(&file, pages.page_bytes);
+            let file = MappedFile { device, inode, path: path.to_owned() };
+            files.push(UsedFile { file, version, used: joined(mapped.used), placed });
+        }
+        files.sort_by(|a, b| a.file.cmp(&b.file));
+        files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+        Ok(LaunchFiles { page_bytes: pages.page_bytes, files })
+    }
+
+    /// The root directory of a process, as this process sees it.
+    fn root_of(&self, pid: u32) -> Option<String> {
+        let root = fs::read_link(self.path(format!("/proc/{pid}/root"))).ok()?;
+        root.into_os_string().into_string().ok()
+    }
+
+    /// The file of that inode at the path of a mapping; `None` when it is another one by now, no regular file, or not on a local block device.
+    fn open_mapped(&self, mapped: &Mapped, from_root: &str, inode: u64) -> Option<File> {
+        let own = self.path(&mapped.path);
+        let of_process = self.path(format!("/proc/{}/root{from_root}", mapped.pid));
+        [own, of_process].iter().find_map(|path| open(path, inode))
+    }
+
+    /// Whether the block device of a file system neither rotates nor is removable; one that is none of its own (btrfs) counts.
+    fn stays(&self, device: u64) -> bool {
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let dir = self.path(format!("/sys/dev/block/{major}:{minor}"));
+        let is_set = |name: &str| {
+            // A partition is below its disk.
+            let places = [dir.join(name), dir.join("..").join(name)];
+            places.iter().find_map(|path| fs::read_to_string(path).ok()).is_some_and(|text| text.trim() == "1")
+        };
+        !is_set("queue/rotational") && !is_set("removable")
+    }
+}
+
+/// The file at a path, if it is the regular file of that inode on a local block device.
+fn open(path: &Path, inode: u64) -> Option<File> {
+    let found = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let stat = fstat(&found).ok()?;
+    let is_it = stat.st_ino == inode && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let is_local = is_it && fstatfs(&found).is_ok_and(|fs| is_on_block_device(fs.f_type as u64));
+    // It is held by the descriptor, so that this is the same file.
+    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    is_local
+        .then(|| openat(CWD, again, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok())?
+        .map(File::from)
+}
+
+fn version_of(file: &File) -> Option<FileVersion> {
+    let found = file.metadata().ok()?;
+    let changed_ns = found.ctime().checked_mul(1_000_000_000)?.checked_add(found.ctime_nsec())?;
+    Some(FileVersion { changed_ns, size_bytes: found.len() })
+}
+
+/// The path from a root directory.
+fn from_root<'a>(path: &'a str, root: &str) -> &'a str {
+    let rest = path.strip_prefix(root.trim_end_matches('/')).filter(|rest| rest.starts_with('/'));
+    rest.unwrap_or(path)
+}
+
+/// Mapped pages by device and inode of the mapping.
+fn by_file(pages: &AppPages) -> BTreeMap<(u64, u64), Mapped> {
+    let mut files: BTreeMap<(u64, u64), Mapped> = BTreeMap::new();
+    for process in &pages.processes {
+        for MappingPages { mapping, private, file, .. } in &process.mappings {
+            let Identity::File(of) = &mapping.identity else { continue };
+            let mapped = files.entry((of.device, of.inode)).or_default();
+            (mapped.pid, mapped.path) = (process.process.pid, of.path.clone());
+            mapped.used.extend(private.iter().chain(file));
+        }
+    }
+    files.retain(|_, mapped| !mapped.used.is_empty());
+    files
+}
+
+/// Ascending ranges without overlap of the same pages.
+fn joined(mut ranges: Vec<PageRange>) -> Vec<PageRange> {
+    ranges.sort();
+    let mut all: Vec<PageRange> = Vec::new();
+    for range in ranges {
+        match all.last_mut() {
+            Some(last) if range.first_page <= last.end_page() => {
+                last.pages = last.end_page().max(range.end_page()) - last.first_page;
+            }
+            _ => all.push(range),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_that_from_the_root_of_the_app() {
+        assert_eq!(from_root("/run/phone/root/usr/lib/x", "/run/phone/root"), "/usr/lib/x");
+        assert_eq!(from_root("/usr/lib/x", "/"), "/usr/lib/x");
+        assert_eq!(from_root("/run/phone/rootless/x", "/run/phone/root"), "/run/phone/rootless/x");
+    }
+
+    #[test]
+    fn ranges_of_several_mappings_are_joined() {
+        let ranges = |pairs: &[(u64, u64)]| pairs.iter().copied().map(PageRange::from).collect::<Vec<_>>();
+        assert_eq!(joined(ranges(&[(8, 2), (0, 4), (2, 4), (6, 2), (20, 1)])), ranges(&[(0, 10), (20, 1)]));
+        assert_eq!(joined(ranges(&[(0, 10), (2, 3)])), ranges(&[(0, 10)]));
+    }
+
+    #[test]
+    fn a_rotating_or_removable_device_does_not_stay() {
+        let root = tempfile::tempdir().expect("a directory");
+        let dir = root.path().join("sys/dev/block/8:1");
+        fs::create_dir_all(dir.join("queue")).expect("made");
+        let sense = Sense::new(root.path());
+        let device = rustix::fs::makedev(8, 1);
+        for (rotational, removable, stays) in [("0", "0", true), ("1", "0", false), ("0", "1", false)] {
+            fs::write(dir.join("queue/rotational"), format!("{rotational}\n")).expect("written");
+            fs::write(dir.join("removable"), format!("{removable}\n")).expect("written");
+            assert_eq!(sense.stays(device), stays, "{rotational} {removable}");
+        }
+        assert!(sense.stays(rustix::fs::makedev(0, 44)), "no block device of its own");
+    }
+}
