@@ -242,6 +242,21 @@ impl Once {
         }
     }
 
+    /// The same without what makes it long, for events and views: of `Prefetch` one range, as long as all together.
+    #[must_use]
+    pub fn in_short(&self) -> Self {
+        match self {
+            Self::Prefetch { group, streams, priority, pieces, .. } => Self::Prefetch {
+                group: group.clone(),
+                streams: *streams,
+                priority: priority.clone(),
+                files: Vec::new(),
+                pieces: vec![Piece { file: 0, offset_bytes: 0, size_bytes: sum_bytes(pieces) }],
+            },
+            other => other.clone(),
+        }
+    }
+
     /// Name of the action, as in records.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -263,6 +278,10 @@ impl Once {
     }
 }
 
+fn sum_bytes(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.size_bytes).fold(0, u64::saturating_add)
+}
+
 impl fmt::Display for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name().replace('_', " "), self.group())?;
@@ -277,10 +296,7 @@ impl fmt::Display for Once {
                 let size_bytes: u64 = ranges.map(|range| range.size_bytes).fold(0, u64::saturating_add);
                 write!(f, " ({} files, {} KiB)", files.len(), size_bytes >> 10)
             }
-            Self::Prefetch { files, pieces, .. } => {
-                let size_bytes = pieces.iter().map(|piece| piece.size_bytes).fold(0, u64::saturating_add);
-                write!(f, " ({} files, {} ranges, {} KiB)", files.len(), pieces.len(), size_bytes >> 10)
-            }
+            Self::Prefetch { pieces, .. } => write!(f, " ({} KiB)", sum_bytes(pieces) >> 10),
             Self::Reclaim { size_bytes, .. } => write!(f, " ({} KiB)", size_bytes >> 10),
             Self::EndApp { grace_ms, .. } => write!(f, " (killed after {grace_ms} ms)"),
             _ => Ok(()),
@@ -354,6 +370,12 @@ pub(crate) mod tests {
                 prop_assert_eq!(undo.group(), once.group());
                 prop_assert_ne!(undo.favours_the_app(), once.favours_the_app());
             }
+        }
+
+        #[test]
+        fn a_short_action_reads_as_the_whole_one(once in any_once()) {
+            prop_assert_eq!(once.in_short().to_string(), once.to_string());
+            prop_assert_eq!(once.in_short().in_short(), once.in_short());
         }
 
         #[test]

@@ -247,6 +247,10 @@ fn end(config: &Config, next: &mut State, now: &Snapshot, group: &str) -> Option
 
 /// Learns what a launch used.
 fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles) -> Option<Reason> {
+    if used.files.is_empty() {
+        // It had ended, or cannot be read.
+        return None;
+    }
     let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
     let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
     let has_changed = next.learned.learn(config, &launch.id, used, How { exact: launch.adds, cold });

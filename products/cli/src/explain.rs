@@ -1,4 +1,4 @@
-//! `brisk explain`: why settings have their values, now or in the past; what the memory engine makes of an app now, and where its pages are.
+//! `brisk explain`: why settings have their values, now or in the past; what the engines make of an app now.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use brisk_core::decision::Note;
 use brisk_core::knob::{Knob, NotAKnob};
 use brisk_core::state::SettingState;
 use brisk_daemon::config::{self, Config};
-use brisk_daemon::control::protocol::{Apps, Pages, Row};
+use brisk_daemon::control::protocol::{Apps, Launches, Pages, Row};
 use brisk_daemon::control::{Client, ClientError};
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
@@ -17,8 +17,8 @@ use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::pages;
 use crate::status::{Socket, moment, setting_lines};
+use crate::{launches, pages};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -95,24 +95,30 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     if args.at.is_some() || args.record.is_some() {
         bail!("{no_knob}; an app is explained as it is now, without --at and --record");
     }
-    let ask = |client: &mut Client| -> Result<(Apps, Pages), ClientError> {
-        Ok((client.call("GetApps", &[], "apps")?, client.call("GetPages", &[("app", name.as_str().into())], "pages")?))
+    let ask = |client: &mut Client| -> Result<(Apps, Pages, Launches), ClientError> {
+        let apps = client.call("GetApps", &[], "apps")?;
+        let pages = client.call("GetPages", &[("app", name.as_str().into())], "pages")?;
+        Ok((apps, pages, client.call("GetLaunches", &[], "launches")?))
     };
-    let (apps, pages) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
+    let (apps, pages, mut of_launches) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
         Ok(both) => both,
         // What looks like a setting was meant as one.
         Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
         Err(error) => return Err(error.into()),
     };
-    let Some(mut text) = crate::apps::explain(&apps, name) else {
+    let ids: Vec<&str> = apps.survey.apps.iter().filter(|row| row.group == *name).map(|row| row.id.as_str()).collect();
+    of_launches.apps.retain(|app| app.id == *name || ids.contains(&app.id.as_str()));
+    let Some(mut text) = crate::apps::explain(&apps, name).or_else(|| launches::explain_absent(&of_launches)) else {
         bail!("{no_knob}; and no app that runs has this id or control group: 'brisk apps --all' lists them");
     };
     text += &pages::explain(&pages, name);
+    text += &launches::explain(&of_launches);
     let is_it = |row: &&Row| row.id == *name || row.group == *name;
     let rows: Vec<&Row> = apps.survey.apps.iter().filter(is_it).collect();
     let of_pages: Vec<_> = pages::of(&pages, name).collect();
     let document = json!({
         "active": apps.active, "apps": rows, "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
+        "prefetch_active": of_launches.active, "launches": of_launches.apps,
     });
     args.json.show(&Document::new("explain", document), || text)?;
     Ok(ExitCode::SUCCESS)

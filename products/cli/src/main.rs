@@ -12,6 +12,7 @@ mod front;
 mod generate;
 mod idle;
 mod lab;
+mod launches;
 mod monitor;
 mod pages;
 mod profile;

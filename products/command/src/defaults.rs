@@ -22,8 +22,8 @@ use crate::duration;
 pub const SYSTEM: &str = "/etc/brisk/brisk.toml";
 
 /// Sections of brisk.toml: this one, and those of the daemon.
-pub const SECTIONS: [&str; 10] =
-    ["bench", "daemon", "engines", "fixed", "apps", "services", "smartio", "smartstorage", "mars", "iram"];
+pub const SECTIONS: [&str; 11] =
+    ["bench", "daemon", "engines", "fixed", "apps", "services", "prefetch", "smartio", "smartstorage", "mars", "iram"];
 
 /// The option that names another file.
 #[derive(Debug, Clone, Default, clap::Args)]

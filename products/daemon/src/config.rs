@@ -54,6 +54,9 @@ pub struct Config {
     pub apps: BTreeMap<String, Tolerance>,
     /// Classes of services.
     pub services: Services,
+    /// The engine that reads ahead of launches.
+    #[serde(deserialize_with = "prefetch")]
+    pub prefetch: brisk_prefetch::Config,
     /// The engine that puts reads before writes while the foreground waits.
     pub smartio: brisk_smartio::Config,
     /// The engine that matches scheduler and queue depth with the pattern of requests.
@@ -311,6 +314,12 @@ fn iram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_iram::Config
 
 fn mars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_mars::Config, D::Error> {
     let config = brisk_mars::Config::deserialize(deserializer)?;
+    config.check().map_err(de::Error::custom)?;
+    Ok(config)
+}
+
+fn prefetch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_prefetch::Config, D::Error> {
+    let config = brisk_prefetch::Config::deserialize(deserializer)?;
     config.check().map_err(de::Error::custom)?;
     Ok(config)
 }

@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::control::protocol::SwapWrites;
 
 /// All engines of this brisk, in their order of precedence.
-pub const NAMES: &[&str] = &[brisk_smartio::NAME, "smartstorage", brisk_mars::NAME, brisk_iram::NAME];
+pub const NAMES: &[&str] =
+    &[brisk_prefetch::NAME, brisk_smartio::NAME, "smartstorage", brisk_mars::NAME, brisk_iram::NAME];
 /// Those that run unless the configuration says otherwise. The engines for memory freeze and end apps, so a person has to name them.
 pub const DEFAULT: &[&str] = &[brisk_smartio::NAME, "smartstorage"];
 /// What an engine has learned is a file of this name in its folder.
@@ -62,6 +63,18 @@ pub trait Engine {
     /// Whether it learns from the pages that returns to apps touch, which costs two scans of the page tables for each return.
     fn learns_from_returns(&self) -> bool {
         false
+    }
+    /// Whether its actions are done by threads of the actuator.
+    fn needs_worker(&self) -> bool {
+        self.needs_activities()
+    }
+    /// Groups of which the files that their launch used are to be read before the next call.
+    fn launch_reads(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// What it knows of launches; `None` for one that reads nothing ahead of them.
+    fn launches(&self) -> Option<brisk_prefetch::Survey> {
+        None
     }
     /// Edges that undo what lasts, before it is dropped.
     fn end(&mut self) -> Vec<Once> {
@@ -216,6 +229,45 @@ impl Engine for Mars {
     }
 }
 
+/// The engine for launch prefetch, which learns.
+struct Prefetch {
+    config: brisk_prefetch::Config,
+    state: brisk_prefetch::State,
+}
+
+impl Engine for Prefetch {
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
+        go_on(&self.config, &mut self.state, brisk_prefetch::go_on, observed)
+    }
+
+    fn next_look_ns(&self) -> Option<u64> {
+        self.state.next_look_ns()
+    }
+
+    fn learned(&self) -> Option<String> {
+        Some(text_of(&self.state.learned))
+    }
+
+    fn forget(&mut self, app: Option<&str>) -> bool {
+        match app {
+            Some(app) => self.state.forget(app),
+            None => self.state.forget_all(),
+        }
+    }
+
+    fn needs_worker(&self) -> bool {
+        true
+    }
+
+    fn launch_reads(&self) -> Vec<String> {
+        self.state.reads().map(str::to_owned).collect()
+    }
+
+    fn launches(&self) -> Option<brisk_prefetch::Survey> {
+        Some(brisk_prefetch::survey(&self.config, &self.state))
+    }
+}
+
 /// The decision on one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
@@ -296,6 +348,24 @@ impl Engines {
     #[must_use]
     pub fn scans(&self) -> BTreeSet<String> {
         self.engines.iter().flat_map(|(_, engine)| engine.scans()).collect()
+    }
+
+    /// Whether actions of any of them are done by threads of the actuator.
+    #[must_use]
+    pub fn need_worker(&self) -> bool {
+        self.engines.iter().any(|(_, engine)| engine.needs_worker())
+    }
+
+    /// Groups of which engines want to know the files that their launch used.
+    #[must_use]
+    pub fn launch_reads(&self) -> BTreeSet<String> {
+        self.engines.iter().flat_map(|(_, engine)| engine.launch_reads()).collect()
+    }
+
+    /// What the engine for launch prefetch knows; `None` while it does not run.
+    #[must_use]
+    pub fn launches(&self) -> Option<brisk_prefetch::Survey> {
+        self.engines.iter().find_map(|(_, engine)| engine.launches())
     }
 
     /// Whether any of them learns from the pages that returns to apps touch.
@@ -389,6 +459,10 @@ fn engine(
             let learned = kept(name, files, complaints).unwrap_or_default();
             Some(Box::new(Mars { config: config.mars.clone(), state: brisk_mars::State::with(learned) }))
         }
+        brisk_prefetch::NAME => {
+            let learned = kept(name, files, complaints).unwrap_or_default();
+            Some(Box::new(Prefetch { config: config.prefetch.clone(), state: brisk_prefetch::State::with(learned) }))
+        }
         _ => None,
     }
 }
@@ -420,6 +494,7 @@ pub fn without(engine: &str, text: &str, app: &str) -> Result<Option<String>, se
     match engine {
         brisk_iram::NAME => cut(text, |learned: &mut brisk_iram::learned::Learned| learned.forget(app)),
         brisk_mars::NAME => cut(text, |learned: &mut brisk_mars::learned::Learned| learned.forget(app)),
+        brisk_prefetch::NAME => cut(text, |learned: &mut brisk_prefetch::learned::Learned| learned.forget(app)),
         _ => Ok(None),
     }
 }

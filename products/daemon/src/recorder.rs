@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::launch::LaunchFiles;
 use brisk_core::pages::{AppPages, Away, Touched};
 use brisk_core::snapshot::Snapshot;
 use brisk_record::{Configuration, Decided, End, Error, Scene, Session, Writer};
@@ -179,6 +180,10 @@ fn without_pages(event: &Event) -> Option<Event> {
             group: group.clone(),
             touched: Touched { page_bytes: touched.page_bytes, processes: Vec::new(), read_bytes: touched.read_bytes },
         },
+        EventKind::LaunchUsed { group, files } if items_of_launch(files) > ITEMS_MAX => EventKind::LaunchUsed {
+            group: group.clone(),
+            files: LaunchFiles { page_bytes: files.page_bytes, files: Vec::new() },
+        },
         _ => return None,
     };
     Some(Event { at_ns: event.at_ns, kind })
@@ -195,6 +200,11 @@ fn items_of_return(touched: &Touched) -> usize {
     let mappings = touched.processes.iter().flat_map(|process| &process.mappings);
     let ranges = |away: &Away| away.touched.len() + away.untouched.len();
     mappings.map(|of| ITEMS_OF_MAPPING + ranges(&of.swapped) + ranges(&of.file)).sum()
+}
+
+/// The same of what a launch used of files.
+fn items_of_launch(files: &LaunchFiles) -> usize {
+    files.files.iter().map(|file| ITEMS_OF_MAPPING + file.used.len() + file.placed.len()).sum()
 }
 
 /// Renames the damaged record that an error is about; whether a new one can begin now.

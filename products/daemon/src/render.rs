@@ -16,6 +16,7 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Focused { group } => format!("{group} came to the foreground"),
         EventKind::Scanned { group, .. } => format!("the pages of {group} were scanned"),
         EventKind::Returned { group, .. } => format!("the return to {group} ended"),
+        EventKind::LaunchUsed { group, files } => format!("{group} has used {} files in its launch", files.files.len()),
         EventKind::Screen { on: true } => "the screen was switched on".to_owned(),
         EventKind::Screen { on: false } => "the screen was switched off".to_owned(),
         EventKind::UserIdle { idle: true } => "the user is idle".to_owned(),
@@ -47,6 +48,14 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::Begun => "begun".to_owned(),
         Outcome::Done => "done".to_owned(),
         Outcome::Cancelled { .. } => "ended early: an app returned".to_owned(),
+        Outcome::Prefetched { read_bytes, changed_files, complete } => {
+            let early = if *complete { "" } else { "; ended early" };
+            let changed = match changed_files {
+                0 => String::new(),
+                files => format!("; {files} files are not as they were learned"),
+            };
+            format!("{} KiB read from the device{changed}{early}", read_bytes >> 10)
+        }
         Outcome::Pending { why } => format!("pending, it is tried again: {why}"),
         Outcome::Planned { .. } => "planned: this is a dry run".to_owned(),
         Outcome::Left { from } => format!("left alone: changed externally to {from}"),

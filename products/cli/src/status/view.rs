@@ -68,6 +68,9 @@ pub(super) fn text(status: &Status) -> String {
         );
         let _ = writeln!(text, "swap       {} written by brisk so far; {left}", format_bytes(writes.written_bytes));
     }
+    if let Some(of) = &status.prefetched {
+        let _ = writeln!(text, "prefetch   {}", crate::launches::sums(of));
+    }
     for note in &status.notes {
         let _ = writeln!(text, "note       {}: {}", note.engine, note.reason);
     }
@@ -186,7 +189,7 @@ mod tests {
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Overruled, Resolved, Rule};
     use brisk_core::reason::Reason;
-    use brisk_daemon::control::protocol::{Device, SwapWrites};
+    use brisk_daemon::control::protocol::{Device, Prefetched, SwapWrites};
 
     fn setting() -> SettingState {
         let over = vec![Overruled { engine: "smartstorage".into(), value: "bfq".into() }];
@@ -243,6 +246,15 @@ mod tests {
                 does: "ends processes".into(),
             }],
             swap_writes: Some(SwapWrites { written_bytes: 3 << 20, left_bytes: Some(512 << 20) }),
+            prefetched: Some(Prefetched {
+                apps: 3,
+                gaining_apps: 1,
+                left_alone_apps: 1,
+                launches: 9,
+                asked_bytes: 90 << 20,
+                read_bytes: 60 << 20,
+                used_bytes: 81 << 20,
+            }),
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],
             ..Status::default()
         };

@@ -202,6 +202,9 @@ pub struct Status {
     /// What the engine for swap writes; `None` while it does not run.
     #[serde(default)]
     pub swap_writes: Option<SwapWrites>,
+    /// What the engine for launch prefetch has read ahead; `None` while it does not run.
+    #[serde(default)]
+    pub prefetched: Option<Prefetched>,
     /// Other programs that act when memory is short.
     #[serde(default)]
     pub memory_programs: Vec<MemoryProgram>,
@@ -237,6 +240,120 @@ pub struct Pages {
     /// Memory and apps.
     #[serde(flatten)]
     pub survey: brisk_mars::Survey,
+}
+
+/// What was read ahead of launches, and what they used of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prefetched {
+    /// Apps that are known.
+    pub apps: u64,
+    /// Those of them that certainly gain, and those that are left alone.
+    pub gaining_apps: u64,
+    /// Apps for which it does not pay.
+    pub left_alone_apps: u64,
+    /// Launches that were read ahead and learned.
+    pub launches: u64,
+    /// Bytes that were asked for.
+    pub asked_bytes: u64,
+    /// What of them the device read; the others were in memory.
+    pub read_bytes: u64,
+    /// What of those asked for launches used.
+    pub used_bytes: u64,
+}
+
+/// What the engine for launch prefetch knows of an app.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppLaunches {
+    /// Its id.
+    pub id: String,
+    /// Its launches so far.
+    pub launches: u64,
+    /// Those of them that were learned.
+    pub learned: u64,
+    /// Whether the pages that it uses are known exactly.
+    pub exact: bool,
+    /// Files that its next launch is expected to use.
+    pub files: u64,
+    /// What is read ahead of its next launch, where memory is not short.
+    pub planned_bytes: u64,
+    /// What of that is of files that other apps use as well.
+    pub shared_bytes: u64,
+    /// `unknown`, `gains` or `left_alone`.
+    pub verdict: String,
+    /// Since when it is left alone, by the wall clock.
+    pub left_alone_since_unix_ms: Option<u64>,
+    /// Launches with reading ahead that are compared.
+    pub launches_with: u64,
+    /// The same without.
+    pub launches_without: u64,
+    /// Wait for storage with reading ahead as a multiple of that without, and its interval of 95 %; `None` with fewer than two of each.
+    pub wait_ratio: Option<f64>,
+    /// Lower end.
+    pub wait_ratio_low: Option<f64>,
+    /// Upper end.
+    pub wait_ratio_high: Option<f64>,
+    /// Bytes that were asked for.
+    pub asked_bytes: u64,
+    /// What of them the device read.
+    pub read_bytes: u64,
+    /// What of those asked for launches used.
+    pub used_bytes: u64,
+}
+
+/// What the engine for launch prefetch knows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Launches {
+    /// Whether the engine runs: otherwise nothing is read ahead and nothing is learned.
+    pub active: bool,
+    /// The apps, by id.
+    pub apps: Vec<AppLaunches>,
+}
+
+impl From<&brisk_prefetch::Survey> for Prefetched {
+    fn from(survey: &brisk_prefetch::Survey) -> Self {
+        use brisk_prefetch::proof::Verdict;
+        let count = |is: fn(&Verdict) -> bool| survey.apps.iter().filter(|app| is(&app.verdict)).count() as u64;
+        let tally = survey.tally();
+        Self {
+            apps: survey.apps.len() as u64,
+            gaining_apps: count(|verdict| matches!(verdict, Verdict::Gains)),
+            left_alone_apps: count(|verdict| matches!(verdict, Verdict::LeftAlone { .. })),
+            launches: tally.launches,
+            asked_bytes: tally.asked_bytes,
+            read_bytes: tally.read_bytes,
+            used_bytes: tally.used_bytes,
+        }
+    }
+}
+
+impl From<brisk_prefetch::AppSurvey> for AppLaunches {
+    fn from(app: brisk_prefetch::AppSurvey) -> Self {
+        use brisk_prefetch::proof::Verdict;
+        let (verdict, left_alone_since_unix_ms) = match app.verdict {
+            Verdict::Unknown => ("unknown", None),
+            Verdict::Gains => ("gains", None),
+            Verdict::LeftAlone { since_unix_ms } => ("left_alone", Some(since_unix_ms)),
+        };
+        Self {
+            id: app.id,
+            launches: app.launches,
+            learned: app.learned,
+            exact: app.exact,
+            files: app.files,
+            planned_bytes: app.planned_bytes,
+            shared_bytes: app.shared_bytes,
+            verdict: verdict.to_owned(),
+            left_alone_since_unix_ms,
+            launches_with: app.compared_launches.0,
+            launches_without: app.compared_launches.1,
+            wait_ratio: app.wait_ratio.map(|of| of.ratio),
+            wait_ratio_low: app.wait_ratio.map(|of| of.low),
+            wait_ratio_high: app.wait_ratio.map(|of| of.high),
+            asked_bytes: app.tally.asked_bytes,
+            read_bytes: app.tally.read_bytes,
+            used_bytes: app.tally.used_bytes,
+        }
+    }
 }
 
 /// Something that happened.
@@ -306,6 +423,7 @@ mod tests {
             Outcome::Begun,
             Outcome::Done,
             Outcome::Cancelled { done_bytes: 4096 },
+            Outcome::Prefetched { read_bytes: 1, changed_files: 0, complete: true },
             Outcome::Pending { why: text() },
             Outcome::Planned { from: Some(text()), to: Some(text()) },
             Outcome::Left { from: text() },
@@ -351,7 +469,7 @@ mod tests {
         assert_eq!(idl.name, INTERFACE);
         let all = |of: fn(Outcome) -> BTreeSet<String>| outcomes().into_iter().flat_map(of).collect::<BTreeSet<_>>();
         let mut of_actions = all(|outcome| keys(&action(outcome)));
-        of_actions.extend(["size_bytes".to_owned(), "grace_ms".to_owned()]);
+        of_actions.extend(["size_bytes", "grace_ms", "streams", "priority", "files", "pieces"].map(str::to_owned));
         let app = classify(&AppFacts { offers: GroupSetting::ALL.into(), ..AppFacts::default() });
         let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
         let knob = "queue/sda/scheduler".parse().expect("a knob");
@@ -367,9 +485,13 @@ mod tests {
             lost: Some(0.5),
             frozen: false,
         };
-        let types: [(&str, BTreeSet<String>); 23] = [
+        let types: [(&str, BTreeSet<String>); 26] = [
             ("Status", keys(&Status::default())),
-            ("Setting", all(|outcome| keys(&setting(outcome)))),
+            // No level is read ahead.
+            ("Setting", {
+                let of_levels = outcomes().into_iter().filter(|outcome| !matches!(outcome, Outcome::Prefetched { .. }));
+                of_levels.flat_map(|outcome| keys(&setting(outcome))).collect()
+            }),
             ("Action", of_actions),
             ("Overruled", keys(&resolved(Once::Thaw { group: String::new() }).over[0])),
             ("Reason", keys(&note.reason)),
@@ -390,6 +512,9 @@ mod tests {
             ("SwapWrites", keys(&SwapWrites::default())),
             ("Pages", keys(&Pages::default())),
             ("AppPages", keys(&app_pages)),
+            ("Prefetched", keys(&Prefetched::default())),
+            ("Launches", keys(&Launches::default())),
+            ("AppLaunches", keys(&AppLaunches::default())),
             ("PagesOfApp", keys(&brisk_mars::Pages::default())),
         ];
         for (name, keys) in types {
@@ -421,6 +546,7 @@ mod tests {
                 "SetIdle",
                 "GetApps",
                 "GetPages",
+                "GetLaunches",
                 "Forget"
             ]
         );

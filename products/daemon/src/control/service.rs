@@ -32,6 +32,8 @@ pub enum Ask {
     GetApps,
     /// Where the engine for swap sees the pages of each app; those of this one, by id or group, are scanned first.
     GetPages(Option<String>),
+    /// What the engine for launch prefetch knows of an app, by id, or of all.
+    GetLaunches(Option<String>),
     /// To forget what was learned of an app, or all.
     Forget(Option<String>),
 }
@@ -116,7 +118,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "SetFront") => &["group", "pid", "id"],
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
-        (INTERFACE, "GetPages" | "Forget") => &["app"],
+        (INTERFACE, "GetPages" | "GetLaunches" | "Forget") => &["app"],
         _ => &[],
     };
     if !matches!(interface, SERVICE | INTERFACE) {
@@ -148,7 +150,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
     let ask = match (interface, method) {
         (SERVICE, "GetInfo" | "GetInterfaceDescription")
         | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "GetPages" | "Forget")
-        | (INTERFACE, "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle")
+        | (INTERFACE, "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches")
             if unknown.is_some() =>
         {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
@@ -180,6 +182,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         },
         (INTERFACE, "GetApps") => Ask::GetApps,
         (INTERFACE, "GetPages") => Ask::GetPages(text("app")?),
+        (INTERFACE, "GetLaunches") => Ask::GetLaunches(text("app")?),
         (INTERFACE, "Forget") => Ask::Forget(text("app")?),
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
@@ -233,6 +236,8 @@ mod tests {
         assert!(forget == Ask::Forget(Some("mpv".to_owned())) && forget.changes());
         assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Ask::Forget(None));
         assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
+        let launches = ask("org.brisk.Daemon.GetLaunches", json!({"app": "mpv"}));
+        assert!(launches == Ask::GetLaunches(Some("mpv".to_owned())) && !launches.changes());
         let pages = ask("org.brisk.Daemon.GetPages", json!({"app": "mpv"}));
         assert!(pages == Ask::GetPages(Some("mpv".to_owned())) && !pages.changes());
     }

@@ -65,6 +65,7 @@ impl Daemon {
             Ask::SetIdle(idle) => self.set_idle(*idle),
             Ask::GetApps => self.survey(),
             Ask::GetPages(app) => self.survey_pages(app.as_deref()),
+            Ask::GetLaunches(app) => Ok(self.launches(app.as_deref())),
             Ask::Forget(app) => self.forget(app.as_deref()),
         }
     }
@@ -168,9 +169,19 @@ impl Daemon {
             saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
             swap_writes: self.policy.engines.wear(),
+            prefetched: self.policy.engines.launches().map(|survey| protocol::Prefetched::from(&survey)),
             memory_programs: machine.killers.running().to_vec(),
             record,
         }
+    }
+
+    /// What the engine for launch prefetch knows of an app, or of all.
+    fn launches(&self, app: Option<&str>) -> Reply {
+        let survey = self.policy.engines.launches();
+        let active = survey.is_some();
+        let of = survey.into_iter().flat_map(|survey| survey.apps);
+        let apps = of.filter(|one| app.is_none_or(|id| one.id == id)).map(protocol::AppLaunches::from).collect();
+        reply_with(&[("launches", &protocol::Launches { active, apps })])
     }
 
     /// Writes a line to the log, and sends it to clients that monitor.

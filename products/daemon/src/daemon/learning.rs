@@ -25,6 +25,7 @@ impl Daemon {
             EventKind::LaunchEnded { .. }
                 | EventKind::Focused { .. }
                 | EventKind::Returned { .. }
+                | EventKind::LaunchUsed { .. }
                 | EventKind::AppGone { .. }
                 | EventKind::Screen { .. }
         );
@@ -99,7 +100,9 @@ impl Daemon {
         if limits(config) != limits(&self.policy.config) {
             self.actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
         }
-        if is_active && let Err(error) = self.actuator.start_worker(JOURNAL) {
+        if self.policy.engines.need_worker()
+            && let Err(error) = self.actuator.start_worker(JOURNAL)
+        {
             self.report_trouble(in_one_line(&error));
         }
         if is_active && let Err(error) = self.actuator.start_keeper() {

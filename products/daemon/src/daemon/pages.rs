@@ -67,6 +67,23 @@ impl Daemon {
         }
     }
 
+    /// Reads what launches used of files, for engines that ask for it. One that cannot be read used nothing, so that others are not held up.
+    pub(super) fn read_launch_files(&mut self) {
+        for name in self.policy.engines.launch_reads() {
+            let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
+            let (sense, config) = (&self.machine.sense, &self.policy.config.prefetch);
+            let pids = processes(sense, &group.dir);
+            let files = match sense.launch_files(&pids, &|path| config.is_private(path)) {
+                Ok(files) => files,
+                Err(error) => {
+                    self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));
+                    brisk_core::launch::LaunchFiles::default()
+                }
+            };
+            self.push_event(EventKind::LaunchUsed { group: name, files });
+        }
+    }
+
     /// Where the engine for swap sees the pages of each app at this moment; those of the app with that id or group are scanned for it.
     pub(super) fn survey_pages(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
         self.observe_apps_when_due();

@@ -76,6 +76,7 @@ impl Daemon {
         self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
         self.moment.previous = Some(snapshot);
         self.scan_for_engines();
+        self.read_launch_files();
     }
 
     /// All apps, classified.
@@ -184,7 +185,8 @@ impl Daemon {
             if state.outcome != Outcome::Begun {
                 self.note_performed(Performed { once: state.resolved.what.clone(), outcome: state.outcome.clone() });
             }
-            self.state.actions.push_back(state.clone());
+            let resolved = Resolved { what: state.resolved.what.in_short(), ..state.resolved.clone() };
+            self.state.actions.push_back(ActionState { resolved, outcome: state.outcome.clone() });
         }
         while self.state.actions.len() > ACTIONS_SHOWN {
             self.state.actions.pop_front();
@@ -218,6 +220,6 @@ impl Daemon {
 
     fn note_performed(&mut self, performed: Performed) {
         self.state.counts.actions += u64::from(performed.outcome == Outcome::Done);
-        self.push_event(EventKind::Performed { once: performed.once, outcome: performed.outcome });
+        self.push_event(EventKind::Performed { once: performed.once.in_short(), outcome: performed.outcome });
     }
 }

@@ -105,12 +105,12 @@ impl Daemon {
         actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
         // Engines that act on the memory of apps freeze them: the keeper runs from the start, as its program may have to be read from flash.
         let acts_on_memory = engines.need_activities();
-        if acts_on_memory {
-            for failed in [actuator.start_keeper().err(), actuator.start_worker(JOURNAL).err()].into_iter().flatten() {
-                let why = in_one_line(&failed);
-                eprintln!("briskd: {why}");
-                trouble.push(why);
-            }
+        let keeper = if acts_on_memory { actuator.start_keeper().err() } else { None };
+        let worker = if engines.need_worker() { actuator.start_worker(JOURNAL).err() } else { None };
+        for failed in keeper.into_iter().chain(worker) {
+            let why = in_one_line(&failed);
+            eprintln!("briskd: {why}");
+            trouble.push(why);
         }
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);

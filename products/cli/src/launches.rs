@@ -1,0 +1,163 @@
+//! What the engine for launch prefetch knows of an app, for `brisk explain` and `brisk status`. Values in, text out.
+
+use std::fmt::Write as _;
+
+use brisk_core::units::format_bytes;
+use brisk_daemon::control::protocol::{AppLaunches, Launches, Prefetched};
+
+use crate::status::moment;
+
+/// The lines of the apps that are there.
+pub(crate) fn explain(launches: &Launches) -> String {
+    if !launches.active {
+        return "  nothing is read ahead of launches: add \"prefetch\" to [engines] order, as the first\n".to_owned();
+    }
+    if launches.apps.is_empty() {
+        return "  no launch of it was seen yet, so that nothing is read ahead of the next one\n".to_owned();
+    }
+    launches.apps.iter().map(lines).collect()
+}
+
+/// The first line for apps that do not run; `None` where there is none.
+pub(crate) fn explain_absent(launches: &Launches) -> Option<String> {
+    let ids: Vec<&str> = launches.apps.iter().map(|app| app.id.as_str()).collect();
+    (!ids.is_empty()).then(|| format!("{} does not run\n", ids.join(", ")))
+}
+
+fn lines(app: &AppLaunches) -> String {
+    let mut text = String::new();
+    let exactly = if app.exact { "exactly" } else { "not exactly yet" };
+    let _ = writeln!(
+        text,
+        "  of {} launches {} were learned, {exactly}; the next one is expected to use {} of {} files, {} of which other apps use too",
+        app.launches,
+        app.learned,
+        format_bytes(app.planned_bytes),
+        app.files,
+        format_bytes(app.shared_bytes),
+    );
+    if let (Some(hit), wasted) = hit_percent(app.used_bytes, app.asked_bytes) {
+        let _ = writeln!(
+            text,
+            "  {} were read ahead so far, {} of them from the device; launches used {hit:.0} %, {} were wasted",
+            format_bytes(app.asked_bytes),
+            format_bytes(app.read_bytes),
+            format_bytes(wasted),
+        );
+    }
+    let counted = format!("{} launches with reading ahead, {} without", app.launches_with, app.launches_without);
+    let _ = match (app.wait_ratio, app.wait_ratio_low, app.wait_ratio_high) {
+        (Some(ratio), Some(low), Some(high)) => {
+            writeln!(
+                text,
+                "  with it a launch waits {ratio:.2} times as long for storage ({low:.2} to {high:.2}; {counted})"
+            )
+        }
+        _ => writeln!(text, "  the gain is not known yet ({counted})"),
+    };
+    let _ = match (app.verdict.as_str(), app.left_alone_since_unix_ms) {
+        ("gains", _) => writeln!(text, "  it gains, so that most of its launches are read ahead"),
+        ("left_alone", Some(since)) => {
+            writeln!(text, "  it does not pay: nothing is read ahead since {}", moment(since))
+        }
+        _ => writeln!(text, "  every second launch is read ahead until the gain is certain"),
+    };
+    text
+}
+
+/// The line of `brisk status`.
+pub(crate) fn sums(of: &Prefetched) -> String {
+    let apps = format!("{} apps known, {} gain, {} left alone", of.apps, of.gaining_apps, of.left_alone_apps);
+    match hit_percent(of.used_bytes, of.asked_bytes) {
+        (Some(hit), wasted) => format!(
+            "{apps}; {} read ahead of {} launches, {hit:.0} % of it used, {} wasted",
+            format_bytes(of.asked_bytes),
+            of.launches,
+            format_bytes(wasted)
+        ),
+        (None, _) => format!("{apps}; nothing read ahead yet"),
+    }
+}
+
+/// Percent of the bytes that were used, where any were asked for, and the others.
+fn hit_percent(used_bytes: u64, asked_bytes: u64) -> (Option<f64>, u64) {
+    let percent = (asked_bytes > 0).then(|| used_bytes as f64 * 100.0 / asked_bytes as f64);
+    (percent, asked_bytes.saturating_sub(used_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app() -> AppLaunches {
+        AppLaunches {
+            id: "org.gnome.Evince".to_owned(),
+            launches: 30,
+            learned: 9,
+            exact: true,
+            files: 120,
+            planned_bytes: 26 << 20,
+            shared_bytes: 20 << 20,
+            verdict: "gains".to_owned(),
+            launches_with: 20,
+            launches_without: 8,
+            wait_ratio: Some(0.52),
+            wait_ratio_low: Some(0.45),
+            wait_ratio_high: Some(0.61),
+            asked_bytes: 200 << 20,
+            read_bytes: 100 << 20,
+            used_bytes: 180 << 20,
+            ..AppLaunches::default()
+        }
+    }
+
+    fn explained(app: AppLaunches) -> String {
+        explain(&Launches { active: true, apps: vec![app] })
+    }
+
+    #[test]
+    fn an_app_that_gains_is_told_with_its_hit_rate_and_interval() {
+        let text = explained(app());
+        for part in [
+            "30 launches 9",
+            "26 MiB of 120 files",
+            "90 %",
+            "20 MiB were wasted",
+            "0.52 times",
+            "0.45 to 0.61",
+            "it gains",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let left = AppLaunches { verdict: "left_alone".to_owned(), left_alone_since_unix_ms: Some(0), ..app() };
+        assert!(explained(left).contains("does not pay"));
+        let new =
+            AppLaunches { wait_ratio: None, asked_bytes: 0, verdict: "unknown".to_owned(), exact: false, ..app() };
+        let text = explained(new);
+        assert!(
+            text.contains("not exactly yet") && text.contains("not known yet") && text.contains("every second"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_does_not_run_or_is_not_known_is_said() {
+        let none = |active| explain(&Launches { active, apps: Vec::new() });
+        assert!(none(false).contains("[engines] order") && none(true).contains("no launch of it was seen"));
+        let known = Launches { active: true, apps: vec![app()] };
+        assert_eq!(explain_absent(&known).as_deref(), Some("org.gnome.Evince does not run\n"));
+        assert_eq!(explain_absent(&Launches::default()), None);
+    }
+
+    #[test]
+    fn the_sum_of_all_apps_is_one_line() {
+        let of = Prefetched { apps: 2, gaining_apps: 1, ..Prefetched::default() };
+        assert_eq!(sums(&of), "2 apps known, 1 gain, 0 left alone; nothing read ahead yet");
+        let read = Prefetched { asked_bytes: 10 << 20, used_bytes: 9 << 20, launches: 3, ..of };
+        assert!(
+            sums(&read).ends_with("10 MiB read ahead of 3 launches, 90 % of it used, 1 MiB wasted"),
+            "{}",
+            sums(&read)
+        );
+    }
+}
