@@ -50,7 +50,8 @@ pub struct Config {
     pub memory_max_percent: f64,
     /// Adaptive: so much is read ahead before the engine checks whether the launch still goes on as expected.
     pub window_mib: u64,
-    /// Adaptive: of an app that gains, one of so many launches goes without, for comparison; until that is known, every second one.
+    /// Adaptive: of an app that gains, one of so many launches goes without, for comparison; until that is known, every second one. 0: none,
+    /// so that nothing is known of the gain.
     pub prove_every: u32,
     /// Adaptive: an app for which the gain is certainly less than this is left alone.
     pub gain_min_percent: f64,
@@ -142,9 +143,10 @@ impl Config {
             ("prove_every", u64::from(self.prove_every), 2, 1_000),
             ("leave_alone_days", u64::from(self.leave_alone_days), 1, 3_650),
         ];
-        if let Some((key, value, min, max)) =
-            numbers.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value))
-        {
+        let is_bad = |(key, value, min, max): &(&str, u64, u64, u64)| {
+            !(min..=max).contains(&value) && (*key, *value) != ("prove_every", 0)
+        };
+        if let Some((key, value, min, max)) = numbers.into_iter().find(is_bad) {
             return Err(Invalid::Range { key, value, min, max });
         }
         let speeds = [("random_read_us", self.flash.random_read_us), ("read_mib_per_s", self.flash.read_mib_per_s)];
@@ -188,6 +190,7 @@ mod tests {
         let complaint = |text: &str| toml::from_str::<Config>(text).expect("TOML").check().expect_err(text).to_string();
         assert!(complaint("use_min_percent = 101").starts_with("use_min_percent = 101 is not a share"));
         assert_eq!(complaint("streams = 0"), "streams = 0: write a number from 1 to 16");
+        assert_eq!(Config { prove_every: 0, ..Config::default() }.check(), Ok(()));
         assert_eq!(complaint("prove_every = 1"), "prove_every = 1: write a number from 2 to 1000");
         assert!(complaint("flash = { read_mib_per_s = nan }").contains("flash.read_mib_per_s"));
         assert!(complaint("private = [\"home\"]").starts_with("private has 'home'"));

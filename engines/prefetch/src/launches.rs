@@ -166,7 +166,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
-    } else if is_adaptive && known.proof.next_goes_without(seed, config.prove_every) {
+    } else if is_adaptive && config.prove_every > 0 && known.proof.next_goes_without(seed, config.prove_every) {
         Course::Without
     } else {
         Course::Ahead
@@ -257,7 +257,7 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
     let app = next.learned.known_mut(&launch.id)?;
     if launch.asked_bytes > 0 {
         let used_bytes = used_bytes(&launch.pages, used).min(launch.asked_bytes);
-        app.tally.launches += 1;
+        app.tally.launches = app.tally.launches.saturating_add(1);
         app.tally.asked_bytes = app.tally.asked_bytes.saturating_add(launch.asked_bytes);
         app.tally.read_bytes = app.tally.read_bytes.saturating_add(launch.read_bytes);
         app.tally.used_bytes = app.tally.used_bytes.saturating_add(used_bytes);

@@ -156,7 +156,7 @@ impl AppLaunches {
             self.note(file, &[], false, None);
         }
         self.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
-        self.learned += 1;
+        self.learned = self.learned.saturating_add(1);
         if how.exact {
             self.exact_tries = if how.cold == Some(false) { self.exact_tries.saturating_add(1) } else { EXACT_TRIES };
             self.exact = self.exact_tries >= EXACT_TRIES;
@@ -172,7 +172,7 @@ impl AppLaunches {
 
     fn note(&mut self, mut file: KnownFile, used: &[PageRange], adds: bool, of: Option<&UsedFile>) {
         file.spans.note(used, adds);
-        file.launches = (file.launches + 1).min(LAUNCHES_MAX);
+        file.launches = file.launches.saturating_add(1).min(LAUNCHES_MAX);
         if let Some(of) = of.filter(|of| !of.placed.is_empty()) {
             file.spans.place(&of.placed);
         }
@@ -245,9 +245,9 @@ impl Learned {
         if self.launches == 0 {
             self.seed = drawn;
         }
-        self.launches += 1;
+        self.launches = self.launches.saturating_add(1);
         let app = self.apps.entry(id.to_owned()).or_default();
-        (app.last, app.launches) = (self.launches, app.launches + 1);
+        (app.last, app.launches) = (self.launches, app.launches.saturating_add(1));
         // FNV-1a: apps draw independently of each other.
         let hash = id
             .bytes()

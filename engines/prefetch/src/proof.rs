@@ -87,7 +87,7 @@ impl Proof {
         }
         let drawn = mixed(seed ^ u64::from(self.block.number)) % u64::from(self.block.length.max(1));
         let goes_without = u64::from(self.block.begun) == drawn;
-        self.block.begun += 1;
+        self.block.begun = self.block.begun.saturating_add(1);
         goes_without
     }
 

@@ -50,7 +50,7 @@ impl Survey {
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.apps.iter().map(|app| app.tally).fold(Tally::default(), |sum, one| Tally {
-            launches: sum.launches + one.launches,
+            launches: sum.launches.saturating_add(one.launches),
             asked_bytes: sum.asked_bytes.saturating_add(one.asked_bytes),
             read_bytes: sum.read_bytes.saturating_add(one.read_bytes),
             used_bytes: sum.used_bytes.saturating_add(one.used_bytes),

@@ -430,3 +430,29 @@ proptest! {
         prop_assert_eq!(machine.state.next_look_ns(), None);
     }
 }
+
+/// Invalid or extreme values in place of a number.
+const NUMBERS: [&str; 8] = ["0", "-1", "1e308", "4294967295", "18446744073709551615", "null", "[]", ""];
+
+proptest! {
+    #[test]
+    fn a_damaged_file_of_what_was_learned_is_refused_or_used(place in 0..400_usize, number in prop::sample::select(&NUMBERS[..]), cut in 0..4_000_usize) {
+        let mut machine = Machine::new();
+        (0..4).for_each(|_| { machine.launch(100_000, 300_000); });
+        let mut text = serde_json::to_string(&machine.state.learned).expect("JSON");
+        let begins: Vec<usize> = (1..text.len())
+            .filter(|&at| text.as_bytes()[at].is_ascii_digit() && !text.as_bytes()[at - 1].is_ascii_digit())
+            .collect();
+        let begin = begins[place % begins.len()];
+        let length = text[begin..].bytes().take_while(u8::is_ascii_digit).count();
+        text.replace_range(begin..begin + length, number);
+        if cut < text.len() / 2 {
+            text.truncate(cut);
+        }
+        if let Ok(learned) = serde_json::from_str::<Learned>(&text) {
+            let mut machine = Machine { state: State::with(learned), ..Machine::new() };
+            (0..4).for_each(|_| { machine.launch(100_000, 300_000); });
+            assert!(survey(&machine.config, &machine.state).apps.len() <= 2);
+        }
+    }
+}

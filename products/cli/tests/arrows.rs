@@ -170,6 +170,7 @@ const RULES: &[Rule] = &[
             "brisk-smartio",
             "brisk-iram",
             "brisk-mars",
+            "brisk-prefetch",
         ],
         others: None,
     },

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut app = app;
     app.env.extend(display.environment());
     app.env.push(still());
-    let mut alone = Between { phone: None, home: None, session: &session };
+    let mut alone = Between { phone: None, home: None, session: &session, companion: None };
     let Some(answers) = measure(args, script.as_ref(), &app, &mut display, &mut alone)? else {
         return Ok(session.was_stopped());
     };
@@ -86,7 +86,7 @@ fn on_a_phone(args: &Args, script: Option<&Script>, app: &App) -> anyhow::Result
     app.env.push(still());
     // An app that is ended in the midst of a script asks about that the next time.
     let home = Some(phone.remember_home()?);
-    let mut between = Between { phone: Some(&phone), home, session: &session };
+    let mut between = Between { phone: Some(&phone), home, session: &session, companion: None };
     let Some(answers) = measure(args, script, &app, &mut display, &mut between)? else {
         on_phone::leave(&args.phone, *phone)?;
         return Ok(session.was_stopped());

@@ -1,5 +1,7 @@
 //! `brisk launch`: how long an app takes until it is on the screen, settled and done, and what the time went to.
 
+mod prefetch;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +21,7 @@ use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Wa
 
 use crate::display::{self, Display};
 use crate::on_phone::{self, Between, Brought};
+use prefetch::Prefetching;
 
 /// The refusal of a comparison of a command with itself.
 const SAME: &str = "--vs is the same command: there is nothing to compare";
@@ -52,6 +55,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.phone.wanted() {
         return on_a_phone(args);
     }
+    if args.vs_prefetch {
+        bail!("--vs-prefetch is for an emulated phone: name a --preset, such as galaxy-s5-emmc, or a --phone");
+    }
     let app = app(args.app.as_deref(), &args.command)?;
     let place = place(&app);
     args.outputs.check(&place)?;
@@ -61,7 +67,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, 0)?;
     let mut display = display::open(&args.watching.display)?;
     let plan = display.with_environment(plan);
-    let mut alone = Between { phone: None, home: None, session: &session };
+    let mut alone = Between { phone: None, home: None, session: &session, companion: None };
     let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };
     let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let report = report(args, head, &plan, &display, series);
@@ -89,6 +95,7 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
         bail!(SAME);
     }
     args.outputs.check(Path::new("/"))?;
+    let chosen = args.vs_prefetch.then(|| prefetch::Chosen::check(args.config.as_deref())).transpose()?;
     let session = begin()?;
     let mut display = display::of_phone(&args.watching.display)?;
     let apps: Vec<_> = std::iter::once(known).chain(known_other).collect();
@@ -98,12 +105,29 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
     let facts = phone.facts()?;
     let app = on_phone::app(&phone, known, &command, display.name())?;
     let other = known_other.zip(other).map(|(known, command)| on_phone::app(&phone, known, &command, display.name()));
-    let plan = plan(args, app, other.transpose()?)?;
-    let mut between = Between { phone: Some(&phone), home: None, session: &session };
+    let mut plan = plan(args, app, other.transpose()?)?;
+    let mut prefetching = chosen.map(|chosen| Prefetching::new(&phone, chosen)).transpose()?;
+    if let Some(prefetching) = &mut prefetching {
+        plan.setups.push(prefetch::setup(&plan.setups[0]));
+        let launcher = Launcher { sense: &sense, settings: settings(&args.watching, args.drop_caches), stop: session.stop_flag() };
+        session.show(0.0, &format!("{}: its launch is learned", plan.setups[0].label));
+        let learned = prefetching.learn(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
+        session.clear();
+        eprintln!("{learned}");
+    }
+    let mut between = Between {
+        phone: Some(&phone),
+        home: None,
+        session: &session,
+        companion: prefetching.as_mut().map(|prefetching| prefetching as &mut dyn on_phone::AtOne),
+    };
     let Some(series) = measure(args, &plan, &mut display, &mut between)? else {
         on_phone::leave(&args.phone, *phone)?;
         return Ok(session.was_stopped());
     };
+    if let Some(prefetching) = &mut prefetching {
+        eprintln!("{}", prefetching.sums()?);
+    }
     let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let mut report = report(args, head, &plan, &display, series);
     on_phone::tell(&args.phone, &mut report.header, &phone)?;

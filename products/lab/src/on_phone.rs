@@ -157,6 +157,14 @@ pub(crate) fn app(phone: &Phone, known: &brisk_phone::App, command: &[OsString],
     Ok(app)
 }
 
+/// What is there for the launches of one of the compared setups.
+pub(crate) trait AtOne {
+    /// Before a launch of the setup with that place.
+    fn before(&mut self, setup: usize) -> brisk_phone::Result<()>;
+    /// After it.
+    fn after(&mut self) -> brisk_phone::Result<()>;
+}
+
 /// Between two launches or repetitions: on a phone, nothing of the one before is at work in the next.
 pub(crate) struct Between<'a> {
     /// Where.
@@ -165,17 +173,22 @@ pub(crate) struct Between<'a> {
     pub(crate) home: Option<Home>,
     /// Whose bar shows it.
     pub(crate) session: &'a Session,
+    /// What is there for one of the setups.
+    pub(crate) companion: Option<&'a mut dyn AtOne>,
 }
 
 impl Surroundings for Between<'_> {
-    fn before(&mut self, _: Step) -> brisk_launch::Result<()> {
-        Ok(())
+    fn before(&mut self, step: Step) -> brisk_launch::Result<()> {
+        let begun = self.companion.as_mut().map_or(Ok(()), |companion| companion.before(step.setup));
+        begun.map_err(|error| brisk_launch::Error::Surroundings(Box::new(error)))
     }
 
     fn after(&mut self, _: Step) -> brisk_launch::Result<()> {
         let Some(phone) = self.phone else { return Ok(()) };
-        let restored = || -> brisk_phone::Result<()> {
+        let mut companion = self.companion.as_mut();
+        let mut restored = || -> brisk_phone::Result<()> {
             phone.end_apps()?;
+            companion.as_mut().map_or(Ok(()), |companion| companion.after())?;
             self.home.as_ref().map_or(Ok(0), |home| phone.restore_home(home))?;
             Ok(())
         };

@@ -14,6 +14,8 @@ use brisk_phone::suite::{self, OnPhone, Scope, Situation, Study};
 use brisk_phone::{SqliteSpec, Variant};
 use brisk_results::{Document, SuiteReport, Temperature, WhatIfReport};
 
+pub(crate) use self::engine::speeds;
+
 use self::bed::{Bed, Made, condition, end, stopped, targets, warn};
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;

@@ -16,6 +16,7 @@ Examples:
   brisk launch --virtual -- xterm -e top         # on a virtual screen
   brisk launch org.gnome.Evince --cold --runs 10 --html evince.html
   brisk launch --warm --vs 'mousepad --disable-server' -- mousepad
+  brisk launch --preset galaxy-s5-emmc --cold --drop-caches --vs-prefetch evince
   brisk launch --cold --save-reads reads.json -- gnumeric
   brisk launch --no-screen -- sh -c 'sleep 1; cat large-file'   # until it ends, or was idle for the time of --idle
   brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
@@ -50,6 +51,12 @@ pub struct Args {
     /// Compare with this command line, in turns (A B B A)
     #[arg(long, value_name = "COMMAND")]
     pub vs: Option<String>,
+    /// Compare with brisk's launch prefetch, in turns, on an emulated phone: it learns one cold launch before
+    #[arg(long, conflicts_with = "vs")]
+    pub vs_prefetch: bool,
+    /// Section [prefetch] of the daemon with --vs-prefetch [default: its defaults]; the speed of the flash is set here
+    #[arg(long, value_name = "FILE", requires = "vs_prefetch")]
+    pub config: Option<PathBuf>,
     /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
     #[arg(long)]
     pub drop_caches: bool,

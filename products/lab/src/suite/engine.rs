@@ -107,7 +107,7 @@ fn configuration(brisk: Brisk, speed: f64, flash: brisk_mars::Flash) -> String {
 
 /// Speed of the flash, by its model, as `brisk tune` measures it on a device: random reads of 4 KiB, one at a time; sequential requests of
 /// 512 KiB, two at a time.
-fn speeds(preset: &Preset) -> anyhow::Result<brisk_mars::Flash> {
+pub(crate) fn speeds(preset: &Preset) -> anyhow::Result<brisk_mars::Flash> {
     const SPAN_BYTES: u64 = 256 << 20;
     let run = |kind: Kind, len_bytes: u64, requests: u64, depth: u32, stride_bytes: u64| -> anyhow::Result<f64> {
         let mut device = Device::new(preset, SPAN_BYTES)?;

@@ -1,0 +1,217 @@
+//! Launches with brisk's launch prefetch, for comparison: the daemon with that engine alone, on an emulated phone.
+//!
+//! The daemon is the real one. It learns one cold launch of the app, and is then started before each launch that is to have it and ended
+//! after. What it has learned stays in the phone's directory meanwhile. All of these launches are read ahead: the comparison is made
+//! here, so that none goes without.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use brisk_core::units::format_bytes;
+use brisk_daemon::control::Client;
+use brisk_daemon::control::protocol::{AppLaunches, Launches};
+use brisk_daemon::daemon::Options;
+use brisk_launch::{App, Launcher, Resident, Setup, cold};
+use brisk_phone::{Companion, Phone};
+use brisk_screen::Screen;
+
+use crate::on_phone::AtOne;
+use crate::{briskd, suite};
+
+/// The launch of an app ends for the daemon within 20 s; then it reads the files.
+const LEARN_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Place of the setup with prefetch.
+const SETUP: usize = 1;
+
+/// Daemon and configuration, checked before minutes go into a phone.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    briskd: PathBuf,
+    /// The section [prefetch].
+    section: toml::Table,
+}
+
+impl Chosen {
+    /// Finds the daemon, and takes the section of a configuration.
+    ///
+    /// # Errors
+    /// When there is no daemon, or the configuration cannot be used.
+    pub(super) fn check(config: Option<&Path>) -> anyhow::Result<Self> {
+        let mut section = toml::Table::new();
+        if let Some(path) = config {
+            // Checks the whole file.
+            let (_, text) = brisk_daemon::config::Config::load(path, false)?;
+            let mut table: toml::Table = text.parse().context("the configuration is not TOML")?;
+            if let Some(toml::Value::Table(of_file)) = table.remove(brisk_prefetch::NAME) {
+                section = of_file;
+            }
+        }
+        Ok(Self { briskd: briskd::find(None)?, section })
+    }
+}
+
+/// The same setup with prefetch.
+pub(super) fn setup(of: &Setup) -> Setup {
+    Setup { label: format!("{} with prefetch", of.label), app: of.app.clone() }
+}
+
+/// The daemon of the launches with prefetch.
+#[derive(Debug)]
+pub(super) struct Prefetching {
+    command: Vec<OsString>,
+    socket: PathBuf,
+    notify: PathBuf,
+    companion: Option<Companion>,
+}
+
+impl Prefetching {
+    /// Prepares the daemon for `phone`, where it has learned nothing.
+    ///
+    /// # Errors
+    /// When its files cannot be written.
+    pub(super) fn new(phone: &Phone, chosen: Chosen) -> anyhow::Result<Self> {
+        let disk = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let flash = suite::speeds(&brisk_lab::load_preset(&phone.facts()?.preset, &[])?)?;
+        let config = phone.state_dir().join("prefetch.toml");
+        let text = configuration(chosen.section, &disk, flash)?;
+        std::fs::write(&config, text).with_context(|| format!("cannot write {}", config.display()))?;
+        let learned = phone.state_dir().join("prefetch-learned");
+        if let Err(error) = std::fs::remove_dir_all(&learned)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(error).with_context(|| format!("cannot remove {}", learned.display()));
+        }
+        let run_dir = phone.daemon_dir();
+        let arguments = [
+            ("--config", config.as_path()),
+            ("--run-dir", run_dir.as_path()),
+            ("--profiles", Path::new("/nonexistent")),
+            ("--learned", learned.as_path()),
+        ];
+        let arguments = arguments.into_iter().flat_map(|(option, path)| [option.into(), path.as_os_str().to_owned()]);
+        let command = std::iter::once(chosen.briskd.into_os_string()).chain(arguments).collect();
+        let (socket, notify) = (Options::socket(&run_dir), phone.state_dir().join("notify"));
+        Ok(Self { command, socket, notify, companion: None })
+    }
+
+    /// Has the daemon learn one cold launch of `app`. Says what it has learned.
+    ///
+    /// # Errors
+    /// When the app cannot be launched, or the daemon does not learn it in time.
+    pub(super) fn learn(
+        &mut self,
+        launcher: &Launcher<'_>,
+        app: &App,
+        screen: &mut dyn Screen,
+        phone: &Phone,
+    ) -> anyhow::Result<String> {
+        self.start()?;
+        cold::evict(launcher.sense, &BTreeSet::new(), true)?;
+        let resident = launcher.keep(app, screen)?;
+        let learned = self.learned(&resident)?;
+        resident.close()?;
+        phone.end_apps()?;
+        self.after()?;
+        let exactly = if learned.exact { "exactly" } else { "not exactly: most of it was in memory" };
+        let (bytes, files) = (format_bytes(learned.planned_bytes), learned.files);
+        Ok(format!("{}: a cold launch uses {bytes} of {files} files (learned {exactly})", app.id))
+    }
+
+    /// Waits until the daemon has learned the launch that has just been made.
+    fn learned(&self, resident: &Resident) -> anyhow::Result<AppLaunches> {
+        let deadline = Instant::now() + LEARN_TIMEOUT;
+        loop {
+            let known = self.launches()?.into_iter().find(|one| one.learned > 0 && one.planned_bytes > 0);
+            match known {
+                Some(known) => return Ok(known),
+                None if Instant::now() >= deadline => bail!(
+                    "the daemon learned nothing of a launch of {} within {} s: it may not see its control group {}",
+                    resident.id(),
+                    LEARN_TIMEOUT.as_secs(),
+                    resident.group().display()
+                ),
+                None => std::thread::sleep(POLL_INTERVAL),
+            }
+        }
+    }
+
+    /// What was read ahead, and used of it, in a sentence.
+    ///
+    /// # Errors
+    /// When the daemon cannot be started, or does not answer.
+    pub(super) fn sums(&mut self) -> anyhow::Result<String> {
+        self.start()?;
+        let all = self.launches()?;
+        self.after()?;
+        let sum = |of: fn(&AppLaunches) -> u64| all.iter().map(of).sum::<u64>();
+        let (asked, read, used) =
+            (sum(|app| app.asked_bytes), sum(|app| app.read_bytes), sum(|app| app.used_bytes));
+        if asked == 0 {
+            return Ok("prefetch: apps were ended before the daemon could tell what their launches used".to_owned());
+        }
+        let percent = used as f64 * 100.0 / asked as f64;
+        let (asked, read) = (format_bytes(asked), format_bytes(read));
+        Ok(format!("prefetch: {asked} asked for, {read} read from the device, {percent:.0} % of it used"))
+    }
+
+    fn start(&mut self) -> brisk_phone::Result<()> {
+        self.companion = Some(Companion::start(&self.command, self.notify.clone())?);
+        Ok(())
+    }
+
+    fn launches(&self) -> anyhow::Result<Vec<AppLaunches>> {
+        let launches: Launches = Client::connect(&self.socket)?.call("GetLaunches", &[], "launches")?;
+        Ok(launches.apps)
+    }
+}
+
+impl AtOne for Prefetching {
+    fn before(&mut self, setup: usize) -> brisk_phone::Result<()> {
+        if setup == SETUP { self.start() } else { Ok(()) }
+    }
+
+    fn after(&mut self) -> brisk_phone::Result<()> {
+        self.companion.take().map_or(Ok(()), Companion::stop)
+    }
+}
+
+/// The configuration of the daemon: that engine alone, on that disk, and no launch without it.
+fn configuration(mut section: toml::Table, disk: &str, flash: brisk_mars::Flash) -> anyhow::Result<String> {
+    let speed = |value: f64| toml::Value::Float((value * 10.0).round() / 10.0);
+    let mut speeds = toml::Table::new();
+    speeds.insert("random_read_us".to_owned(), speed(flash.random_read_us));
+    speeds.insert("read_mib_per_s".to_owned(), speed(flash.read_mib_per_s));
+    section.entry("flash").or_insert(toml::Value::Table(speeds));
+    section.insert("prove_every".to_owned(), toml::Value::Integer(0));
+    let mut table = toml::Table::new();
+    table.insert(brisk_prefetch::NAME.to_owned(), toml::Value::Table(section));
+    let section = toml::to_string(&table).context("cannot write the configuration")?;
+    Ok(format!(
+        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\n\n{section}",
+        brisk_prefetch::NAME
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemon_understands_its_configuration() {
+        let flash = brisk_mars::Flash { random_read_us: 99.51, read_mib_per_s: 63.0, ..Default::default() };
+        let section: toml::Table = "streams = 7\nmode = \"paper\"\n".parse().expect("TOML");
+        let text = configuration(section, "loop7", flash).expect("TOML");
+        let config = brisk_daemon::config::Config::parse(&text).expect("valid");
+        assert_eq!(config.engines.order, [brisk_prefetch::NAME]);
+        let of = config.prefetch;
+        assert_eq!((of.streams, of.mode, of.prove_every), (7, brisk_prefetch::Mode::Paper, 0));
+        assert_eq!((of.flash.random_read_us, of.flash.read_mib_per_s), (99.5, 63.0));
+        let own: toml::Table = "flash = { random_read_us = 5.0 }".parse().expect("TOML");
+        let config = brisk_daemon::config::Config::parse(&configuration(own, "loop7", flash).expect("TOML"));
+        assert_eq!(config.expect("valid").prefetch.flash.random_read_us, 5.0);
+    }
+}
