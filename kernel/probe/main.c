@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,11 +22,13 @@ static void usage(void)
 {
 	fputs("usage: probe DEFAULT_PLACE key=value... [-- key=value...]\n"
 	      "       probe groups COUNT BYTES CHUNK_PAGES [HOT_PERCENT]   see groups.c\n"
-	      "  op=read|write|randread|randwrite|mix:P|randmix:P|trim|wal|swap|verify   P: percent of reads\n"
+	      "  op=read|write|randread|randwrite|mix:P|randmix:P|trim|wal|swap|fault|randfault|verify   P: percent of reads\n"
 	      "  name=NAME file=PATH bytes=4096 depth=1 engine=sync|aio direct=1|0 dsync=0|1\n"
 	      "  size=BYTES offset=BYTES   the part of the file or device; size 0: all of it\n"
 	      "  stop=NS stop_bytes=BYTES  which comes first; warm_ns=NS not counted at the beginning\n"
 	      "  think_ns=NS fsync_every=N prio=rt:L|be:L|idle seed=N\n"
+	      "  burst=N                   requests between two pauses of think_ns\n"
+	      "  cold=1|0                  drop what was read from the page cache\n"
 	      "  resident=BYTES            op=swap: memory that may stay; 0: all comes back once, and again\n"
 	      "  discards=0|1              op=verify: also discards\n"
 	      "Each job prints one line: @ {\"job\":...}\n", stderr);
@@ -117,6 +120,7 @@ static void set_op(struct job_options *o, const char *value)
 		{ "mix", OP_MIX, false }, { "randmix", OP_MIX, true },
 		{ "trim", OP_TRIM, false }, { "wal", OP_WAL, false },
 		{ "swap", OP_SWAP, true }, { "verify", OP_VERIFY, true },
+		{ "fault", OP_FAULT, false }, { "randfault", OP_FAULT, true },
 	};
 	size_t i;
 
@@ -199,6 +203,10 @@ static void set_option(struct job_options *o, char *word)
 		o->warm_ns = number(word, value);
 	else if (!strcmp(word, "think_ns"))
 		o->think_ns = number(word, value);
+	else if (!strcmp(word, "burst"))
+		o->burst = (unsigned int)number(word, value);
+	else if (!strcmp(word, "cold"))
+		o->cold = flag(word, value);
 	else if (!strcmp(word, "fsync_every"))
 		o->fsync_every = (unsigned int)number(word, value);
 	else if (!strcmp(word, "prio"))
@@ -214,8 +222,8 @@ static void settle(struct job *job)
 {
 	struct job_options *o = &job->options;
 
-	if (!o->bytes || !o->depth || (!o->stop_ns && !o->stop_bytes)) {
-		fprintf(stderr, "probe: %s needs bytes, depth, and stop or stop_bytes\n", o->name);
+	if (!o->bytes || !o->depth || !o->burst || (!o->stop_ns && !o->stop_bytes)) {
+		fprintf(stderr, "probe: %s needs bytes, depth, burst, and stop or stop_bytes\n", o->name);
 		exit(2);
 	}
 	if (!o->engine_given && o->depth > 1 && o->direct && !o->fsync_every &&
@@ -235,7 +243,7 @@ static void open_place(struct job *job)
 	job->fd = -1;
 	if (o->op == OP_SWAP)
 		return;
-	if (o->direct && o->op != OP_TRIM)
+	if (o->direct && o->op != OP_TRIM && o->op != OP_FAULT)
 		flags |= O_DIRECT;
 	if (o->dsync)
 		flags |= O_DSYNC;
@@ -254,6 +262,11 @@ static void open_place(struct job *job)
 	if (!o->size) {
 		fprintf(stderr, "probe: %s: no room for a request in %s; give a size\n", o->name, o->path);
 		exit(2);
+	}
+	if (o->op == OP_FAULT) {
+		job->map = mmap(NULL, o->offset + o->size, PROT_READ, MAP_SHARED, job->fd, 0);
+		if (job->map == MAP_FAILED)
+			die("map", o->path);
 	}
 	job->read_next = 0;
 	/* Reads and writes of a sequential mix have a half each. */
@@ -301,7 +314,7 @@ int main(int argc, char **argv)
 		snprintf(names[count], sizeof(names[count]), "job%d", count);
 		job->options = (struct job_options) {
 			.name = names[count], .path = argv[1], .bytes = PROBE_PAGE, .depth = 1,
-			.direct = true, .ioprio = -1, .seed = (uint64_t)count + 1,
+			.burst = 1, .direct = true, .ioprio = -1, .seed = (uint64_t)count + 1,
 		};
 		for (; i < argc && strcmp(argv[i], "--"); i++)
 			set_option(&job->options, argv[i]);

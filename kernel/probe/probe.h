@@ -21,6 +21,7 @@ enum probe_op {
 	OP_TRIM,
 	OP_WAL,		/* append, then fdatasync */
 	OP_SWAP,	/* touch memory that was paged out */
+	OP_FAULT,	/* touch pages of a mapped file */
 	OP_VERIFY,	/* write, flush, read back; survives power cuts */
 };
 
@@ -50,6 +51,8 @@ struct job_options {
 	uint64_t stop_bytes;
 	uint64_t warm_ns;
 	uint64_t think_ns;
+	unsigned int burst;	/* requests between two pauses */
+	bool cold;		/* forget what was read */
 	unsigned int fsync_every;
 	int ioprio;		/* -1: leave it */
 	uint64_t seed;
@@ -68,6 +71,7 @@ struct latencies {
 struct job {
 	struct job_options options;
 	int fd;
+	char *map;		/* of OP_FAULT: the file */
 	uint64_t begin_ns;
 	uint64_t mismatches;	/* of OP_VERIFY: wrong data */
 

@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "probe.h"
+
+/* What the kernel reads around a fault at most, with its default read-ahead. */
+#define AROUND		(128u << 10)
 
 /* After this many consecutive failures the device is assumed to be gone. */
 #define FAILURES_MAX 1000
@@ -39,7 +43,7 @@ bool job_next(struct job *job, struct request *request)
 		pthread_mutex_unlock(&job->lock);
 		return false;
 	}
-	request->write = o->op != OP_READ;
+	request->write = o->op != OP_READ && o->op != OP_FAULT;
 	if (o->op == OP_MIX)
 		request->write = random_next(&job->random) % 100 >= o->read_percent;
 	if (o->random)
@@ -73,14 +77,35 @@ static bool trim(const struct job *job, uint64_t at)
 			  (off_t)job->options.bytes);
 }
 
+/* Touches a page of the mapped file; cold: it and what came with it will be read again. */
+static bool fault(const struct job *job, uint64_t at)
+{
+	uint64_t end = job->options.offset + job->options.size;
+	uint64_t from = at / AROUND * AROUND, to = from + AROUND;
+
+	(void)*(volatile char *)(job->map + at);
+	if (!job->options.cold)
+		return true;
+	if (to > end)
+		to = end;
+	return !madvise(job->map + from, to - from, MADV_DONTNEED) &&
+	       !posix_fadvise(job->fd, (off_t)from, (off_t)(to - from), POSIX_FADV_DONTNEED);
+}
+
 static bool perform(const struct job *job, const struct request *request, void *buffer)
 {
 	ssize_t bytes = (ssize_t)job->options.bytes;
 
 	if (job->options.op == OP_TRIM)
 		return trim(job, request->at);
-	if (!request->write)
-		return pread(job->fd, buffer, (size_t)bytes, (off_t)request->at) == bytes;
+	if (job->options.op == OP_FAULT)
+		return fault(job, request->at);
+	if (!request->write) {
+		if (pread(job->fd, buffer, (size_t)bytes, (off_t)request->at) != bytes)
+			return false;
+		return !job->options.cold ||
+		       !posix_fadvise(job->fd, (off_t)request->at, bytes, POSIX_FADV_DONTNEED);
+	}
 	if (pwrite(job->fd, buffer, (size_t)bytes, (off_t)request->at) != bytes)
 		return false;
 	return !request->sync || !fdatasync(job->fd);
@@ -91,7 +116,7 @@ static void *worker(void *context)
 	struct job *job = context;
 	struct latencies own = { 0 };
 	struct request request;
-	unsigned int failures = 0;
+	unsigned int failures = 0, performed = 0;
 	void *buffer = buffer_new(job->options.bytes, job->options.seed);
 
 	while (failures < FAILURES_MAX && job_next(job, &request)) {
@@ -101,7 +126,8 @@ static void *worker(void *context)
 		done = perform(job, &request, buffer);
 		latency_add(&own, job, request.begin_ns, job->options.bytes, !done);
 		failures = done ? 0 : failures + 1;
-		think(job->options.think_ns);
+		if (++performed % job->options.burst == 0)
+			think(job->options.think_ns);
 	}
 	pthread_mutex_lock(&job->lock);
 	latency_merge(&job->total, &own);
@@ -153,7 +179,7 @@ static bool aio_submit(struct job *job, aio_context_t context, struct iocb *cb,
 
 void job_run_aio(struct job *job)
 {
-	unsigned int depth = job->options.depth, in_flight = 0, failures = 0, i;
+	unsigned int depth = job->options.depth, in_flight = 0, failures = 0, performed = 0, i;
 	struct iocb *cbs = calloc(depth, sizeof(*cbs));
 	struct request *requests = calloc(depth, sizeof(*requests));
 	struct io_event *events = calloc(depth, sizeof(*events));
@@ -182,7 +208,8 @@ void job_run_aio(struct job *job)
 			in_flight--;
 			latency_add(&job->total, job, request->begin_ns, job->options.bytes, failed);
 			failures = failed ? failures + 1 : 0;
-			think(job->options.think_ns);
+			if (++performed % job->options.burst == 0)
+				think(job->options.think_ns);
 			if (failures < FAILURES_MAX)
 				in_flight += aio_submit(job, context, &cbs[i], request,
 							buffers + i * job->options.bytes);

@@ -160,7 +160,7 @@ fn repeat_max() -> f64 {
 }
 
 /// Arguments of a probe's job that a scenario may set, and whether they are sizes.
-const KEYS: [(&str, bool); 14] = [
+const KEYS: [(&str, bool); 16] = [
     ("op", false),
     ("bytes", true),
     ("depth", false),
@@ -169,6 +169,8 @@ const KEYS: [(&str, bool); 14] = [
     ("offset", true),
     ("stop_bytes", true),
     ("think_ns", false),
+    ("burst", false),
+    ("cold", false),
     ("fsync_every", false),
     ("dsync", false),
     ("prio", false),
