@@ -19,6 +19,17 @@ pub struct Outcome {
     /// A starved job, which finished no request while others of its side did: its latency is unknown, so there are no figures. A
     /// search, with its short loads, uses the side nevertheless.
     pub starved: Option<String>,
+    /// All sides, where one of them finished no request: its latencies are at least the time of the load, and its throughput is
+    /// at most one request in that time. Empty otherwise.
+    pub bounds: Vec<SideFigures>,
+}
+
+impl Outcome {
+    /// A case without figures.
+    #[must_use]
+    pub fn refused(case: &Case, why: &str) -> Self {
+        Self { case: case.clone(), sides: Err(why.to_owned()), starved: None, bounds: Vec::new() }
+    }
 }
 
 /// Combined result of the jobs of a side in one case.
@@ -47,17 +58,27 @@ pub struct SideFigures {
 /// The sides of a case, from its output.
 #[must_use]
 pub fn outcome(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Outcome {
-    let sides = match output.failed.clone().or_else(|| late(output)) {
-        Some(why) => Err(why),
-        None => sides(scenario, case, output),
+    if let Some(why) = output.failed.clone().or_else(|| late(output)) {
+        return Outcome::refused(case, &why);
+    }
+    let all = match sides(scenario, case, output) {
+        Ok(all) => all,
+        Err(why) => return Outcome::refused(case, &why),
+    };
+    let none = all.iter().find(|(_, finished)| !finished).map(|(figures, _)| figures.side);
+    let all: Vec<SideFigures> = all.into_iter().map(|(figures, _)| figures).collect();
+    let (sides, bounds) = match none {
+        Some(side) => (Err(format!("no job of the {side} side finished a request: let the load be longer")), all),
+        None => (Ok(all), Vec::new()),
     };
     let starved = output.jobs.iter().find(|job| job.requests == 0);
     let starved =
         starved.map(|job| format!("{} finished no request in {} s: let the load be longer", job.job, job.seconds));
-    Outcome { case: case.clone(), sides, starved }
+    Outcome { case: case.clone(), sides, starved, bounds }
 }
 
-fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<SideFigures>, String> {
+/// The sides of a case, and whether each finished a request.
+fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<(SideFigures, bool)>, String> {
     let mut all = Vec::new();
     for side in case.load(scenario).sides() {
         let specs: Vec<&JobSpec> = case.jobs(scenario).filter(|job| job.side == side).collect();
@@ -73,10 +94,9 @@ fn sides(scenario: &Scenario, case: &Case, output: &CaseOutput) -> Result<Vec<Si
             }
             jobs.extend(of);
         }
-        if jobs.iter().all(|job| job.requests == 0) {
-            return Err(format!("no job of the {side} side finished a request: let the load be longer"));
-        }
-        all.push(together(side, &jobs, specs.iter().all(|spec| spec.is_finite())));
+        let finished = jobs.iter().any(|job| job.requests > 0);
+        let figures = together(side, &jobs, specs.iter().all(|spec| spec.is_finite()));
+        all.push((if finished { figures } else { figures.none_in(jobs[0].seconds) }, finished));
     }
     Ok(all)
 }
@@ -108,6 +128,22 @@ fn together(side: Side, jobs: &[&JobLine], finite: bool) -> SideFigures {
 }
 
 impl SideFigures {
+    /// Bounds of a side that finished no request in `seconds`.
+    fn none_in(self, seconds: f64) -> Self {
+        let ns = seconds * 1e9;
+        let rate = 1.0 / seconds.max(1e-9);
+        Self {
+            delay_ns_mean: ns,
+            delay_ns_p50: ns,
+            delay_ns_p99: ns,
+            delay_ns_max: ns,
+            requests_per_s: rate,
+            bytes_per_s: rate * brisk_flash::PAGE_BYTES as f64,
+            job_s: None,
+            ..self
+        }
+    }
+
     /// The cost that slowdowns compare: the time of a finite job, otherwise the mean response time.
     fn cost(&self) -> f64 {
         self.job_s.unwrap_or(self.delay_ns_mean)
@@ -303,8 +339,12 @@ probe = "op=write stop_bytes=1MiB"
         let one = of([10, 0, 10]);
         let delay = tried(&setup(), std::slice::from_ref(&one)).delay.expect("a reader waits");
         assert!((delay - 4e5).abs() < 1.0);
+        let one_more = one.clone();
         assert!(measures(&scenario, &setup(), &[one]).expect_err("starved").contains("reader.1 finished no request"));
         let side = of([0, 0, 10]);
+        let read = side.bounds.iter().find(|figures| figures.side == Side::Read).expect("readers");
+        assert_eq!((read.delay_ns_mean, read.requests_per_s), (1e9, 1.0), "of a load of a second");
+        assert_eq!(one_more.bounds, [], "its figures are no bounds");
         assert_eq!(tried(&setup(), std::slice::from_ref(&side)).delay, None, "nothing is not fast");
         assert!(measures(&scenario, &setup(), &[side]).expect_err("starved").contains("read side"));
     }

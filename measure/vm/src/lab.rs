@@ -1,4 +1,7 @@
 //! Runs cases on a kernel, boot by boot; stores each console and checks it against the bounds.
+//!
+//! The cases of a boot may belong to several scenarios whose guests have the same memory: [`Lab::run_each`]. Then one steady
+//! case is the check of every boot, and a boot that is refused is run again in smaller ones, until the case that causes it is alone.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -75,14 +78,31 @@ pub struct Length {
 /// Result of a boot.
 #[derive(Debug)]
 struct Booted {
-    /// Outcomes by index of the case.
+    /// Outcomes by index of the case; none of a boot that has to be divided.
     outcomes: Vec<(usize, Outcome)>,
-    /// Default when the first case was not reproduced.
+    /// Absent when the first case was not reproduced.
     fidelity: Option<Fidelity>,
 }
 
+/// A case of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Task<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// One of its cases.
+    pub case: &'a Case,
+}
+
 /// A case to measure, and its index.
-type Open<'a> = (usize, &'a Case);
+type Open<'a> = (usize, Task<'a>);
+
+/// How a run's boots are checked.
+#[derive(Debug, Clone, Copy)]
+struct Checks<'a> {
+    length: Length,
+    /// Begins and ends every boot; without it the first case is repeated.
+    check: Option<Task<'a>>,
+}
 
 impl Seen {
     fn add(&mut self, booted: &Booted) {
@@ -174,39 +194,65 @@ impl Lab {
         length: Length,
         watch: Watch<'_>,
     ) -> Result<Vec<Outcome>> {
+        let tasks: Vec<Task<'_>> = cases.iter().map(|case| Task { scenario, case }).collect();
+        self.run_all(&tasks, Checks { length, check: None }, watch)
+    }
+
+    /// Runs cases of several scenarios, in order; scenarios share boots where their guests have the same memory. `check` begins and
+    /// ends each boot, and must be reproduced. A boot that is refused is divided; a case that is refused alone has no figures.
+    ///
+    /// # Errors
+    /// When a boot cannot be made, or the run is cancelled.
+    pub fn run_each(
+        &mut self,
+        tasks: &[Task<'_>],
+        check: Task<'_>,
+        length: Length,
+        watch: Watch<'_>,
+    ) -> Result<Vec<Outcome>> {
+        self.run_all(tasks, Checks { length, check: Some(check) }, watch)
+    }
+
+    fn run_all(&mut self, tasks: &[Task<'_>], checks: Checks<'_>, watch: Watch<'_>) -> Result<Vec<Outcome>> {
+        let length = checks.length;
         let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
-        for (place, case) in cases.iter().enumerate() {
+        for (place, task) in tasks.iter().enumerate() {
             let Some(store) = self.store.as_ref().filter(|_| !self.again) else { break };
-            if let Some(record) = store.get(&store.key(scenario, case, length.scale), length.repeat_percent_max) {
-                outcomes.insert(place, outcome(scenario, case, &record.output));
+            let key = store.key(task.scenario, task.case, length.scale);
+            if let Some(record) = store.get(&key, length.repeat_percent_max) {
+                outcomes.insert(place, outcome(task.scenario, task.case, &record.output));
                 self.seen.kept += 1;
                 self.seen.held_against(&record.fidelity);
             }
         }
-        let mut booted = 0;
+        let (mut booted, mut most) = (0, CASES_MAX);
         loop {
             let open: Vec<Open<'_>> =
-                cases.iter().enumerate().filter(|(place, _)| !outcomes.contains_key(place)).collect();
+                tasks.iter().copied().enumerate().filter(|(place, _)| !outcomes.contains_key(place)).collect();
             if open.is_empty() {
                 return Ok(outcomes.into_values().collect());
             }
-            // Each boot gives an outcome of at least its first case, so this loop ends.
-            booted += self.round(scenario, &open, length, booted, &mut outcomes, watch)?;
+            // Each boot gives an outcome of at least its first case, or the next ones are shorter: so this loop ends.
+            let round = self.round(&open, most, checks, booted, &mut outcomes, watch)?;
+            booted += round.boots;
+            if round.divided {
+                most = (most.min(open.len()) / 2).max(1);
+            }
         }
     }
 
-    /// Boots the open cases, the first boot with the number `from`; returns the number of boots.
+    /// Boots the open cases, at most `most` in each boot, the first boot with the number `from`.
     fn round(
         &mut self,
-        scenario: &Scenario,
         open: &[Open<'_>],
-        length: Length,
+        most: usize,
+        checks: Checks<'_>,
         from: usize,
         outcomes: &mut BTreeMap<usize, Outcome>,
         watch: Watch<'_>,
-    ) -> Result<usize> {
+    ) -> Result<Round> {
         let all = outcomes.len() + open.len();
-        let portions = boots(scenario, open, length.scale, self.jobs);
+        let portions = boots(open, checks.length.scale, self.jobs, most);
         let mut done = vec![0; portions.len()];
         let lab = &*self;
         let booted = worker_pool::each(
@@ -214,7 +260,7 @@ impl Lab {
             self.jobs,
             |place, portion, tell: &dyn Fn((usize, String))| {
                 let progress = |index, doing| tell((index, doing));
-                lab.boot(scenario, portion, from + place, length, watch.stop, &progress)
+                lab.boot_or_divide(portion, from + place, checks, watch.stop, &progress)
             },
             |place, (index, doing)| {
                 done[place] = index;
@@ -222,44 +268,77 @@ impl Lab {
                 (watch.progress)(of_all.min(1.0), &doing);
             },
         )?;
+        let divided = booted.iter().any(|booted| booted.outcomes.is_empty());
         for booted in booted {
             self.seen.add(&booted);
             outcomes.extend(booted.outcomes);
         }
         watch.check()?;
-        Ok(portions.len())
+        Ok(Round { boots: portions.len(), divided })
+    }
+
+    /// Boots cases; where all boots have a check, a refused boot has no outcome, unless it has a single case.
+    fn boot_or_divide(
+        &self,
+        cases: &[Open<'_>],
+        place: usize,
+        checks: Checks<'_>,
+        stop: &AtomicBool,
+        progress: &dyn Fn(usize, String),
+    ) -> Result<Booted> {
+        let booted = self.boot(cases, place, checks, stop, progress);
+        if checks.check.is_none() {
+            return booted;
+        }
+        let why = match booted {
+            Err(error @ (Error::Refused { .. } | Error::TimeLimit { .. })) => error.to_string(),
+            Ok(Booted { fidelity: None, outcomes }) => {
+                outcomes.first().and_then(|(_, of)| of.sides.clone().err()).unwrap_or_default()
+            }
+            other => return other,
+        };
+        let outcomes = match cases {
+            [(place, task)] => vec![(*place, Outcome::refused(task.case, &why))],
+            _ => Vec::new(),
+        };
+        Ok(Booted { outcomes, fidelity: None })
     }
 
     fn boot(
         &self,
-        scenario: &Scenario,
         cases: &[Open<'_>],
         place: usize,
-        length: Length,
+        checks: Checks<'_>,
         stop: &AtomicBool,
         progress: &dyn Fn(usize, String),
     ) -> Result<Booted> {
+        let Checks { length, check } = checks;
         let watch = Watch { stop, progress: &|_, _| {} };
         // The first case is repeated, to check the boot's reproducibility.
-        let planned: Vec<Case> = cases.iter().chain(cases.first()).map(|(_, case)| (*case).clone()).collect();
-        let script = plan::script(scenario, &planned, length.scale);
-        let estimate_s: f64 = planned.iter().map(|case| case_s(scenario, case, length.scale)).sum();
+        let before = usize::from(check.is_some());
+        let tasks = cases.iter().map(|(_, task)| *task);
+        let repeated = check.or_else(|| tasks.clone().next());
+        let planned: Vec<Task<'_>> = check.into_iter().chain(tasks).chain(repeated).collect();
+        let Some(Task { scenario, .. }) = repeated else { return Ok(Booted { outcomes: Vec::new(), fidelity: None }) };
+        let script = plan::script(&scenario.name, &planned, length.scale);
+        let estimate_s: f64 = planned.iter().map(|task| case_s(task.scenario, task.case, length.scale)).sum();
         let nth = if place == 0 { String::new() } else { format!("-{}", place + 1) };
         let name = format!("{}-{}{nth}", self.kernel.series, scenario.name);
-        let wanted = self.wanted(scenario.file_system, &planned)?;
-        let (console, log) =
-            self.console(&name, &script, &wanted, scenario.memory_bytes(), 1, estimate_s, watch, |line| {
-                match console::progress(line) {
-                    Some(Progress::Case(index)) => {
-                        let doing = planned.get(index).map(|case| case.words(scenario)).unwrap_or_default();
-                        progress(index.min(cases.len()), doing);
-                    }
-                    Some(Progress::End) => progress(cases.len(), "done".to_owned()),
-                    None => {}
+        let wanted = self.wanted(&planned)?;
+        let memory_bytes = cases.first().map_or(0, |(_, task)| task.scenario.memory_bytes());
+        let (console, log) = self.console(&name, &script, &wanted, memory_bytes, 1, estimate_s, watch, |line| {
+            match console::progress(line) {
+                Some(Progress::Case(index)) => {
+                    let doing = planned.get(index).map(|task| task.case.words(task.scenario)).unwrap_or_default();
+                    progress(index.saturating_sub(before).min(cases.len()), doing);
                 }
-            })?;
+                Some(Progress::End) => progress(cases.len(), "done".to_owned()),
+                None => {}
+            }
+        })?;
         let console = console::parse(&console);
-        let judged = judge(&console, planned.len(), &seeds_of_first(cases), length.repeat_percent_max);
+        let seeds = if check.is_some() { vec![0] } else { seeds_of_first(cases) };
+        let judged = judge(&console, planned.len(), &seeds, length.repeat_percent_max);
         let fidelity = match judged.map_err(|why| Error::Refused { why, log: log.clone() })? {
             Judged::Good(fidelity) => fidelity,
             Judged::NotRepeated(why) => {
@@ -269,7 +348,7 @@ impl Lab {
             }
         };
         let mut outcomes = Vec::new();
-        for ((place, case), output) in cases.iter().zip(&console.cases) {
+        for ((place, Task { scenario, case }), output) in cases.iter().zip(&console.cases[before..]) {
             // A failure may have a cause outside of the key, so it is not stored.
             if let Some(store) = self.store.as_ref().filter(|_| output.failed.is_none()) {
                 store.put(store.key(scenario, case, length.scale), output, fidelity)?;
@@ -317,9 +396,9 @@ impl Lab {
     }
 
     /// Content of the initramfs for these cases.
-    fn wanted(&self, file_system: Option<FileSystem>, cases: &[Case]) -> Result<Wanted> {
+    fn wanted(&self, tasks: &[Task<'_>]) -> Result<Wanted> {
         let mut wanted = Wanted::default();
-        for case in cases {
+        for Task { case, .. } in tasks {
             if let Some(module) = &self.check_scheduler(&case.setup.scheduler)?.module
                 && !wanted.modules.contains(module)
             {
@@ -327,9 +406,23 @@ impl Lab {
             }
         }
         wanted.modules.push("brisk_flash".to_owned());
-        wanted.file_system(file_system);
+        let mut kinds: Vec<FileSystem> = Vec::new();
+        for kind in tasks.iter().filter_map(|task| task.scenario.file_system) {
+            if !kinds.contains(&kind) {
+                wanted.file_system(Some(kind));
+                kinds.push(kind);
+            }
+        }
         Ok(wanted)
     }
+}
+
+/// Result of a round of boots.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    boots: usize,
+    /// Whether a boot has to be divided.
+    divided: bool,
 }
 
 impl Wanted {
@@ -370,23 +463,36 @@ pub(crate) fn case_s(scenario: &Scenario, case: &Case, scale: f64) -> f64 {
 /// Indices of all seeds of the boot's first case.
 fn seeds_of_first(cases: &[Open<'_>]) -> Vec<usize> {
     let Some((_, first)) = cases.first() else { return Vec::new() };
-    (0..cases.len()).filter(|place| cases[*place].1.same_but_seed(first)).collect()
+    (0..cases.len()).filter(|place| first.same_but_seed(&cases[*place].1)).collect()
 }
 
 /// Outcomes of a boot whose first case was not reproduced: cases with the same setting have no figures, others no outcome.
 fn not_repeated(cases: &[Open<'_>], why: &str) -> Vec<(usize, Outcome)> {
     let Some((_, first)) = cases.first() else { return Vec::new() };
-    let same = cases.iter().filter(|(_, case)| case.setup == first.setup);
-    same.map(|(place, case)| (*place, Outcome { case: (*case).clone(), sides: Err(why.to_owned()), starved: None }))
-        .collect()
+    let same = cases
+        .iter()
+        .filter(|(_, task)| task.case.setup == first.case.setup && std::ptr::eq(task.scenario, first.scenario));
+    same.map(|(place, task)| (*place, Outcome::refused(task.case, why))).collect()
 }
 
-/// Divides the cases into boots of equal length for the number of machines, if they are worth a boot. Seeds of one load stay
-/// together if they fit, since their spread bounds the difference of a repeat.
-fn boots<'a, 'b>(scenario: &Scenario, cases: &'a [Open<'b>], scale: f64, jobs: usize) -> Vec<&'a [Open<'b>]> {
-    let length_s = |cases: &[Open<'_>]| cases.iter().map(|(_, case)| case_s(scenario, case, scale)).sum::<f64>();
+impl Task<'_> {
+    fn same_but_seed(&self, other: &Self) -> bool {
+        std::ptr::eq(self.scenario, other.scenario) && self.case.same_but_seed(other.case)
+    }
+}
+
+/// Divides the cases into boots of equal length for the number of machines, if they are worth a boot, with at most `most` cases.
+/// Seeds of one load stay together if they fit, since their spread bounds the difference of a repeat. All guests of a boot have the
+/// same memory.
+fn boots<'a, 'b>(cases: &'a [Open<'b>], scale: f64, jobs: usize, most: usize) -> Vec<&'a [Open<'b>]> {
+    let length_s = |cases: &[Open<'_>]| cases.iter().map(|(_, of)| case_s(of.scenario, of.case, scale)).sum::<f64>();
     let longest_s = (length_s(cases) / jobs.max(1) as f64).clamp(BOOT_S_MIN, BOOT_S_MAX) * 1.001;
-    let fits = |portion: &[Open<'_>]| portion.len() <= CASES_MAX && length_s(portion) <= longest_s;
+    let memory = |case: &Open<'_>| case.1.scenario.memory_bytes();
+    let fits = |portion: &[Open<'_>]| {
+        portion.len() <= most
+            && length_s(portion) <= longest_s
+            && portion.first().map(memory) == portion.last().map(memory)
+    };
     let mut portions = Vec::new();
     let (mut from, mut to) = (0, 0);
     for seeds in cases.chunk_by(|(_, a), (_, b)| a.same_but_seed(b)) {
@@ -412,6 +518,10 @@ mod tests {
     use super::*;
     use crate::case::{Setup, cases};
 
+    fn open<'a>(scenario: &'a Scenario, cases: &'a [Case]) -> Vec<Open<'a>> {
+        cases.iter().map(|case| Task { scenario, case }).enumerate().collect()
+    }
+
     #[test]
     fn an_unreproduced_setting_does_not_affect_others() {
         let text = "title = \"t\"\nquestion = \"q?\"\ndevice = { preset = \"ufs-3.1\", size = \"64MiB\" }\n\
@@ -419,10 +529,13 @@ mod tests {
         let scenario = Scenario::parse("t", text, Path::new("/nowhere")).expect("valid");
         let of = |scheduler: &str| Setup { scheduler: scheduler.to_owned(), settings: Default::default() };
         let all = [cases(&scenario, &of("bfq"), &[1, 2]), cases(&scenario, &of("none"), &[1, 2])].concat();
-        let open: Vec<Open<'_>> = all.iter().enumerate().skip(1).collect();
-        assert_eq!(seeds_of_first(&all.iter().enumerate().collect::<Vec<_>>()), [0, 1], "of one setting");
-        let refused = not_repeated(&open, "why");
+        let open = open(&scenario, &all);
+        assert_eq!(seeds_of_first(&open), [0, 1], "of one setting");
+        let refused = not_repeated(&open[1..], "why");
         assert_eq!(refused.iter().map(|(place, outcome)| (*place, &outcome.case)).collect::<Vec<_>>(), [(1, &all[1])]);
+        let other = scenario.clone();
+        let two = [open[0], (7, Task { scenario: &other, case: &all[1] })];
+        assert_eq!(not_repeated(&two, "why").len(), 1, "nor another scenario");
         assert_eq!(refused[0].1.sides, Err("why".to_owned()));
         let measured = crate::figures::measures(&scenario, &of("bfq"), &[refused[0].1.clone()]);
         assert_eq!(measured, Err("why".to_owned()), "one of its cases is enough");
@@ -435,21 +548,42 @@ mod tests {
         let scenario = Scenario::parse("t", text, Path::new("/nowhere")).expect("valid");
         let setup = Setup { scheduler: "none".to_owned(), settings: Default::default() };
         let seeds: Vec<u64> = (0..11).collect();
-        let all = cases(&scenario, &setup, &seeds);
-        let all: Vec<Open<'_>> = all.iter().enumerate().collect();
+        let cases_of = cases(&scenario, &setup, &seeds);
+        let all = open(&scenario, &cases_of);
         let lengths = |portions: Vec<&[Open<'_>]>| portions.iter().map(|portion| portion.len()).collect::<Vec<_>>();
-        assert_eq!(lengths(boots(&scenario, &all, 1.0, 1)), [3, 3, 3, 2]);
-        assert_eq!(boots(&scenario, &all, 1.0, 1).concat(), all);
+        assert_eq!(lengths(boots(&all, 1.0, 1, CASES_MAX)), [3, 3, 3, 2]);
+        assert_eq!(boots(&all, 1.0, 1, CASES_MAX).concat(), all);
         // Two machines share what one would do alone, unless it is not worth it.
-        assert_eq!(lengths(boots(&scenario, &all[..4], 1.0, 2)), [2, 2]);
-        assert_eq!(lengths(boots(&scenario, &all[..4], 0.01, 2)), [4]);
+        assert_eq!(lengths(boots(&all[..4], 1.0, 2, CASES_MAX)), [2, 2]);
+        assert_eq!(lengths(boots(&all[..4], 0.01, 2, CASES_MAX)), [4]);
         // Seeds of a load share a boot, even if another load would fit some of them.
         let two = cases(&scenario, &Setup { scheduler: "bfq".to_owned(), settings: Default::default() }, &[1, 2]);
-        let mixed: Vec<Open<'_>> = two.iter().enumerate().chain(all[..2].iter().copied()).collect();
-        assert_eq!(lengths(boots(&scenario, &mixed, 1.0, 1)), [2, 2]);
+        let mixed = [open(&scenario, &two), all[..2].to_vec()].concat();
+        assert_eq!(lengths(boots(&mixed, 1.0, 1, CASES_MAX)), [2, 2]);
         // A case that is longer than a boot still runs.
-        assert_eq!(boots(&scenario, &all, 100.0, 1).len(), 11);
-        assert_eq!(boots(&scenario, &all, 0.001, 1).len(), 1);
-        assert_eq!(boots(&scenario, &[], 1.0, 4).len(), 0);
+        assert_eq!(boots(&all, 100.0, 1, CASES_MAX).len(), 11);
+        assert_eq!(boots(&all, 0.001, 1, CASES_MAX).len(), 1);
+        assert_eq!(boots(&[], 1.0, 4, CASES_MAX).len(), 0);
+        // After a refused boot the next ones are smaller.
+        assert_eq!(lengths(boots(&all[..5], 0.001, 1, 2)), [2, 2, 1]);
+    }
+
+    #[test]
+    fn only_guests_with_the_same_memory_share_a_boot() {
+        let of = |memory: &str| {
+            let text = format!(
+                "title = \"t\"\nquestion = \"q?\"\nmemory = \"{memory}\"\n\
+                 device = {{ preset = \"ufs-3.1\", size = \"64MiB\" }}\n\
+                 [[load]]\nname = \"l\"\nseconds = 1\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \"op=read\"\n"
+            );
+            Scenario::parse("t", &text, Path::new("/nowhere")).expect("valid")
+        };
+        let scenarios = [of("256MiB"), of("256MiB"), of("512MiB")];
+        let setup = Setup { scheduler: "none".to_owned(), settings: Default::default() };
+        let one = cases(&scenarios[0], &setup, &[1]);
+        let all: Vec<Open<'_>> =
+            scenarios.iter().map(|scenario| Task { scenario, case: &one[0] }).enumerate().collect();
+        let lengths: Vec<usize> = boots(&all, 1.0, 1, CASES_MAX).iter().map(|portion| portion.len()).collect();
+        assert_eq!(lengths, [2, 1]);
     }
 }

@@ -31,6 +31,7 @@ pub mod console;
 pub mod device;
 pub mod error;
 pub mod figures;
+pub mod hunt;
 pub mod image;
 pub mod lab;
 pub mod plan;

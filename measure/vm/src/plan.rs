@@ -8,17 +8,18 @@ use std::fmt::Write as _;
 
 use crate::case::Case;
 use crate::device::Device;
+use crate::lab::Task;
 use crate::scenario::{FileSystem, JobSpec, Scenario, arguments};
 
 /// The functions of the guest.
 pub const FUNCTIONS: &str = include_str!("../../../kernel/guest/functions.sh");
 
-/// The script of a boot.
+/// The script of a boot with this name.
 #[must_use]
-pub fn script(scenario: &Scenario, cases: &[Case], scale: f64) -> String {
-    let mut script = format!("{FUNCTIONS}\n# ---- {}\nsettle\n", scenario.name);
-    for (index, case) in cases.iter().enumerate() {
-        script.push_str(&paragraph(scenario, index, case, scale));
+pub fn script(name: &str, tasks: &[Task<'_>], scale: f64) -> String {
+    let mut script = format!("{FUNCTIONS}\n# ---- {name}\nsettle\n");
+    for (index, task) in tasks.iter().enumerate() {
+        script.push_str(&paragraph(task.scenario, index, task.case, scale));
     }
     script.push_str("\nfinish\n");
     script
@@ -178,16 +179,22 @@ probe = "op=write bytes=16KiB size=32MiB offset=64MiB stop_bytes=1MiB"
         }
     }
 
+    fn plan(cases: &[Case]) -> String {
+        let scenario = scenario();
+        let tasks: Vec<Task<'_>> = cases.iter().map(|case| Task { scenario: &scenario, case }).collect();
+        script("t", &tasks, 1.0)
+    }
+
     #[test]
     fn the_same_scenario_gives_the_same_plan() {
         let all = cases(&scenario(), &setup(), &[1, 2]);
         assert_eq!(all.len(), 6, "two seeds, together and each side alone");
-        assert_eq!(script(&scenario(), &all, 1.0), script(&scenario(), &all, 1.0));
+        assert_eq!(plan(&all), plan(&all));
     }
 
     #[test]
     fn the_number_of_requests_is_set_before_what_follows_from_it() {
-        let plan = script(&scenario(), &cases(&scenario(), &setup(), &[1])[..1], 1.0);
+        let plan = plan(&cases(&scenario(), &setup(), &[1])[..1]);
         let at = |word: &str| plan.find(&format!("\nsetting {word} ")).unwrap_or_else(|| panic!("{word} lacks"));
         assert!(at("nr_requests") < at("async_depth") && at("nr_requests") < at("fifo_batch"));
         assert!(plan.contains("\ndevice_up 8 1 raw pages=65536,"));
