@@ -6,6 +6,7 @@
 //! - [`comparison`]: what changed between documents of the same kind.
 //! - [`frontier`]: settings under mixed load.
 //! - [`heap_study`]: how well memory needs are predicted, and what thresholds cover.
+//! - [`hunt`]: loads under which an I/O scheduler is worse than others.
 //! - [`kernel`]: what I/O schedulers do in the virtual machine.
 //! - [`storage`]: the benchmark and the studies of block storage.
 //! - [`launch`]: how long an app takes to launch and to answer, and where the time went.
@@ -23,6 +24,7 @@ pub mod comparison;
 pub mod day;
 pub mod frontier;
 pub mod heap_study;
+pub mod hunt;
 pub mod kernel;
 pub mod launch;
 pub mod memory_study;
@@ -38,6 +40,7 @@ pub use comparison::*;
 pub use day::*;
 pub use frontier::*;
 pub use heap_study::*;
+pub use hunt::*;
 pub use kernel::*;
 pub use launch::*;
 pub use memory_study::*;
@@ -222,6 +225,8 @@ documents! {
     Comparison(ComparisonReport) = "comparison",
     /// `brisk kernel`.
     Kernel(KernelReport) = "kernel",
+    /// `brisk kernel hunt`.
+    Hunt(HuntReport) = "kernel_hunt",
     /// `brisk suite relaunch`.
     Relaunch(RelaunchReport) = "relaunch",
     /// `brisk swap show` and `brisk swap replay`.

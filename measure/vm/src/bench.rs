@@ -9,7 +9,7 @@ use crate::aims::Aim;
 use crate::case::Setup;
 use crate::error::{Error, Result};
 use crate::scenario::Scenario;
-use crate::schedulers::plain;
+use crate::schedulers::{STOCK, plain};
 
 /// A comparison.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -60,7 +60,28 @@ fn one() -> f64 {
     1.0
 }
 
+/// Name of all scenarios of hunts together.
+const HUNTED: &str = "hunted";
+
+fn counted(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
 impl Part {
+    /// The part of a hunt's scenario: its scheduler and the stock ones, and the aims of its file.
+    fn hunted(scenario: &Scenario) -> Self {
+        let judged = scenario.judged.iter().filter(|judged| !STOCK.contains(&judged.as_str())).cloned();
+        Self {
+            scenario: scenario.name.clone(),
+            short: false,
+            scale: 1.0,
+            schedulers: STOCK.iter().map(|name| (*name).to_owned()).chain(judged).collect(),
+            search_budget: None,
+            also: Vec::new(),
+            aims: scenario.aims.clone(),
+        }
+    }
+
     /// Its additional rows.
     #[must_use]
     pub fn also(&self) -> Vec<Setup> {
@@ -106,16 +127,22 @@ impl Bench {
         Self::parse(&text).map_err(|why| Error::BadFile { path: path.to_owned(), why })
     }
 
-    /// The named parts, each with its scenario from `folder`; without names the short ones, or all.
+    /// The named parts, each with its scenario from `folder`; without names the short ones, or all. The scenarios of hunts are
+    /// parts too, of their names, and all of them together of the name `hunted`; their files have their aims.
     ///
     /// # Errors
     /// When a name is unknown, or a scenario cannot be read.
-    pub fn parts(&self, names: &[String], all: bool, folder: &Path) -> Result<Vec<(&Part, Scenario)>> {
-        if let Some(name) = names.iter().find(|name| self.parts.iter().all(|part| part.scenario != **name)) {
-            let known: Vec<&str> = self.parts.iter().map(|part| part.scenario.as_str()).collect();
+    pub fn parts(&self, names: &[String], all: bool, folder: &Path) -> Result<Vec<(Part, Scenario)>> {
+        let hunted = Scenario::hunted(folder)?;
+        let known: Vec<&str> = self.parts.iter().map(|part| part.scenario.as_str()).collect();
+        let is_known = |name: &str| {
+            name == HUNTED || known.contains(&name) || hunted.iter().any(|scenario| scenario.name == name)
+        };
+        if let Some(name) = names.iter().find(|name| !is_known(name)) {
             return Err(Error::BadOption(format!(
-                "kernel/bench.toml has no part '{name}': it has {}",
-                known.join(", ")
+                "kernel/bench.toml has no part '{name}': it has {}; and kernel/scenarios/hunted has {}",
+                known.join(", "),
+                counted(hunted.len())
             )));
         }
         let wanted = |part: &&Part| match names {
@@ -123,7 +150,12 @@ impl Bench {
             names => names.contains(&part.scenario),
         };
         let wanted = self.parts.iter().filter(wanted);
-        wanted.map(|part| Ok((part, Scenario::find(folder, &part.scenario)?))).collect()
+        let mut parts: Vec<(Part, Scenario)> =
+            wanted.map(|part| Ok((part.clone(), Scenario::find(folder, &part.scenario)?))).collect::<Result<_>>()?;
+        let named = |scenario: &Scenario| names.iter().any(|name| name == HUNTED || *name == scenario.name);
+        let hunted = hunted.into_iter().filter(|scenario| all || named(scenario));
+        parts.extend(hunted.map(|scenario| (Part::hunted(&scenario), scenario)));
+        Ok(parts)
     }
 }
 

@@ -160,6 +160,12 @@ impl Lab {
         std::mem::take(&mut self.seen)
     }
 
+    /// The statistics so far.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        self.seen
+    }
+
     /// Checks that this kernel has a scheduler; the error names the missing part.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use brisk_core::units::parse_bytes;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::aims::Aim;
 use crate::device::{Device, DeviceSpec};
 use crate::error::{Error, Result};
 use crate::refuse::REPEAT_PERCENT_MAX;
@@ -139,6 +140,12 @@ pub struct Scenario {
     /// Loads, in order.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
+    /// The scheduler that the file's aims are about; absent in files without aims of their own.
+    #[serde(default)]
+    pub judged: Option<String>,
+    /// Aims of the file's own: those of the hunt are regression bounds.
+    #[serde(default, rename = "aim")]
+    pub aims: Vec<Aim>,
     /// The device with all parameters.
     #[serde(skip)]
     device: Option<Device>,
@@ -297,6 +304,12 @@ impl Scenario {
         if self.loads.is_empty() {
             return Err("it has no [[load]]".to_owned());
         }
+        if self.judged.is_none() && !self.aims.is_empty() {
+            return Err("it has an [[aim]], but does not say which scheduler is judged".to_owned());
+        }
+        if let Some(judged) = &self.judged {
+            crate::schedulers::plain(judged).map_err(|why| format!("judged: {why}"))?;
+        }
         for (i, load) in self.loads.iter().enumerate() {
             let wrong = |why: String| format!("load '{}': {why}", load.name);
             if load.name.is_empty() || self.loads[..i].iter().any(|other| other.name == load.name) {
@@ -332,6 +345,19 @@ impl Scenario {
     /// # Errors
     /// When the directory or one of the files cannot be read.
     pub fn all(folder: &Path) -> Result<Vec<Self>> {
+        Self::read_all(folder, &folder.join("devices"))
+    }
+
+    /// The scenarios that hunts have left in the directory `hunted` of the scenarios, by name; none without that directory.
+    ///
+    /// # Errors
+    /// When one of the files cannot be read.
+    pub fn hunted(folder: &Path) -> Result<Vec<Self>> {
+        let hunted = folder.join("hunted");
+        if hunted.is_dir() { Self::read_all(&hunted, &folder.join("devices")) } else { Ok(Vec::new()) }
+    }
+
+    fn read_all(folder: &Path, devices: &Path) -> Result<Vec<Self>> {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
             .map_err(Error::io("read", folder))?
             .map(|entry| entry.map(|entry| entry.path()))
@@ -339,7 +365,7 @@ impl Scenario {
             .map_err(Error::io("read", folder))?;
         paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
         paths.sort();
-        paths.iter().map(|path| Self::read(path, &folder.join("devices"))).collect()
+        paths.iter().map(|path| Self::read(path, devices)).collect()
     }
 
     /// Reads the scenario of a file.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub type Settings = BTreeMap<String, String>;
 
 /// The kernel's own schedulers, simplest first.
-const ORDER: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+pub const STOCK: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// One scheduler.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -66,7 +66,7 @@ impl Schedulers {
             all.push(Scheduler { name, module: entry.module, search });
         }
         // The kernel's own first, then others.
-        let rank = |one: &Scheduler| ORDER.iter().position(|name| *name == one.name).unwrap_or(ORDER.len());
+        let rank = |one: &Scheduler| STOCK.iter().position(|name| *name == one.name).unwrap_or(STOCK.len());
         all.sort_by_key(rank);
         Ok(Self(all))
     }
@@ -145,7 +145,7 @@ mod tests {
             let scheduler = all.get(name).expect(name);
             assert!(scheduler.search.iter().all(|(_, values)| !values.is_empty()), "{name}");
         }
-        assert_eq!(all.names().take(4).collect::<Vec<_>>(), ORDER);
+        assert_eq!(all.names().take(4).collect::<Vec<_>>(), STOCK);
         assert!(all.get("deadline").is_err());
     }
 

@@ -16,6 +16,7 @@ use serde_json::json;
 use self::measure::{Keep, Part};
 
 mod found;
+mod hunt;
 mod measure;
 mod test;
 
@@ -49,6 +50,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             measure::measure(&source, parts.collect(), &args.common, None)
         }
         What::Bench(args) => bench(&source, args),
+        What::Hunt(args) => hunt::run(&source, args),
         What::Test(args) => test::run(&source, args),
     }
 }

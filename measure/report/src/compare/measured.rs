@@ -8,6 +8,7 @@
 mod apps;
 mod day;
 mod heap;
+mod hunt;
 mod kernel;
 mod memory;
 mod prediction;
@@ -139,6 +140,8 @@ pub(super) const MEASURES: &[Measure] = &[
     higher("time covered", "percent"),
     lower("head-room", "percent"),
     lower("error of predictions", "bytes"),
+    // The hunt.
+    higher("loads that hold", "percent"),
     // Prediction.
     higher("launches predicted by nine apps", "percent"),
     lower("calibration error", "percent"),

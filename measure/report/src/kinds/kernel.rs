@@ -3,7 +3,7 @@
 mod aims;
 
 use brisk_core::units::format_bytes;
-use brisk_results::{KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide};
+use brisk_results::{KernelFidelity, KernelMeasure, KernelReport, KernelRow, KernelScenario, KernelSide};
 
 use crate::declare::*;
 use crate::format::{self, plural, shorten};
@@ -188,7 +188,7 @@ fn figure(scenario: &KernelScenario) -> Figure {
     let long =
         "load | scheduler | side | jobs | mean | p50 | p99 | longest | requests/s | throughput | a job took | slowdown";
     let mut figure =
-        Figure::new(scenario.title.clone(), format!("{}{tuning} {}", device(scenario), fidelity(scenario)))
+        Figure::new(scenario.title.clone(), format!("{}{tuning} {}", device(scenario), fidelity(&scenario.fidelity)))
             .named(schedulers.iter().map(String::as_str))
             .table(
                 Table::of(scenario.title.clone(), &front, short)
@@ -258,8 +258,7 @@ fn device(scenario: &KernelScenario) -> String {
     )
 }
 
-fn fidelity(scenario: &KernelScenario) -> String {
-    let of = &scenario.fidelity;
+pub(super) fn fidelity(of: &KernelFidelity) -> String {
     let reused = if of.kept == 0 { String::new() } else { format!(", {} of which are from an earlier run", of.kept) };
     format!(
         "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \

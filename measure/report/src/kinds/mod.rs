@@ -12,6 +12,7 @@ mod day;
 mod footprint;
 mod frontier;
 mod heap_study;
+mod hunt;
 mod kernel;
 mod latency;
 mod launch;

@@ -160,6 +160,11 @@ impl Levels {
     /// The scenario. `question` is a sentence.
     #[must_use]
     pub fn scenario(self, question: &str) -> String {
+        self.scenario_with(question, "")
+    }
+
+    /// The same, with further keys of the file.
+    pub(super) fn scenario_with(self, question: &str, keys: &str) -> String {
         let on_files = self.value(FileSystem) > 0;
         let mut text = String::new();
         let _ = writeln!(text, "title = {}\nquestion = {}", quoted(&self.words()), quoted(question));
@@ -168,7 +173,8 @@ impl Levels {
         if on_files {
             text.push_str("file_system = \"ext4\"\n");
         }
-        text.push_str("# The load is compared by its figures, so it may vary as much as those of a search.\nrepeat_percent_max = 5\n");
+        text.push_str("# Such loads may depend on chance in the guest.\nrepeat_percent_max = 5\n");
+        text.push_str(keys);
         let _ = writeln!(
             text,
             "\n[device]\npreset = \"{}\"\nsize = \"{SIZE_MIB}MiB\"",

@@ -17,6 +17,8 @@ Examples:
   brisk kernel compare one-reader-four-writers --tuned --html schedulers.html
   brisk kernel compare slowdown-s5 --schedulers none,mq-deadline,bfq --seeds 5 --scale 8
   brisk kernel bench --all --html kernel.html
+  brisk kernel hunt --for 1h --save --html hunt.html
+  brisk kernel hunt --scheduler kyber --loads 30 --seed 7
   brisk kernel test --kernel 6.12,6.1
 
 It works from a source tree of brisk: kernels are fetched and modules built there the first time (about five minutes). \
@@ -47,6 +49,8 @@ pub enum What {
     Compare(CompareArgs),
     /// Compare everything in kernel/bench.toml, and check the results against the aims there
     Bench(BenchArgs),
+    /// Hunt for loads under which a scheduler is worse than the stock ones
+    Hunt(HuntArgs),
     /// Boot the tests of the kernel parts
     Test(TestArgs),
 }
@@ -147,6 +151,51 @@ pub struct BenchArgs {
     /// What all that measure take.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Arguments of `brisk kernel hunt`.
+#[derive(Debug, clap::Args)]
+pub struct HuntArgs {
+    /// The scheduler that the hunt is about; it is held against the stock ones, all with their defaults
+    #[arg(long, value_name = "NAME", default_value = "smartio")]
+    pub scheduler: String,
+    /// Loads to draw at random
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub loads: u32,
+    /// Loads that the search makes of the worst ones [default: a third of the drawn ones]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub search: Option<u32>,
+    /// Draw and search in turns for this long instead of a number of loads; shrinking comes after it
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["loads", "search"])]
+    pub duration: Option<Duration>,
+    /// Worst cases to shrink, each of another bound
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=8))]
+    pub shrink: u16,
+    /// Put the scenario files of worst cases into kernel/scenarios/hunted, for `brisk kernel bench hunted` [default: into
+    /// target/kernel/hunted]
+    #[arg(long)]
+    pub save: bool,
+    /// Seed of the loads: the same seed draws the same loads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u32,
+    /// Repetitions of each load, each with other addresses; the median is judged
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub seeds: u16,
+    /// Series of the guest's kernel
+    #[arg(long, value_name = "SERIES", default_value = "6.12")]
+    pub kernel: String,
+    /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub time_limit: Option<Duration>,
+    /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
+    /// Measure again cases that an earlier run with the same kernel, modules and load measured
+    #[arg(long)]
+    pub again: bool,
+    /// Where the results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
 }
 
 fn factor(text: &str) -> Result<f64, String> {

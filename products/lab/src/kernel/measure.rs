@@ -69,7 +69,6 @@ fn measured(
     judged: Option<&str>,
     failed: &mut Vec<anyhow::Error>,
 ) -> anyhow::Result<KernelReport> {
-    let started = jiff::Timestamp::now();
     let prepare = |_: f64, doing: &str| session.show(0.0, doing);
     let mut lab = Lab::prepare(source, &common.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
     lab.time_limit = common.time_limit;
@@ -82,25 +81,7 @@ fn measured(
     }
     let way = Way::new(&parts);
     let mut report = KernelReport {
-        header: Header {
-            schema_version: SCHEMA_VERSION,
-            started: started.to_string(),
-            duration_s: 0.0,
-            environment: Environment {
-                brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
-                kernel: lab.kernel.release.clone(),
-                architecture: std::env::consts::ARCH.to_owned(),
-                cpus: 1,
-                path: "a virtual machine".to_owned(),
-                file_system: None,
-                mount_options: None,
-                device: None,
-            },
-            io_engine: None,
-            seed: parts.first().and_then(|part| part.options.seeds.first()).copied().unwrap_or_default(),
-            written_bytes: 0,
-            warnings: Vec::new(),
-        },
+        header: header(&lab, parts.first().and_then(|part| part.options.seeds.first()).copied().unwrap_or_default()),
         series: common.kernel.clone(),
         scenarios: Vec::new(),
         aims: Vec::new(),
@@ -120,6 +101,8 @@ fn measured(
             }
             other => {
                 let scenario = other.with_context(|| format!("scenario {name}"))?;
+                // The scenario of a hunt says which scheduler its aims are about.
+                let judged = judged.map(|judged| part.scenario.judged.as_deref().unwrap_or(judged));
                 let judged = judged.into_iter().flat_map(|judged| part.aims.iter().map(move |aim| (aim, judged)));
                 report.aims.extend(judged.map(|(aim, judged)| aims::judge(aim, judged, &scenario)));
                 way.took_no_time(place, kept(&scenario.fidelity));
@@ -148,6 +131,29 @@ fn measured(
         );
     }
     Ok(report)
+}
+
+/// Head of a document whose measurement begins now, with the virtual machine as its machine.
+pub(super) fn header(lab: &Lab, seed: u64) -> Header {
+    Header {
+        schema_version: SCHEMA_VERSION,
+        started: jiff::Timestamp::now().to_string(),
+        duration_s: 0.0,
+        environment: Environment {
+            brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
+            kernel: lab.kernel.release.clone(),
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpus: 1,
+            path: "a virtual machine".to_owned(),
+            file_system: None,
+            mount_options: None,
+            device: None,
+        },
+        io_engine: None,
+        seed,
+        written_bytes: 0,
+        warnings: Vec::new(),
+    }
 }
 
 /// One scenario with the settings that an earlier search found.

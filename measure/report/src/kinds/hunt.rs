@@ -1,0 +1,197 @@
+//! The hunt: in how many loads a scheduler holds its bounds, those where it does not, and the worst cases shrunk.
+
+use brisk_results::{HuntBound, HuntLoad, HuntReport};
+
+use super::kernel::fidelity;
+use crate::declare::*;
+use crate::format::{self, plural, shorten};
+
+/// A ratio near one tells by its third digit.
+const RATIO: Unit = Unit { show: ratio, tick: format::tick };
+/// Loads that the terminal shows.
+const SHOWN_MAX: usize = 12;
+/// Characters of a load's words in a table of the terminal.
+const WORDS_MAX: usize = 90;
+
+impl Kind for HuntReport {
+    fn section(&self) -> Section {
+        let question = format!("Under which loads is {} worse than others?", name(self));
+        let environment = &self.header.environment;
+        let cpus = plural(environment.cpus.into(), "CPU");
+        let machine = format!("virtual, {}, {cpus}, time counted in instructions", environment.architecture);
+        let on = shorten(&format!("Linux {}, drawn devices", self.series), 60);
+        Section {
+            machine: Some(vec![("Machine", machine), ("Kernel", shorten(&environment.kernel, 80))]),
+            ..Section::new("Hunt for worst cases", question, verdict(self))
+        }
+        .on(Some(on))
+        .facts(vec![("Held against", shorten(&self.peers.join(", "), 80)), ("Seed of the loads", self.header.seed.to_string())])
+        .figures([bounds(self), missed(self)])
+        .figures((!self.found.is_empty()).then(|| found(self)))
+    }
+}
+
+fn name(report: &HuntReport) -> String {
+    match shorten(report.scheduler.trim(), 40) {
+        name if name.is_empty() => "the scheduler".to_owned(),
+        name => name,
+    }
+}
+
+fn ratio(value: f64) -> String {
+    if value.is_finite() && value.abs() < 10.0 { format!("{value:.2}x") } else { format::times(value) }
+}
+
+fn measured(report: &HuntReport) -> impl Iterator<Item = &HuntLoad> {
+    report.loads.iter().filter(|load| load.refused.is_none())
+}
+
+fn misses(load: &HuntLoad) -> bool {
+    load.ratios.iter().any(|of| !of.holds)
+}
+
+/// How far the worst ratio of a load is beyond its bound: ratio over bound.
+fn excess(report: &HuntReport, load: &HuntLoad) -> f64 {
+    let at_most = |bound: &str| report.bounds.iter().find(|of| of.bound == bound).map_or(1.0, |of| of.at_most);
+    load.ratios.iter().filter(|of| !of.holds).map(|of| of.ratio.median / at_most(&of.bound)).fold(0.0, f64::max)
+}
+
+fn verdict(report: &HuntReport) -> Vec<String> {
+    let drawn = measured(report).filter(|load| load.drawn).count();
+    if drawn == 0 {
+        return vec!["No load has figures.".to_owned()];
+    }
+    let mut said = vec![format!(
+        "{} holds all bounds in {} of {}.",
+        format::sentence(&name(report)),
+        report.hold,
+        plural(drawn as u64, "drawn load")
+    )];
+    let share = |bound: &HuntBound| f64::from(bound.hold) / f64::from(bound.loads.max(1));
+    let worst = report.bounds.iter().filter(|bound| bound.loads > bound.hold);
+    if let Some(worst) = worst.min_by(|a, b| share(a).total_cmp(&share(b))) {
+        said.push(format!(
+            "The bound missed most often: {} (at most {}), held in {} of {} to which it applies.",
+            shorten(&worst.words, 80),
+            ratio(worst.at_most),
+            worst.hold,
+            plural(worst.loads.into(), "load"),
+        ));
+    }
+    let refused = report.loads.iter().filter(|load| load.refused.is_some()).count();
+    if refused > 0 {
+        said.push(format!("{} without figures.", format::sentence(&plural(refused as u64, "load"))));
+    }
+    said
+}
+
+fn bounds(report: &HuntReport) -> Figure {
+    let rows: Vec<Row> = report
+        .bounds
+        .iter()
+        .map(|bound| {
+            let worst = bound.ratio.map(|of| of.max);
+            let share = (bound.loads > 0).then(|| f64::from(bound.hold) / f64::from(bound.loads) * 100.0);
+            Row::at("bound", shorten(&bound.words, 80))
+                .put("at most", RATIO, bound.at_most)
+                .put("loads", TALLY, f64::from(bound.loads))
+                .put("hold", TALLY, f64::from(bound.hold))
+                .put("share", SHARE, share)
+                .put("median", RATIO, bound.ratio.map(|of| of.median))
+                .put("worst", RATIO, worst)
+        })
+        .collect();
+    Figure::new(
+        "Bounds",
+        format!(
+            "Ratios of costs over those of another scheduler, all with defaults, so that less is better; of drawn loads, with {}. {}",
+            plural(report.seeds.len() as u64, "seed"),
+            fidelity(&report.fidelity)
+        ),
+    )
+    .table(Table::of("Bounds", &rows, "bound | at most | loads | hold | share | median | worst"))
+    .open()
+}
+
+/// A row for each missed bound of a load.
+fn rows_of(load: &HuntLoad, words_max: usize) -> impl Iterator<Item = Row> + '_ {
+    let own = load.rows.first();
+    load.ratios.iter().filter(|of| !of.holds).map(move |of| {
+        let peer = load.rows.iter().find(|row| row.scheduler == of.against);
+        let kind = if load.drawn { "drawn" } else { "search" };
+        Row::at("load", format!("{kind} {}", load.number))
+            .by("bound", of.bound.clone())
+            .say("jobs and device", shorten(&load.words, words_max))
+            .put("ratio", RATIO, of.ratio)
+            .say("against", of.against.as_str())
+            .put("read mean", US, own.and_then(|row| row.read_us_mean))
+            .put("its", US, peer.and_then(|row| row.read_us_mean))
+            .put("writes", BANDWIDTH, own.and_then(|row| row.write_bytes_per_s))
+            .put("its writes", BANDWIDTH, peer.and_then(|row| row.write_bytes_per_s))
+            .put("commit p99", US, own.and_then(|row| row.commit_us_p99))
+    })
+}
+
+fn missed(report: &HuntReport) -> Figure {
+    let mut loads: Vec<&HuntLoad> = measured(report).filter(|load| misses(load)).collect();
+    loads.sort_by(|a, b| excess(report, b).total_cmp(&excess(report, a)));
+    let short: Vec<Row> = loads.iter().take(SHOWN_MAX).flat_map(|load| rows_of(load, WORDS_MAX)).collect();
+    let all: Vec<Row> = loads.iter().flat_map(|load| rows_of(load, 400)).collect();
+    let all_rows: Vec<Row> = measured(report)
+        .flat_map(|load| load.rows.iter().map(move |row| (load, row)))
+        .map(|(load, row)| {
+            Row::at("load", format!("{} {}", if load.drawn { "drawn" } else { "search" }, load.number))
+                .by("scheduler", row.scheduler.clone())
+                .say("jobs and device", shorten(&load.words, 400))
+                .put("read mean", US, row.read_us_mean)
+                .put("read p99", US, row.read_us_p99)
+                .put("commit p99", US, row.commit_us_p99)
+                .put("write mean", US, row.write_us_mean)
+                .put("writes", BANDWIDTH, row.write_bytes_per_s)
+                .put("discards/s", TALLY, row.discards_per_s)
+                .say("starved", if row.starved { "yes" } else { "" })
+        })
+        .collect();
+    let columns = "load | bound | jobs and device | ratio | against | read mean | its | writes | its writes | commit p99";
+    Figure::new("Loads that do not hold", "The worst first, by the ratio over its bound.")
+        .table(
+            Table::of(format!("The worst {}", plural(loads.len().min(SHOWN_MAX) as u64, "load")), &short, columns)
+                .dispensable("commit p99 | its writes | its | writes | read mean"),
+        )
+        .table(Table::of("All of them", &all, columns).page_only())
+        .table(
+            Table::of(
+                "Every load under every scheduler",
+                &all_rows,
+                "load | scheduler | jobs and device | read mean | read p99 | commit p99 | write mean | writes | discards/s | starved",
+            )
+            .page_only()
+            .noted("Percentiles are those of the slowest job. Where a side finished no request, its latencies are at least those given."),
+        )
+}
+
+fn found(report: &HuntReport) -> Figure {
+    let rows: Vec<Row> = report
+        .found
+        .iter()
+        .map(|of| {
+            Row::at("bound", of.bound.clone())
+                .by("smallest load", shorten(&of.words, 120))
+                .put("ratio", RATIO, of.ratio)
+                .say("against", of.against.as_str())
+                .put("before", RATIO, of.from_ratio)
+                .put("tried", TALLY, f64::from(of.tried))
+                .say("confirmed", if of.confirmed { "yes" } else { "no" })
+                .say("file", of.file.as_deref().map(|file| shorten(file, 100)))
+        })
+        .collect();
+    Figure::new("Worst cases, shrunk", "The ratio is that of other seeds than the hunt's; before is that of the load before shrinking.")
+        .table(
+            Table::of(
+                "Worst cases, shrunk",
+                &rows,
+                "bound | smallest load | ratio | against | before | tried | confirmed | file",
+            )
+            .dispensable("tried | file | before"),
+        )
+}
