@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
+#include <linux/version.h>
 #include <linux/vmalloc.h>
 
 #include "flash.h"
@@ -65,7 +66,10 @@ static int flash_init_tags(struct flash *flash)
 	flash->tags.numa_node = NUMA_NO_NODE;
 	flash->tags.cmd_size = sizeof(struct flash_request);
 	flash->tags.timeout = msecs_to_jiffies(config->timeout_ms);
+#if KERNEL_VERSION(6, 14, 0) > LINUX_VERSION_CODE
+	/* Later kernels always merge. */
 	flash->tags.flags = BLK_MQ_F_SHOULD_MERGE;
+#endif
 	/* The device has one command queue, shared by all hardware queues. */
 	if (config->queues > 1)
 		flash->tags.flags |= BLK_MQ_F_TAG_HCTX_SHARED;
@@ -136,8 +140,12 @@ struct flash *flash_create(const struct flash_config *config)
 	flash->armed_ns = BF_NEVER;
 	INIT_LIST_HEAD(&flash->link);
 	spin_lock_init(&flash->lock);
+#if KERNEL_VERSION(6, 13, 0) <= LINUX_VERSION_CODE
+	hrtimer_setup(&flash->timer, flash_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+#else
 	hrtimer_init(&flash->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	flash->timer.function = flash_timer;
+#endif
 	flash_undo_init(&flash->undo);
 	error = flash_init_model(flash);
 	if (!error && config->store)

@@ -25,6 +25,7 @@
 #include <linux/module.h>
 #include <linux/sbitmap.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #include "smartio.h"
 /* After blkdev.h, which it does not include where there is no throttling. */
@@ -33,8 +34,7 @@
 /* Whether depths of limit_depth apply to a word of the bitmap; see smartio_probe_shallow(). */
 static bool smartio_shallow_per_word __read_mostly;
 
-/* Called before the number of requests changes, so the number must be read later. */
-static void smartio_depth_updated(struct blk_mq_hw_ctx *hctx)
+static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 {
 	struct request_queue *q = hctx->queue;
 	struct smartio_data *sd = q->elevator->elevator_data;
@@ -46,13 +46,29 @@ static void smartio_depth_updated(struct blk_mq_hw_ctx *hctx)
 	sd->depth = max(depth, 1u);
 	sd->word_tags = smartio_shallow_per_word ? 1u << tags->sb.shift : 0;
 	sbitmap_queue_min_shallow_depth(tags, 1);
-}
-
-static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
-{
-	smartio_depth_updated(hctx);
 	return 0;
 }
+
+/* Called before the number of requests changes, so the number must be read later. */
+static void smartio_hctx_depth_updated(struct blk_mq_hw_ctx *hctx)
+{
+	smartio_init_hctx(hctx, hctx->queue_num);
+}
+
+static void smartio_queue_depth_updated(struct request_queue *q)
+{
+	struct blk_mq_hw_ctx *hctx;
+	unsigned long i;
+
+	queue_for_each_hw_ctx(q, hctx, i)
+		smartio_init_hctx(hctx, i);
+}
+
+/* For each hardware queue; in later kernels, and updates of earlier ones, for all at once. */
+#define smartio_depth_updated								\
+	_Generic(((struct elevator_mq_ops *)NULL)->depth_updated,			\
+		 void (*)(struct blk_mq_hw_ctx *) : smartio_hctx_depth_updated,		\
+		 default : smartio_queue_depth_updated)
 
 /* Argument of writeback throttling's functions: the queue, in later kernels the disk. */
 #define smartio_wbt(function, q)						\
@@ -66,6 +82,8 @@ static void smartio_throttling(struct request_queue *q, struct elevator_queue *e
 {
 #ifdef ELEVATOR_FLAG_DISABLE_WBT
 	assign_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags, !on);
+#elif defined(blk_queue_disable_wbt)
+	assign_bit(QUEUE_FLAG_DISABLE_WBT_DEF, &q->queue_flags, !on);
 #endif
 	if (on)
 		smartio_wbt(wbt_enable_default, q);
@@ -73,19 +91,13 @@ static void smartio_throttling(struct request_queue *q, struct elevator_queue *e
 		smartio_wbt(wbt_disable_default, q);
 }
 
-static int smartio_init_sched(struct request_queue *q, struct elevator_type *type)
+static int smartio_init_sched(struct request_queue *q, struct elevator_queue *eq)
 {
-	struct elevator_queue *eq = elevator_alloc(q, type);
-	struct smartio_data *sd;
+	struct smartio_data *sd = kzalloc_node(sizeof(*sd), GFP_KERNEL, q->node);
 	u32 i, kind;
 
-	if (!eq)
+	if (!sd)
 		return -ENOMEM;
-	sd = kzalloc_node(sizeof(*sd), GFP_KERNEL, q->node);
-	if (!sd) {
-		kobject_put(&eq->kobj);
-		return -ENOMEM;
-	}
 	eq->elevator_data = sd;
 	sd->q = q;
 	sd->slice_ns = SMARTIO_SLICE_MS * NSEC_PER_MSEC;
@@ -101,8 +113,12 @@ static int smartio_init_sched(struct request_queue *q, struct elevator_type *typ
 			INIT_LIST_HEAD(&sd->queues[i].fifo[kind]);
 	for (i = 0; i < ARRAY_SIZE(sd->sorted); i++)
 		sd->sorted[i] = RB_ROOT;
+#if KERNEL_VERSION(6, 13, 0) <= LINUX_VERSION_CODE
+	hrtimer_setup(&sd->timer, smartio_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+#else
 	hrtimer_init(&sd->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	sd->timer.function = smartio_timer;
+#endif
 
 	/* One order for the device, independent of its number of hardware queues. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
@@ -110,6 +126,24 @@ static int smartio_init_sched(struct request_queue *q, struct elevator_type *typ
 	smartio_throttling(q, eq, false);
 	return 0;
 }
+
+/* Before Linux 6.17 a scheduler allocates its queue. */
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+static int smartio_init_type(struct request_queue *q, struct elevator_type *type)
+{
+	struct elevator_queue *eq = elevator_alloc(q, type);
+	int error;
+
+	if (!eq)
+		return -ENOMEM;
+	error = smartio_init_sched(q, eq);
+	if (error)
+		kobject_put(&eq->kobj);
+	return error;
+}
+#else
+#define smartio_init_type	smartio_init_sched
+#endif
 
 static void smartio_exit_sched(struct elevator_queue *eq)
 {
@@ -127,7 +161,7 @@ static void smartio_exit_sched(struct elevator_queue *eq)
 
 static struct elevator_type smartio_sched = {
 	.ops = {
-		.init_sched		= smartio_init_sched,
+		.init_sched		= smartio_init_type,
 		.exit_sched		= smartio_exit_sched,
 		.init_hctx		= smartio_init_hctx,
 		.depth_updated		= smartio_depth_updated,

@@ -11,7 +11,6 @@
 #include <linux/blk-mq.h>
 #include <linux/hrtimer.h>
 #include <linux/rbtree.h>
-#include <linux/version.h>
 
 #include "elevator.h"
 #include "blk.h"
@@ -20,8 +19,8 @@
 #include "blk-mq-sched.h"
 #include "smartio_policy.h"
 
-/* Flag of insert_requests for insertion at the head. */
-#if KERNEL_VERSION(6, 4, 0) <= LINUX_VERSION_CODE
+/* Flag of insert_requests for insertion at the head; a bool before Linux 6.4. */
+#ifdef BLK_MQ_INSERT_AT_HEAD
 #define smartio_insert_t	blk_insert_t
 #define SMARTIO_AT_HEAD		BLK_MQ_INSERT_AT_HEAD
 #else
