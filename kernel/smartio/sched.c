@@ -142,6 +142,15 @@ static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
 	return smartio_beside_reads(sd, smartio_section(smartio_rq_queue(rq)), now);
 }
 
+/*
+ * Whether a read may arrive that then waits for all writes in the device, also after a
+ * pause in which none was expected. Writes that a cache holds are not in its way.
+ */
+static bool smartio_crosses_reads(struct smartio_data *sd)
+{
+	return smartio_lately(sd, sd->read_seen) && !smartio_cached(sd);
+}
+
 /* Rules between reads and a write that is asynchronous and not of a reader. */
 static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
 			       struct request *rq)
@@ -212,15 +221,18 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 a
 			view.kind = SMARTIO_BULK;
 		if (as == SMARTIO_OWN && !smartio_mixed(sd))
 			view.kind = SMARTIO_BULK;
-		if (view.kind != SMARTIO_URGENT && smartio_lately(sd, sd->urgent_seen)) {
+		if (view.kind != SMARTIO_URGENT &&
+		    (smartio_lately(sd, sd->urgent_seen) ||
+		     (view.kind != SMARTIO_OWN && smartio_crosses_reads(sd)))) {
 			u32 most = smartio_cap_awaited(view.cap, view.cap_alone,
 						       smartio_service(sd, rq));
 
 			/* The same number concurrent with synchronous writes. */
 			view.cap_alone = min(view.cap_alone, most + sd->urgent_in_flight);
-			if (kind != SMARTIO_URGENT)
-				smartio_view_awaited(sd, &view, rq);
 		}
+		if (view.kind != SMARTIO_URGENT && kind != SMARTIO_URGENT &&
+		    smartio_lately(sd, sd->urgent_seen))
+			smartio_view_awaited(sd, &view, rq);
 		if (view.kind == SMARTIO_BULK || view.kind == SMARTIO_TRIM)
 			smartio_view_reads(sd, &view, rq);
 	}
@@ -309,9 +321,16 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	smartio_caps_widest(sd, &cap, &alone);
 	if (sd->writes_in_flight >= alone)
 		return false;
-	/* Only long writes must leave slots to others even then. */
-	if (smartio_rq_kind(rq) == SMARTIO_URGENT || blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES ||
-	    sd->favour != SMARTIO_FAVOUR_READ || !smartio_lately(sd, sd->urgent_seen))
+	if (smartio_rq_kind(rq) == SMARTIO_URGENT || sd->favour != SMARTIO_FAVOUR_READ ||
+	    smartio_mixed(sd))
+		return true;
+	if (smartio_crosses_reads(sd)) {
+		smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &most, &alone);
+		most = smartio_cap_awaited(most, alone, smartio_service(sd, rq));
+		return sd->writes_in_flight - sd->urgent_in_flight < most;
+	}
+	/* Only long writes must leave slots to synchronous ones even then. */
+	if (blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES || !smartio_lately(sd, sd->urgent_seen))
 		return true;
 	/* The same limit as for short ones. */
 	most = smartio_cap_awaited(cap, alone, 0);
