@@ -184,13 +184,13 @@ static int smartio_learned_show(void *data, struct seq_file *m)
 	struct smartio_data *sd = q->elevator->elevator_data;
 	u32 size, cap, alone;
 
-	seq_puts(m, "bytes read_ns write_ns write_pace_ns trim_ns parallel cap cap_alone\n");
+	seq_puts(m, "bytes read_ns write_ns write_pace_ns trim_ns occupied cap cap_alone\n");
 	spin_lock_irq(&sd->lock);
 	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
 		smartio_caps(sd, size, &cap, &alone);
-		seq_printf(m, "%u %u %u %u %u %u/256 %u %u\n", 4096u << size,
+		seq_printf(m, "%u %u %u %u %u %u/4096 %u %u\n", 4096u << size,
 			   sd->service_ns[0][size], sd->service_ns[1][size], sd->pace_ns[size],
-			   sd->service_ns[2][size], sd->parallel[size], cap, alone);
+			   sd->service_ns[2][size], sd->occupied[size], cap, alone);
 	}
 	spin_unlock_irq(&sd->lock);
 	return 0;

@@ -8,8 +8,8 @@
 #define CREATE_TRACE_POINTS
 #include "smartio_trace.h"
 
-/* Limits of writes in flight for a parallelism, in 1/256. */
-static void smartio_caps_of(struct smartio_data *sd, u32 parallel, u32 *cap, u32 *alone)
+/* Limits of writes in flight of which each occupies a part of the device. */
+static void smartio_caps_of(struct smartio_data *sd, u32 occupied, u32 *cap, u32 *alone)
 {
 	u32 depth = sd->depth;
 
@@ -22,18 +22,19 @@ static void smartio_caps_of(struct smartio_data *sd, u32 parallel, u32 *cap, u32
 		*alone = *cap;
 		return;
 	}
-	*cap = smartio_cap(parallel, depth);
+	*cap = smartio_cap(occupied, depth);
+	/* Most of the device is theirs only if the next write is there when one ends. */
+	if (occupied && sd->write_share_percent > SMARTIO_DUE_PERCENT)
+		*cap = min(*cap + 1, depth);
 	/* All kinds share one limit, otherwise one would wait for slots that another fills. */
 	*alone = sd->favour == SMARTIO_FAVOUR_READ && smartio_mixed(sd) ?
-			 sd->depth : smartio_cap_alone(parallel, depth);
+			 sd->depth : smartio_cap_alone(occupied, depth);
 }
 
 /* Limits of writes in flight for a size, with and without concurrent reads. */
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 {
-	u32 parallel = sd->parallel_known ? smartio_known(sd->parallel, size) : 0;
-
-	smartio_caps_of(sd, parallel, cap, alone);
+	smartio_caps_of(sd, smartio_occupied_by(sd->occupied, size), cap, alone);
 }
 
 /*
@@ -42,11 +43,12 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
  */
 void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone)
 {
-	u32 parallel = 0, size;
+	u32 occupied = 0, size;
 
-	for (size = 0; sd->parallel_known && size < SMARTIO_NR_SIZES; size++)
-		parallel = max(parallel, sd->parallel[size]);
-	smartio_caps_of(sd, parallel, cap, alone);
+	for (size = 0; size < SMARTIO_NR_SIZES; size++)
+		if (sd->occupied[size] && (!occupied || sd->occupied[size] < occupied))
+			occupied = sd->occupied[size];
+	smartio_caps_of(sd, occupied, cap, alone);
 }
 
 /* Device time that a write takes from reads. */
@@ -57,13 +59,13 @@ u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 
 	if (kind == SMARTIO_TRIM)
 		return smartio_trim_cost(service, smartio_known(sd->service_ns[0], 0));
+	if (!smartio_cached(sd))
+		return smartio_cost(service, smartio_occupied_by(sd->occupied, size));
 	pace = smartio_scaled(sd->pace_ns, size);
-	if (!pace && smartio_cached(sd))
+	if (!pace)
 		return smartio_cost_hidden(smartio_since(sd->write_went_ns, now), service);
 	/* The values of another size are a lower bound. */
-	if (pace && !sd->pace_ns[size])
-		pace = max(pace, sd->service_ns[table][size]);
-	return smartio_cost(pace, service);
+	return sd->pace_ns[size] ? pace : max(pace, sd->service_ns[table][size]);
 }
 
 /* Upper bound of a raised pace, with the value of the previous window. */
@@ -75,16 +77,15 @@ static u64 smartio_raises(u32 *before, u32 pace, u32 size, u64 sample)
 	return smartio_confirmed(pace, sample, last);
 }
 
-/* Consecutive writes of one size show the device's pace and parallelism. */
+/* Consecutive writes of one size show their pace, and how many the device works on at once. */
 static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size, u64 now)
 {
-	bool queued = sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
-		      sd->waiting[SMARTIO_BULK];
-	u32 cap, alone, count, service = sd->service_ns[1][size], pace = sd->pace_ns[size];
+	u32 writes = sd->writes_in_flight + sd->nr_waiting[SMARTIO_URGENT] +
+		     sd->nr_waiting[SMARTIO_OWN] + sd->nr_waiting[SMARTIO_BULK];
+	u32 cap, alone, count, part, service = sd->service_ns[1][size], pace = sd->pace_ns[size];
 	u64 elapsed = smartio_since(sd->window_began_ns, now), least = 0;
 	u64 interval = smartio_interval_ns(smartio_since(sd->write_done_ns, now),
 					   smartio_since_stamp(rq, now));
-	bool rough;
 
 	sd->write_done_ns = now;
 	if (!sd->window_count || sd->window_size != size) {
@@ -94,41 +95,68 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		sd->window_ns = 0;
 		sd->window_other_ns = 0;
 		sd->window_reads = smartio_reads(sd, 2);
-		sd->window_queued = queued;
+		sd->window_writes = writes;
 		sd->window_held = false;
-		smartio_caps(sd, size, &cap, &alone);
-		sd->window_cap = sd->window_reads ? cap : alone;
 		return;
 	}
-	sd->window_queued &= queued;
+	sd->window_writes = min(sd->window_writes, writes);
 	sd->window_ns += interval;
 	count = sd->window_count++;
 	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
 		return;
 	sd->window_count = 0;
-	/* One write at a time shows no parallelism, except with a cache. */
-	if (sd->window_queued || smartio_cached(sd))
+	if (smartio_cached(sd)) {
 		least = smartio_since(sd->window_other_ns, sd->window_ns);
-	least = smartio_raises(sd->least_before, pace, size, div_u64(least, count));
-	/*
-	 * If reads took most of the window, the rest is uncertain; but without a
-	 * cache the completion time of a write is an upper bound.
-	 */
-	rough = sd->window_held && (!pace || sd->window_other_ns > sd->window_ns / 2);
-	if (!rough || (pace && !smartio_cached(sd)))
-		sd->pace_ns[size] = smartio_learn_pace(pace, rough ? 0 : least,
-						       div_u64(sd->window_ns, count));
-	/* The device's parallelism matters only while writes queue up. */
-	if (sd->window_queued && !sd->window_held && service) {
-		sd->parallel_known = true;
-		sd->parallel[size] =
-			smartio_learn_parallel(sd->parallel[size],
-					       smartio_parallel((u64)service * count, elapsed),
-					       sd->window_cap, sd->window_reads);
+		least = smartio_raises(sd->least_before, pace, size, div_u64(least, count));
+		/* If reads took most of the window, the rest is uncertain. */
+		if (!sd->window_held || (pace && sd->window_other_ns <= sd->window_ns / 2))
+			sd->pace_ns[size] = smartio_learn_pace(pace, least,
+							       div_u64(sd->window_ns, count));
 	}
+	/* Reads, and fewer writes than it has room for, leave a part of the device without work. */
+	part = smartio_occupied((u64)service * count, elapsed);
+	if (service && !sd->window_held && !sd->window_reads && sd->window_writes * part > SMARTIO_WHOLE)
+		sd->occupied[size] = smartio_mean(sd->occupied[size], part);
 	smartio_caps(sd, size, &cap, &alone);
 	trace_smartio_learn(disk_devt(rq->q->disk), size, service, sd->pace_ns[size],
-			    sd->parallel[size], cap);
+			    sd->occupied[size], cap);
+}
+
+/*
+ * A read is sent behind the last write. Which of them is done first shows whether the
+ * device works on both at once, as long as the write cannot be done by then anyhow.
+ */
+void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now)
+{
+	u32 read = smartio_known(sd->service_ns[0], smartio_size(blk_rq_bytes(rq))), size;
+
+	if (sd->race_read || !sd->last_write || smartio_cached(sd))
+		return;
+	size = (smartio_state(sd->last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	if (smartio_since_stamp(sd->last_write, now) + 2 * (u64)read > sd->service_ns[1][size])
+		return;
+	sd->race_read = rq;
+	sd->race_write = sd->last_write;
+	sd->race_size = size;
+}
+
+/* A request is no longer in flight; what is not @done has shown nothing. */
+void smartio_race_ends(struct smartio_data *sd, struct request *rq, bool done)
+{
+	u32 *occupied = &sd->occupied[sd->race_size];
+
+	if (rq == sd->last_write)
+		sd->last_write = NULL;
+	if (rq == sd->race_read) {
+		if (done)
+			*occupied = smartio_learn_passed(*occupied, sd->race_write);
+		sd->race_read = NULL;
+		sd->race_write = NULL;
+	} else if (rq == sd->race_write) {
+		sd->race_write = NULL;
+		if (!done)
+			sd->race_read = NULL;
+	}
 }
 
 /*
@@ -175,24 +203,27 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	unsigned long state = smartio_state(rq);
 	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
 	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	u64 took = smartio_since_stamp(rq, now);
 
 	/* Writes that bypass the cache show its hidden cost, but are not typical. */
 	if (rq->cmd_flags & REQ_FUA)
 		return;
 	/* Nor is one behind an error; but a large number of queued writes is evidence. */
-	if (smartio_since_stamp(rq, now) >= SMARTIO_LOST_NS &&
+	if (took >= SMARTIO_LOST_NS &&
 	    (state & SMARTIO_RQ_ALONE || table != 1)) {
 		sd->silent_ns = now;
 		sd->window_count = 0;
 		return;
 	}
+	if (kind == SMARTIO_READ)
+		smartio_lost(sd, size, took, now);
+	/* A read that no write lets pass was done before this one began. */
+	else if (sd->occupied[size] > SMARTIO_WHOLE / 8 * 7)
+		took = min(took, smartio_since(sd->silent_ns, now));
 	if (state & SMARTIO_RQ_ALONE)
 		sd->service_ns[table][size] =
-			smartio_learn_service(sd->service_ns[table][size],
-					      smartio_since_stamp(rq, now),
+			smartio_learn_service(sd->service_ns[table][size], took,
 					      state & SMARTIO_RQ_CLEAN);
-	if (kind == SMARTIO_READ)
-		smartio_lost(sd, size, smartio_since_stamp(rq, now), now);
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)

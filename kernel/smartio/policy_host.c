@@ -27,13 +27,6 @@
 		return smartio_##function(a, b, c); \
 	}
 
-#define FORWARD4(type, name, function, type_a, type_b, type_c, type_d) \
-	type host_##name(type_a a, type_b b, type_c c, type_d d); \
-	type host_##name(type_a a, type_b b, type_c c, type_d d) \
-	{ \
-		return smartio_##function(a, b, c, d); \
-	}
-
 #define FORWARD5(type, name, function, type_a, type_b, type_c, type_d, type_e) \
 	type host_##name(type_a a, type_b b, type_c c, type_d d, type_e e); \
 	type host_##name(type_a a, type_b b, type_c c, type_d d, type_e e) \
@@ -47,8 +40,10 @@ FORWARD3(u32, learn_service, learn_service, u32, u64, bool)
 FORWARD3(u32, learn_pace, learn_pace, u32, u64, u64)
 FORWARD2(u32, known, known, const u32 *, u32)
 FORWARD2(u32, scaled, scaled, const u32 *, u32)
-FORWARD2(u32, parallel, parallel, u64, u64)
-FORWARD4(u32, learn_parallel, learn_parallel, u32, u32, u32, bool)
+FORWARD2(u32, occupied, occupied, u64, u64)
+FORWARD2(u32, learn_passed, learn_passed, u32, bool)
+FORWARD2(u32, occupied_by, occupied_by, const u32 *, u32)
+FORWARD2(bool, few, few, u32, u32)
 FORWARD2(u32, cap, cap, u32, u32)
 FORWARD2(u32, cap_alone, cap_alone, u32, u32)
 FORWARD2(u64, cost, cost, u32, u32)
@@ -64,7 +59,7 @@ FORWARD3(u32, share, share, u32, u64, u64)
 FORWARD3(u64, due, due_ns, u64, u32, u64)
 FORWARD3(u64, debt, debt, u64, u64, u32)
 FORWARD5(bool, spent, spent, bool, u64, u32, u64, u64)
-FORWARD3(u64, turn_ns, turn_ns, u64, u32, u32)
+FORWARD2(u64, turn_ns, turn_ns, u64, u64)
 FORWARD2(u64, burst_ns, burst_ns, bool, u32)
 FORWARD2(u64, settle_ns, settle_ns, u64, u32)
 FORWARD3(u32, learn_hits, learn_hits, u32, u64, u64)

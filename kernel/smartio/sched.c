@@ -151,6 +151,16 @@ static bool smartio_crosses_reads(struct smartio_data *sd)
 	return smartio_lately(sd, sd->read_seen) && !smartio_cached(sd);
 }
 
+/* Whether all writes, those that wait included, leave reads half of the device. */
+static bool smartio_few_writes(struct smartio_data *sd, u32 size)
+{
+	u32 kind, all = sd->writes_in_flight;
+
+	for (kind = SMARTIO_URGENT; kind < SMARTIO_NR_KINDS; kind++)
+		all += sd->nr_waiting[kind];
+	return smartio_few(all, smartio_occupied_by(sd->occupied, size));
+}
+
 /* Rules between reads and a write that is asynchronous and not of a reader. */
 static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
 			       struct request *rq)
@@ -165,8 +175,7 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	view->reads_in_flight = smartio_reads(sd, section);
 	if (sd->hold_section <= section)
 		view->hold_until_ns = sd->hold_until_ns;
-	view->share_percent = smartio_share(section == 2 ? 0 : sd->write_share_percent,
-					    view->age_ns, sd->slice_ns);
+	view->share_percent = smartio_share(sd->write_share_percent, view->age_ns, sd->slice_ns);
 	sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, view->now_ns),
 				   view->share_percent);
 	sd->debt_at_ns = view->now_ns;
@@ -189,8 +198,8 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	view->spent = sd->spent && cost;
 	if (!cached && cost && view->share_percent < 100) {
 		view->behind = sd->refused_reads == sd->counters.dispatched[SMARTIO_READ];
-		view->turn_ns = smartio_turn_ns(sd->write_began_ns,
-						pace, smartio_known(sd->service_ns[1], size));
+		view->turn_ns = smartio_turn_ns(sd->write_began_ns, cost);
+		view->few = kind != SMARTIO_TRIM && smartio_few_writes(sd, size);
 	}
 }
 
@@ -477,6 +486,25 @@ static u32 smartio_waiting(struct smartio_data *sd)
 	       READ_ONCE(sd->waiting[SMARTIO_TRIM]);
 }
 
+/*
+ * While nothing of an earlier section may go, reads of a later one do, unless a read of the
+ * earlier one is expected: writes that wait for the device do not wait for those.
+ */
+static struct request *smartio_pick_later(struct smartio_data *sd, u32 section, u64 now)
+{
+	struct request *rq = NULL;
+	u32 mask, reads;
+
+	if (sd->hold_section <= section && now < sd->hold_until_ns)
+		return NULL;
+	while (!rq && ++section < 2) {
+		mask = smartio_section_mask[section];
+		reads = sd->waiting[SMARTIO_READ] & mask;
+		rq = smartio_first(sd, SMARTIO_READ, reads, smartio_waiting(sd) & mask);
+	}
+	return rq;
+}
+
 static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 {
 	u32 all = smartio_waiting(sd), section, mask, writes;
@@ -525,7 +553,8 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 			return rq;
 		}
 	}
-	return writes ? smartio_pick_write(sd, mask, all, now) : NULL;
+	rq = writes ? smartio_pick_write(sd, mask, all, now) : NULL;
+	return rq ? rq : smartio_pick_later(sd, section, now);
 }
 
 /*
@@ -540,10 +569,62 @@ static void smartio_take_turn(struct smartio_data *sd, u32 size, u64 cost)
 		sd->turn_left--;
 		return;
 	}
-	if (sd->parallel_known)
+	if (sd->occupied[size])
 		smartio_caps(sd, size, &cap, &alone);
 	sd->turn_left = cap - 1;
 	sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
+}
+
+/* Whether a write that is dispatched now takes device time from reads. */
+static bool smartio_takes_from_reads(struct smartio_data *sd, u32 kind, u32 size, u64 now)
+{
+	if (kind == SMARTIO_OWN || !(smartio_reads(sd, 2) || sd->waiting[SMARTIO_READ] ||
+				     now < sd->hold_until_ns))
+		return false;
+	return smartio_cached(sd) || kind == SMARTIO_TRIM || !smartio_few_writes(sd, size);
+}
+
+/* What a write takes from others; once, also if the driver gives it back. */
+static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kind, u64 now)
+{
+	u32 size = smartio_size(blk_rq_bytes(rq));
+	u64 cost = smartio_write_cost(sd, kind, size, now), due_cost = cost;
+
+	/* Its real cost is not known yet. */
+	if (smartio_drains(sd, now))
+		due_cost = max(cost, sd->slice_ns / 8);
+	/* A write that is dispatched early does not defer the oldest. */
+	if (now >= sd->due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
+	    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
+		sd->due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
+						     sd->slice_ns);
+	if (kind != SMARTIO_URGENT)
+		smartio_take_turn(sd, size, cost);
+	/* A mix of sizes gives no sample for one size. */
+	if (!sd->lost_writes++)
+		sd->lost_size = size;
+	if (sd->lost_size != size || kind == SMARTIO_TRIM)
+		sd->lost_size = SMARTIO_NR_SIZES;
+	if (smartio_takes_from_reads(sd, kind, size, now))
+		sd->debt_ns = min(sd->debt_ns + cost, sd->slice_ns);
+}
+
+static void smartio_start_write(struct smartio_data *sd, struct request *rq, u32 kind, u64 now)
+{
+	sd->writes_in_flight++;
+	if (!(smartio_state(rq) & SMARTIO_RQ_CHARGED))
+		smartio_account(sd, rq, kind, now);
+	sd->write_began_ns = now;
+	sd->write_went_ns = now;
+	if (kind == SMARTIO_URGENT) {
+		sd->urgent_in_flight++;
+	} else {
+		sd->plain_at_ns = now;
+		sd->kept_at_ns = 0;
+	}
+	sd->owed = false;
+	if (kind != SMARTIO_TRIM)
+		sd->last_write = rq;
 }
 
 /* The request leaves the scheduler. */
@@ -552,48 +633,19 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 	u32 kind = smartio_rq_kind(rq), queue = smartio_rq_queue(rq);
 	u32 size = smartio_size(blk_rq_bytes(rq)), reads = smartio_reads(sd, 2);
 	unsigned long state = kind | queue << SMARTIO_RQ_QUEUE_SHIFT |
-			      size << SMARTIO_RQ_SIZE_SHIFT | SMARTIO_RQ_IN_FLIGHT;
+			      size << SMARTIO_RQ_SIZE_SHIFT | SMARTIO_RQ_IN_FLIGHT |
+			      SMARTIO_RQ_CHARGED;
 
 	if (!(reads + sd->writes_in_flight))
-		state |= SMARTIO_RQ_CLEAN | SMARTIO_RQ_ALONE;
+		state |= SMARTIO_RQ_CLEAN;
+	if (kind == SMARTIO_READ ? !(reads + sd->writes_in_flight) : !sd->writes_in_flight)
+		state |= SMARTIO_RQ_ALONE;
 	if (kind == SMARTIO_READ) {
+		smartio_race_begins(sd, rq, now);
 		sd->reads_in_flight[smartio_section(queue)]++;
 		sd->window_reads = true;
 	} else {
-		u64 cost = smartio_write_cost(sd, kind, size, now), due_cost = cost;
-
-		if (!sd->writes_in_flight)
-			state |= SMARTIO_RQ_ALONE;
-		/* Its real cost is not known yet. */
-		if (smartio_drains(sd, now))
-			due_cost = max(cost, sd->slice_ns / 8);
-		/* A write that is dispatched early does not defer the oldest. */
-		if (now >= sd->due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
-		    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
-			sd->due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
-							     sd->slice_ns);
-		sd->writes_in_flight++;
-		sd->write_began_ns = now;
-		sd->write_went_ns = now;
-		if (kind == SMARTIO_URGENT) {
-			sd->urgent_in_flight++;
-		} else {
-			sd->plain_at_ns = now;
-			sd->kept_at_ns = 0;
-			smartio_take_turn(sd, size, cost);
-		}
-		sd->owed = false;
-		/* A mix of sizes gives no sample for one size. */
-		if (!sd->lost_writes++)
-			sd->lost_size = size;
-		if (sd->lost_size != size || kind == SMARTIO_TRIM)
-			sd->lost_size = SMARTIO_NR_SIZES;
-		if (kind != SMARTIO_OWN && (reads || sd->waiting[SMARTIO_READ] ||
-					    now < sd->hold_until_ns)) {
-			sd->debt_ns += cost;
-			if (sd->debt_ns > sd->slice_ns)
-				sd->debt_ns = sd->slice_ns;
-		}
+		smartio_start_write(sd, rq, kind, now);
 	}
 	sd->queues[queue].in_flight++;
 	sd->counters.dispatched[kind]++;
@@ -692,6 +744,7 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 	bool more = sd->blocked;
 
 	smartio_set_state(rq, state & ~SMARTIO_RQ_IN_FLIGHT);
+	smartio_race_ends(sd, rq, now);
 	sd->queues[queue].in_flight--;
 	if (kind == SMARTIO_READ) {
 		u32 waiting = sd->waiting[SMARTIO_READ];

@@ -64,6 +64,7 @@ enum { SMARTIO_FAVOUR_READ, SMARTIO_FAVOUR_NONE, SMARTIO_FAVOUR_WRITE };
 #define SMARTIO_RQ_IN_FLIGHT	0x0800ul
 #define SMARTIO_RQ_ALONE	0x1000ul	/* no other of its direction in flight */
 #define SMARTIO_RQ_CLEAN	0x2000ul	/* no other at all */
+#define SMARTIO_RQ_CHARGED	0x4000ul	/* dispatched before, and counted */
 
 struct smartio_queue {
 	struct list_head fifo[SMARTIO_NR_KINDS];
@@ -183,17 +184,19 @@ struct smartio_data {
 	u32 drain_quick;	/* reads in a row */
 	u32 pace_ns[SMARTIO_NR_SIZES];
 	u32 least_before[SMARTIO_NR_SIZES];	/* least of it in the last window */
-	u32 parallel[SMARTIO_NR_SIZES];
-	bool parallel_known;	/* of any size */
+	u32 occupied[SMARTIO_NR_SIZES];
+	struct request *last_write;	/* sent to the device last, while in flight */
+	struct request *race_read;	/* sent behind it, while in flight */
+	struct request *race_write;	/* what it is behind; NULL: that is done */
+	u32 race_size;
 	u64 write_done_ns;
 	u64 window_began_ns;
 	u32 window_count;
 	u32 window_size;
-	u32 window_cap;
 	u64 window_ns;		/* what its writes took, pauses left out */
 	u64 window_other_ns;	/* upper bound of the time of reads and pauses */
 	bool window_reads;
-	bool window_queued;
+	u32 window_writes;	/* least number that was waiting or in the device */
 	bool window_held;	/* writes had used up their share */
 
 	sector_t run_end[2][SMARTIO_RUNS];
@@ -309,6 +312,8 @@ void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
 void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone);
 void smartio_settled(struct smartio_data *sd, bool steady);
 void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
+void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now);
+void smartio_race_ends(struct smartio_data *sd, struct request *rq, bool done);
 
 /* insert.c */
 u32 smartio_write_tags(struct smartio_data *sd);

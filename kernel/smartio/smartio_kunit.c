@@ -132,16 +132,18 @@ static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smartio_quick(3999999, 8000000));
 }
 
-static void caps_follow_the_parallelism(struct kunit *test)
+static void caps_follow_what_a_write_occupies(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, smartio_cap(0, 32), 2);
-	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_PARALLEL_ONE / 8, 32), 1);
-	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_PARALLEL_ONE, 32), 1);
-	KUNIT_EXPECT_EQ(test, smartio_cap(4 * SMARTIO_PARALLEL_ONE, 32), 4);
-	KUNIT_EXPECT_EQ(test, smartio_cap(4 * SMARTIO_PARALLEL_ONE, 1), 1);
+	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_WHOLE, 32), 1);
+	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_WHOLE / 4, 32), 4);
+	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_WHOLE / 4, 1), 1);
 	KUNIT_EXPECT_EQ(test, smartio_cap_alone(0, 32), 32);
-	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_PARALLEL_ONE, 32), 4);
-	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_PARALLEL_MAX, 32), 32);
+	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_WHOLE, 32), 4);
+	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_LEAST, 32), 32);
+	KUNIT_EXPECT_TRUE(test, smartio_few(2, SMARTIO_WHOLE / 4));
+	KUNIT_EXPECT_FALSE(test, smartio_few(3, SMARTIO_WHOLE / 4));
+	KUNIT_EXPECT_FALSE(test, smartio_few(1, SMARTIO_WHOLE));
 }
 
 static void what_is_learned_holds_to_its_range(struct kunit *test)
@@ -150,9 +152,11 @@ static void what_is_learned_holds_to_its_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_mean(800, 1600), 900);
 	KUNIT_EXPECT_EQ(test, smartio_mean(0, SMARTIO_NEVER), 0xffffffffu);
 	KUNIT_EXPECT_EQ(test, smartio_learn_service(800, 1600, false), 800);
-	KUNIT_EXPECT_EQ(test, smartio_parallel(4000, 1000), 4 * SMARTIO_PARALLEL_ONE);
-	KUNIT_EXPECT_EQ(test, smartio_parallel(SMARTIO_NEVER, 1), SMARTIO_PARALLEL_ONE);
-	KUNIT_EXPECT_EQ(test, smartio_parallel(1000, 0), SMARTIO_PARALLEL_ONE);
+	KUNIT_EXPECT_EQ(test, smartio_occupied(4000, 1000), SMARTIO_WHOLE / 4);
+	KUNIT_EXPECT_EQ(test, smartio_occupied(SMARTIO_NEVER, 1), SMARTIO_WHOLE);
+	KUNIT_EXPECT_EQ(test, smartio_occupied(1000, 0), SMARTIO_LEAST);
+	KUNIT_EXPECT_EQ(test, smartio_learn_passed(0, false), SMARTIO_WHOLE);
+	KUNIT_EXPECT_EQ(test, smartio_learn_passed(SMARTIO_WHOLE, true), SMARTIO_WHOLE * 31 / 32);
 	KUNIT_EXPECT_EQ(test, smartio_size(4096), 0);
 	KUNIT_EXPECT_EQ(test, smartio_size(4097), 1);
 	KUNIT_EXPECT_EQ(test, smartio_size(~0u), SMARTIO_NR_SIZES - 1);
@@ -180,7 +184,7 @@ static struct kunit_case smartio_cases[] = {
 	KUNIT_CASE(trims_go_one_at_a_time_under_reads),
 	KUNIT_CASE(the_share_grows_from_half_of_the_slice_on),
 	KUNIT_CASE(a_debt_is_settled_at_the_pace_of_the_share),
-	KUNIT_CASE(caps_follow_the_parallelism),
+	KUNIT_CASE(caps_follow_what_a_write_occupies),
 	KUNIT_CASE(what_is_learned_holds_to_its_range),
 	KUNIT_CASE(reads_are_awaited_as_long_as_they_come),
 	{}

@@ -10,7 +10,8 @@
  *            by size
  *  pace      device time from one write of a size to the next when many follow;
  *            unlike the service time it includes the hidden cost of a cache
- *  parallel  writes of a size that the device processes at once, in 1/256
+ *  occupied  part of the device that a write of a size occupies, in 1/4096: all of a
+ *            device of one unit, a sixteenth of one with sixteen dies
  *  share     part of the device's time for writes while there are reads, in
  *            percent
  *  debt      device time of writes beyond their share
@@ -61,9 +62,9 @@ static inline u64 div64_u64(u64 a, u64 b)
 #define SMARTIO_GAP_NS 100000
 #define SMARTIO_GAP_READS_NS 5000000
 
-/* Parallelism in units of 1/256; relevant devices do not exceed the maximum. */
-#define SMARTIO_PARALLEL_ONE 256
-#define SMARTIO_PARALLEL_MAX (256 * SMARTIO_PARALLEL_ONE)
+/* All of the device, as the unit of what a write occupies; and the least part of it. */
+#define SMARTIO_WHOLE 4096
+#define SMARTIO_LEAST 16
 
 /* Assumed device time of a write without known cost. */
 #define SMARTIO_UNKNOWN_NS 500000
@@ -155,6 +156,7 @@ struct smartio_view {
 	u64 due_at_ns;		/* expired writes go from then on */
 	bool spent;		/* the share is used up */
 	bool behind;		/* it was, and no read was dispatched since */
+	bool few;		/* all writes leave reads half of the device */
 	u64 debt_ns;
 	u32 share_percent;
 	u32 reads_waiting;
@@ -304,66 +306,66 @@ static inline u32 smartio_scaled(const u32 *table, u32 size)
 	return less ? less : 1;
 }
 
-/* Parallelism from the service time of the work done in the time elapsed. */
-static inline u32 smartio_parallel(u64 work_ns, u64 elapsed_ns)
+/* Part of the device that each of some writes occupied, from their service time and the time that all took. */
+static inline u32 smartio_occupied(u64 work_ns, u64 elapsed_ns)
 {
-	u64 parallel;
+	u64 part;
 
-	if (!elapsed_ns || work_ns > SMARTIO_NEVER / SMARTIO_PARALLEL_ONE)
-		return SMARTIO_PARALLEL_ONE;
-	parallel = div64_u64(work_ns * SMARTIO_PARALLEL_ONE, elapsed_ns);
-	if (parallel > SMARTIO_PARALLEL_MAX)
-		return SMARTIO_PARALLEL_MAX;
-	return parallel ? (u32)parallel : 1;
+	if (elapsed_ns >= work_ns || work_ns > SMARTIO_NEVER / SMARTIO_WHOLE)
+		return SMARTIO_WHOLE;
+	part = div64_u64(elapsed_ns * SMARTIO_WHOLE, work_ns);
+	return part > SMARTIO_LEAST ? (u32)part : SMARTIO_LEAST;
 }
 
 /*
- * Parallelism with a new sample that was taken with up to @cap writes in flight.
- * A sample that reached the limit may be too low, so it is raised by a quarter. A
- * sample below one write includes time of other requests. With concurrent reads a
- * device shows less than it has: such a sample never lowers the value.
+ * The same with a read that was sent behind a write and was done before it (@passed), or
+ * not: a device that works on one at a time lets none pass, and one of N equal units all
+ * but one of N.
  */
-static inline u32 smartio_learn_parallel(u32 old, u32 sample, u32 cap, bool reads)
+static inline u32 smartio_learn_passed(u32 old, bool passed)
 {
-	if ((u64)sample * 16 >= (u64)cap * SMARTIO_PARALLEL_ONE * 15)
-		sample += sample / 4;
-	if (sample < SMARTIO_PARALLEL_ONE)
-		sample = SMARTIO_PARALLEL_ONE;
-	if (sample > SMARTIO_PARALLEL_MAX)
-		sample = SMARTIO_PARALLEL_MAX;
-	if (old && reads && sample <= old)
-		return old;
-	return smartio_mean(old, sample);
+	if (!old)
+		old = SMARTIO_WHOLE;
+	old = passed ? old - old / 32 : old + (SMARTIO_WHOLE - old + 31) / 32;
+	return old > SMARTIO_LEAST ? old : SMARTIO_LEAST;
 }
 
-/*
- * Limit of writes in flight with concurrent reads: the device's parallelism,
- * rounded to a whole number within the measurement error.
- */
-static inline u32 smartio_cap(u32 parallel, u32 depth)
+/* Part of the device that a write occupies: of a size without an entry, from the nearest; 0 without any. */
+static inline u32 smartio_occupied_by(const u32 *table, u32 size)
 {
-	u32 cap;
+	u32 at = smartio_nearest(table, size);
+	u64 part;
 
-	if (!parallel)
-		parallel = 2 * SMARTIO_PARALLEL_ONE;
-	cap = (parallel - parallel / 64 + SMARTIO_PARALLEL_ONE - 1) /
-	      SMARTIO_PARALLEL_ONE;
+	if (at == SMARTIO_NR_SIZES)
+		return 0;
+	part = at < size ? (u64)table[at] << (size - at) : table[at];
+	return part < SMARTIO_WHOLE ? (u32)part : SMARTIO_WHOLE;
+}
+
+/* Limit of writes in flight with concurrent reads: as many as the device has room for. */
+static inline u32 smartio_cap(u32 occupied, u32 depth)
+{
+	u32 cap = occupied ? (SMARTIO_WHOLE + occupied / 2) / occupied : 2;
+
 	if (cap > depth)
 		cap = depth;
 	return cap ? cap : 1;
 }
 
 /* Limit of writes in flight without reads: no queue beyond the gain. */
-static inline u32 smartio_cap_alone(u32 parallel, u32 depth)
+static inline u32 smartio_cap_alone(u32 occupied, u32 depth)
 {
-	u32 cap = depth;
+	u32 cap = occupied ? 2 * smartio_cap(occupied, depth) + 2 : depth;
 
-	if (parallel)
-		cap = 2 * ((parallel + SMARTIO_PARALLEL_ONE - 1) /
-			   SMARTIO_PARALLEL_ONE) + 2;
 	if (cap > depth)
 		cap = depth;
 	return cap ? cap : 1;
+}
+
+/* Whether so many writes leave half of the device to reads, so that none needs to wait. */
+static inline bool smartio_few(u32 writes, u32 occupied)
+{
+	return occupied && writes <= SMARTIO_WHOLE / 2 / occupied;
 }
 
 /*
@@ -378,16 +380,18 @@ static inline u64 smartio_trim_cost(u32 trim_ns, u32 read_ns)
 	return trim_ns ? trim_ns : SMARTIO_UNKNOWN_NS;
 }
 
-/* Device time that a write takes from others. */
-static inline u64 smartio_cost(u32 pace_ns, u32 service_ns)
+/* Device time that a write takes from others, where nothing caches it. */
+static inline u64 smartio_cost(u32 service_ns, u32 occupied)
 {
-	if (pace_ns)
-		return pace_ns;
-	return service_ns ? service_ns : SMARTIO_UNKNOWN_NS;
+	if (!service_ns)
+		return SMARTIO_UNKNOWN_NS;
+	if (!occupied)
+		return service_ns;
+	return (u64)service_ns * occupied / SMARTIO_WHOLE;
 }
 
 /*
- * Device time of a write while its pace is unknown: a cache hides it, but the time
+ * The same while the pace is unknown and a cache hides it, but the time
  * since the previous write is an upper bound. Pauses are not counted.
  */
 static inline u64 smartio_cost_hidden(u64 since_ns, u32 service_ns)
@@ -466,11 +470,9 @@ static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent,
  * finishes it. Earlier, a read would wait for both; later, the device would be
  * idle.
  */
-static inline u64 smartio_turn_ns(u64 began_ns, u32 pace_ns, u32 service_ns)
+static inline u64 smartio_turn_ns(u64 began_ns, u64 cost_ns)
 {
-	u64 took = pace_ns && pace_ns < service_ns ? pace_ns : service_ns;
-
-	return began_ns + took - took / 16;
+	return began_ns + cost_ns - cost_ns / 16;
 }
 
 /*
@@ -577,8 +579,7 @@ static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 
 	if (v->now_ns < v->awaited_until_ns)
 		return SMARTIO_WAIT_HOLD;
-	if (due || v->kind == SMARTIO_URGENT ||
-	    v->kind == SMARTIO_OWN ||
+	if (due || v->few || v->kind == SMARTIO_URGENT || v->kind == SMARTIO_OWN ||
 	    (!reading && v->now_ns >= v->hold_until_ns))
 		return v->writes_in_flight < v->cap_alone ? SMARTIO_GO :
 							    SMARTIO_WAIT_CAP;

@@ -12,10 +12,10 @@ pub mod scheduler;
 pub const SIZES: usize = 8;
 /// "Never", for [`wake_ns`] and [`settle_ns`].
 pub const NEVER: u64 = u64::MAX;
-/// Parallelism of one write at a time.
-pub const PARALLEL_ONE: u32 = 256;
-/// The largest learned parallelism.
-pub const PARALLEL_MAX: u32 = 256 * PARALLEL_ONE;
+/// All of the device, as the unit of what a write occupies.
+pub const WHOLE: u32 = 4096;
+/// The least part of it.
+pub const LEAST: u32 = 16;
 /// Device time of a burst of writes with concurrent reads.
 pub const BURST_NS: u64 = 4_000_000;
 /// Longest time that the next step of a commit is expected.
@@ -75,6 +75,8 @@ pub struct View {
     pub spent: bool,
     /// Whether it was, and no read was dispatched since.
     pub behind: bool,
+    /// Whether all writes leave reads half of the device.
+    pub few: bool,
     /// Device time beyond the share.
     pub debt_ns: u64,
     /// Part of the device's time for writes under mixed load.
@@ -108,16 +110,20 @@ mod raw {
         pub safe fn host_learn_pace(old: u32, least_ns: u64, most_ns: u64) -> u32;
         pub(crate) fn host_known(table: *const u32, size: u32) -> u32;
         pub(crate) fn host_scaled(table: *const u32, size: u32) -> u32;
-        /// Writes worked on at once, in 1/256: work of so much service time was done in the time elapsed.
-        pub safe fn host_parallel(work_ns: u64, elapsed_ns: u64) -> u32;
-        /// Parallelism with a new sample taken with up to `cap` writes in flight, with or without reads.
-        pub safe fn host_learn_parallel(old: u32, sample: u32, cap: u32, reads: bool) -> u32;
+        /// Part of the device that each of some writes occupied, in 1/[`WHOLE`](super::WHOLE): work of so much service time was
+        /// done in the time elapsed.
+        pub safe fn host_occupied(work_ns: u64, elapsed_ns: u64) -> u32;
+        /// The same with a read that was sent behind a write, and was done before it or not.
+        pub safe fn host_learn_passed(old: u32, passed: bool) -> u32;
+        pub(crate) fn host_occupied_by(table: *const u32, size: u32) -> u32;
+        /// Whether so many writes leave half of the device to reads.
+        pub safe fn host_few(writes: u32, occupied: u32) -> bool;
         /// Writes in flight under mixed load, 1 to `depth`.
-        pub safe fn host_cap(parallel: u32, depth: u32) -> u32;
+        pub safe fn host_cap(occupied: u32, depth: u32) -> u32;
         /// Writes in flight without reads, 1 to `depth`.
-        pub safe fn host_cap_alone(parallel: u32, depth: u32) -> u32;
-        /// Device time in nanoseconds that a write takes from others.
-        pub safe fn host_cost(pace_ns: u32, service_ns: u32) -> u64;
+        pub safe fn host_cap_alone(occupied: u32, depth: u32) -> u32;
+        /// Device time in nanoseconds that a write takes from others without a cache.
+        pub safe fn host_cost(service_ns: u32, occupied: u32) -> u64;
         /// The same of a device with a cache while the pace is not known, with the time since the write before.
         pub safe fn host_cost_hidden(since_ns: u64, service_ns: u32) -> u64;
         /// What a write took of a window, with the time since the one before and its own.
@@ -146,7 +152,7 @@ mod raw {
         /// Device time of a burst of writes under mixed load, with a pace that is known or not (0).
         pub safe fn host_burst_ns(cached: bool, pace_ns: u32) -> u64;
         /// When the next write is to follow one that began then.
-        pub safe fn host_turn_ns(began_ns: u64, pace_ns: u32, service_ns: u32) -> u64;
+        pub safe fn host_turn_ns(began_ns: u64, cost_ns: u64) -> u64;
         /// How long a debt takes to settle; `NEVER` without a share.
         pub safe fn host_settle_ns(debt_ns: u64, share_percent: u32) -> u64;
         /// Readiness of readers to go on, 0 to 256, after a pause.
@@ -178,8 +184,8 @@ pub use raw::{
     host_cost_hidden as cost_hidden_ns, host_debt as debt_ns, host_due as due_ns, host_earn as earn_ns,
     host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge, host_learn_base as learn_base_ns,
     host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
-    host_learn_parallel as learn_parallel, host_learn_service as learn_service, host_learn_step as learn_step_ns,
-    host_lost_ns as lost_ns, host_mean as mean, host_parallel as parallel, host_patience as patience_ns,
+    host_few as few, host_learn_passed as learn_passed, host_learn_service as learn_service, host_learn_step as learn_step_ns,
+    host_lost_ns as lost_ns, host_mean as mean, host_occupied as occupied, host_patience as patience_ns,
     host_quick as quick, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
     host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes,
     host_wake_ns as wake_ns,
@@ -199,4 +205,12 @@ pub fn scaled(table: &[u32; SIZES], size: u32) -> u32 {
     assert!((size as usize) < SIZES, "there are {SIZES} sizes");
     // SAFETY: the table has SIZES entries, which is what the header reads at most.
     unsafe { raw::host_scaled(table.as_ptr(), size) }
+}
+
+/// Part of the device that a write of a size occupies, from the nearest size with an entry; 0 without any.
+#[must_use]
+pub fn occupied_by(table: &[u32; SIZES], size: u32) -> u32 {
+    assert!((size as usize) < SIZES, "there are {SIZES} sizes");
+    // SAFETY: the table has SIZES entries, which is what the header reads at most.
+    unsafe { raw::host_occupied_by(table.as_ptr(), size) }
 }

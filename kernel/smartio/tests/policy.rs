@@ -15,7 +15,7 @@ prop_compose! {
         turn_ns in prop_oneof![Just(0), 0..2_000_000_u64],
         due_ns in prop_oneof![Just(0), 0..2_000_000_u64],
         spent in any::<bool>(),
-        behind in any::<bool>(),
+        (behind, few) in (any::<bool>(), any::<bool>()),
         debt_ns in 0..1_000_000_000_u64,
         share_percent in 1..=100_u32,
         reads in (0..3_u32, 0..3_u32),
@@ -33,6 +33,7 @@ prop_compose! {
             due_at_ns: if due_ns == 0 { 0 } else { now_ns + due_ns - 1_000_000_u64.min(now_ns) },
             spent,
             behind,
+            few,
             debt_ns,
             share_percent,
             reads_waiting: reads.0,
@@ -58,11 +59,11 @@ fn size_classes_are_powers_of_two() {
 
 #[test]
 fn writes_of_a_serial_device_are_dispatched_one_at_a_time() {
-    assert_eq!(cap(PARALLEL_ONE, 32), 1);
-    assert_eq!(cap(PARALLEL_ONE / 4, 32), 1);
-    assert_eq!(cap(4 * PARALLEL_ONE, 32), 4);
-    assert_eq!(cap(4 * PARALLEL_ONE, 2), 2);
-    assert_eq!(cap_alone(PARALLEL_ONE, 32), 4);
+    assert_eq!(cap(WHOLE, 32), 1);
+    assert_eq!(cap(WHOLE * 9 / 10, 32), 1, "what is measured varies");
+    assert_eq!(cap(WHOLE / 4, 32), 4);
+    assert_eq!(cap(WHOLE / 4, 2), 2);
+    assert_eq!(cap_alone(WHOLE, 32), 4);
     assert_eq!(cap_alone(0, 32), 32, "what is not known is not limited");
 }
 
@@ -116,39 +117,63 @@ proptest! {
     }
 
     #[test]
-    fn work_over_time_gives_the_parallelism(writes in 1..64_u64, service in 1000..10_000_000_u64) {
-        let measured = parallel(writes * service * 100, service * 100);
-        prop_assert_eq!(u64::from(measured), writes * u64::from(PARALLEL_ONE));
+    fn work_over_time_gives_what_a_write_occupies(at_once in 1..64_u64, service in 1000..10_000_000_u64) {
+        let measured = occupied(at_once * service * 100, service * 100);
+        prop_assert_eq!(measured, (WHOLE / u32::try_from(at_once).expect("few")).max(LEAST));
     }
 
     #[test]
-    fn parallelism_stays_in_its_range(work in any::<u64>(), elapsed in any::<u64>(), old in 0..=PARALLEL_MAX,
-                                      cap in 1..1024_u32, reads in any::<bool>()) {
-        let sample = parallel(work, elapsed);
-        prop_assert!((1..=PARALLEL_MAX).contains(&sample));
-        let learned = learn_parallel(old, sample, cap, reads);
-        prop_assert!((1..=PARALLEL_MAX).contains(&learned));
-        if reads {
-            prop_assert!(learned >= old, "a sample under mixed load has lowered it");
+    fn what_a_write_occupies_is_a_part_of_the_device(
+        work in any::<u64>(), elapsed in any::<u64>(), old in 0..=WHOLE, passed in any::<bool>(), writes in any::<u32>(),
+    ) {
+        prop_assert!((LEAST..=WHOLE).contains(&occupied(work, elapsed)));
+        let learned = learn_passed(old, passed);
+        prop_assert!((LEAST..=WHOLE).contains(&learned));
+        if old >= LEAST {
+            let right = if passed { learned <= old } else { learned >= old };
+            prop_assert!(right);
         }
-        let least = if old == 0 { PARALLEL_ONE } else { old.min(PARALLEL_ONE) };
-        prop_assert!(learned >= least, "less than one write at a time");
+        prop_assert!(!few(writes, 0), "what is not known is not few");
+        if few(writes, learned) {
+            prop_assert!(writes * learned <= WHOLE / 2);
+        }
     }
 
     #[test]
-    fn the_limit_rises_until_the_device_no_longer_reaches_it(units in 1..40_u32, depth in 64..128_u32) {
+    fn a_device_that_lets_no_read_pass_a_write_gets_one_write_at_a_time(old in 0..=WHOLE, depth in 1..128_u32) {
+        let learned = (0..200).fold(old, |learned, _| learn_passed(learned, false));
+        prop_assert_eq!(learned, WHOLE);
+        prop_assert_eq!((cap(learned, depth), few(1, learned)), (1, false));
+    }
+
+    #[test]
+    fn reads_that_pass_show_how_many_units_there_are(units in 1..17_u64, seed in any::<u64>()) {
+        let mut random = seed;
+        let mut sum = 0;
         let mut learned = 0;
-        for _ in 0..200 {
-            let cap = cap_alone(learned, depth);
-            learned = learn_parallel(learned, units.min(cap) * PARALLEL_ONE, cap, false);
+        for i in 0..2_000_u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            learned = learn_passed(learned, (random >> 33) % units != 0);
+            if i >= 1_000 {
+                sum += u64::from(learned);
+            }
         }
-        prop_assert!(cap(learned, depth) >= units, "{learned}");
-        prop_assert!(cap(learned, depth) <= units + 1, "{learned}");
+        let (mean, expected) = (sum / 1_000, u64::from(WHOLE) / units);
+        prop_assert!(mean.abs_diff(expected) <= expected / 4 + 40, "{mean} for {expected}");
     }
 
     #[test]
-    fn limits_are_between_one_write_and_the_depth(parallel in 0..=PARALLEL_MAX, depth in 1..1024_u32) {
-        let (mixed, alone) = (cap(parallel, depth), cap_alone(parallel, depth));
+    fn what_a_size_without_an_entry_occupies_follows_the_nearest(size in 0..8_u32, at in 0..8_u32, part in LEAST..=WHOLE) {
+        let mut table = [0; SIZES];
+        prop_assert_eq!(occupied_by(&table, size), 0);
+        table[at as usize] = part;
+        let expected = if at < size { (part << (size - at)).min(WHOLE) } else { part };
+        prop_assert_eq!(occupied_by(&table, size), expected);
+    }
+
+    #[test]
+    fn limits_are_between_one_write_and_the_depth(part in prop_oneof![Just(0), LEAST..=WHOLE], depth in 1..1024_u32) {
+        let (mixed, alone) = (cap(part, depth), cap_alone(part, depth));
         prop_assert!(mixed >= 1 && mixed <= depth);
         prop_assert!(alone >= mixed && alone <= depth);
     }
@@ -215,15 +240,15 @@ proptest! {
 
     #[test]
     fn the_next_write_follows_shortly_before_the_device_is_free(
-        began in 0..u64::MAX / 2, pace in 0..u32::MAX, service in 0..u32::MAX,
+        began in 0..u64::MAX / 2, took in 0..u64::from(u32::MAX),
     ) {
-        let turn = turn_ns(began, pace, service);
-        let took = u64::from(if pace == 0 { service } else { pace.min(service) });
+        let turn = turn_ns(began, took);
         prop_assert!(turn <= began + took && turn >= began + took - took / 8);
     }
 
     #[test]
     fn with_reads_the_last_slot_below_the_limit_is_for_the_write_in_turn(mut view in views()) {
+        view.few = false;
         view.kind = Kind::Bulk;
         view.age_ns = 0;
         view.reads_in_flight += 1;
@@ -246,10 +271,16 @@ proptest! {
     }
 
     #[test]
-    fn a_write_costs_its_pace_or_if_unknown_its_service(pace in 1..u32::MAX, service in 1..u32::MAX) {
-        prop_assert_eq!(cost_ns(pace, service), u64::from(pace));
-        prop_assert_eq!(cost_ns(0, service), u64::from(service));
-        prop_assert!(cost_ns(0, 0) > 0);
+    fn a_write_costs_its_service_on_the_part_that_it_occupies(service in 1..u32::MAX, part in LEAST..=WHOLE) {
+        prop_assert_eq!(cost_ns(service, part), u64::from(service) * u64::from(part) / u64::from(WHOLE));
+        prop_assert_eq!(cost_ns(service, 0), u64::from(service));
+        prop_assert!(cost_ns(0, part) > 0);
+    }
+
+    #[test]
+    fn few_writes_wait_only_for_a_slot(mut view in views()) {
+        view.few = true;
+        prop_assert!(matches!(judge(&view), Verdict::Go | Verdict::WaitCap));
     }
 
     #[test]
@@ -348,6 +379,7 @@ proptest! {
 
     #[test]
     fn an_expired_write_waits_only_for_a_slot_when_it_is_its_turn(mut view in views()) {
+        view.few = false;
         view.age_ns = view.age_ns.max(view.slice_ns);
         let free = view.writes_in_flight < view.cap_alone;
         let verdict = judge(&view);
@@ -419,6 +451,7 @@ proptest! {
 
     #[test]
     fn with_reads_the_limit_of_writes_in_flight_holds(mut view in views()) {
+        view.few = false;
         view.age_ns = 0;
         view.kind = Kind::Bulk;
         view.reads_in_flight += 1;

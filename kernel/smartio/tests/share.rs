@@ -51,6 +51,7 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
             due_at_ns: if reading || hold_until > now { due_at } else { 0 },
             spent: is_spent,
             behind,
+            few: false,
             debt_ns: debt,
             share_percent: share_now,
             reads_waiting: u32::from(reading),
