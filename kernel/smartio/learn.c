@@ -132,6 +132,9 @@ void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now)
 
 	if (sd->race_read || !sd->last_write || smartio_cached(sd))
 		return;
+	/* Another one sent shortly before it would be done at the same time. */
+	if (sd->writes_in_flight > 1 && sd->write_gap_ns < read + read / 4)
+		return;
 	size = (smartio_state(sd->last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
 	if (smartio_since_stamp(sd->last_write, now) + 2 * (u64)read > sd->service_ns[1][size])
 		return;

@@ -615,6 +615,7 @@ static void smartio_start_write(struct smartio_data *sd, struct request *rq, u32
 	if (!(smartio_state(rq) & SMARTIO_RQ_CHARGED))
 		smartio_account(sd, rq, kind, now);
 	sd->write_began_ns = now;
+	sd->write_gap_ns = smartio_since(sd->write_went_ns, now);
 	sd->write_went_ns = now;
 	if (kind == SMARTIO_URGENT) {
 		sd->urgent_in_flight++;

@@ -186,6 +186,7 @@ struct smartio_data {
 	u32 least_before[SMARTIO_NR_SIZES];	/* least of it in the last window */
 	u32 occupied[SMARTIO_NR_SIZES];
 	struct request *last_write;	/* sent to the device last, while in flight */
+	u64 write_gap_ns;		/* between it and the one before */
 	struct request *race_read;	/* sent behind it, while in flight */
 	struct request *race_write;	/* what it is behind; NULL: that is done */
 	u32 race_size;

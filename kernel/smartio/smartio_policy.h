@@ -62,6 +62,9 @@ static inline u64 div64_u64(u64 a, u64 b)
 #define SMARTIO_GAP_NS 100000
 #define SMARTIO_GAP_READS_NS 5000000
 
+/* Most writes, waiting or in the device, that are not throttled. */
+#define SMARTIO_FEW 4
+
 /* All of the device, as the unit of what a write occupies; and the least part of it. */
 #define SMARTIO_WHOLE 4096
 #define SMARTIO_LEAST 16
@@ -324,9 +327,14 @@ static inline u32 smartio_occupied(u64 work_ns, u64 elapsed_ns)
  */
 static inline u32 smartio_learn_passed(u32 old, bool passed)
 {
+	u32 weight;
+
 	if (!old)
 		old = SMARTIO_WHOLE;
-	old = passed ? old - old / 32 : old + (SMARTIO_WHOLE - old + 31) / 32;
+	/* The rarer reads are delayed, the more of them it takes to tell how rarely. */
+	weight = old / 8;
+	old = passed ? old - old * weight / SMARTIO_WHOLE :
+		       old + (SMARTIO_WHOLE - old) * weight / SMARTIO_WHOLE;
 	return old > SMARTIO_LEAST ? old : SMARTIO_LEAST;
 }
 
@@ -362,10 +370,13 @@ static inline u32 smartio_cap_alone(u32 occupied, u32 depth)
 	return cap ? cap : 1;
 }
 
-/* Whether so many writes leave half of the device to reads, so that none needs to wait. */
+/*
+ * Whether so few writes leave half of the device to reads, so that none needs to wait. They
+ * are those of threads that wait for each of them: more would follow each other without end.
+ */
 static inline bool smartio_few(u32 writes, u32 occupied)
 {
-	return occupied && writes <= SMARTIO_WHOLE / 2 / occupied;
+	return occupied && writes <= SMARTIO_FEW && writes <= SMARTIO_WHOLE / 2 / occupied;
 }
 
 /*

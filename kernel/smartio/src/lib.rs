@@ -182,13 +182,13 @@ pub use raw::{
     host_await_ns as await_ns, host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone,
     host_cap_awaited as cap_awaited, host_confirmed as confirmed_ns, host_cost as cost_ns,
     host_cost_hidden as cost_hidden_ns, host_debt as debt_ns, host_due as due_ns, host_earn as earn_ns,
-    host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge, host_learn_base as learn_base_ns,
-    host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
-    host_few as few, host_learn_passed as learn_passed, host_learn_service as learn_service, host_learn_step as learn_step_ns,
-    host_lost_ns as lost_ns, host_mean as mean, host_occupied as occupied, host_patience as patience_ns,
-    host_quick as quick, host_settle_ns as settle_ns, host_share as share_percent, host_size as size,
-    host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns, host_view_bytes as view_bytes,
-    host_wake_ns as wake_ns,
+    host_few as few, host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge,
+    host_learn_base as learn_base_ns, host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns,
+    host_learn_pace as learn_pace, host_learn_passed as learn_passed, host_learn_service as learn_service,
+    host_learn_step as learn_step_ns, host_lost_ns as lost_ns, host_mean as mean, host_occupied as occupied,
+    host_patience as patience_ns, host_quick as quick, host_settle_ns as settle_ns, host_share as share_percent,
+    host_size as size, host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns,
+    host_view_bytes as view_bytes, host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

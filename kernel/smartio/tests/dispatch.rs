@@ -459,3 +459,42 @@ fn a_higher_share_costs_reads_more() {
     let means = [10, 50, 90, 100].map(mean);
     assert!(means.windows(2).all(|pair| pair[0] < pair[1]), "{means:?}");
 }
+
+/// Writes a second by themselves, and concurrent with readers that are there from the start.
+fn writes_alone_and_mixed(device: Device, readers: usize, writers: usize, tunables: Tunables) -> [u32; 2] {
+    let writer = Thread { think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+    let wrote = |readers: usize| {
+        let threads = numbered(vec![Thread::of(Op::Read, u32::MAX); readers].into_iter().chain(vec![writer; writers]));
+        let outcome = run(tunables, device, &threads, 1_000 * MS);
+        outcome.threads[readers..].iter().map(|seen| seen.done).sum::<u32>()
+    };
+    [wrote(0), wrote(readers)]
+}
+
+#[test]
+fn writes_that_occupy_a_part_of_the_device_are_charged_that_part() {
+    for (share, least, most) in [(10, 9, 25), (50, 22, 75)] {
+        let device = Device { units: 16, placed: true, ..SERIAL };
+        let tunables = Tunables { write_share_percent: share, ..Tunables::default() };
+        let [alone, mixed] = writes_alone_and_mixed(device, 1, 48, tunables);
+        let percent = 100 * mixed / alone;
+        assert!((least..=most).contains(&percent), "share {share}: {mixed} of {alone} writes");
+    }
+}
+
+#[test]
+fn a_writer_with_one_write_at_a_time_is_not_throttled_where_it_leaves_reads_half_of_the_device() {
+    for (units, percent) in [(4, 85), (16, 95)] {
+        let [alone, mixed] = writes_alone_and_mixed(Device { units, ..SERIAL }, units, 1, Tunables::default());
+        assert!(100 * mixed >= percent * alone, "{units} units: {mixed} of {alone} writes");
+    }
+    let [alone, mixed] = writes_alone_and_mixed(SERIAL, 1, 1, Tunables::default());
+    assert!((5..=20).contains(&(100 * mixed / alone)), "one unit: {mixed} of {alone} writes");
+}
+
+#[test]
+fn a_device_of_one_unit_gets_one_write_at_a_time_concurrent_with_reads() {
+    let threads = numbered([Thread::of(Op::Read, u32::MAX)].into_iter().chain([Thread::of(Op::Write, u32::MAX); 16]));
+    let outcome = run(Tunables::default(), SERIAL, &threads, 1_000 * MS);
+    assert_eq!(outcome.most_plain, 1);
+}

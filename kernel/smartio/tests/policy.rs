@@ -135,14 +135,14 @@ proptest! {
         }
         prop_assert!(!few(writes, 0), "what is not known is not few");
         if few(writes, learned) {
-            prop_assert!(writes * learned <= WHOLE / 2);
+            prop_assert!(writes <= 4 && writes * learned <= WHOLE / 2);
         }
     }
 
     #[test]
     fn a_device_that_lets_no_read_pass_a_write_gets_one_write_at_a_time(old in 0..=WHOLE, depth in 1..128_u32) {
         let learned = (0..200).fold(old, |learned, _| learn_passed(learned, false));
-        prop_assert_eq!(learned, WHOLE);
+        prop_assert!(learned > WHOLE / 8 * 7);
         prop_assert_eq!((cap(learned, depth), few(1, learned)), (1, false));
     }
 
@@ -159,7 +159,7 @@ proptest! {
             }
         }
         let (mean, expected) = (sum / 1_000, u64::from(WHOLE) / units);
-        prop_assert!(mean.abs_diff(expected) <= expected / 4 + 40, "{mean} for {expected}");
+        prop_assert!(mean.abs_diff(expected) <= expected / 3 + 16, "{mean} for {expected}");
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(crate) struct Device {
     pub(crate) write_cache: bool,
     /// What the cache takes of writes before it is full, if it takes any: it programs one between two reads.
     pub(crate) places: u64,
+    /// Each request has to be done by one unit, whatever the others do.
+    pub(crate) placed: bool,
     /// A write of more than 64 KiB takes all units.
     pub(crate) wide: bool,
     /// Each so many-th request is given back once; 0: none.
@@ -61,6 +63,7 @@ pub(crate) const SERIAL: Device = Device {
     write_spread_ns: 0,
     write_cache: false,
     places: 0,
+    placed: false,
     wide: false,
     requeue_every: 0,
     hangs: None,
@@ -222,7 +225,9 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
                     "{own_in_flight} of {own:?} while another level waits"
                 );
             }
-            let unit = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
+            let place = spread(outcome.dispatched.len() as u64, device.units as u64 - 1) as usize;
+            let free = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
+            let unit = if device.placed { place } else { free };
             let spread = spread(outcome.dispatched.len() as u64, device.write_spread_ns);
             let mut service =
                 if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) + spread };
