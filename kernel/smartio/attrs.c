@@ -9,12 +9,6 @@
 
 #include "smartio.h"
 
-static const char * const smartio_favour_names[] = {
-	[SMARTIO_FAVOUR_READ]	= "read",
-	[SMARTIO_FAVOUR_NONE]	= "none",
-	[SMARTIO_FAVOUR_WRITE]	= "write",
-};
-
 struct smartio_range {
 	u32 min, max;
 };
@@ -67,37 +61,7 @@ SMARTIO_TUNABLE(quantum_requests, quantum, 1, 1, 1024)
 SMARTIO_TUNABLE(write_share_percent, write_share_percent, 1, 1, 100)
 SMARTIO_TUNABLE(read_reserve_percent, read_reserve_percent, 1, 0, 75)
 SMARTIO_TUNABLE(write_cap_requests, write_cap, 1, 0, 1024)
-SMARTIO_TUNABLE(read_random_depth_requests, run_depth[0][0], 1, 0, 1024)
-SMARTIO_TUNABLE(read_sequential_depth_requests, run_depth[0][1], 1, 0, 1024)
-SMARTIO_TUNABLE(write_random_depth_requests, run_depth[1][0], 1, 0, 1024)
-SMARTIO_TUNABLE(write_sequential_depth_requests, run_depth[1][1], 1, 0, 1024)
 #undef SMARTIO_TUNABLE
-
-static ssize_t smartio_favour_show(struct elevator_queue *eq, char *page)
-{
-	struct smartio_data *sd = eq->elevator_data;
-	int i, len = 0;
-
-	for (i = 0; i < ARRAY_SIZE(smartio_favour_names); i++)
-		len += sysfs_emit_at(page, len, i == sd->favour ? "[%s]%c" : "%s%c",
-				     smartio_favour_names[i],
-				     i + 1 < ARRAY_SIZE(smartio_favour_names) ? ' ' : '\n');
-	return len;
-}
-
-static ssize_t smartio_favour_store(struct elevator_queue *eq, const char *page, size_t count)
-{
-	struct smartio_data *sd = eq->elevator_data;
-	int favour = sysfs_match_string(smartio_favour_names, page);
-
-	if (favour < 0)
-		return favour;
-	spin_lock_irq(&sd->lock);
-	sd->favour = favour;
-	spin_unlock_irq(&sd->lock);
-	smartio_look_again(sd);
-	return count;
-}
 
 static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
 {
@@ -139,11 +103,6 @@ struct elv_fs_entry smartio_attrs[] = {
 	SMARTIO_ATTR(write_share_percent),
 	SMARTIO_ATTR(write_cap_requests),
 	SMARTIO_ATTR(read_reserve_percent),
-	SMARTIO_ATTR(read_random_depth_requests),
-	SMARTIO_ATTR(read_sequential_depth_requests),
-	SMARTIO_ATTR(write_random_depth_requests),
-	SMARTIO_ATTR(write_sequential_depth_requests),
-	SMARTIO_ATTR(favour),
 	__ATTR(counters, 0444, smartio_counters_show, NULL),
 	__ATTR_NULL
 };

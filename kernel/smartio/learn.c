@@ -27,8 +27,7 @@ static void smartio_caps_of(struct smartio_data *sd, u32 occupied, u32 *cap, u32
 	if (occupied && sd->write_share_percent > SMARTIO_DUE_PERCENT)
 		*cap = min(*cap + 1, depth);
 	/* All kinds share one limit, otherwise one would wait for slots that another fills. */
-	*alone = sd->favour == SMARTIO_FAVOUR_READ && smartio_mixed(sd) ?
-			 sd->depth : smartio_cap_alone(occupied, depth);
+	*alone = smartio_mixed(sd) ? sd->depth : smartio_cap_alone(occupied, depth);
 }
 
 /* Limits of writes in flight for a size, with and without concurrent reads. */

@@ -55,7 +55,7 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 		return 0;
 	if (!smartio_lately(sd, sd->urgent_seen))
 		return 0;
-	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
+	if (sd->write_share_percent >= 100)
 		return 0;
 	if (smartio_age(rq, now) >= sd->slice_ns &&
 	    smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
@@ -74,16 +74,6 @@ static void smartio_charge_kept(struct smartio_data *sd, u64 now)
 	sd->patience_ns = smartio_patience(sd->patience_ns, kept);
 	sd->window_other_ns += kept;
 	sd->kept_at_ns = now;
-}
-
-static void smartio_view_awaited(struct smartio_data *sd, struct smartio_view *view,
-				 struct request *rq)
-{
-	smartio_charge_kept(sd, view->now_ns);
-	view->awaited_until_ns = smartio_kept_until(sd, rq, view->now_ns);
-	/* While one of its kind is in the device, others wait for that. */
-	sd->kept_at_ns = view->awaited_until_ns && sd->writes_in_flight == sd->urgent_in_flight ?
-			 view->now_ns : 0;
 }
 
 /* Whether the first reads with concurrent writes wait for the cache to drain. */
@@ -135,7 +125,7 @@ static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
  */
 static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
 {
-	if (sd->favour != SMARTIO_FAVOUR_READ || sd->write_share_percent >= 100)
+	if (sd->write_share_percent >= 100)
 		return false;
 	if (smartio_mixed(sd) || (smartio_rq_kind(rq) == SMARTIO_URGENT && !smartio_crowd(sd)))
 		return false;
@@ -161,32 +151,26 @@ static bool smartio_few_writes(struct smartio_data *sd, u32 size)
 	return smartio_few(all, smartio_occupied_by(sd->occupied, size));
 }
 
-/* Rules between reads and a write that is asynchronous and not of a reader. */
-static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
-			       struct request *rq)
+/* Settles a part of the debt, and begins or ends a burst on a device with a cache. */
+static void smartio_pay(struct smartio_data *sd, struct request *rq, u64 now)
 {
-	u32 kind = smartio_rq_kind(rq), section = smartio_section(smartio_rq_queue(rq));
-	u32 size = smartio_size(blk_rq_bytes(rq));
-	u32 pace = smartio_scaled(sd->pace_ns, size);
-	u64 cost = smartio_write_cost(sd, kind, size, view->now_ns);
+	u32 size = smartio_size(blk_rq_bytes(rq)), pace = smartio_scaled(sd->pace_ns, size);
+	u32 share = smartio_share(sd->write_share_percent, smartio_age(rq, now), sd->slice_ns);
+	u32 section = smartio_section(smartio_rq_queue(rq));
 	bool cached = smartio_cached(sd), spent;
 
-	view->reads_waiting = smartio_reads_wait(sd, section);
-	view->reads_in_flight = smartio_reads(sd, section);
-	if (sd->hold_section <= section)
-		view->hold_until_ns = sd->hold_until_ns;
-	view->share_percent = smartio_share(sd->write_share_percent, view->age_ns, sd->slice_ns);
-	sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, view->now_ns),
-				   view->share_percent);
-	sd->debt_at_ns = view->now_ns;
-	if (cached && pace && !sd->drained_at_ns && (view->reads_waiting || view->reads_in_flight))
-		sd->drained_at_ns = view->now_ns + SMARTIO_DRAIN_NS;
-	if (smartio_drains(sd, view->now_ns))
+	sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, now), share);
+	sd->debt_at_ns = now;
+	if (cached && pace && !sd->drained_at_ns &&
+	    (smartio_reads_wait(sd, section) || smartio_reads(sd, section)))
+		sd->drained_at_ns = now + SMARTIO_DRAIN_NS;
+	if (smartio_drains(sd, now))
 		sd->debt_ns = max(sd->debt_ns, (u64)SMARTIO_BURST_NS);
-	spent = smartio_spent(sd->spent, sd->debt_ns, view->share_percent, cost,
+	spent = smartio_spent(sd->spent, sd->debt_ns, share,
+			      smartio_write_cost(sd, smartio_rq_kind(rq), size, now),
 			      smartio_burst_ns(cached, pace));
 	/* A write without limit settles no debt. */
-	if (cached && pace && spent != sd->spent && view->share_percent < 100)
+	if (cached && pace && spent != sd->spent && share < 100)
 		smartio_turned(sd, spent);
 	else if (cached && pace && spent && sd->lost_writes >= SMARTIO_LOST_WRITES)
 		smartio_settled(sd, true);
@@ -194,108 +178,107 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 	if (cached && !pace && sd->spent && !spent)
 		sd->window_count = 0;
 	sd->spent = spent;
+}
+
+/* The rule by which a write is judged when its turn among the kinds is that of @as. */
+static u32 smartio_rule(struct smartio_data *sd, u32 as)
+{
+	if ((as == SMARTIO_URGENT && smartio_crowd(sd)) ||
+	    (as == SMARTIO_OWN && !smartio_mixed(sd)))
+		return SMARTIO_BULK;
+	return as;
+}
+
+/* What the decision on an asynchronous write depends on. */
+static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *view,
+			       struct request *rq)
+{
+	u32 kind = smartio_rq_kind(rq), section = smartio_section(smartio_rq_queue(rq));
+	u32 size = smartio_size(blk_rq_bytes(rq));
+	u64 cost = smartio_write_cost(sd, kind, size, view->now_ns);
+
+	view->reads_waiting = smartio_reads_wait(sd, section);
+	view->reads_in_flight = smartio_reads(sd, section);
+	if (sd->hold_section <= section)
+		view->hold_until_ns = sd->hold_until_ns;
+	view->share_percent = smartio_share(sd->write_share_percent, view->age_ns, sd->slice_ns);
 	view->debt_ns = sd->debt_ns;
 	view->spent = sd->spent && cost;
-	if (!cached && cost && view->share_percent < 100) {
+	if (!smartio_cached(sd) && cost && view->share_percent < 100) {
 		view->behind = sd->refused_reads == sd->counters.dispatched[SMARTIO_READ];
 		view->turn_ns = smartio_turn_ns(sd->write_began_ns, cost);
 		view->few = kind != SMARTIO_TRIM && smartio_few_writes(sd, size);
 	}
 }
 
-/*
- * Decides on a write by the rules of its kind; when it has to wait, schedules
- * the next decision.
- */
-static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 as, u64 now)
+static struct smartio_view smartio_view_of(struct smartio_data *sd, struct request *rq, u32 as,
+					   u64 now)
 {
-	u32 kind = smartio_rq_kind(rq), size = smartio_size(blk_rq_bytes(rq));
-	enum smartio_verdict verdict;
 	struct smartio_view view = {
 		.now_ns = now,
 		.age_ns = smartio_age(rq, now),
 		.slice_ns = sd->slice_ns,
+		.due_at_ns = smartio_yields(sd, rq, now) ? sd->due_at_ns : 0,
 		.writes_in_flight = sd->writes_in_flight,
-		.kind = as,
+		.kind = smartio_rule(sd, as),
 	};
-	u64 wake;
 
 	if (as == SMARTIO_URGENT)
 		smartio_caps_widest(sd, &view.cap, &view.cap_alone);
 	else
-		smartio_caps(sd, size, &view.cap, &view.cap_alone);
-	view.due_at_ns = smartio_yields(sd, rq, now) ? sd->due_at_ns : 0;
-	if (sd->favour == SMARTIO_FAVOUR_READ) {
-		if (as == SMARTIO_URGENT && smartio_crowd(sd))
-			view.kind = SMARTIO_BULK;
-		if (as == SMARTIO_OWN && !smartio_mixed(sd))
-			view.kind = SMARTIO_BULK;
-		if (view.kind != SMARTIO_URGENT &&
-		    (smartio_lately(sd, sd->urgent_seen) ||
-		     (view.kind != SMARTIO_OWN && smartio_crosses_reads(sd)))) {
-			u32 most = smartio_cap_awaited(view.cap, view.cap_alone,
-						       smartio_service(sd, rq));
+		smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &view.cap, &view.cap_alone);
+	if (view.kind == SMARTIO_URGENT)
+		return view;
+	if (smartio_lately(sd, sd->urgent_seen) ||
+	    (view.kind != SMARTIO_OWN && smartio_crosses_reads(sd))) {
+		u32 most = smartio_cap_awaited(view.cap, view.cap_alone, smartio_service(sd, rq));
 
-			/* The same number concurrent with synchronous writes. */
-			view.cap_alone = min(view.cap_alone, most + sd->urgent_in_flight);
-		}
-		if (view.kind != SMARTIO_URGENT && kind != SMARTIO_URGENT &&
-		    smartio_lately(sd, sd->urgent_seen))
-			smartio_view_awaited(sd, &view, rq);
-		if (view.kind == SMARTIO_BULK || view.kind == SMARTIO_TRIM)
-			smartio_view_reads(sd, &view, rq);
+		/* The same number concurrent with synchronous writes. */
+		view.cap_alone = min(view.cap_alone, most + sd->urgent_in_flight);
 	}
-	verdict = smartio_judge(&view);
-	if (verdict == SMARTIO_GO)
-		return true;
+	if (smartio_rq_kind(rq) != SMARTIO_URGENT)
+		view.awaited_until_ns = smartio_kept_until(sd, rq, now);
+	if (view.kind != SMARTIO_OWN)
+		smartio_view_reads(sd, &view, rq);
+	return view;
+}
+
+/* A write has to wait: for what, and when it is judged again. */
+static void smartio_waits(struct smartio_data *sd, struct request *rq,
+			  const struct smartio_view *view, enum smartio_verdict verdict)
+{
+	u64 wake = smartio_wake_ns(view, verdict);
+
 	sd->counters.waits[verdict]++;
 	if (verdict == SMARTIO_WAIT_SHARE) {
 		sd->window_held = true;
 		sd->refused_reads = sd->counters.dispatched[SMARTIO_READ];
 	}
-	wake = smartio_wake_ns(&view, verdict);
 	if (wake != SMARTIO_NEVER)
 		smartio_arm(sd, wake);
-	trace_smartio_wait(disk_devt(rq->q->disk), kind, verdict, view.debt_ns,
-			   wake != SMARTIO_NEVER ? smartio_since(now, wake) : 0);
-	return false;
+	trace_smartio_wait(disk_devt(rq->q->disk), smartio_rq_kind(rq), verdict, view->debt_ns,
+			   wake != SMARTIO_NEVER ? smartio_since(view->now_ns, wake) : 0);
 }
 
-/* Whether the request continues one of the last runs of its direction. */
-static bool smartio_continues(struct smartio_data *sd, struct request *rq, u32 dir)
+/* Decides on a write by the rules of its kind. */
+static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 as, u64 now)
 {
-	u32 i;
+	u32 rule = smartio_rule(sd, as);
+	enum smartio_verdict verdict;
+	struct smartio_view view;
 
-	for (i = 0; i < SMARTIO_RUNS; i++)
-		if (sd->run_end[dir][i] == blk_rq_pos(rq))
-			return true;
-	return false;
-}
-
-static void smartio_note_run(struct smartio_data *sd, struct request *rq, u32 dir)
-{
-	sector_t end = blk_rq_pos(rq) + blk_rq_sectors(rq);
-	u32 i;
-
-	for (i = 0; i < SMARTIO_RUNS; i++)
-		if (sd->run_end[dir][i] == blk_rq_pos(rq)) {
-			sd->run_end[dir][i] = end;
-			return;
-		}
-	sd->run_end[dir][sd->run_oldest[dir]] = end;
-	sd->run_oldest[dir] = (sd->run_oldest[dir] + 1) % SMARTIO_RUNS;
-}
-
-/* The device's best concurrency, if the profiler has set it. */
-static bool smartio_within_depth(struct smartio_data *sd, struct request *rq, u32 kind)
-{
-	u32 dir = kind == SMARTIO_READ ? 0 : 1, limit, in_flight;
-
-	if (!sd->run_depth[dir][0] && !sd->run_depth[dir][1])
-		return true;
-	limit = sd->run_depth[dir][smartio_continues(sd, rq, dir)];
-	in_flight = dir ? sd->writes_in_flight : smartio_reads(sd, 2);
-	return !limit || in_flight < limit;
+	smartio_charge_kept(sd, now);
+	if (rule == SMARTIO_BULK || rule == SMARTIO_TRIM)
+		smartio_pay(sd, rq, now);
+	view = smartio_view_of(sd, rq, as, now);
+	/* While one of its kind is in the device, others wait for that. */
+	if (smartio_rq_kind(rq) != SMARTIO_URGENT)
+		sd->kept_at_ns = view.awaited_until_ns &&
+				 sd->writes_in_flight == sd->urgent_in_flight ? now : 0;
+	verdict = smartio_judge(&view);
+	if (verdict != SMARTIO_GO)
+		smartio_waits(sd, rq, &view, verdict);
+	return verdict == SMARTIO_GO;
 }
 
 /*
@@ -316,8 +299,7 @@ static struct request *smartio_first(struct smartio_data *sd, u32 kind, u32 queu
 		rq = sd->next[kind];
 		if (!rq || sd->batch >= sd->quantum || smartio_rq_queue(rq) != queue)
 			rq = smartio_head(sd, kind, queue);
-		if (smartio_within_depth(sd, rq, kind))
-			return rq;
+		return rq;
 	}
 	return NULL;
 }
@@ -330,8 +312,7 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	smartio_caps_widest(sd, &cap, &alone);
 	if (sd->writes_in_flight >= alone)
 		return false;
-	if (smartio_rq_kind(rq) == SMARTIO_URGENT || sd->favour != SMARTIO_FAVOUR_READ ||
-	    smartio_mixed(sd))
+	if (smartio_rq_kind(rq) == SMARTIO_URGENT || smartio_mixed(sd))
 		return true;
 	if (smartio_crosses_reads(sd)) {
 		smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &most, &alone);
@@ -411,21 +392,6 @@ static struct request *smartio_pick_write(struct smartio_data *sd, u32 mask, u32
 			return rq;
 	}
 	return NULL;
-}
-
-/* Without a preference, the earlier one of both. */
-static struct request *smartio_pick_fair(struct smartio_data *sd, u32 mask, u32 others, u64 now)
-{
-	struct request *read = NULL, *write;
-
-	if (sd->waiting[SMARTIO_READ] & mask)
-		read = smartio_first(sd, SMARTIO_READ, sd->waiting[SMARTIO_READ] & mask, others);
-	write = smartio_pick_write(sd, mask, others, now);
-	if (!read || !write)
-		return read ? read : write;
-	if (sd->favour == SMARTIO_FAVOUR_WRITE)
-		return write;
-	return read->start_time_ns <= write->start_time_ns ? read : write;
 }
 
 /* The oldest of the next writes, except those of reading threads. */
@@ -525,9 +491,6 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 						       sd->hold_until_ns);
 		return NULL;
 	}
-	if (sd->favour != SMARTIO_FAVOUR_READ)
-		return smartio_pick_fair(sd, mask, all, now);
-
 	if ((sd->waiting[SMARTIO_URGENT] & mask) && !smartio_crowd(sd)) {
 		rq = smartio_first(sd, SMARTIO_URGENT, sd->waiting[SMARTIO_URGENT] & mask, all);
 		if (rq && smartio_may_write(sd, rq, SMARTIO_URGENT, now))
@@ -701,8 +664,6 @@ struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	if (next && blk_rq_pos(next) == blk_rq_pos(rq) + blk_rq_sectors(rq) &&
 	    smartio_rq_kind(next) == kind)
 		sd->next[kind] = next;
-	if (sd->run_depth[kind != SMARTIO_READ][0] || sd->run_depth[kind != SMARTIO_READ][1])
-		smartio_note_run(sd, rq, kind != SMARTIO_READ);
 	smartio_start(sd, rq, now);
 out:
 	rq->rq_flags |= RQF_STARTED;

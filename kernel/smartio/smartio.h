@@ -49,12 +49,6 @@
 #define SMARTIO_FILLER_BITS	4
 #define SMARTIO_FILLER_JIFFIES	(10 * HZ)
 
-/* Ends of the last runs of requests. */
-#define SMARTIO_RUNS		4
-
-/* Preferred requests; see smartio_favour_names. */
-enum { SMARTIO_FAVOUR_READ, SMARTIO_FAVOUR_NONE, SMARTIO_FAVOUR_WRITE };
-
 /* Content of elv.priv[0] of a request. */
 #define SMARTIO_RQ_KIND		0x0007ul
 #define SMARTIO_RQ_QUEUE_SHIFT	3
@@ -102,8 +96,6 @@ struct smartio_data {
 	u32 write_share_percent;
 	u32 read_reserve_percent;
 	u32 write_cap;		/* 0: learned */
-	u32 run_depth[2][2];	/* by direction and whether it continues a run; 0: none */
-	u32 favour;
 
 	u32 depth;		/* of the driver, from depth_updated */
 	u32 word_tags;		/* unit of limit_depth, if not the whole bitmap */
@@ -199,9 +191,6 @@ struct smartio_data {
 	bool window_reads;
 	u32 window_writes;	/* least number that was waiting or in the device */
 	bool window_held;	/* writes had used up their share */
-
-	sector_t run_end[2][SMARTIO_RUNS];
-	u32 run_oldest[2];
 
 	struct smartio_counters counters;
 };

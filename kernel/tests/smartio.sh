@@ -52,14 +52,7 @@ quantum_requests 1 1024
 write_share_percent 1 100
 write_cap_requests 0 1024
 read_reserve_percent 0 75
-read_random_depth_requests 0 1024
-read_sequential_depth_requests 0 1024
-write_random_depth_requests 0 1024
-write_sequential_depth_requests 0 1024
 LIST
-if write "$tunables/favour" nobody; then fail 'favour accepts nobody'; fi
-write "$tunables/favour" write || fail 'favour refuses write'
-grep -qx 'read none \[write\]' "$tunables/favour" || fail "favour: $(cat "$tunables/favour")"
 down
 
 length=300000000
@@ -80,7 +73,7 @@ for shape in 1,depth=1,queues=1 4,depth=4,queues=2 128,depth=128,queues=2; do
             switching) scheduler "$(any none mq-deadline kyber bfq smartio smartio smartio)" ;;
             tuning)
                 for file in "$tunables"/*; do
-                    [ "${file##*/}" = counters ] || write "$file" "$(any 0 1 2 3 8 25 50 100 1000 read none write)" || true
+                    [ "${file##*/}" = counters ] || write "$file" "$(any 0 1 2 3 8 25 50 100 1000)" || true
                 done
                 write "$queue/nr_requests" "$(any 2 4 8 32 64 200)" || true
                 cat "$tunables"/* /sys/kernel/debug/block/flash0/sched/* >/dev/null

@@ -31,8 +31,6 @@ struct host_tunables {
 	u32 quantum;
 	u32 write_share_percent;
 	u32 write_cap;
-	u32 favour;
-	u32 run_depth[2][2];
 };
 
 struct host_request {
@@ -120,9 +118,6 @@ struct host *host_new(const struct host_tunables *tunables, u32 depth, bool writ
 	sd->write_share_percent = tunables->write_share_percent;
 	sd->read_reserve_percent = SMARTIO_READ_RESERVE;
 	sd->write_cap = tunables->write_cap;
-	sd->favour = tunables->favour;
-	for (i = 0; i < 4; i++)
-		sd->run_depth[i / 2][i % 2] = tunables->run_depth[i / 2][i % 2];
 	sd->depth = depth;
 	host->q.nr_requests = depth;
 	INIT_LIST_HEAD(&sd->dispatch);

@@ -25,10 +25,6 @@ pub struct Tunables {
     pub write_share_percent: u32,
     /// Limit of writes in flight; 0 learns it.
     pub write_cap: u32,
-    /// Preferred requests: 0 reads, 1 none, 2 writes.
-    pub favour: u32,
-    /// Best concurrency of random and sequential reads, then of such writes.
-    pub run_depth: [u32; 4],
 }
 
 impl Default for Tunables {
@@ -39,8 +35,6 @@ impl Default for Tunables {
             quantum: 8,
             write_share_percent: 10,
             write_cap: 0,
-            favour: 0,
-            run_depth: [0; 4],
         }
     }
 }

@@ -59,10 +59,8 @@ prop_compose! {
         quantum in 1..10_u32,
         write_share_percent in 1..=100_u32,
         write_cap in 0..4_u32,
-        favour in 0..3_u32,
-        run_depth in [0..5_u32, 0..5_u32, 0..5_u32, 0..5_u32],
     ) -> Tunables {
-        Tunables { slice_ns, hold_max_ns, quantum, write_share_percent, write_cap, favour, run_depth }
+        Tunables { slice_ns, hold_max_ns, quantum, write_share_percent, write_cap }
     }
 }
 
@@ -81,9 +79,8 @@ proptest! {
 
     #[test]
     fn no_request_waits_longer_than_promised_under_endless_load(
-        of in tunables(), device in device(), mut threads in prop::collection::vec(thread(), 1..24),
+        tunables in tunables(), device in device(), mut threads in prop::collection::vec(thread(), 1..24),
     ) {
-        let tunables = Tunables { run_depth: [0; 4], ..of };
         for thread in &mut threads {
             (thread.requests, thread.bytes) = (u32::MAX, thread.bytes.min(65_536));
         }
