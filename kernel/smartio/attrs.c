@@ -126,11 +126,11 @@ static int smartio_state_show(void *data, struct seq_file *m)
 	seq_printf(m, "writes_in_flight %u\n", sd->writes_in_flight);
 	seq_printf(m, "blocked %u\n", sd->blocked);
 	seq_printf(m, "timer_armed %u\n", sd->timer_armed);
-	seq_printf(m, "debt_ns %llu\n", sd->debt_ns);
+	seq_printf(m, "debt_ns %llu\n", sd->share.debt_ns);
 	seq_printf(m, "hold_left_ns %llu\n",
-		   sd->hold_until_ns > now ? sd->hold_until_ns - now : 0);
-	seq_printf(m, "pause_ns %u\n", sd->pause_ns);
-	seq_printf(m, "hits %u/256\n", sd->hits);
+		   sd->reader.until_ns > now ? sd->reader.until_ns - now : 0);
+	seq_printf(m, "pause_ns %u\n", sd->reader.pause_ns);
+	seq_printf(m, "hits %u/256\n", sd->reader.hits);
 	seq_printf(m, "depth %u\n", sd->depth);
 	seq_printf(m, "write_tags %u\n", smartio_write_tags(sd));
 	spin_unlock_irq(&sd->lock);
@@ -148,8 +148,8 @@ static int smartio_learned_show(void *data, struct seq_file *m)
 	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
 		smartio_caps(sd, size, &cap, &alone);
 		seq_printf(m, "%u %u %u %u %u %u/4096 %u %u\n", 4096u << size,
-			   sd->service_ns[0][size], sd->service_ns[1][size], sd->pace_ns[size],
-			   sd->service_ns[2][size], sd->occupied[size], cap, alone);
+			   sd->learned.service_ns[0][size], sd->learned.service_ns[1][size], sd->learned.pace_ns[size],
+			   sd->learned.service_ns[2][size], sd->learned.occupied[size], cap, alone);
 	}
 	spin_unlock_irq(&sd->lock);
 	return 0;

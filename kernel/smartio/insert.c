@@ -59,54 +59,50 @@ static u32 smartio_queue_of(struct request *rq, u32 kind)
 	}
 }
 
-static struct smartio_reader *smartio_reader(struct smartio_data *sd)
+/* What is known of the current thread; a slot is that of the last one with its hash. */
+static struct smartio_thread *smartio_thread(struct smartio_data *sd)
 {
-	return &sd->readers[hash_32(current->pid, SMARTIO_READER_BITS)];
+	return &sd->threads[hash_32(current->pid, SMARTIO_THREAD_BITS)];
+}
+
+static struct smartio_thread *smartio_note_thread(struct smartio_data *sd)
+{
+	struct smartio_thread *thread = smartio_thread(sd);
+
+	if (thread->pid != current->pid) {
+		WRITE_ONCE(thread->filled, 0);
+		thread->read = 0;
+		thread->wrote = 0;
+		WRITE_ONCE(thread->pid, current->pid);
+	}
+	return thread;
 }
 
 /* Records a reading thread, and whether it writes as well. */
 static void smartio_note_reader(struct smartio_data *sd)
 {
-	struct smartio_reader *reader = smartio_reader(sd);
+	struct smartio_thread *thread = smartio_note_thread(sd);
 
-	sd->read_seen = jiffies | 1;
-	if (reader->pid != current->pid) {
-		/* The hash slot holds the last reader. */
-		reader->pid = current->pid;
-		reader->wrote = 0;
-	}
-	reader->read = sd->read_seen;
-	if (!smartio_lately(sd, reader->wrote)) {
-		sd->pure_seen = sd->read_seen;
-		sd->pure = reader->pid;
+	sd->reader.seen = jiffies | 1;
+	thread->read = sd->reader.seen;
+	if (!smartio_lately(sd, thread->wrote)) {
+		sd->mixed.pure_seen = sd->reader.seen;
+		sd->mixed.pure = thread->pid;
 	}
 }
 
 /* Whether the writing thread has read within the slice; kernel threads write for others. */
 static bool smartio_reads_too(struct smartio_data *sd)
 {
-	struct smartio_reader *reader = smartio_reader(sd);
+	struct smartio_thread *thread = smartio_thread(sd);
 
-	if (current->flags & PF_KTHREAD || reader->pid != current->pid ||
-	    !smartio_lately(sd, reader->read))
+	if (current->flags & PF_KTHREAD || thread->pid != current->pid ||
+	    !smartio_lately(sd, thread->read))
 		return false;
-	reader->wrote = jiffies | 1;
-	if (sd->pure == reader->pid)
-		sd->pure_seen = 0;
+	thread->wrote = jiffies | 1;
+	if (sd->mixed.pure == thread->pid)
+		sd->mixed.pure_seen = 0;
 	return true;
-}
-
-static struct smartio_filler *smartio_filler(struct smartio_data *sd)
-{
-	return &sd->fillers[hash_32(current->pid, SMARTIO_FILLER_BITS)];
-}
-
-static void smartio_note_filler(struct smartio_data *sd)
-{
-	struct smartio_filler *filler = smartio_filler(sd);
-
-	WRITE_ONCE(filler->pid, current->pid);
-	WRITE_ONCE(filler->seen, jiffies | 1);
 }
 
 /*
@@ -115,11 +111,11 @@ static void smartio_note_filler(struct smartio_data *sd)
  */
 static bool smartio_fills(struct smartio_data *sd)
 {
-	struct smartio_filler *filler = smartio_filler(sd);
-	unsigned long seen = READ_ONCE(filler->seen);
+	struct smartio_thread *thread = smartio_thread(sd);
+	unsigned long filled = READ_ONCE(thread->filled);
 
-	return READ_ONCE(filler->pid) == current->pid && seen &&
-	       time_before(jiffies, seen + SMARTIO_FILLER_JIFFIES);
+	return READ_ONCE(thread->pid) == current->pid && filled &&
+	       time_before(jiffies, filled + SMARTIO_FILLER_JIFFIES);
 }
 
 static void smartio_enqueue(struct smartio_data *sd, struct request *rq, u32 kind, u32 queue)
@@ -178,8 +174,8 @@ static void smartio_promote(struct smartio_data *sd, struct request *rq)
 		return;
 	if (smartio_content(rq))
 		return;
-	sd->urgent_seen = jiffies | 1;
-	sd->kept_at_ns = 0;
+	sd->commit.seen = jiffies | 1;
+	sd->commit.kept_at_ns = 0;
 	smartio_unlink(sd, rq);
 	if (queue == SMARTIO_IDLE_QUEUE)
 		queue--;
@@ -282,14 +278,14 @@ void smartio_prepare_request(struct request *rq)
 static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 {
 	smartio_note_reader(sd);
-	if (sd->pause_open) {
-		u64 pause = smartio_since(sd->read_done_ns, rq->start_time_ns);
+	if (sd->reader.open) {
+		u64 pause = smartio_since(sd->reader.done_ns, rq->start_time_ns);
 
-		sd->pause_open = false;
-		sd->hits = smartio_learn_hits(sd->hits, pause, sd->hold_max_ns);
+		sd->reader.open = false;
+		sd->reader.hits = smartio_learn_hits(sd->reader.hits, pause, sd->hold_max_ns);
 		if (pause <= sd->hold_max_ns)
-			sd->pause_ns = smartio_mean(sd->pause_ns, pause);
-		if (sd->blocked && rq->start_time_ns < sd->hold_until_ns)
+			sd->reader.pause_ns = smartio_mean(sd->reader.pause_ns, pause);
+		if (sd->blocked && rq->start_time_ns < sd->reader.until_ns)
 			sd->counters.reads_held_for++;
 	}
 }
@@ -297,14 +293,14 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 /* A step of a commit has arrived. */
 static void smartio_awaited_arrives(struct smartio_data *sd, u64 now)
 {
-	u64 pause = smartio_since(sd->awaited_done_ns, now);
+	u64 pause = smartio_since(sd->commit.done_ns, now);
 
-	if (!sd->awaited_open)
+	if (!sd->commit.open)
 		return;
-	sd->awaited_open = false;
-	sd->awaited_hits = smartio_learn_hits(sd->awaited_hits, pause, SMARTIO_COMMIT_NS);
+	sd->commit.open = false;
+	sd->commit.hits = smartio_learn_hits(sd->commit.hits, pause, SMARTIO_COMMIT_NS);
 	if (pause <= SMARTIO_COMMIT_NS)
-		sd->awaited_step_ns = smartio_learn_step(sd->awaited_step_ns, pause);
+		sd->commit.step_ns = smartio_learn_step(sd->commit.step_ns, pause);
 }
 
 static bool smartio_writes_wait(struct smartio_data *sd)
@@ -315,14 +311,14 @@ static bool smartio_writes_wait(struct smartio_data *sd)
 
 static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
 {
-	u64 gap = smartio_since(sd->write_done_ns, rq->start_time_ns);
-	bool reading = smartio_reads(sd, 2) || rq->start_time_ns < sd->hold_until_ns;
+	u64 gap = smartio_since(sd->window.done_ns, rq->start_time_ns);
+	bool reading = smartio_reads(sd, 2) || rq->start_time_ns < sd->reader.until_ns;
 
 	if (sd->writes_in_flight || smartio_writes_wait(sd))
 		return;
-	sd->window_other_ns += gap;
+	sd->window.other_ns += gap;
 	if (gap > (reading ? SMARTIO_GAP_READS_NS : SMARTIO_GAP_NS))
-		sd->window_count = 0;	/* it does not follow the last one */
+		sd->window.count = 0;	/* it does not follow the last one */
 }
 
 /*
@@ -335,7 +331,7 @@ static void smartio_behind_flush(struct smartio_data *sd, struct request *rq)
 	u32 kind = smartio_kind_of(rq->cmd_flags);
 
 	if (kind == SMARTIO_URGENT) {
-		sd->urgent_seen = jiffies | 1;
+		sd->commit.seen = jiffies | 1;
 		smartio_awaited_arrives(sd, ktime_get_ns());
 	}
 	smartio_set_state(rq, kind | smartio_queue_of(rq, kind) << SMARTIO_RQ_QUEUE_SHIFT);
@@ -363,7 +359,7 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	}
 	kind = smartio_kind_of(rq->cmd_flags);
 	if (kind == SMARTIO_URGENT && smartio_content(rq)) {
-		smartio_note_filler(sd);
+		WRITE_ONCE(smartio_note_thread(sd)->filled, jiffies | 1);
 		kind = SMARTIO_BULK;
 	}
 	if (kind == SMARTIO_READ)
@@ -371,7 +367,7 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	else if (kind != SMARTIO_TRIM)
 		smartio_write_arrives(sd, rq);
 	if (kind == SMARTIO_URGENT) {
-		sd->urgent_seen = jiffies | 1;
+		sd->commit.seen = jiffies | 1;
 		smartio_awaited_arrives(sd, ktime_get_ns());
 	} else if (kind == SMARTIO_BULK && smartio_reads_too(sd)) {
 		kind = SMARTIO_OWN;

@@ -13,7 +13,7 @@ static void smartio_caps_of(struct smartio_data *sd, u32 occupied, u32 *cap, u32
 {
 	u32 depth = sd->depth;
 
-	if (smartio_lately(sd, sd->read_seen))
+	if (smartio_lately(sd, sd->reader.seen))
 		depth -= depth * sd->read_reserve_percent / 100;
 	if (!depth)
 		depth = 1;
@@ -33,7 +33,7 @@ static void smartio_caps_of(struct smartio_data *sd, u32 occupied, u32 *cap, u32
 /* Limits of writes in flight for a size, with and without concurrent reads. */
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone)
 {
-	smartio_caps_of(sd, smartio_occupied_by(sd->occupied, size), cap, alone);
+	smartio_caps_of(sd, smartio_occupied_by(sd->learned.occupied, size), cap, alone);
 }
 
 /*
@@ -45,26 +45,26 @@ void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone)
 	u32 occupied = 0, size;
 
 	for (size = 0; size < SMARTIO_NR_SIZES; size++)
-		if (sd->occupied[size] && (!occupied || sd->occupied[size] < occupied))
-			occupied = sd->occupied[size];
+		if (sd->learned.occupied[size] && (!occupied || sd->learned.occupied[size] < occupied))
+			occupied = sd->learned.occupied[size];
 	smartio_caps_of(sd, occupied, cap, alone);
 }
 
 /* Device time that a write takes from reads. */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 {
-	u32 table = smartio_table(kind), service = smartio_known(sd->service_ns[table], size);
+	u32 table = smartio_table(kind), service = smartio_known(sd->learned.service_ns[table], size);
 	u32 pace;
 
 	if (kind == SMARTIO_TRIM)
-		return smartio_trim_cost(service, smartio_known(sd->service_ns[0], 0));
+		return smartio_trim_cost(service, smartio_known(sd->learned.service_ns[0], 0));
 	if (!smartio_cached(sd))
-		return smartio_cost(service, smartio_occupied_by(sd->occupied, size));
-	pace = smartio_scaled(sd->pace_ns, size);
+		return smartio_cost(service, smartio_occupied_by(sd->learned.occupied, size));
+	pace = smartio_scaled(sd->learned.pace_ns, size);
 	if (!pace)
-		return smartio_cost_hidden(smartio_since(sd->write_went_ns, now), service);
+		return smartio_cost_hidden(smartio_since(sd->race.went_ns, now), service);
 	/* The values of another size are a lower bound. */
-	return sd->pace_ns[size] ? pace : max(pace, sd->service_ns[table][size]);
+	return sd->learned.pace_ns[size] ? pace : max(pace, sd->learned.service_ns[table][size]);
 }
 
 /* Upper bound of a raised pace, with the value of the previous window. */
@@ -81,44 +81,41 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 {
 	u32 writes = sd->writes_in_flight + sd->nr_waiting[SMARTIO_URGENT] +
 		     sd->nr_waiting[SMARTIO_OWN] + sd->nr_waiting[SMARTIO_BULK];
-	u32 cap, alone, count, part, service = sd->service_ns[1][size], pace = sd->pace_ns[size];
-	u64 elapsed = smartio_since(sd->window_began_ns, now), least = 0;
-	u64 interval = smartio_interval_ns(smartio_since(sd->write_done_ns, now),
+	u32 count, part, service = sd->learned.service_ns[1][size], pace = sd->learned.pace_ns[size];
+	u64 elapsed = smartio_since(sd->window.began_ns, now), least = 0;
+	u64 interval = smartio_interval_ns(smartio_since(sd->window.done_ns, now),
 					   smartio_since_stamp(rq, now));
 
-	sd->write_done_ns = now;
-	if (!sd->window_count || sd->window_size != size) {
-		sd->window_count = 1;
-		sd->window_size = size;
-		sd->window_began_ns = now;
-		sd->window_ns = 0;
-		sd->window_other_ns = 0;
-		sd->window_reads = smartio_reads(sd, 2);
-		sd->window_writes = writes;
-		sd->window_held = false;
+	sd->window.done_ns = now;
+	if (!sd->window.count || sd->window.size != size) {
+		sd->window.count = 1;
+		sd->window.size = size;
+		sd->window.began_ns = now;
+		sd->window.ns = 0;
+		sd->window.other_ns = 0;
+		sd->window.reads = smartio_reads(sd, 2);
+		sd->window.writes = writes;
+		sd->window.held = false;
 		return;
 	}
-	sd->window_writes = min(sd->window_writes, writes);
-	sd->window_ns += interval;
-	count = sd->window_count++;
+	sd->window.writes = min(sd->window.writes, writes);
+	sd->window.ns += interval;
+	count = sd->window.count++;
 	if (count < SMARTIO_WINDOW_WRITES || elapsed < SMARTIO_WINDOW_NS)
 		return;
-	sd->window_count = 0;
+	sd->window.count = 0;
 	if (smartio_cached(sd)) {
-		least = smartio_since(sd->window_other_ns, sd->window_ns);
-		least = smartio_raises(sd->least_before, pace, size, div_u64(least, count));
+		least = smartio_since(sd->window.other_ns, sd->window.ns);
+		least = smartio_raises(sd->window.before, pace, size, div_u64(least, count));
 		/* If reads took most of the window, the rest is uncertain. */
-		if (!sd->window_held || (pace && sd->window_other_ns <= sd->window_ns / 2))
-			sd->pace_ns[size] = smartio_learn_pace(pace, least,
-							       div_u64(sd->window_ns, count));
+		if (!sd->window.held || (pace && sd->window.other_ns <= sd->window.ns / 2))
+			sd->learned.pace_ns[size] = smartio_learn_pace(pace, least,
+							       div_u64(sd->window.ns, count));
 	}
 	/* Reads, and fewer writes than it has room for, leave a part of the device without work. */
 	part = smartio_occupied((u64)service * count, elapsed);
-	if (service && !sd->window_held && !sd->window_reads && sd->window_writes * part > SMARTIO_WHOLE)
-		sd->occupied[size] = smartio_mean(sd->occupied[size], part);
-	smartio_caps(sd, size, &cap, &alone);
-	trace_smartio_learn(disk_devt(rq->q->disk), size, service, sd->pace_ns[size],
-			    sd->occupied[size], cap);
+	if (service && !sd->window.held && !sd->window.reads && sd->window.writes * part > SMARTIO_WHOLE)
+		sd->learned.occupied[size] = smartio_mean(sd->learned.occupied[size], part);
 }
 
 /*
@@ -127,37 +124,37 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
  */
 void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now)
 {
-	u32 read = smartio_known(sd->service_ns[0], smartio_size(blk_rq_bytes(rq))), size;
+	u32 read = smartio_known(sd->learned.service_ns[0], smartio_size(blk_rq_bytes(rq))), size;
 
-	if (sd->race_read || !sd->last_write || smartio_cached(sd))
+	if (sd->race.read || !sd->race.last_write || smartio_cached(sd))
 		return;
 	/* Another one sent shortly before it would be done at the same time. */
-	if (sd->writes_in_flight > 1 && sd->write_gap_ns < read + read / 4)
+	if (sd->writes_in_flight > 1 && sd->race.gap_ns < read + read / 4)
 		return;
-	size = (smartio_state(sd->last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
-	if (smartio_since_stamp(sd->last_write, now) + 2 * (u64)read > sd->service_ns[1][size])
+	size = (smartio_state(sd->race.last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	if (smartio_since_stamp(sd->race.last_write, now) + 2 * (u64)read > sd->learned.service_ns[1][size])
 		return;
-	sd->race_read = rq;
-	sd->race_write = sd->last_write;
-	sd->race_size = size;
+	sd->race.read = rq;
+	sd->race.write = sd->race.last_write;
+	sd->race.size = size;
 }
 
 /* A request is no longer in flight; what is not @done has shown nothing. */
 void smartio_race_ends(struct smartio_data *sd, struct request *rq, bool done)
 {
-	u32 *occupied = &sd->occupied[sd->race_size];
+	u32 *occupied = &sd->learned.occupied[sd->race.size];
 
-	if (rq == sd->last_write)
-		sd->last_write = NULL;
-	if (rq == sd->race_read) {
+	if (rq == sd->race.last_write)
+		sd->race.last_write = NULL;
+	if (rq == sd->race.read) {
 		if (done)
-			*occupied = smartio_learn_passed(*occupied, sd->race_write);
-		sd->race_read = NULL;
-		sd->race_write = NULL;
-	} else if (rq == sd->race_write) {
-		sd->race_write = NULL;
+			*occupied = smartio_learn_passed(*occupied, sd->race.write);
+		sd->race.read = NULL;
+		sd->race.write = NULL;
+	} else if (rq == sd->race.write) {
+		sd->race.write = NULL;
 		if (!done)
-			sd->race_read = NULL;
+			sd->race.read = NULL;
 	}
 }
 
@@ -167,36 +164,36 @@ void smartio_race_ends(struct smartio_data *sd, struct request *rq, bool done)
  */
 void smartio_settled(struct smartio_data *sd, bool steady)
 {
-	u32 size = sd->lost_size;
+	u32 size = sd->lost.size;
 
-	if (sd->lost_writes && size < SMARTIO_NR_SIZES) {
-		u64 seen = div_u64(sd->lost_ns, sd->lost_writes), lost;
-		u32 pace = sd->pace_ns[size];
+	if (sd->lost.writes && size < SMARTIO_NR_SIZES) {
+		u64 seen = div_u64(sd->lost.ns, sd->lost.writes), lost;
+		u32 pace = sd->learned.pace_ns[size];
 
-		lost = smartio_raises(sd->lost_before, pace, size, seen);
+		lost = smartio_raises(sd->lost.before, pace, size, seen);
 		/* At first the cache is empty, and its hidden cost appears all at once. */
-		if (sd->long_holds < SMARTIO_LONG_HOLDS)
+		if (sd->lost.long_holds < SMARTIO_LONG_HOLDS)
 			lost = max(lost, min(seen, (u64)SMARTIO_BURST_NS));
-		sd->pace_ns[size] = smartio_learn_lost(pace, lost, steady);
+		sd->learned.pace_ns[size] = smartio_learn_lost(pace, lost, steady);
 	}
-	sd->lost_ns = 0;
-	sd->lost_writes = 0;
+	sd->lost.ns = 0;
+	sd->lost.writes = 0;
 }
 
 /* A read has completed, and no other did for some time while the device had it. */
 static void smartio_lost(struct smartio_data *sd, u32 size, u64 took, u64 now)
 {
-	u64 silence = min(took, smartio_since(sd->silent_ns, now));
+	u64 silence = min(took, smartio_since(sd->lost.silent_ns, now));
 
-	sd->silent_ns = now;
-	sd->read_base_ns[size] = smartio_learn_base(sd->read_base_ns[size], took);
-	sd->lost_ns += smartio_lost_ns(sd->read_base_ns[size], silence);
-	if (now >= sd->drained_at_ns)
+	sd->lost.silent_ns = now;
+	sd->learned.read_base_ns[size] = smartio_learn_base(sd->learned.read_base_ns[size], took);
+	sd->lost.ns += smartio_lost_ns(sd->learned.read_base_ns[size], silence);
+	if (now >= sd->drain.until_ns)
 		return;
-	sd->drain_longest_ns = max(sd->drain_longest_ns, silence);
-	sd->drain_quick = smartio_quick(silence, sd->drain_longest_ns) ? sd->drain_quick + 1 : 0;
-	if (sd->drain_quick >= SMARTIO_DRAIN_READS)
-		sd->drained_at_ns = now;
+	sd->drain.longest_ns = max(sd->drain.longest_ns, silence);
+	sd->drain.quick = smartio_quick(silence, sd->drain.longest_ns) ? sd->drain.quick + 1 : 0;
+	if (sd->drain.quick >= SMARTIO_DRAIN_READS)
+		sd->drain.until_ns = now;
 }
 
 /* A request has completed. */
@@ -213,21 +210,21 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	/* Nor is one behind an error; but a large number of queued writes is evidence. */
 	if (took >= SMARTIO_LOST_NS &&
 	    (state & SMARTIO_RQ_ALONE || table != 1)) {
-		sd->silent_ns = now;
-		sd->window_count = 0;
+		sd->lost.silent_ns = now;
+		sd->window.count = 0;
 		return;
 	}
 	if (kind == SMARTIO_READ)
 		smartio_lost(sd, size, took, now);
 	/* A read that no write lets pass was done before this one began. */
-	else if (sd->occupied[size] > SMARTIO_WHOLE / 8 * 7)
-		took = min(took, smartio_since(sd->silent_ns, now));
+	else if (sd->learned.occupied[size] > SMARTIO_WHOLE / 8 * 7)
+		took = min(took, smartio_since(sd->lost.silent_ns, now));
 	if (state & SMARTIO_RQ_ALONE)
-		sd->service_ns[table][size] =
-			smartio_learn_service(sd->service_ns[table][size], took,
+		sd->learned.service_ns[table][size] =
+			smartio_learn_service(sd->learned.service_ns[table][size], took,
 					      state & SMARTIO_RQ_CLEAN);
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)
-		sd->window_other_ns += smartio_known(sd->service_ns[0], size) + sd->pause_ns;
+		sd->window.other_ns += smartio_known(sd->learned.service_ns[0], size) + sd->reader.pause_ns;
 }

@@ -24,7 +24,7 @@ static u64 smartio_age(struct request *rq, u64 now)
 /* Service time of the request without others, as far as known. */
 static u32 smartio_service(struct smartio_data *sd, struct request *rq)
 {
-	return smartio_known(sd->service_ns[smartio_table(smartio_rq_kind(rq))],
+	return smartio_known(sd->learned.service_ns[smartio_table(smartio_rq_kind(rq))],
 			     smartio_size(blk_rq_bytes(rq)));
 }
 
@@ -47,20 +47,20 @@ static void smartio_arm(struct smartio_data *sd, u64 at)
 static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	bool content = blk_rq_bytes(rq) > SMARTIO_COMMIT_BYTES;
-	u64 until = sd->urgent_in_flight ? SMARTIO_NEVER : sd->awaited_until_ns;
+	u64 until = sd->urgent_in_flight ? SMARTIO_NEVER : sd->commit.until_ns;
 
 	if (!content)
 		until = min(until, rq->start_time_ns + sd->slice_ns / 2);
-	if (now >= until || !sd->patience_ns || sd->turn_left)
+	if (now >= until || !sd->commit.patience_ns || sd->commit.turn_left)
 		return 0;
-	if (!smartio_lately(sd, sd->urgent_seen))
+	if (!smartio_lately(sd, sd->commit.seen))
 		return 0;
 	if (sd->write_share_percent >= 100)
 		return 0;
 	if (smartio_age(rq, now) >= sd->slice_ns &&
-	    smartio_since(sd->plain_at_ns, now) >= sd->slice_ns / 2)
+	    smartio_since(sd->commit.plain_at_ns, now) >= sd->slice_ns / 2)
 		return 0;
-	return min(until, now + sd->patience_ns);
+	return min(until, now + sd->commit.patience_ns);
 }
 
 /* The time for which other writes were deferred reduces patience. */
@@ -68,18 +68,18 @@ static void smartio_charge_kept(struct smartio_data *sd, u64 now)
 {
 	u64 kept;
 
-	if (!sd->kept_at_ns)
+	if (!sd->commit.kept_at_ns)
 		return;
-	kept = smartio_since(sd->kept_at_ns, now);
-	sd->patience_ns = smartio_patience(sd->patience_ns, kept);
-	sd->window_other_ns += kept;
-	sd->kept_at_ns = now;
+	kept = smartio_since(sd->commit.kept_at_ns, now);
+	sd->commit.patience_ns = smartio_patience(sd->commit.patience_ns, kept);
+	sd->window.other_ns += kept;
+	sd->commit.kept_at_ns = now;
 }
 
 /* Whether the first reads with concurrent writes wait for the cache to drain. */
 static bool smartio_drains(struct smartio_data *sd, u64 now)
 {
-	return now < sd->drained_at_ns;
+	return now < sd->drain.until_ns;
 }
 
 /* The share of a device with a cache is used up, or settled. */
@@ -87,11 +87,11 @@ static void smartio_turned(struct smartio_data *sd, bool spent)
 {
 	if (!spent) {
 		smartio_settled(sd, false);
-	} else if (sd->long_holds < SMARTIO_LONG_HOLDS) {
+	} else if (sd->lost.long_holds < SMARTIO_LONG_HOLDS) {
 		u64 share_ns = div_u64(sd->slice_ns * sd->write_share_percent, 100);
 
-		sd->long_holds++;
-		sd->debt_ns = max(sd->debt_ns, share_ns);
+		sd->lost.long_holds++;
+		sd->share.debt_ns = max(sd->share.debt_ns, share_ns);
 	}
 }
 
@@ -116,7 +116,7 @@ static bool smartio_reads_wait(struct smartio_data *sd, u32 section)
 static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
 {
 	return smartio_reads_wait(sd, section) || smartio_reads(sd, section) ||
-	       (sd->hold_section <= section && now < sd->hold_until_ns);
+	       (sd->reader.section <= section && now < sd->reader.until_ns);
 }
 
 /*
@@ -138,7 +138,7 @@ static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
  */
 static bool smartio_crosses_reads(struct smartio_data *sd)
 {
-	return smartio_lately(sd, sd->read_seen) && !smartio_cached(sd);
+	return smartio_lately(sd, sd->reader.seen) && !smartio_cached(sd);
 }
 
 /* Whether all writes, those that wait included, leave reads half of the device. */
@@ -148,36 +148,36 @@ static bool smartio_few_writes(struct smartio_data *sd, u32 size)
 
 	for (kind = SMARTIO_URGENT; kind < SMARTIO_NR_KINDS; kind++)
 		all += sd->nr_waiting[kind];
-	return smartio_few(all, smartio_occupied_by(sd->occupied, size));
+	return smartio_few(all, smartio_occupied_by(sd->learned.occupied, size));
 }
 
 /* Settles a part of the debt, and begins or ends a burst on a device with a cache. */
 static void smartio_pay(struct smartio_data *sd, struct request *rq, u64 now)
 {
-	u32 size = smartio_size(blk_rq_bytes(rq)), pace = smartio_scaled(sd->pace_ns, size);
+	u32 size = smartio_size(blk_rq_bytes(rq)), pace = smartio_scaled(sd->learned.pace_ns, size);
 	u32 share = smartio_share(sd->write_share_percent, smartio_age(rq, now), sd->slice_ns);
 	u32 section = smartio_section(smartio_rq_queue(rq));
 	bool cached = smartio_cached(sd), spent;
 
-	sd->debt_ns = smartio_debt(sd->debt_ns, smartio_since(sd->debt_at_ns, now), share);
-	sd->debt_at_ns = now;
-	if (cached && pace && !sd->drained_at_ns &&
+	sd->share.debt_ns = smartio_debt(sd->share.debt_ns, smartio_since(sd->share.paid_at_ns, now), share);
+	sd->share.paid_at_ns = now;
+	if (cached && pace && !sd->drain.until_ns &&
 	    (smartio_reads_wait(sd, section) || smartio_reads(sd, section)))
-		sd->drained_at_ns = now + SMARTIO_DRAIN_NS;
+		sd->drain.until_ns = now + SMARTIO_DRAIN_NS;
 	if (smartio_drains(sd, now))
-		sd->debt_ns = max(sd->debt_ns, (u64)SMARTIO_BURST_NS);
-	spent = smartio_spent(sd->spent, sd->debt_ns, share,
+		sd->share.debt_ns = max(sd->share.debt_ns, (u64)SMARTIO_BURST_NS);
+	spent = smartio_spent(sd->share.spent, sd->share.debt_ns, share,
 			      smartio_write_cost(sd, smartio_rq_kind(rq), size, now),
 			      smartio_burst_ns(cached, pace));
 	/* A write without limit settles no debt. */
-	if (cached && pace && spent != sd->spent && share < 100)
+	if (cached && pace && spent != sd->share.spent && share < 100)
 		smartio_turned(sd, spent);
-	else if (cached && pace && spent && sd->lost_writes >= SMARTIO_LOST_WRITES)
+	else if (cached && pace && spent && sd->lost.writes >= SMARTIO_LOST_WRITES)
 		smartio_settled(sd, true);
 	/* Unknown costs show in a full burst, but not in a part of one. */
-	if (cached && !pace && sd->spent && !spent)
-		sd->window_count = 0;
-	sd->spent = spent;
+	if (cached && !pace && sd->share.spent && !spent)
+		sd->window.count = 0;
+	sd->share.spent = spent;
 }
 
 /* The rule by which a write is judged when its turn among the kinds is that of @as. */
@@ -199,14 +199,14 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 
 	view->reads_waiting = smartio_reads_wait(sd, section);
 	view->reads_in_flight = smartio_reads(sd, section);
-	if (sd->hold_section <= section)
-		view->hold_until_ns = sd->hold_until_ns;
+	if (sd->reader.section <= section)
+		view->hold_until_ns = sd->reader.until_ns;
 	view->share_percent = smartio_share(sd->write_share_percent, view->age_ns, sd->slice_ns);
-	view->debt_ns = sd->debt_ns;
-	view->spent = sd->spent && cost;
+	view->debt_ns = sd->share.debt_ns;
+	view->spent = sd->share.spent && cost;
 	if (!smartio_cached(sd) && cost && view->share_percent < 100) {
-		view->behind = sd->refused_reads == sd->counters.dispatched[SMARTIO_READ];
-		view->turn_ns = smartio_turn_ns(sd->write_began_ns, cost);
+		view->behind = sd->share.refused_reads == sd->counters.dispatched[SMARTIO_READ];
+		view->turn_ns = smartio_turn_ns(sd->share.began_ns, cost);
 		view->few = kind != SMARTIO_TRIM && smartio_few_writes(sd, size);
 	}
 }
@@ -218,7 +218,7 @@ static struct smartio_view smartio_view_of(struct smartio_data *sd, struct reque
 		.now_ns = now,
 		.age_ns = smartio_age(rq, now),
 		.slice_ns = sd->slice_ns,
-		.due_at_ns = smartio_yields(sd, rq, now) ? sd->due_at_ns : 0,
+		.due_at_ns = smartio_yields(sd, rq, now) ? sd->share.due_at_ns : 0,
 		.writes_in_flight = sd->writes_in_flight,
 		.kind = smartio_rule(sd, as),
 	};
@@ -229,7 +229,7 @@ static struct smartio_view smartio_view_of(struct smartio_data *sd, struct reque
 		smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &view.cap, &view.cap_alone);
 	if (view.kind == SMARTIO_URGENT)
 		return view;
-	if (smartio_lately(sd, sd->urgent_seen) ||
+	if (smartio_lately(sd, sd->commit.seen) ||
 	    (view.kind != SMARTIO_OWN && smartio_crosses_reads(sd))) {
 		u32 most = smartio_cap_awaited(view.cap, view.cap_alone, smartio_service(sd, rq));
 
@@ -251,8 +251,8 @@ static void smartio_waits(struct smartio_data *sd, struct request *rq,
 
 	sd->counters.waits[verdict]++;
 	if (verdict == SMARTIO_WAIT_SHARE) {
-		sd->window_held = true;
-		sd->refused_reads = sd->counters.dispatched[SMARTIO_READ];
+		sd->window.held = true;
+		sd->share.refused_reads = sd->counters.dispatched[SMARTIO_READ];
 	}
 	if (wake != SMARTIO_NEVER)
 		smartio_arm(sd, wake);
@@ -273,7 +273,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 a
 	view = smartio_view_of(sd, rq, as, now);
 	/* While one of its kind is in the device, others wait for that. */
 	if (smartio_rq_kind(rq) != SMARTIO_URGENT)
-		sd->kept_at_ns = view.awaited_until_ns &&
+		sd->commit.kept_at_ns = view.awaited_until_ns &&
 				 sd->writes_in_flight == sd->urgent_in_flight ? now : 0;
 	verdict = smartio_judge(&view);
 	if (verdict != SMARTIO_GO)
@@ -320,7 +320,7 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 		return sd->writes_in_flight - sd->urgent_in_flight < most;
 	}
 	/* Only long writes must leave slots to synchronous ones even then. */
-	if (blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES || !smartio_lately(sd, sd->urgent_seen))
+	if (blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES || !smartio_lately(sd, sd->commit.seen))
 		return true;
 	/* The same limit as for short ones. */
 	most = smartio_cap_awaited(cap, alone, 0);
@@ -337,8 +337,8 @@ static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 		return 0;
 	if (kind != SMARTIO_URGENT)
 		kept = smartio_kept_until(sd, rq, now);
-	if (now < sd->due_at_ns && smartio_yields(sd, rq, now))
-		kept = max(kept, sd->due_at_ns);
+	if (now < sd->share.due_at_ns && smartio_yields(sd, rq, now))
+		kept = max(kept, sd->share.due_at_ns);
 	if (!kept && smartio_room(sd, rq))
 		return 0;
 	/* It gets the next free slot. */
@@ -420,28 +420,28 @@ static struct request *smartio_pick_mixed(struct smartio_data *sd, u32 mask, u32
 	u32 reads = sd->waiting[SMARTIO_READ] & mask;
 	struct request *rq;
 
-	if (!reads || sd->mixed_reads >= 4 * sd->quantum) {
-		sd->mixed_reads = 0;
-		sd->mixed_writes = 2 * sd->quantum;
+	if (!reads || sd->mixed.reads >= 4 * sd->quantum) {
+		sd->mixed.reads = 0;
+		sd->mixed.writes = 2 * sd->quantum;
 	}
-	if (sd->mixed_own >= sd->quantum) {
+	if (sd->mixed.own >= sd->quantum) {
 		rq = smartio_oldest_other(sd, mask, others);
 		if (rq && smartio_may_write(sd, rq, SMARTIO_OWN, now)) {
-			sd->mixed_own = 0;
+			sd->mixed.own = 0;
 			return rq;
 		}
 	}
-	if (sd->mixed_writes && (sd->waiting[SMARTIO_OWN] & mask)) {
+	if (sd->mixed.writes && (sd->waiting[SMARTIO_OWN] & mask)) {
 		rq = smartio_first(sd, SMARTIO_OWN, sd->waiting[SMARTIO_OWN] & mask, others);
 		if (rq && smartio_may_write(sd, rq, SMARTIO_OWN, now)) {
-			sd->mixed_writes--;
-			sd->mixed_own++;
+			sd->mixed.writes--;
+			sd->mixed.own++;
 			return rq;
 		}
 	}
 	rq = reads ? smartio_first(sd, SMARTIO_READ, reads, others) : NULL;
 	if (rq)
-		sd->mixed_reads++;
+		sd->mixed.reads++;
 	return rq;
 }
 
@@ -461,7 +461,7 @@ static struct request *smartio_pick_later(struct smartio_data *sd, u32 section, 
 	struct request *rq = NULL;
 	u32 mask, reads;
 
-	if (sd->hold_section <= section && now < sd->hold_until_ns)
+	if (sd->reader.section <= section && now < sd->reader.until_ns)
 		return NULL;
 	while (!rq && ++section < 2) {
 		mask = smartio_section_mask[section];
@@ -486,9 +486,9 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 	all &= mask;
 
 	/* The idle class waits until no other thread reads. */
-	if (section == 2 && (smartio_reads(sd, 1) || now < sd->hold_until_ns)) {
+	if (section == 2 && (smartio_reads(sd, 1) || now < sd->reader.until_ns)) {
 		smartio_arm(sd, smartio_reads(sd, 1) ? now + SMARTIO_RECHECK_NS :
-						       sd->hold_until_ns);
+						       sd->reader.until_ns);
 		return NULL;
 	}
 	if ((sd->waiting[SMARTIO_URGENT] & mask) && !smartio_crowd(sd)) {
@@ -505,14 +505,14 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 		  sd->waiting[SMARTIO_BULK] | sd->waiting[SMARTIO_TRIM]) & mask;
 	if (sd->waiting[SMARTIO_READ] & mask) {
 		/* An expired write follows one read, not all. */
-		if (sd->owed && writes) {
+		if (sd->share.owed && writes) {
 			rq = smartio_pick_write(sd, mask, all, now);
 			if (rq)
 				return rq;
 		}
 		rq = smartio_first(sd, SMARTIO_READ, sd->waiting[SMARTIO_READ] & mask, all);
 		if (rq) {
-			sd->owed = writes;
+			sd->share.owed = writes;
 			return rq;
 		}
 	}
@@ -528,21 +528,21 @@ static void smartio_take_turn(struct smartio_data *sd, u32 size, u64 cost)
 {
 	u32 cap = 1, alone;
 
-	if (sd->turn_left) {
-		sd->turn_left--;
+	if (sd->commit.turn_left) {
+		sd->commit.turn_left--;
 		return;
 	}
-	if (sd->occupied[size])
+	if (sd->learned.occupied[size])
 		smartio_caps(sd, size, &cap, &alone);
-	sd->turn_left = cap - 1;
-	sd->patience_ns = smartio_earn(sd->patience_ns, cost, sd->slice_ns);
+	sd->commit.turn_left = cap - 1;
+	sd->commit.patience_ns = smartio_earn(sd->commit.patience_ns, cost, sd->slice_ns);
 }
 
 /* Whether a write that is dispatched now takes device time from reads. */
 static bool smartio_takes_from_reads(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 {
 	if (kind == SMARTIO_OWN || !(smartio_reads(sd, 2) || sd->waiting[SMARTIO_READ] ||
-				     now < sd->hold_until_ns))
+				     now < sd->reader.until_ns))
 		return false;
 	return smartio_cached(sd) || kind == SMARTIO_TRIM || !smartio_few_writes(sd, size);
 }
@@ -557,19 +557,19 @@ static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kin
 	if (smartio_drains(sd, now))
 		due_cost = max(cost, sd->slice_ns / 8);
 	/* A write that is dispatched early does not defer the oldest. */
-	if (now >= sd->due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
+	if (now >= sd->share.due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
 	    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
-		sd->due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
+		sd->share.due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
 						     sd->slice_ns);
 	if (kind != SMARTIO_URGENT)
 		smartio_take_turn(sd, size, cost);
 	/* A mix of sizes gives no sample for one size. */
-	if (!sd->lost_writes++)
-		sd->lost_size = size;
-	if (sd->lost_size != size || kind == SMARTIO_TRIM)
-		sd->lost_size = SMARTIO_NR_SIZES;
+	if (!sd->lost.writes++)
+		sd->lost.size = size;
+	if (sd->lost.size != size || kind == SMARTIO_TRIM)
+		sd->lost.size = SMARTIO_NR_SIZES;
 	if (smartio_takes_from_reads(sd, kind, size, now))
-		sd->debt_ns = min(sd->debt_ns + cost, sd->slice_ns);
+		sd->share.debt_ns = min(sd->share.debt_ns + cost, sd->slice_ns);
 }
 
 static void smartio_start_write(struct smartio_data *sd, struct request *rq, u32 kind, u64 now)
@@ -577,18 +577,18 @@ static void smartio_start_write(struct smartio_data *sd, struct request *rq, u32
 	sd->writes_in_flight++;
 	if (!(smartio_state(rq) & SMARTIO_RQ_CHARGED))
 		smartio_account(sd, rq, kind, now);
-	sd->write_began_ns = now;
-	sd->write_gap_ns = smartio_since(sd->write_went_ns, now);
-	sd->write_went_ns = now;
+	sd->share.began_ns = now;
+	sd->race.gap_ns = smartio_since(sd->race.went_ns, now);
+	sd->race.went_ns = now;
 	if (kind == SMARTIO_URGENT) {
 		sd->urgent_in_flight++;
 	} else {
-		sd->plain_at_ns = now;
-		sd->kept_at_ns = 0;
+		sd->commit.plain_at_ns = now;
+		sd->commit.kept_at_ns = 0;
 	}
-	sd->owed = false;
+	sd->share.owed = false;
 	if (kind != SMARTIO_TRIM)
-		sd->last_write = rq;
+		sd->race.last_write = rq;
 }
 
 /* The request leaves the scheduler. */
@@ -607,7 +607,7 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 	if (kind == SMARTIO_READ) {
 		smartio_race_begins(sd, rq, now);
 		sd->reads_in_flight[smartio_section(queue)]++;
-		sd->window_reads = true;
+		sd->window.reads = true;
 	} else {
 		smartio_start_write(sd, rq, kind, now);
 	}
@@ -629,8 +629,8 @@ static void smartio_block(struct smartio_data *sd, u64 now)
 	else if (sd->waiting[SMARTIO_READ] && !smartio_reads(sd, 2))
 		/* Reads behind a section or a quantum of writes expire as well. */
 		smartio_arm(sd, max(now + SMARTIO_RECHECK_NS, sd->scan_ns));
-	if (sd->due_at_ns > now)
-		smartio_arm(sd, sd->due_at_ns);
+	if (sd->share.due_at_ns > now)
+		smartio_arm(sd, sd->share.due_at_ns);
 }
 
 struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx)
@@ -718,19 +718,19 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 		if (smartio_reads(sd, max(section, 1u)) || waiting) {
 			more = more && sd->waiting[SMARTIO_READ];
 		} else if (section < 2 && now) {
-			u64 hold = smartio_hold_ns(sd->pause_ns, sd->hits, sd->hold_max_ns);
+			u64 hold = smartio_hold_ns(sd->reader.pause_ns, sd->reader.hits, sd->hold_max_ns);
 
-			sd->pause_open = true;
-			sd->read_done_ns = now;
-			sd->hold_until_ns = now + hold;
-			sd->hold_section = section;
+			sd->reader.open = true;
+			sd->reader.done_ns = now;
+			sd->reader.until_ns = now + hold;
+			sd->reader.section = section;
 			/* Otherwise the timer or a write's completion will follow. */
 			more = more && !hold;
 		}
 	} else {
 		sd->writes_in_flight--;
 		/* The next one may have waited for it. */
-		sd->write_began_ns = max(sd->write_began_ns, now);
+		sd->share.began_ns = max(sd->share.began_ns, now);
 		if (kind == SMARTIO_URGENT && !--sd->urgent_in_flight && now)
 			smartio_await(sd, now);
 	}

@@ -42,11 +42,10 @@
 #define SMARTIO_IDLE_QUEUE	16
 #define SMARTIO_NR_SECTIONS	3
 
-/* Recently reading threads, by a hash of their id; one in a slot. */
-#define SMARTIO_READER_BITS	6
+/* Threads, by a hash of their id; one in a slot. */
+#define SMARTIO_THREAD_BITS	6
 
-/* Threads that write the content of files and wait for it, likewise. */
-#define SMARTIO_FILLER_BITS	4
+/* How long a thread that wrote the content of files is expected to do so again. */
 #define SMARTIO_FILLER_JIFFIES	(10 * HZ)
 
 /* Content of elv.priv[0] of a request. */
@@ -65,17 +64,12 @@ struct smartio_queue {
 	u32 in_flight;
 };
 
-/* A thread that has read, in jiffies. */
-struct smartio_reader {
+/* When a thread last did what decides about its writes, in jiffies; 0: not that is known. */
+struct smartio_thread {
 	pid_t pid;
 	unsigned long read;
-	unsigned long wrote;	/* as well; 0: not that is known */
-};
-
-/* A thread that has sent the content of a file and waits for all of it. */
-struct smartio_filler {
-	pid_t pid;
-	unsigned long seen;	/* jiffies */
+	unsigned long wrote;	/* as well */
+	unsigned long filled;	/* content of a file, for all of which it waits */
 };
 
 struct smartio_counters {
@@ -86,6 +80,100 @@ struct smartio_counters {
 	u64 requeued;
 	u64 reads_held_for;	/* reads that arrived while writes were held */
 	u64 timer;
+};
+
+/* Share of writes with concurrent reads: sched.c. */
+struct smartio_share {
+	u64 debt_ns;		/* device time beyond it */
+	u64 paid_at_ns;
+	u64 began_ns;		/* start of the last write in the device */
+	u64 due_at_ns;		/* expired writes go from then on */
+	u64 refused_reads;	/* reads dispatched when it was last used up */
+	bool spent;
+	bool owed;		/* a read preceded an expired write */
+};
+
+/* Whether the next read is expected: smartio_leave(), smartio_read_arrives(). */
+struct smartio_pauses {
+	u64 until_ns;		/* writes are held for it until then */
+	u64 done_ns;
+	u32 section;
+	u32 pause_ns;
+	u32 hits;
+	bool open;		/* the last read completed and none has arrived since */
+	unsigned long seen;	/* jiffies */
+};
+
+/* Threads that read and write, and batches of their requests. */
+struct smartio_mixed {
+	unsigned long pure_seen;	/* jiffies of a read by a thread that does not write */
+	pid_t pure;			/* and its number */
+	u32 reads;		/* reads since the last batch of own writes */
+	u32 writes;		/* own writes left in this batch */
+	u32 own;		/* and since a write of others */
+};
+
+/* Synchronous writes, and how long others were deferred for them. */
+struct smartio_commit {
+	u64 until_ns;		/* the next step is likely until then */
+	u64 done_ns;
+	u64 patience_ns;
+	u64 kept_at_ns;		/* others are deferred since; 0: they are not */
+	u64 plain_at_ns;	/* dispatch of the last asynchronous write */
+	u32 turn_left;		/* writes that still share its turn */
+	u32 step_ns;		/* longest usual pause */
+	u32 hits;
+	bool open;		/* the last one completed and none has arrived since */
+	unsigned long seen;	/* jiffies */
+};
+
+/* Properties of the device by size; 0: unknown. */
+struct smartio_learned {
+	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
+	u32 read_base_ns[SMARTIO_NR_SIZES];
+	u32 pace_ns[SMARTIO_NR_SIZES];
+	u32 occupied[SMARTIO_NR_SIZES];
+};
+
+/* Consecutive writes of one size: learn.c, as all below. */
+struct smartio_window {
+	u64 began_ns;
+	u64 done_ns;		/* completion of the last write */
+	u64 ns;			/* what its writes took, pauses left out */
+	u64 other_ns;		/* upper bound of the time of reads and pauses */
+	u32 count;
+	u32 size;
+	u32 writes;		/* least number that was waiting or in the device */
+	u32 before[SMARTIO_NR_SIZES];	/* least pace in the last one */
+	bool reads;
+	bool held;		/* writes had used up their share */
+};
+
+/* A read and a write in the device, of which one is done first. */
+struct smartio_race {
+	struct request *last_write;	/* sent to the device last, while in flight */
+	u64 went_ns;		/* when the last write was sent */
+	u64 gap_ns;		/* between it and the one before */
+	struct request *read;	/* sent behind it, while in flight */
+	struct request *write;	/* what it is behind; NULL: that is done */
+	u32 size;
+};
+
+/* Time that reads have lost to writes in a cache since the share was settled. */
+struct smartio_lost {
+	u64 ns;
+	u64 silent_ns;		/* completion of the last read */
+	u32 writes;		/* dispatched since then */
+	u32 size;		/* SMARTIO_NR_SIZES: of several sizes */
+	u32 before[SMARTIO_NR_SIZES];	/* for each of them, the last time */
+	u32 long_holds;
+};
+
+/* The first reads while a cache is full. */
+struct smartio_drain {
+	u64 until_ns;		/* 0: none yet */
+	u64 longest_ns;		/* silence of a read until then */
+	u32 quick;		/* reads in a row */
 };
 
 struct smartio_data {
@@ -119,79 +207,21 @@ struct smartio_data {
 	/* Why no waiting request is dispatched. */
 	bool blocked;
 	bool timer_armed;
-	bool owed;		/* a read preceded an expired write */
 	u64 timer_ns;
 	u64 scan_ns;		/* no request can expire before */
 	struct hrtimer timer;
 	struct request_queue *q;
 
-	/* Share of writes. */
-	u64 debt_ns;
-	u64 debt_at_ns;
-	u64 refused_reads;	/* reads dispatched when it was last used up */
-	u64 write_began_ns;	/* start of the last write in the device */
-	u64 write_went_ns;	/* dispatch of the last write */
-	u64 due_at_ns;		/* with concurrent reads, expired writes go from then on */
-	bool spent;
-
-	/* Readers. */
-	u64 hold_until_ns;
-	u64 read_done_ns;
-	u32 hold_section;
-	bool pause_open;	/* the last read completed and none has arrived since */
-	u32 pause_ns;
-	u32 hits;
-	unsigned long read_seen;	/* jiffies */
-	unsigned long urgent_seen;	/* jiffies */
-	struct smartio_reader readers[1 << SMARTIO_READER_BITS];
-	unsigned long pure_seen;	/* jiffies of a read by a thread that does not write */
-	pid_t pure;			/* and its number */
-	struct smartio_filler fillers[1 << SMARTIO_FILLER_BITS];
-	u32 mixed_reads;		/* reads since the last batch of own writes */
-	u32 mixed_writes;		/* own writes left in this batch */
-	u32 mixed_own;			/* and since a write of others */
-
-	/* Synchronous writes. */
-	u64 awaited_until_ns;	/* the next step of a commit is likely until then */
-	u64 awaited_done_ns;
-	u64 patience_ns;
-	u64 kept_at_ns;		/* others are deferred since; 0: they are not */
-	u32 turn_left;		/* writes that still share the turn of the last asynchronous one */
-	u64 plain_at_ns;	/* dispatch of the last asynchronous write */
-	u32 awaited_step_ns;	/* longest usual pause within a commit */
-	u32 awaited_hits;
-	bool awaited_open;	/* the last one completed and none has arrived since */
-
-	/* Learned. */
-	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
-	u64 silent_ns;		/* completion of the last read */
-	u32 read_base_ns[SMARTIO_NR_SIZES];
-	u64 lost_ns;		/* time lost by reads to writes since the share was settled */
-	u32 lost_writes;	/* dispatched since then */
-	u32 lost_size;		/* SMARTIO_NR_SIZES: of several sizes */
-	u32 lost_before[SMARTIO_NR_SIZES];	/* for each of them, the last time */
-	u32 long_holds;
-	u64 drained_at_ns;	/* until then it drains for the first reads; 0: none yet */
-	u64 drain_longest_ns;	/* silence of a read until then */
-	u32 drain_quick;	/* reads in a row */
-	u32 pace_ns[SMARTIO_NR_SIZES];
-	u32 least_before[SMARTIO_NR_SIZES];	/* least of it in the last window */
-	u32 occupied[SMARTIO_NR_SIZES];
-	struct request *last_write;	/* sent to the device last, while in flight */
-	u64 write_gap_ns;		/* between it and the one before */
-	struct request *race_read;	/* sent behind it, while in flight */
-	struct request *race_write;	/* what it is behind; NULL: that is done */
-	u32 race_size;
-	u64 write_done_ns;
-	u64 window_began_ns;
-	u32 window_count;
-	u32 window_size;
-	u64 window_ns;		/* what its writes took, pauses left out */
-	u64 window_other_ns;	/* upper bound of the time of reads and pauses */
-	bool window_reads;
-	u32 window_writes;	/* least number that was waiting or in the device */
-	bool window_held;	/* writes had used up their share */
-
+	struct smartio_thread threads[1 << SMARTIO_THREAD_BITS];
+	struct smartio_share share;
+	struct smartio_pauses reader;
+	struct smartio_mixed mixed;
+	struct smartio_commit commit;
+	struct smartio_learned learned;
+	struct smartio_window window;
+	struct smartio_race race;
+	struct smartio_lost lost;
+	struct smartio_drain drain;
 	struct smartio_counters counters;
 };
 
@@ -279,9 +309,9 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 /* The next step of a commit may arrive from now on. */
 static inline void smartio_await(struct smartio_data *sd, u64 now)
 {
-	sd->awaited_open = true;
-	sd->awaited_done_ns = now;
-	sd->awaited_until_ns = now + smartio_await_ns(sd->awaited_step_ns, sd->awaited_hits);
+	sd->commit.open = true;
+	sd->commit.done_ns = now;
+	sd->commit.until_ns = now + smartio_await_ns(sd->commit.step_ns, sd->commit.hits);
 }
 
 /* Whether a time, in jiffies, lies within the last slice. */
@@ -293,7 +323,7 @@ static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 /* Whether all recent readers write as well: then throughput matters more than order. */
 static inline bool smartio_mixed(struct smartio_data *sd)
 {
-	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->pure_seen);
+	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->mixed.pure_seen);
 }
 
 /* learn.c */

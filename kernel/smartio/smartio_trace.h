@@ -90,37 +90,6 @@ TRACE_EVENT(smartio_wait,
 		  __entry->debt_ns, __entry->wait_ns)
 );
 
-/* Learned values for writes of a size. */
-TRACE_EVENT(smartio_learn,
-
-	TP_PROTO(dev_t dev, u32 size, u32 service_ns, u32 pace_ns, u32 occupied, u32 cap),
-
-	TP_ARGS(dev, size, service_ns, pace_ns, occupied, cap),
-
-	TP_STRUCT__entry(
-		__field(dev_t, dev)
-		__field(u32, size)
-		__field(u32, service_ns)
-		__field(u32, pace_ns)
-		__field(u32, occupied)
-		__field(u32, cap)
-	),
-
-	TP_fast_assign(
-		__entry->dev = dev;
-		__entry->size = size;
-		__entry->service_ns = service_ns;
-		__entry->pace_ns = pace_ns;
-		__entry->occupied = occupied;
-		__entry->cap = cap;
-	),
-
-	TP_printk("%d,%d bytes=%u service_ns=%u pace_ns=%u occupied=%u/4096 cap=%u",
-		  MAJOR(__entry->dev), MINOR(__entry->dev),
-		  4096u << __entry->size, __entry->service_ns, __entry->pace_ns,
-		  __entry->occupied, __entry->cap)
-);
-
 #endif /* _SMARTIO_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
