@@ -141,6 +141,7 @@ static int smartio_learned_show(void *data, struct seq_file *m)
 {
 	struct request_queue *q = data;
 	struct smartio_data *sd = q->elevator->elevator_data;
+	struct smartio_learned *known = &sd->learned;
 	u32 size, cap, alone;
 
 	seq_puts(m, "bytes read_ns write_ns write_pace_ns trim_ns occupied cap cap_alone\n");
@@ -148,8 +149,9 @@ static int smartio_learned_show(void *data, struct seq_file *m)
 	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
 		smartio_caps(sd, size, &cap, &alone);
 		seq_printf(m, "%u %u %u %u %u %u/4096 %u %u\n", 4096u << size,
-			   sd->learned.service_ns[0][size], sd->learned.service_ns[1][size], sd->learned.pace_ns[size],
-			   sd->learned.service_ns[2][size], sd->learned.occupied[size], cap, alone);
+			   known->service_ns[0][size], known->service_ns[1][size],
+			   known->pace_ns[size], known->service_ns[2][size],
+			   known->occupied[size], cap, alone);
 	}
 	spin_unlock_irq(&sd->lock);
 	return 0;

@@ -44,17 +44,20 @@ void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone)
 {
 	u32 occupied = 0, size;
 
-	for (size = 0; size < SMARTIO_NR_SIZES; size++)
-		if (sd->learned.occupied[size] && (!occupied || sd->learned.occupied[size] < occupied))
-			occupied = sd->learned.occupied[size];
+	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
+		u32 part = sd->learned.occupied[size];
+
+		if (part && (!occupied || part < occupied))
+			occupied = part;
+	}
 	smartio_caps_of(sd, occupied, cap, alone);
 }
 
 /* Device time that a write takes from reads. */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now)
 {
-	u32 table = smartio_table(kind), service = smartio_known(sd->learned.service_ns[table], size);
-	u32 pace;
+	u32 table = smartio_table(kind);
+	u32 service = smartio_known(sd->learned.service_ns[table], size), pace;
 
 	if (kind == SMARTIO_TRIM)
 		return smartio_trim_cost(service, smartio_known(sd->learned.service_ns[0], 0));
@@ -81,7 +84,8 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 {
 	u32 writes = sd->writes_in_flight + sd->nr_waiting[SMARTIO_URGENT] +
 		     sd->nr_waiting[SMARTIO_OWN] + sd->nr_waiting[SMARTIO_BULK];
-	u32 count, part, service = sd->learned.service_ns[1][size], pace = sd->learned.pace_ns[size];
+	u32 service = sd->learned.service_ns[1][size], pace = sd->learned.pace_ns[size];
+	u32 count, part;
 	u64 elapsed = smartio_since(sd->window.began_ns, now), least = 0;
 	u64 interval = smartio_interval_ns(smartio_since(sd->window.done_ns, now),
 					   smartio_since_stamp(rq, now));
@@ -109,12 +113,13 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 		least = smartio_raises(sd->window.before, pace, size, div_u64(least, count));
 		/* If reads took most of the window, the rest is uncertain. */
 		if (!sd->window.held || (pace && sd->window.other_ns <= sd->window.ns / 2))
-			sd->learned.pace_ns[size] = smartio_learn_pace(pace, least,
-							       div_u64(sd->window.ns, count));
+			sd->learned.pace_ns[size] =
+				smartio_learn_pace(pace, least, div_u64(sd->window.ns, count));
 	}
 	/* Reads, and fewer writes than it has room for, leave a part of the device without work. */
 	part = smartio_occupied((u64)service * count, elapsed);
-	if (service && !sd->window.held && !sd->window.reads && sd->window.writes * part > SMARTIO_WHOLE)
+	if (service && !sd->window.held && !sd->window.reads &&
+	    sd->window.writes * part > SMARTIO_WHOLE)
 		sd->learned.occupied[size] = smartio_mean(sd->learned.occupied[size], part);
 }
 
@@ -132,7 +137,8 @@ void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now)
 	if (sd->writes_in_flight > 1 && sd->race.gap_ns < read + read / 4)
 		return;
 	size = (smartio_state(sd->race.last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
-	if (smartio_since_stamp(sd->race.last_write, now) + 2 * (u64)read > sd->learned.service_ns[1][size])
+	if (smartio_since_stamp(sd->race.last_write, now) + 2 * (u64)read >
+	    sd->learned.service_ns[1][size])
 		return;
 	sd->race.read = rq;
 	sd->race.write = sd->race.last_write;
@@ -217,7 +223,8 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	if (kind == SMARTIO_READ)
 		smartio_lost(sd, size, took, now);
 	/* A read that no write lets pass was done before this one began. */
-	else if (sd->learned.occupied[size] > SMARTIO_WHOLE / 8 * 7)
+	else if (table == 1 && !smartio_cached(sd) &&
+		 sd->learned.occupied[size] > SMARTIO_WHOLE / 8 * 7)
 		took = min(took, smartio_since(sd->lost.silent_ns, now));
 	if (state & SMARTIO_RQ_ALONE)
 		sd->learned.service_ns[table][size] =
@@ -226,5 +233,6 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)
-		sd->window.other_ns += smartio_known(sd->learned.service_ns[0], size) + sd->reader.pause_ns;
+		sd->window.other_ns += smartio_known(sd->learned.service_ns[0], size) +
+				       sd->reader.pause_ns;
 }

@@ -159,7 +159,8 @@ static void smartio_pay(struct smartio_data *sd, struct request *rq, u64 now)
 	u32 section = smartio_section(smartio_rq_queue(rq));
 	bool cached = smartio_cached(sd), spent;
 
-	sd->share.debt_ns = smartio_debt(sd->share.debt_ns, smartio_since(sd->share.paid_at_ns, now), share);
+	sd->share.debt_ns = smartio_debt(sd->share.debt_ns,
+					 smartio_since(sd->share.paid_at_ns, now), share);
 	sd->share.paid_at_ns = now;
 	if (cached && pace && !sd->drain.until_ns &&
 	    (smartio_reads_wait(sd, section) || smartio_reads(sd, section)))
@@ -718,7 +719,8 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 		if (smartio_reads(sd, max(section, 1u)) || waiting) {
 			more = more && sd->waiting[SMARTIO_READ];
 		} else if (section < 2 && now) {
-			u64 hold = smartio_hold_ns(sd->reader.pause_ns, sd->reader.hits, sd->hold_max_ns);
+			u64 hold = smartio_hold_ns(sd->reader.pause_ns, sd->reader.hits,
+						   sd->hold_max_ns);
 
 			sd->reader.open = true;
 			sd->reader.done_ns = now;

@@ -309,7 +309,7 @@ static inline u32 smartio_scaled(const u32 *table, u32 size)
 	return less ? less : 1;
 }
 
-/* Part of the device that each of some writes occupied, from their service time and the time that all took. */
+/* Part of the device that each write of a window occupied, from their service and its length. */
 static inline u32 smartio_occupied(u64 work_ns, u64 elapsed_ns)
 {
 	u64 part;
@@ -338,7 +338,7 @@ static inline u32 smartio_learn_passed(u32 old, bool passed)
 	return old > SMARTIO_LEAST ? old : SMARTIO_LEAST;
 }
 
-/* Part of the device that a write occupies: of a size without an entry, from the nearest; 0 without any. */
+/* The same of a size without an entry: from the nearest one; 0 without any. */
 static inline u32 smartio_occupied_by(const u32 *table, u32 size)
 {
 	u32 at = smartio_nearest(table, size);

@@ -257,12 +257,10 @@ fn request_for_app(config: &Config, next: &State, app: &App, requests: &mut Requ
 }
 
 fn request_for_device(config: &Config, device: &Device, on: bool, reason: &Reason, requests: &mut Requests<'_>) {
-    let concurrency = profile::measured(&config.profiles, device).and_then(|profile| profile.concurrency.as_ref());
     let objective = if on { Objective::Delay } else { Objective::Energy };
-    let depths = if concurrency.is_some() { "measured" } else { "default" };
     let of_kernel = if on { reason.clone() } else { Reason::rule("no_foreground_request") };
-    let of_kernel = of_kernel.word("profile", "kernel scheduler smartio").word("depths", depths);
-    if requests.kernel_scheduler(device, concurrency, config.writes_wait_max_ms, objective, &of_kernel) {
+    let of_kernel = of_kernel.word("profile", "kernel scheduler smartio");
+    if requests.kernel_scheduler(device, config.writes_wait_max_ms, objective, &of_kernel) {
         return;
     }
     let profile = profile::of(&config.profiles, device);

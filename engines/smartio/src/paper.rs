@@ -52,7 +52,7 @@ pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> 
     let mut notes = Vec::new();
     let reason = Reason::rule("reads_before_writes").word("source", "dissertation 4.4.1");
     for device in observed.devices {
-        if requests.kernel_scheduler(device, None, SLICE_MS, Objective::Delay, &reason) {
+        if requests.kernel_scheduler(device, SLICE_MS, Objective::Delay, &reason) {
             continue;
         }
         requests.setup(device, &setup(), SLICE_MS, Objective::Delay, &reason);

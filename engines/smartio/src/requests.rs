@@ -8,7 +8,7 @@ use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::reason::Reason;
 
 use crate::KERNEL_SCHEDULER;
-use crate::profile::{Concurrency, QueueSettings};
+use crate::profile::QueueSettings;
 
 /// Collects requests; knobs that the kernel refused before are left out.
 pub(crate) struct Requests<'a> {
@@ -31,12 +31,11 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// The kernel's own scheduler for this, with what is known of the device; false where the kernel lacks it.
+    /// The kernel's own scheduler for this, which learns the device; false where the kernel lacks it.
     /// `writes_wait_max_ms` is its slice: how long reads may hold a write back.
     pub(crate) fn kernel_scheduler(
         &mut self,
         device: &Device,
-        concurrency: Option<&Concurrency>,
         writes_wait_max_ms: u32,
         objective: Objective,
         reason: &Reason,
@@ -46,17 +45,7 @@ impl<'a> Requests<'a> {
         }
         let mut add = |setting, value: String| self.add(Knob::queue(&device.name, setting), value, objective, reason);
         add(QueueSetting::Scheduler, KERNEL_SCHEDULER.to_owned());
-        let depths = concurrency.map(|found| {
-            [
-                ("read_sequential_depth_requests", found.sequential_reads),
-                ("read_random_depth_requests", found.random_reads),
-                ("write_sequential_depth_requests", found.sequential_writes),
-                ("write_random_depth_requests", found.random_writes),
-            ]
-        });
-        for (name, value) in [("slice_ms", writes_wait_max_ms)].into_iter().chain(depths.into_iter().flatten()) {
-            add(QueueSetting::tunable(KERNEL_SCHEDULER, name), value.to_string());
-        }
+        add(QueueSetting::tunable(KERNEL_SCHEDULER, "slice_ms"), writes_wait_max_ms.to_string());
         true
     }
 

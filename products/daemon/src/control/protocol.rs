@@ -487,9 +487,10 @@ mod tests {
         };
         let types: [(&str, BTreeSet<String>); 26] = [
             ("Status", keys(&Status::default())),
-            // No level is read ahead.
+            // No level is read ahead, or ended early.
             ("Setting", {
-                let of_levels = outcomes().into_iter().filter(|outcome| !matches!(outcome, Outcome::Prefetched { .. }));
+                let of_actions = |outcome: &Outcome| matches!(outcome, Outcome::Prefetched { .. } | Outcome::Cancelled { .. });
+                let of_levels = outcomes().into_iter().filter(|outcome| !of_actions(outcome));
                 of_levels.flat_map(|outcome| keys(&setting(outcome))).collect()
             }),
             ("Action", of_actions),
