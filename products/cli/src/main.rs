@@ -21,6 +21,7 @@ mod report;
 mod reset;
 mod status;
 mod study;
+mod submit;
 mod swap;
 mod top;
 mod tune;
@@ -61,6 +62,8 @@ enum Command {
     Report(report::Args),
     /// Compare results of the same kind: what improved, what regressed, with intervals; for CI and updates of a device
     Compare(compare::Args),
+    /// Send results to a fleet, once you have seen every field and agreed: models are ranked, settings come back
+    Submit(submit::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
@@ -123,6 +126,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(command) => lab::hand_over(command.name()),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Submit(args) => submit::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Apps(args) => apps::run(&args),

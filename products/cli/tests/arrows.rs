@@ -137,6 +137,11 @@ const RULES: &[Rule] = &[
         brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"],
         others: None,
     },
+    Rule {
+        folder: "measure/submission",
+        brisk: &["brisk-core", "brisk-results"],
+        others: Some(&["serde", "serde_json", "serde_json_canonicalizer", "sha2", "thiserror"]),
+    },
     Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
     Rule {
@@ -164,6 +169,7 @@ const RULES: &[Rule] = &[
             "brisk-results",
             "brisk-screen",
             "brisk-smartstorage",
+            "brisk-submission",
             "brisk-swap",
             "brisk-swap-io",
             "brisk-vm",
@@ -191,7 +197,7 @@ const FOREIGN_TO_DEVICES: &[&str] = &[
 
 /// Sources that read no file, clock or environment and start nothing.
 const PURE_SOURCES: &[&str] =
-    &["core/src", "engines", "platform/formats/src", "measure/flash/src", "measure/results/src"];
+    &["core/src", "engines", "platform/formats/src", "measure/flash/src", "measure/results/src", "measure/submission/src"];
 
 /// Paths that pure sources do not name, the glob of a module that holds one of them included.
 const IMPURE_PATHS: &[&str] = &[
