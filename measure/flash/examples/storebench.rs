@@ -143,7 +143,8 @@ fn run(preset: &Preset, loads: &[Load], seed: u64) -> Any<Vec<Seen>> {
             let page = if load.random { random.below(REGION_PAGES) } else { next[index] % REGION_PAGES };
             let tag = (due.len() as u64) << 8 | index as u64;
             let offset_bytes = (index as u64 * REGION_PAGES + page) % (CAPACITY_BYTES / PAGE_BYTES) * PAGE_BYTES;
-            match device.submit(now, Request { tag, kind: load.kind, offset_bytes, len_bytes: PAGE_BYTES, fua: false }) {
+            match device.submit(now, Request { tag, kind: load.kind, offset_bytes, len_bytes: PAGE_BYTES, fua: false })
+            {
                 Ok(()) => {
                     next[index] += 1;
                     due.push(since);
@@ -273,15 +274,30 @@ fn documents(preset: &Preset, family: &str, index: u64, random: &mut Random) -> 
     }
     let stream_bytes = STREAM_REQUESTS as u64 * PAGE_BYTES;
     Ok(json!([
-        whole("bench", family, index, json!({
-            "budget": "model", "work_bytes": REGION_PAGES * PAGE_BYTES,
-            "cache": { "verdict": "direct", "asked_bytes": 0, "device_bytes": 0, "text": "The model has no cache of a host." },
-            "jobs": jobs, "block_sweep": [], "depth_sweep": [], "syncs": [], "verdict": [],
-        })),
-        whole("slowdown", family, index, json!({ "block_bytes": PAGE_BYTES, "stream_bytes": stream_bytes, "rows": rows })),
-        whole("concurrency", family, index, json!({
-            "block_bytes": PAGE_BYTES, "stream_bytes": stream_bytes, "points": points, "parameters": [],
-        })),
+        whole(
+            "bench",
+            family,
+            index,
+            json!({
+                "budget": "model", "work_bytes": REGION_PAGES * PAGE_BYTES,
+                "cache": { "verdict": "direct", "asked_bytes": 0, "device_bytes": 0, "text": "The model has no cache of a host." },
+                "jobs": jobs, "block_sweep": [], "depth_sweep": [], "syncs": [], "verdict": [],
+            })
+        ),
+        whole(
+            "slowdown",
+            family,
+            index,
+            json!({ "block_bytes": PAGE_BYTES, "stream_bytes": stream_bytes, "rows": rows })
+        ),
+        whole(
+            "concurrency",
+            family,
+            index,
+            json!({
+                "block_bytes": PAGE_BYTES, "stream_bytes": stream_bytes, "points": points, "parameters": [],
+            })
+        ),
     ]))
 }
 

@@ -489,7 +489,8 @@ mod tests {
             ("Status", keys(&Status::default())),
             // No level is read ahead, or ended early.
             ("Setting", {
-                let of_actions = |outcome: &Outcome| matches!(outcome, Outcome::Prefetched { .. } | Outcome::Cancelled { .. });
+                let of_actions =
+                    |outcome: &Outcome| matches!(outcome, Outcome::Prefetched { .. } | Outcome::Cancelled { .. });
                 let of_levels = outcomes().into_iter().filter(|outcome| !of_actions(outcome));
                 of_levels.flat_map(|outcome| keys(&setting(outcome))).collect()
             }),
