@@ -270,9 +270,9 @@ fn benchmarks_are_compared_where_they_measured_the_same() {
 fn a_page_of_many_documents_says_the_machine_once() {
     let page = brisk_report::html(&samples::all());
     // The seven about apps and three studies are of one device, the footprint is of a card, the frontier and the profile are of
-    // the device again, the second kernel lab has the machine of the first, all of swap that of the returns, and the
+    // the device again, the second kernel lab and the hunt have the machine of the first, all of swap that of the returns, and the
     // day, the prediction, the memory study and the benchmark are of the device; the heap study between the last two has a machine of its own.
-    assert_eq!(page.matches("Same machine, device and settings as above").count(), 6 + 3 + 1 + 3 + 2);
+    assert_eq!(page.matches("Same machine, device and settings as above").count(), 6 + 3 + 2 + 3 + 2);
     // The kernel lab, swapping and recorded needs have machines of their own.
     assert_eq!(page.matches("<dt>Machine</dt>").count(), 5 + 2);
     // What is a document's own stands in each of them.

@@ -135,9 +135,8 @@ impl Bench {
     pub fn parts(&self, names: &[String], all: bool, folder: &Path) -> Result<Vec<(Part, Scenario)>> {
         let hunted = Scenario::hunted(folder)?;
         let known: Vec<&str> = self.parts.iter().map(|part| part.scenario.as_str()).collect();
-        let is_known = |name: &str| {
-            name == HUNTED || known.contains(&name) || hunted.iter().any(|scenario| scenario.name == name)
-        };
+        let is_known =
+            |name: &str| name == HUNTED || known.contains(&name) || hunted.iter().any(|scenario| scenario.name == name);
         if let Some(name) = names.iter().find(|name| !is_known(name)) {
             return Err(Error::BadOption(format!(
                 "kernel/bench.toml has no part '{name}': it has {}; and kernel/scenarios/hunted has {}",
@@ -183,6 +182,39 @@ mod tests {
             }
         }
         assert!(!bench.parts(&[], false, &folder).expect("scenarios").is_empty(), "the short run measures something");
+    }
+
+    #[test]
+    fn scenarios_of_hunts_are_parts_with_their_own_aims() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/scenarios");
+        std::fs::create_dir(dir.path().join("hunted")).expect("a folder");
+        std::fs::copy(folder.join("smoke.toml"), dir.path().join("smoke.toml")).expect("copied");
+        let text = std::fs::read_to_string(folder.join("smoke.toml")).expect("read");
+        let aim =
+            "[[aim]]\nwords = \"w\"\nside = \"read\"\nfigure = \"delay_mean\"\nagainst = \"none\"\nat_most = 2.5\n";
+        let file = dir.path().join("hunted/smartio-read-mean-1.toml");
+        std::fs::write(&file, format!("judged = \"smartio\"\n{text}\n{aim}")).expect("written");
+        let bench = Bench::parse("judged = \"bfq\"\n[[part]]\nscenario = \"smoke\"\nshort = true\n").expect("valid");
+        let names = |names: &[&str], all: bool| -> Vec<String> {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let parts = bench.parts(&names, all, dir.path()).expect("known");
+            parts.iter().map(|(part, scenario)| format!("{} {}", part.scenario, scenario.name)).collect()
+        };
+        let hunted = "smartio-read-mean-1 smartio-read-mean-1";
+        assert_eq!(names(&[], false), ["smoke smoke"], "the short run has none");
+        assert_eq!(names(&[], true), ["smoke smoke", hunted]);
+        assert_eq!(names(&["hunted"], false), [hunted]);
+        assert_eq!(names(&["smartio-read-mean-1"], false), [hunted]);
+        let (part, scenario) = bench.parts(&["hunted".to_owned()], false, dir.path()).expect("known").remove(0);
+        assert_eq!(part.schedulers, ["none", "mq-deadline", "kyber", "bfq", "smartio"]);
+        assert_eq!((part.aims.len(), scenario.judged.as_deref()), (1, Some("smartio")));
+        assert!(
+            bench.parts(&["smok".to_owned()], false, dir.path()).expect_err("unknown").to_string().contains("1 file")
+        );
+        // Aims without a scheduler are a mistake.
+        std::fs::write(&file, format!("{text}\n{aim}")).expect("written");
+        assert!(bench.parts(&["hunted".to_owned()], false, dir.path()).is_err());
     }
 
     #[test]

@@ -157,10 +157,8 @@ impl Hunt {
     ) -> Result<Vec<std::result::Result<Vec<BySchedulers>, String>>> {
         let scenarios: Vec<Scenario> =
             loads.iter().map(|load| scenario(*load, "hunt", &self.options)).collect::<Result<_>>()?;
-        let cases: Vec<Case> = seeds
-            .iter()
-            .flat_map(|seed| schedulers.iter().map(move |scheduler| case(scheduler, *seed)))
-            .collect();
+        let cases: Vec<Case> =
+            seeds.iter().flat_map(|seed| schedulers.iter().map(move |scheduler| case(scheduler, *seed))).collect();
         let tasks: Vec<Task<'_>> =
             scenarios.iter().flat_map(|scenario| cases.iter().map(move |case| Task { scenario, case })).collect();
         let length = Length { scale: 1.0, repeat_percent_max: REPEAT_PERCENT_MAX };
@@ -208,18 +206,11 @@ impl Hunt {
         missed
     }
 
-    /// Shrinks a load that misses a bound, while `more` says so; then confirms the result with other seeds.
+    /// Shrinks a load that misses a bound, and confirms the result with other seeds; none for a load without a ratio.
     ///
     /// # Errors
     /// When a boot cannot be made, or the user cancels.
-    pub fn shrink(
-        &self,
-        lab: &mut Lab,
-        bound: Bound,
-        load: Levels,
-        more: impl Fn() -> bool,
-        watch: Watch<'_>,
-    ) -> Result<Option<Found>> {
+    pub fn shrink(&self, lab: &mut Lab, bound: Bound, load: Levels, watch: Watch<'_>) -> Result<Option<Found>> {
         let seeds = &self.options.seeds;
         let known = self.measured.iter().find(|one| one.load == load).and_then(|one| one.figures.as_ref().ok());
         let Some(figures) = known else { return Ok(None) };
@@ -233,11 +224,14 @@ impl Hunt {
         let mut shrink = Shrink::new(load);
         for round in 0..ROUNDS_MAX {
             let next = shrink.next();
-            if next.is_empty() || !more() {
+            if next.is_empty() {
                 break;
             }
             let progress = |done: f64, doing: &str| {
-                (watch.progress)((round as f64 + done) / ROUNDS_MAX as f64, &format!("shrinking {}: {doing}", bound.word()));
+                (watch.progress)(
+                    (round as f64 + done) / ROUNDS_MAX as f64,
+                    &format!("shrinking {}: {doing}", bound.word()),
+                );
             };
             let figures = self.measure(lab, &next, &schedulers, seeds, Watch { progress: &progress, ..watch })?;
             let shows = next.iter().zip(figures).map(|(load, figures)| {
@@ -289,7 +283,8 @@ impl Hunt {
     /// The bounds over the drawn loads, and how many of these hold all that apply.
     #[must_use]
     pub fn bounds(&self) -> (Vec<HuntBound>, u32) {
-        let loads: Vec<HuntLoad> = self.loads().into_iter().filter(|load| load.drawn && load.refused.is_none()).collect();
+        let loads: Vec<HuntLoad> =
+            self.loads().into_iter().filter(|load| load.drawn && load.refused.is_none()).collect();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let bounds = Bound::ALL.map(|bound| {
             let of = |load: &HuntLoad| load.ratios.iter().find(|of| of.bound == bound.word()).cloned();
@@ -396,7 +391,8 @@ fn file(
         let values: Vec<f64> = seeds.iter().filter_map(of).collect();
         Summary::of(&values).map_or(ratio.median, |summary| summary.median)
     };
-    let own = |by: &BySchedulers, of: fn(&Figures) -> Option<f64>| Some((of(by.get(scheduler)?)?, of(by.get(against)?)?));
+    let own =
+        |by: &BySchedulers, of: fn(&Figures) -> Option<f64>| Some((of(by.get(scheduler)?)?, of(by.get(against)?)?));
     let aims = match bound {
         Bound::Domination => {
             let read = median(&|by| own(by, |figures| figures.read_us_mean).map(|(own, peer)| own / peer));

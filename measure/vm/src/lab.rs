@@ -283,7 +283,7 @@ impl Lab {
         Ok(Round { boots: portions.len(), divided })
     }
 
-    /// Boots cases; where all boots have a check, a refused boot has no outcome, unless it has a single case.
+    /// Boots cases; where all boots have a check, a boot that is refused or fails has no outcome, unless it has a single case.
     fn boot_or_divide(
         &self,
         cases: &[Open<'_>],
@@ -297,7 +297,7 @@ impl Lab {
             return booted;
         }
         let why = match booted {
-            Err(error @ (Error::Refused { .. } | Error::TimeLimit { .. })) => error.to_string(),
+            Err(error @ (Error::Refused { .. } | Error::TimeLimit { .. } | Error::Failed { .. })) => error.to_string(),
             Ok(Booted { fidelity: None, outcomes }) => {
                 outcomes.first().and_then(|(_, of)| of.sides.clone().err()).unwrap_or_default()
             }
@@ -332,16 +332,17 @@ impl Lab {
         let name = format!("{}-{}{nth}", self.kernel.series, scenario.name);
         let wanted = self.wanted(&planned)?;
         let memory_bytes = cases.first().map_or(0, |(_, task)| task.scenario.memory_bytes());
-        let (console, log) = self.console(&name, &script, &wanted, memory_bytes, 1, estimate_s, watch, |line| {
-            match console::progress(line) {
+        let (console, log) =
+            self.console(&name, &script, &wanted, memory_bytes, 1, estimate_s, watch, |line| match console::progress(
+                line,
+            ) {
                 Some(Progress::Case(index)) => {
                     let doing = planned.get(index).map(|task| task.case.words(task.scenario)).unwrap_or_default();
                     progress(index.saturating_sub(before).min(cases.len()), doing);
                 }
                 Some(Progress::End) => progress(cases.len(), "done".to_owned()),
                 None => {}
-            }
-        })?;
+            })?;
         let console = console::parse(&console);
         let seeds = if check.is_some() { vec![0] } else { seeds_of_first(cases) };
         let judged = judge(&console, planned.len(), &seeds, length.repeat_percent_max);

@@ -77,7 +77,9 @@ fn files<'a>(jobs: impl Iterator<Item = &'a JobSpec>) -> BTreeMap<String, u64> {
     let mut files = BTreeMap::new();
     for job in jobs {
         let op = job.argument("op").unwrap_or_default();
-        if !["read", "randread", "mix", "randmix", "fault", "randfault"].contains(&op.split(':').next().unwrap_or_default()) {
+        if !["read", "randread", "mix", "randmix", "fault", "randfault"]
+            .contains(&op.split(':').next().unwrap_or_default())
+        {
             continue;
         }
         if let (Some(name), Some(size)) = (job.argument("file"), job.argument("size")) {

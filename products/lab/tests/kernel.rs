@@ -45,6 +45,9 @@ fn what_cannot_be_run_is_refused_before_anything_is_fetched() {
     );
     assert!(refusal(tree(), &["test", "--jobs", "0"]).contains("1..=64"));
     assert!(refusal(tree(), &["bench", "sync", "--all"]).contains("--all"));
+    assert!(refusal(tree(), &["hunt", "--bound", "read-maen"]).contains("there are dominated, read-mean, "));
+    assert!(refusal(tree(), &["hunt", "--loads", "3", "--for", "1m"]).contains("--loads"));
+    assert!(refusal(tree(), &["hunt", "--kernel", "six"]).contains("series of kernels"));
 }
 
 #[test]

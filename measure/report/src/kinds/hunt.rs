@@ -11,7 +11,7 @@ const RATIO: Unit = Unit { show: ratio, tick: format::tick };
 /// Loads that the terminal shows.
 const SHOWN_MAX: usize = 12;
 /// Characters of a load's words in a table of the terminal.
-const WORDS_MAX: usize = 90;
+const WORDS_MAX: usize = 100;
 
 impl Kind for HuntReport {
     fn section(&self) -> Section {
@@ -25,7 +25,7 @@ impl Kind for HuntReport {
             ..Section::new("Hunt for worst cases", question, verdict(self))
         }
         .on(Some(on))
-        .facts(vec![("Held against", shorten(&self.peers.join(", "), 80)), ("Seed of the loads", self.header.seed.to_string())])
+        .facts(vec![("Peers", shorten(&self.peers.join(", "), 80))])
         .figures([bounds(self), missed(self)])
         .figures((!self.found.is_empty()).then(|| found(self)))
     }
@@ -62,10 +62,10 @@ fn verdict(report: &HuntReport) -> Vec<String> {
         return vec!["No load has figures.".to_owned()];
     }
     let mut said = vec![format!(
-        "{} holds all bounds in {} of {}.",
-        format::sentence(&name(report)),
+        "In {} of {}, {} holds all bounds.",
         report.hold,
-        plural(drawn as u64, "drawn load")
+        plural(drawn as u64, "drawn load"),
+        name(report),
     )];
     let share = |bound: &HuntBound| f64::from(bound.hold) / f64::from(bound.loads.max(1));
     let worst = report.bounds.iter().filter(|bound| bound.loads > bound.hold);
@@ -80,7 +80,7 @@ fn verdict(report: &HuntReport) -> Vec<String> {
     }
     let refused = report.loads.iter().filter(|load| load.refused.is_some()).count();
     if refused > 0 {
-        said.push(format!("{} without figures.", format::sentence(&plural(refused as u64, "load"))));
+        said.push(format!("{} without figures.", plural(refused as u64, "load")));
     }
     said
 }
@@ -152,7 +152,8 @@ fn missed(report: &HuntReport) -> Figure {
                 .say("starved", if row.starved { "yes" } else { "" })
         })
         .collect();
-    let columns = "load | bound | jobs and device | ratio | against | read mean | its | writes | its writes | commit p99";
+    let columns =
+        "load | bound | jobs and device | ratio | against | read mean | its | writes | its writes | commit p99";
     Figure::new("Loads that do not hold", "The worst first, by the ratio over its bound.")
         .table(
             Table::of(format!("The worst {}", plural(loads.len().min(SHOWN_MAX) as u64, "load")), &short, columns)
@@ -185,13 +186,16 @@ fn found(report: &HuntReport) -> Figure {
                 .say("file", of.file.as_deref().map(|file| shorten(file, 100)))
         })
         .collect();
-    Figure::new("Worst cases, shrunk", "The ratio is that of other seeds than the hunt's; before is that of the load before shrinking.")
-        .table(
-            Table::of(
-                "Worst cases, shrunk",
-                &rows,
-                "bound | smallest load | ratio | against | before | tried | confirmed | file",
-            )
-            .dispensable("tried | file | before"),
+    Figure::new(
+        "Worst cases, shrunk",
+        "The ratio is that of other seeds than the hunt's; before is that of the load before shrinking.",
+    )
+    .table(
+        Table::of(
+            "Worst cases, shrunk",
+            &rows,
+            "bound | smallest load | ratio | against | before | tried | confirmed | file",
         )
+        .dispensable("tried | file | before"),
+    )
 }

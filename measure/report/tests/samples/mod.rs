@@ -5,6 +5,7 @@
 pub mod apps;
 pub mod day;
 pub mod heap_study;
+pub mod hunt;
 pub mod memory;
 pub mod memory_study;
 pub mod pairs;
@@ -490,6 +491,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("comparison", Document::Comparison(Box::new(pairs::comparison()))),
         ("kernel", Document::Kernel(Box::new(kernel()))),
         ("kernel-bench", Document::Kernel(Box::new(kernel_bench()))),
+        ("kernel-hunt", Document::Hunt(Box::new(hunt::hunt()))),
         ("relaunch", Document::Relaunch(Box::new(memory::relaunch()))),
         ("swap-replay", Document::Swap(Box::new(swap::replay()))),
         ("swap-real", Document::Swap(Box::new(swap::in_real_time()))),

@@ -172,9 +172,9 @@ impl Bound {
             })),
             Self::ReadMean => over(|figures| figures.read_us_mean),
             Self::ReadP99 => over(|figures| figures.read_us_p99),
-            Self::CommitP99 => largest(
-                peers().filter_map(|(name, peer)| Value::of(own.commit_us_p99? / peer.commit_us_p99?, name)),
-            ),
+            Self::CommitP99 => {
+                largest(peers().filter_map(|(name, peer)| Value::of(own.commit_us_p99? / peer.commit_us_p99?, name)))
+            }
             Self::SyncWrite => load.writes_one_by_one().then(|| over(|figures| figures.write_us_mean)).flatten(),
             Self::ReadsOnly if !(writes || commits || discards) => behind(|figures| figures.reads_per_s),
             Self::WritesOnly if !(reads || commits || discards) => behind(|figures| figures.write_bytes_per_s),
@@ -267,9 +267,8 @@ mod tests {
 
     #[test]
     fn the_median_of_the_seeds_decides() {
-        let seeds: Vec<BySchedulers> = [300.0, 100.0, 110.0]
-            .map(|read| by(&[("none", both(100.0, 1.0)), ("smartio", both(read, 1.0))]))
-            .to_vec();
+        let seeds: Vec<BySchedulers> =
+            [300.0, 100.0, 110.0].map(|read| by(&[("none", both(100.0, 1.0)), ("smartio", both(read, 1.0))])).to_vec();
         let (ratio, against) = over_seeds(Bound::ReadMean, load(), "smartio", &seeds).expect("figures");
         assert_eq!((ratio.median, ratio.count, against.as_str()), (1.1, 3, "none"));
         assert_eq!(over_seeds(Bound::CommitP99, load(), "smartio", &seeds), None);

@@ -162,15 +162,19 @@ pub struct HuntArgs {
     /// Loads to draw at random
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub loads: u32,
-    /// Loads that the search makes of the worst ones [default: a third of the drawn ones]
+    /// Loads that the search makes by changing the worst ones [default: a third of the drawn ones]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub search: Option<u32>,
+    pub changed: Option<u32>,
     /// Draw and search in turns for this long instead of a number of loads; shrinking comes after it
-    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["loads", "search"])]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["loads", "changed"])]
     pub duration: Option<Duration>,
     /// Worst cases to shrink, each of another bound
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=8))]
     pub shrink: u16,
+    /// Shrink worst cases of these bounds only: dominated, read-mean, read-p99, commit-p99, sync-write, reads-only, writes-only,
+    /// discards [default: those missed by most]
+    #[arg(long, value_name = "BOUND,...", value_delimiter = ',')]
+    pub bound: Vec<String>,
     /// Put the scenario files of worst cases into kernel/scenarios/hunted, for `brisk kernel bench hunted` [default: into
     /// target/kernel/hunted]
     #[arg(long)]

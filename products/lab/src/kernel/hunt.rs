@@ -9,6 +9,7 @@ use brisk_command::lab::kernel::HuntArgs as Args;
 use brisk_command::output::replace;
 use brisk_command::session::Session;
 use brisk_results::{Document, HuntFound, HuntReport};
+use brisk_vm::hunt::score::Bound;
 use brisk_vm::hunt::{Found, Hunt, Options, fidelity};
 use brisk_vm::lab::{Lab, Seen};
 use brisk_vm::sources::Source;
@@ -23,6 +24,10 @@ const DRAWN_FOR_EACH: u32 = 3;
 
 pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
     args.outputs.check(&source.scenarios())?;
+    if let Some(word) = args.bound.iter().find(|word| Bound::ALL.iter().all(|bound| bound.word() != word.as_str())) {
+        let known: Vec<&str> = Bound::ALL.iter().map(|bound| bound.word()).collect();
+        anyhow::bail!("there is no bound '{word}': there are {}", known.join(", "));
+    }
     let session = Session::begin()?;
     let outcome = hunted(&session, source, args);
     session.clear();
@@ -56,7 +61,7 @@ impl Budget {
         Self {
             begun: Instant::now(),
             args_drawn: args.loads,
-            args_searched: args.search.unwrap_or(args.loads / DRAWN_FOR_EACH),
+            args_searched: args.changed.unwrap_or(args.loads / DRAWN_FOR_EACH),
             limit_s: args.duration.map(|limit| limit.as_secs_f64()),
         }
     }
@@ -139,7 +144,8 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
         fill(&mut report, &hunt, &lab, &budget);
         args.outputs.keep(&Document::Hunt(Box::new(report.clone())))?;
     }
-    let missed = hunt.missed();
+    let mut missed = hunt.missed();
+    missed.retain(|(bound, ..)| args.bound.is_empty() || args.bound.iter().any(|word| word == bound.word()));
     let count = usize::from(args.shrink).min(missed.len());
     for (place, (bound, load, _)) in missed.iter().take(count).enumerate() {
         let progress = |done: f64, doing: &str| {
@@ -147,7 +153,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
             session.show(FIRST_SHARE + of_shrinking * (1.0 - FIRST_SHARE), doing);
         };
         let watch = Watch { stop: session.stop_flag(), progress: &progress };
-        let found = hunt.shrink(&mut lab, *bound, *load, || true, watch)?;
+        let found = hunt.shrink(&mut lab, *bound, *load, watch)?;
         if let Some(found) = found {
             report.found.push(kept(source, args, found)?);
         }
