@@ -4,9 +4,10 @@
 //! effect inside, and in it a block device that is the C core of `brisk-flash` behind a timer. A [`scenario`] is a file:
 //! device, loads of jobs, bounds. A [`plan`] is a shell script for the guest, made of [`case`]s: one load under one setting of
 //! one scheduler with one seed. [`console`] parses the guest's output, [`refuse`] checks it against the bounds, [`figures`]
-//! summarises it, and [`search`] uses it to find settings; [`mod@bench`] defines a comparison and [`aims`] its aims. All of
-//! these are pure; [`sources`] (scripts that fetch and build), [`image`] (the initramfs), [`store`] (earlier cases), [`qemu`]
-//! and, above them, [`lab`] access this machine.
+//! summarises it, and [`search`] uses it to find settings; [`mod@bench`] defines a comparison and [`aims`] its aims; [`hunt`]
+//! draws loads, and finds those under which a scheduler is worse than others. All of these are pure, but for the driver of the hunt;
+//! [`sources`] (scripts that fetch and build), [`image`] (the initramfs), [`store`] (earlier cases), [`qemu`] and, above them,
+//! [`lab`] access this machine.
 //!
 //! Terms: a *side* is a class of jobs of a load (`read`, `write`, ...). *Lateness* is the delay of the device's timer. A
 //! *boot* runs many cases, each on a new device, and repeats its first one at the end.
