@@ -209,6 +209,7 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
 	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
 	u64 took = smartio_since_stamp(rq, now);
+	bool clean = state & SMARTIO_RQ_CLEAN;
 
 	/* Writes that bypass the cache show its hidden cost, but are not typical. */
 	if (rq->cmd_flags & REQ_FUA)
@@ -220,16 +221,17 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 		sd->window.count = 0;
 		return;
 	}
-	if (kind == SMARTIO_READ)
+	if (kind == SMARTIO_READ) {
 		smartio_lost(sd, size, took, now);
-	/* A read that no write lets pass was done before this one began. */
-	else if (table == 1 && !smartio_cached(sd) &&
-		 sd->learned.occupied[size] > SMARTIO_WHOLE / 8 * 7)
+	} else if (table == 1 && !smartio_cached(sd) &&
+		   sd->learned.occupied[size] > SMARTIO_WHOLE / 8 * 7) {
+		/* Reads that no write lets pass were done before this one began. */
 		took = min(took, smartio_since(sd->lost.silent_ns, now));
+		clean = true;
+	}
 	if (state & SMARTIO_RQ_ALONE)
 		sd->learned.service_ns[table][size] =
-			smartio_learn_service(sd->learned.service_ns[table][size], took,
-					      state & SMARTIO_RQ_CLEAN);
+			smartio_learn_service(sd->learned.service_ns[table][size], took, clean);
 	if (table == 1)
 		smartio_window(sd, rq, size, now);
 	else if (table == 0)

@@ -29,13 +29,7 @@ pub struct Tunables {
 
 impl Default for Tunables {
     fn default() -> Self {
-        Self {
-            slice_ns: 100_000_000,
-            hold_max_ns: 1_000_000,
-            quantum: 8,
-            write_share_percent: 10,
-            write_cap: 0,
-        }
+        Self { slice_ns: 100_000_000, hold_max_ns: 1_000_000, quantum: 8, write_share_percent: 10, write_cap: 0 }
     }
 }
 

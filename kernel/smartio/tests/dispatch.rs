@@ -495,3 +495,23 @@ fn a_device_of_one_unit_gets_one_write_at_a_time_concurrent_with_reads() {
     let outcome = run(Tunables::default(), SERIAL, &threads, 1_000 * MS);
     assert_eq!(outcome.most_plain, 1);
 }
+
+#[test]
+fn readers_and_a_copy_of_large_writes_have_half_of_the_device_each() {
+    // Writes of one size class, of which some take nearly twice as long as others.
+    for (readers, bytes) in
+        [(1, [512 << 10; 2]), (8, [512 << 10; 2]), (1, [288 << 10, 512 << 10]), (8, [288 << 10, 512 << 10])]
+    {
+        let device = Device { units: 4, placed: true, wide: true, write_ns: 1_600 * US, ..SERIAL };
+        let writer = |bytes| Thread { bytes, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+        let writers = bytes.map(writer).repeat(10);
+        let threads = numbered(writers.iter().copied().chain(vec![Thread::of(Op::Read, u32::MAX); readers]));
+        let wrote_ns = |ms| -> u64 {
+            let outcome = run(Tunables::default(), device, &threads, ms * MS);
+            let of_each = outcome.threads.iter().zip(&writers);
+            of_each.map(|(seen, writer)| u64::from(seen.done) * simulation::write_ns(device, writer)).sum()
+        };
+        let percent = 100 * (wrote_ns(4_000) - wrote_ns(1_000)) / (3_000 * MS);
+        assert!((42..=58).contains(&percent), "{readers} readers, writes of {bytes:?}: they got {percent} percent");
+    }
+}
