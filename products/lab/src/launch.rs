@@ -109,7 +109,8 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
     let mut prefetching = chosen.map(|chosen| Prefetching::new(&phone, chosen)).transpose()?;
     if let Some(prefetching) = &mut prefetching {
         plan.setups.push(prefetch::setup(&plan.setups[0]));
-        let launcher = Launcher { sense: &sense, settings: settings(&args.watching, args.drop_caches), stop: session.stop_flag() };
+        let launcher =
+            Launcher { sense: &sense, settings: settings(&args.watching, args.drop_caches), stop: session.stop_flag() };
         session.show(0.0, &format!("{}: its launch is learned", plan.setups[0].label));
         let learned = prefetching.learn(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
         session.clear();
@@ -126,7 +127,11 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(session.was_stopped());
     };
     if let Some(prefetching) = &mut prefetching {
-        eprintln!("{}", prefetching.sums()?);
+        let launcher = Launcher { sense: &sense, settings: settings(&args.watching, true), stop: session.stop_flag() };
+        session.show(1.0, &format!("{}: its hit rate is counted", plan.setups[0].label));
+        let counted = prefetching.hit_rate(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
+        session.clear();
+        eprintln!("{counted}");
     }
     let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let mut report = report(args, head, &plan, &display, series);

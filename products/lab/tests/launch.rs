@@ -41,6 +41,9 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["launch", "--vs", "true", "--", "true"], "--vs is the same command: there is nothing to compare"),
         (&["launch", "--vs", "'a", "--", "true"], "the quotes in --vs do not close"),
         (&["launch", "--vs", " ", "--", "true"], "--vs is empty"),
+        (&["launch", "--vs-prefetch", "--", "true"], "--vs-prefetch is for an emulated phone"),
+        (&["launch", "--vs-prefetch", "--vs", "a", "--", "true"], "'--vs-prefetch' cannot be used with '--vs <COMMAND>'"),
+        (&["launch", "--config", "x.toml", "--", "true"], "--vs-prefetch"),
         (&["launch", "--json", "/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
         // Before the first launch.
         (
@@ -97,6 +100,10 @@ fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
         (&["latency", "--preset", "nokia-3310", "xterm"], "nokia-3310"),
         (&["latency", "--phone", "7", "xterm"], "'7' is not a phone"),
         (&["launch", "--phone", "7", "--", "xterm"], "'7' is not a phone"),
+        (
+            &["launch", "--preset", "nexus4-emmc", "--vs-prefetch", "--config", "/no/such/file", "--", "xterm"],
+            "/no/such/file",
+        ),
         (&["launch", "--preset", "nexus4-emmc", "--scheduler", "fastest", "--", "xterm"], "no I/O scheduler 'fastest'"),
         (
             &["launch", "--preset", "nexus4-emmc", "--size", "100M", "--", "xterm"],

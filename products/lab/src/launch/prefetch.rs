@@ -109,25 +109,57 @@ impl Prefetching {
         screen: &mut dyn Screen,
         phone: &Phone,
     ) -> anyhow::Result<String> {
-        self.start()?;
-        cold::evict(launcher.sense, &BTreeSet::new(), true)?;
-        let resident = launcher.keep(app, screen)?;
-        let learned = self.learned(&resident)?;
-        resident.close()?;
-        phone.end_apps()?;
-        self.after()?;
+        let learned = self.watched(launcher, app, screen, phone, |one| one.learned > 0 && one.planned_bytes > 0)?;
         let exactly = if learned.exact { "exactly" } else { "not exactly: most of it was in memory" };
         let (bytes, files) = (format_bytes(learned.planned_bytes), learned.files);
         Ok(format!("{}: a cold launch uses {bytes} of {files} files (learned {exactly})", app.id))
     }
 
-    /// Waits until the daemon has learned the launch that has just been made.
-    fn learned(&self, resident: &Resident) -> anyhow::Result<AppLaunches> {
+    /// Has the daemon count what one more cold launch of `app` uses of what is read ahead of it. Says the hit rate.
+    ///
+    /// # Errors
+    /// As [`Self::learn`].
+    pub(super) fn hit_rate(
+        &mut self,
+        launcher: &Launcher<'_>,
+        app: &App,
+        screen: &mut dyn Screen,
+        phone: &Phone,
+    ) -> anyhow::Result<String> {
+        let of = self.watched(launcher, app, screen, phone, |one| one.asked_bytes > 0)?;
+        let percent = of.used_bytes as f64 * 100.0 / of.asked_bytes as f64;
+        let (asked, read) = (format_bytes(of.asked_bytes), format_bytes(of.read_bytes));
+        Ok(format!(
+            "{}: {asked} are read ahead of a cold launch, {read} of them from the device; it uses {percent:.0} %",
+            app.id
+        ))
+    }
+
+    /// Launches `app` once, cold, and lets it run until the daemon has counted it.
+    fn watched(
+        &mut self,
+        launcher: &Launcher<'_>,
+        app: &App,
+        screen: &mut dyn Screen,
+        phone: &Phone,
+        is_counted: fn(&AppLaunches) -> bool,
+    ) -> anyhow::Result<AppLaunches> {
+        self.start()?;
+        cold::evict(launcher.sense, &BTreeSet::new(), true)?;
+        let resident = launcher.keep(app, screen)?;
+        let counted = self.counted(&resident, is_counted)?;
+        resident.close()?;
+        phone.end_apps()?;
+        self.after()?;
+        Ok(counted)
+    }
+
+    /// Waits until the daemon has counted the launch that has just been made.
+    fn counted(&self, resident: &Resident, is_counted: fn(&AppLaunches) -> bool) -> anyhow::Result<AppLaunches> {
         let deadline = Instant::now() + LEARN_TIMEOUT;
         loop {
-            let known = self.launches()?.into_iter().find(|one| one.learned > 0 && one.planned_bytes > 0);
-            match known {
-                Some(known) => return Ok(known),
+            match self.launches()?.into_iter().find(is_counted) {
+                Some(counted) => return Ok(counted),
                 None if Instant::now() >= deadline => bail!(
                     "the daemon learned nothing of a launch of {} within {} s: it may not see its control group {}",
                     resident.id(),
@@ -137,25 +169,6 @@ impl Prefetching {
                 None => std::thread::sleep(POLL_INTERVAL),
             }
         }
-    }
-
-    /// What was read ahead, and used of it, in a sentence.
-    ///
-    /// # Errors
-    /// When the daemon cannot be started, or does not answer.
-    pub(super) fn sums(&mut self) -> anyhow::Result<String> {
-        self.start()?;
-        let all = self.launches()?;
-        self.after()?;
-        let sum = |of: fn(&AppLaunches) -> u64| all.iter().map(of).sum::<u64>();
-        let (asked, read, used) =
-            (sum(|app| app.asked_bytes), sum(|app| app.read_bytes), sum(|app| app.used_bytes));
-        if asked == 0 {
-            return Ok("prefetch: apps were ended before the daemon could tell what their launches used".to_owned());
-        }
-        let percent = used as f64 * 100.0 / asked as f64;
-        let (asked, read) = (format_bytes(asked), format_bytes(read));
-        Ok(format!("prefetch: {asked} asked for, {read} read from the device, {percent:.0} % of it used"))
     }
 
     fn start(&mut self) -> brisk_phone::Result<()> {
