@@ -46,6 +46,7 @@ const RULES: &[Rule] = &[
     Rule { folder: "platform/probes", brisk: &["brisk-core"], others: None },
     Rule { folder: "platform/act", brisk: &["brisk-core", "brisk-formats"], others: None },
     Rule { folder: "platform/record", brisk: &["brisk-core", "brisk-files"], others: None },
+    Rule { folder: "platform/sync", brisk: &[], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },
     Rule {
         folder: "measure/lab",
@@ -172,6 +173,7 @@ const RULES: &[Rule] = &[
             "brisk-submission",
             "brisk-swap",
             "brisk-swap-io",
+            "brisk-sync",
             "brisk-vm",
             "brisk-smartio",
             "brisk-iram",
@@ -197,7 +199,7 @@ const FOREIGN_TO_DEVICES: &[&str] = &[
 
 /// Sources that read no file, clock or environment and start nothing.
 const PURE_SOURCES: &[&str] =
-    &["core/src", "engines", "platform/formats/src", "measure/flash/src", "measure/results/src", "measure/submission/src"];
+    &["core/src", "engines", "platform/formats/src", "platform/sync/src/policy", "measure/flash/src", "measure/results/src", "measure/submission/src"];
 
 /// Paths that pure sources do not name, the glob of a module that holds one of them included.
 const IMPURE_PATHS: &[&str] = &[
