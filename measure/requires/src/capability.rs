@@ -25,6 +25,7 @@ const INSTALLED: &[&str] = &[
     "qemu-system-x86_64",
     "resize2fs",
     "setsid",
+    "sqlite3",
     "sway",
     "swapon",
     "tune2fs",
