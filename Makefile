@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-.PHONY: help setup build run test bench kernel-test kernel-bench dist deb clean
+.PHONY: help setup build run test bench fleet fleet-test kernel-test kernel-bench dist deb clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ test: ## everything that has to hold before a change is kept
 
 bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minutes)
 	@scripts/bench
+
+fleet: setup ## a simulated study of 2611 devices, from drawn devices to a ranked site (DEVICES=N, SEED=S)
+	@scripts/fleet study $(or $(DEVICES),2611) $(or $(SEED),1)
+
+fleet-test: ## all tests of the fleet: 500 kills, 10,000 malformed submissions, Spark
+	@scripts/fleet test full
 
 kernel-test: ## the kernel parts in a virtual machine: every scheduler, every test of kernel/tests (6.12, 6.1; DEBUG=1: with checks)
 	@scripts/kernel-test $(if $(DEBUG),--kernel 6.12-debug)

@@ -1,0 +1,203 @@
+"""What the site asks of the table: Ibis expressions, the same for DuckDB and Spark.
+
+`usable` is the table without what quality flags exclude, of emulated devices or of real ones, never both. Each function takes it (or the
+whole table, where it says so) and gives an expression.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import ibis
+from ibis import _
+from ibis.expr.types import FloatingColumn, FloatingScalar, Table
+
+from brisk_fleet import columns
+from brisk_fleet.errors import FleetError
+from brisk_fleet.robust import FENCE, NORMAL_QUARTILES
+from brisk_fleet.table import Table as FleetTable
+
+GRID = tuple(round(step / 40.0, 4) for step in range(1, 40))
+"""Probabilities at which distributions are drawn."""
+
+_SPREAD_MIN = 0.01
+
+
+def connect(engine: str) -> Any:
+    """Gives a backend: `duckdb`, embedded, or `spark`.
+
+    Raises:
+        FleetError: when the engine is not installed.
+    """
+    if engine == "duckdb":
+        return ibis.duckdb.connect()
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise FleetError("Spark is not installed: pip install 'brisk-fleet[spark]'; it needs Java 17") from error
+    session = SparkSession.builder.appName("brisk-fleet").config("spark.sql.session.timeZone", "UTC")
+    quiet = session.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
+    return ibis.pyspark.connect(quiet)
+
+
+def whole(backend: Any, table: FleetTable) -> Table:
+    """Gives the published columns of all submissions of the current version."""
+    files = table.files()
+    if not files:
+        return cast(Table, ibis.memtable(columns.SCHEMA.empty_table().select([column.name for column in columns.PUBLIC])))
+    if table.local is None and backend.name == "duckdb":
+        # DuckDB would have to download an extension for S3.
+        found = backend.create_view("submissions", backend.read_in_memory(table.dataset()), overwrite=True)
+    else:
+        found = backend.read_parquet(files, table_name="submissions")
+    return cast(Table, found.select([column.name for column in columns.PUBLIC] + ["settings"]))
+
+
+def usable(table: Table, emulated: bool) -> Table:
+    """Submissions that statistics use."""
+    return table.filter(~table.excluded, table.emulated == emulated)
+
+
+def counts(table: Table) -> Table:
+    """Of the whole table: submissions, by emulated or not and by excluded or not."""
+    return table.group_by("emulated", "excluded").agg(submissions=_.count(), models=_.model.nunique())
+
+
+def by_class(table: Table) -> Table:
+    """Devices and models of each class."""
+    return table.group_by("device_class").agg(devices=_.count(), models=_.model.nunique()).order_by("device_class")
+
+
+def by_month(table: Table) -> Table:
+    """Devices by the month of measuring."""
+    return table.group_by(month=_.day.strftime("%Y-%m")).agg(devices=_.count()).order_by("month")
+
+
+def flags(table: Table) -> Table:
+    """Of the whole table: how often each warning occurs."""
+    return table.select(flag=_.flags.unnest()).group_by("flag").agg(submissions=_.count()).order_by("flag")
+
+
+def kernels(table: Table) -> Table:
+    """Devices and median durable write by kernel version."""
+    return table.group_by("kernel").agg(devices=_.count(), fsync_us=_.fsync_us_p50.quantile(0.5)).order_by("kernel")
+
+
+def distribution(table: Table, column: str) -> Table:
+    """Quantiles of a measure over all devices, at `GRID`: one row."""
+    values = table.filter(table[column].notnull())
+    return values.agg(devices=values.count(), **{f"q{index}": _quantile(values, column, p) for index, p in enumerate(GRID)})
+
+
+def medians_by_class(table: Table, names: list[str]) -> Table:
+    """Median and quartiles of measures by class: `NAME_p25`, `NAME_p50`, `NAME_p75`, `NAME_devices`."""
+    aggregates: dict[str, Any] = {}
+    for name in names:
+        aggregates[f"{name}_devices"] = table[name].count()
+        for label, p in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75)):
+            aggregates[f"{name}_{label}"] = _quantile(table, name, p)
+    return table.group_by("device_class").agg(**aggregates).order_by("device_class")
+
+
+def asymmetry(table: Table) -> Table:
+    """Slowdown of reads over that of writes by class, median of devices, one stream of each (figure 4.3b)."""
+    ratios = table.mutate(
+        sequential=table.sequential_read_slowdown_1_ratio / table.sequential_write_slowdown_1_ratio,
+        random=table.random_read_slowdown_1_ratio / table.random_write_slowdown_1_ratio,
+    )
+    return (
+        ratios.group_by("device_class")
+        .agg(sequential=_quantile(ratios, "sequential", 0.5), random=_quantile(ratios, "random", 0.5))
+        .order_by("device_class")
+    )
+
+
+def models(table: Table, column: str) -> Table:
+    """Median and quartiles of a measure by class and model, without outliers, and how many devices gave them (`robust.summary`)."""
+    values = table.filter(table[column] > 0).select("device_class", "model", log=table[column].ln())
+    keys = ["device_class", "model"]
+    first = values.group_by(keys).agg(
+        low=_quantile(values, "log", 0.25),
+        centre=_quantile(values, "log", 0.5),
+        high=_quantile(values, "log", 0.75),
+        all=values.count(),
+    )
+    joined = values.inner_join(first, keys)
+    spread = ibis.greatest((joined.high - joined.low) / NORMAL_QUARTILES, ibis.literal(_SPREAD_MIN))
+    kept = joined.filter((joined.log - joined.centre).abs() <= FENCE * spread)
+    return (
+        kept.group_by(keys)
+        .agg(
+            lower_quartile=_quantile(kept, "log", 0.25).exp(),
+            median=_quantile(kept, "log", 0.5).exp(),
+            upper_quartile=_quantile(kept, "log", 0.75).exp(),
+            devices=kept.count(),
+            outliers=kept["all"].max() - kept.count(),
+        )
+        .order_by(keys)
+    )
+
+
+def facts(table: Table) -> Table:
+    """Of each model: devices, capacities and medians that its page shows."""
+    shown = {name: _quantile(table, name, 0.5) for name in FACTS}
+    return (
+        table.group_by("device_class", "model")
+        .agg(all_devices=table.count(), size_min_gib=table.size_gib.min(), size_max_gib=table.size_gib.max(), **shown)
+        .order_by("device_class", "model")
+    )
+
+
+FACTS = (
+    "sequential_read_bytes_per_s",
+    "sequential_write_bytes_per_s",
+    "random_read_bytes_per_s",
+    "random_write_bytes_per_s",
+    "random_read_us_p50",
+    "random_read_us_p99",
+    "random_write_us_p50",
+    "fsync_us_p50",
+    "sequential_read_slowdown_1_ratio",
+    "random_read_slowdown_1_ratio",
+)
+
+
+def settings(table: Table) -> Table:
+    """Evidence for settings by model and firmware: each setting that any of its devices had on the frontier."""
+    rows = table.select("device_class", "storage_model", "firmware", point=table.settings.unnest())
+    flat = rows.select(
+        "device_class",
+        "storage_model",
+        firmware=rows.firmware.fill_null(""),
+        **{name: rows.point[name] for name in ("scheduler", "settings", "priorities", "read_ratio", "write_percent")},
+    ).filter(_.settings != "{}")
+    keys = ["device_class", "storage_model", "firmware", "scheduler", "settings", "priorities"]
+    ratio, write = "read_ratio", "write_percent"
+    return (
+        flat.group_by(keys)
+        .agg(
+            devices=flat.count(),
+            read_ratio_p25=_quantile(flat, ratio, 0.25),
+            read_ratio_p50=_quantile(flat, ratio, 0.5),
+            read_ratio_p75=_quantile(flat, ratio, 0.75),
+            write_percent_p50=_quantile(flat, write, 0.5),
+        )
+        .order_by(keys)
+    )
+
+
+def proofs(table: Table) -> Table:
+    """Launch time with brisk over that without, by class."""
+    return (
+        table.group_by("device_class")
+        .agg(
+            devices=table.prove_loaded_ratio.count(),
+            loaded=_quantile(table, "prove_loaded_ratio", 0.5),
+            idle=_quantile(table, "prove_idle_ratio", 0.5),
+        )
+        .order_by("device_class")
+    )
+
+
+def _quantile(table: Table, column: str, p: float) -> FloatingScalar:
+    return cast(FloatingScalar, cast(FloatingColumn, table[column]).quantile(p))

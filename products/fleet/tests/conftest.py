@@ -1,0 +1,68 @@
+"""A real server for tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from hypothesis import settings
+
+# Machines that run tests may be busy: an example has no deadline.
+settings.register_profile("brisk", deadline=None)
+settings.load_profile("brisk")
+
+
+class Running:
+    """A server process and its address."""
+
+    def __init__(self, table: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "brisk_fleet", "serve", "--table", str(table), "--port", "0", *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.match(r"listening at (http://\S+), (\d+) submissions", line)
+        assert found, f"{line!r} {self.process.stderr.read() if self.process.stderr else ''}"
+        self.url, self.count = found[1], int(found[2])
+        self.client = httpx.Client(base_url=self.url, timeout=30)
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+        self.client.close()
+
+    def stop(self) -> str:
+        self.client.close()
+        self.process.terminate()
+        _, err = self.process.communicate(timeout=60)
+        return err
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts servers, by default over one table of this test, and ends those that are left."""
+    running: list[Running] = []
+
+    def started(*options: str, table: Path = tmp_path / "table") -> Running:
+        running.append(Running(table, *options))
+        return running[-1]
+
+    yield started
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait(30)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=20, help="how often a server is killed under load")
+    parser.addoption("--malformed", type=int, default=300, help="malformed submissions")

@@ -1,0 +1,208 @@
+"""From submissions to a site and to signed settings, with the real table and engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import fleet
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from brisk_fleet import minisign, queries, robust, site, submission
+from brisk_fleet.cli import main
+from brisk_fleet.errors import FleetError
+from brisk_fleet.table import Table
+
+TODAY = dt.date(2026, 11, 25)
+FLEET = [
+    ("A <b>1", 40, 1.0, "emmc"),
+    ("A2", 12, 1.3, "emmc"),
+    ("A3", 3, 2.0, "emmc"),
+    ("U1", 20, 4.0, "ufs"),
+    ("C1", 8, 0.2, "sd"),
+]
+
+
+def filled(place: Path) -> Table:
+    table = Table.create(str(place))
+    rows = []
+    for seed, (model, count, centre, kind) in enumerate(FLEET):
+        # The schema has no such name: the site has to hold without it.
+        made = fleet.devices("A1" if "<" in model else model, count, centre, seed, kind=kind)
+        rows += [submission.row(fleet.accepted(one), TODAY) | {"model": model} for one in made]
+    rows.append(submission.row(fleet.accepted(fleet.envelope([fleet.bench(1.0, ("cpu_pressure",))], "A2")), TODAY))
+    with table.writing():
+        table.append(rows)
+    return table
+
+
+class Page(HTMLParser):
+    """Links and ids of a page, and whether it names anything outside."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.outside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src", "action", "data") and value:
+                (self.outside if re.match(r"[a-z]+:|//", value) else self.links).append(value)
+
+
+def test_a_site_is_whole_honest_and_asks_for_nothing(tmp_path: Path) -> None:
+    table = filled(tmp_path / "table")
+    out = tmp_path / "site"
+    assert site.publish(table, out, "duckdb", True, TODAY) == 3 + len(FLEET)
+    pages = sorted(out.rglob("*.html"))
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        page = Page(text)
+        assert "All devices on this page are emulated" in text
+        assert page.outside == []
+        assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
+        assert "<b>1" not in text
+        for link in page.links:
+            target = link.split("#")[0]
+            assert not target or (path.parent / target).resolve().is_file(), f"{path}: {link}"
+    index = (out / "index.html").read_text(encoding="utf-8")
+    assert index.count("<svg") == 3 + len(FLEET)
+    assert "too few devices" in index
+    assert "1 more submissions are excluded" in index
+    data = pq.read_table(out / "data" / "fleet.parquet")
+    assert data.num_rows == sum(count for _, count, _, _ in FLEET)
+    assert "deletion_key_sha256" not in data.column_names
+    assert "document" not in data.column_names
+
+
+def test_real_and_emulated_devices_are_never_mixed(tmp_path: Path) -> None:
+    table = filled(tmp_path / "table")
+    with pytest.raises(FleetError, match="no usable results of real devices; there are 83 of emulated ones"):
+        site.publish(table, tmp_path / "site", "duckdb", False, TODAY)
+
+
+def test_ranks_are_within_classes_and_need_devices(tmp_path: Path) -> None:
+    usable = queries.usable(queries.whole(queries.connect("duckdb"), filled(tmp_path / "table")), True)
+    ranks = {model.name: model.rank for model in site.models(usable)}
+    assert ranks == {"A2": 1, "A <b>1": 2, "A3": 0, "U1": 1, "C1": 1}
+
+
+def test_queries_agree_with_numpy(tmp_path: Path) -> None:
+    usable = queries.usable(queries.whole(queries.connect("duckdb"), filled(tmp_path / "table")), True)
+    frame = usable.to_pandas()
+    for row in queries.models(usable, "total_bytes_per_s").to_pandas().to_dict("records"):
+        values = frame[(frame.model == row["model"]) & (frame.device_class == row["device_class"])]["total_bytes_per_s"].to_numpy()
+        median, low, high, kept, left = robust.summary(values)
+        assert np.allclose([row["median"], row["lower_quartile"], row["upper_quartile"]], [median, low, high])
+        assert (row["devices"], row["outliers"]) == (kept, left)
+    row = queries.distribution(usable, "random_read_us_p50").to_pandas().iloc[0]
+    assert row[f"q{queries.GRID.index(0.5)}"] == pytest.approx(frame["random_read_us_p50"].median())
+
+
+def test_poisoned_submissions_move_no_published_median(tmp_path: Path) -> None:
+    honest = fleet.devices("P1", 60, 1.0, 5)
+    liars = fleet.devices("P1", 8, 1.25, 6, sigma=0.01) + fleet.devices("P1", 7, 4.0, 7, sigma=0.01)
+    medians = []
+    for number, made in enumerate([honest, honest + liars]):
+        table = Table.create(str(tmp_path / str(number)))
+        with table.writing():
+            table.append([submission.row(fleet.accepted(one), TODAY) for one in made])
+        usable = queries.usable(queries.whole(queries.connect("duckdb"), table), True)
+        medians.append(site.models(usable)[0])
+    assert len(liars) / (len(honest) + len(liars)) == 0.2
+    assert abs(medians[1].median / medians[0].median - 1) < 0.05
+    assert medians[1].outliers >= 7
+
+
+def test_profiles_have_evidence_and_a_signature(tmp_path: Path) -> None:
+    table = Table.create(str(tmp_path / "table"))
+    rows = []
+    for firmware, devices, ratio in [("0100", 6, 0.4), ("0200", 4, 0.4), ("0300", 9, 1.0)]:
+        made = [fleet.envelope([fleet.frontier(ratio + 0.01 * one)], firmware=firmware) for one in range(devices)]
+        rows += [submission.row(fleet.accepted(one), TODAY) for one in made]
+    with table.writing():
+        table.append(rows)
+    key = tmp_path / "fleet.key"
+    assert main(["keygen", str(key)]) == 0
+    assert main(["profiles", "--table", str(tmp_path / "table"), "--key", str(key), "--emulated", str(tmp_path / "out")]) == 0
+    content = (tmp_path / "out" / "profiles.json").read_bytes()
+    signature = (tmp_path / "out" / "profiles.json.minisig").read_text(encoding="utf-8")
+    minisign.verify(key.with_suffix(".pub").read_text(encoding="utf-8"), content, signature)
+    document = json.loads(content)
+    # Four devices are too few, and a setting without a gain is none.
+    assert [(one["model"], one["firmware"]) for one in document["profiles"]] == [("BGND3R", "0100")]
+    profile = document["profiles"][0]
+    assert profile["settings"] == {"nr_requests": "4", "scheduler": "mq-deadline"}
+    assert profile["evidence"]["devices"] == 6
+    assert profile["evidence"]["read_ratio_high"] < 1
+    assert document["emulated"] is True
+
+
+def test_files_go_in_and_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "bad.json").write_text("{}", encoding="utf-8")
+    (folder / "one.json").write_bytes(fleet.body(fleet.samples()[0]))
+    (folder / "all.jsonl").write_bytes(fleet.SAMPLES.read_bytes())
+    place = str(tmp_path / "table")
+    assert main(["ingest", "--table", place, str(folder)]) == 1
+    assert "7 stored, 1 known already, 1 refused" in capsys.readouterr().out
+    (folder / "bad.json").unlink()
+    assert main(["ingest", "--table", place, str(folder)]) == 0
+    assert main(["compact", "--table", place]) == 0
+    assert main(["export", "--table", place, str(tmp_path / "out.jsonl")]) == 0
+    assert (tmp_path / "out.jsonl").read_bytes() == fleet.SAMPLES.read_bytes()
+    assert main(["export", "--table", place, str(tmp_path / "out.parquet")]) == 0
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 7
+    assert main(["export", "--table", place, str(tmp_path / "out.txt")]) == 2
+    assert main(["export", "--table", str(tmp_path / "none"), str(tmp_path / "out.txt")]) == 2
+
+
+@pytest.mark.full
+def test_spark_and_duckdb_give_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="the extra 'spark' is not installed")
+    table = filled(tmp_path / "table")
+    found = {}
+    for engine in ("duckdb", "spark"):
+        usable = queries.usable(queries.whole(queries.connect(engine), table), True)
+        found[engine] = {name: question.to_pandas() for name, question in questions(usable).items()}
+    for name, frame in found["duckdb"].items():
+        other = found["spark"][name]
+        assert list(frame.columns) == list(other.columns), name
+        for column in frame.columns:
+            left, right = frame[column].to_numpy(), other[column].to_numpy()
+            same = np.allclose(left, right, equal_nan=True) if left.dtype.kind == "f" else left.tolist() == right.tolist()
+            assert same, (name, column)
+
+
+def questions(usable: Any) -> dict[str, Any]:
+    """The twelve questions of the site."""
+    return {
+        "counts": queries.counts(usable),
+        "by_class": queries.by_class(usable),
+        "by_month": queries.by_month(usable),
+        "kernels": queries.kernels(usable),
+        "distribution": queries.distribution(usable, "random_read_us_p50"),
+        "slowdown": queries.medians_by_class(usable, ["sequential_read_slowdown_1_ratio"]),
+        "asymmetry": queries.asymmetry(usable),
+        "models": queries.models(usable, "total_bytes_per_s"),
+        "facts": queries.facts(usable),
+        "settings": queries.settings(usable),
+        "proofs": queries.proofs(usable),
+        "flags": queries.flags(usable),
+    }
+
+
+def test_the_command_says_what_it_can() -> None:
+    shown = subprocess.run([sys.executable, "-m", "brisk_fleet", "--help"], capture_output=True, text=True, check=True)
+    for command in ("serve", "ingest", "compact", "export", "publish", "profiles", "keygen", "simulate"):
+        assert command in shown.stdout
