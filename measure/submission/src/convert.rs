@@ -133,7 +133,9 @@ fn storage(document: &Document, device: &from::BlockDevice, known: &Known<'_>) -
         model: Name::of(text, known.private).unwrap_or_else(unnamed),
         firmware: firmware.and_then(|firmware| Name::of(firmware, known.private)),
         kind: kind.ok_or_else(|| SubmissionError::NoKind(name.clone()))?,
-        size_gib: u32::try_from(size_bytes.div_ceil(1 << 30).max(1).next_power_of_two()).unwrap_or(1 << 20).min(1 << 20),
+        size_gib: u32::try_from(size_bytes.div_ceil(1 << 30).max(1).next_power_of_two())
+            .unwrap_or(1 << 20)
+            .min(1 << 20),
         emulated: lab_preset.is_some(),
     })
 }

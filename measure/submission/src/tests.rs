@@ -102,13 +102,34 @@ fn texts(value: &Value, found: &mut Vec<String>) {
 /// Replaces every text of a document by a secret with a number, but for those that its form needs.
 fn plant(value: &mut Value, key: &str, secret: &str) {
     let needed = [
-        "kind", "pattern", "direction", "verdict", "temperature", "cause", "stage", "method", "ending", "started",
-        "architecture", "kernel", "brisk_version", "budget", "call", "scheduler", "label", "base", "found", "chosen", "name",
+        "kind",
+        "pattern",
+        "direction",
+        "verdict",
+        "temperature",
+        "cause",
+        "stage",
+        "method",
+        "ending",
+        "started",
+        "architecture",
+        "kernel",
+        "brisk_version",
+        "budget",
+        "call",
+        "scheduler",
+        "label",
+        "base",
+        "found",
+        "chosen",
+        "name",
         "protocol",
     ];
     match value {
         Value::String(text) if !needed.contains(&key) => *text = format!("{text} {secret}"),
-        Value::String(text) if key == "label" || key == "found" || key == "chosen" => *text = format!("{text} {secret}"),
+        Value::String(text) if key == "label" || key == "found" || key == "chosen" => {
+            *text = format!("{text} {secret}")
+        }
         Value::Array(list) => list.iter_mut().for_each(|one| plant(one, key, secret)),
         Value::Object(map) if key == "settings" => map.values_mut().for_each(|one| plant(one, "scheduler", secret)),
         Value::Object(map) => map.iter_mut().for_each(|(key, one)| plant(one, &key.clone(), secret)),
@@ -139,11 +160,17 @@ fn no_path_host_serial_or_address_leaves() {
             value["environment"]["device"]["model"] = format!("BGND3R {secret}").into();
             value["environment"]["kernel"] = format!("6.12.3-{secret}").into();
             let planted: Document = serde_json::from_value(value).expect("still a document");
-            let known = Known { machine: Some(&format!("Maker X1 {secret}")), kind: Some(Kind::Emmc), firmware: Some(secret), private: &private };
+            let known = Known {
+                machine: Some(&format!("Maker X1 {secret}")),
+                kind: Some(Kind::Emmc),
+                firmware: Some(secret),
+                private: &private,
+            };
             let submission = Submission::of(&[planted], &known).expect("submitted");
             let mut found = Vec::new();
             texts(&serde_json::to_value(&submission).expect("JSON"), &mut found);
-            let marks = ["ann", "thesis", "S4EVNF0M7123456", "X0815007", "192.168", "890a", "3a:b7", "3f2504e0", "example"];
+            let marks =
+                ["ann", "thesis", "S4EVNF0M7123456", "X0815007", "192.168", "890a", "3a:b7", "3f2504e0", "example"];
             for text in &found {
                 assert!(!marks.iter().any(|mark| text.contains(mark)), "{kind} leaks {text:?} of {secret}");
             }

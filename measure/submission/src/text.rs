@@ -136,7 +136,9 @@ enum Label {
 /// Whether a word announces a serial number.
 fn serial_label(word: &str) -> Option<Label> {
     let lower = word.to_ascii_lowercase();
-    let rest = ["serial", "s/n", "sn:", "sn=", "sn#", "uuid", "imei", "wwn"].iter().find_map(|label| lower.strip_prefix(label));
+    let rest = ["serial", "s/n", "sn:", "sn=", "sn#", "uuid", "imei", "wwn"]
+        .iter()
+        .find_map(|label| lower.strip_prefix(label));
     let rest = if lower == "sn" { Some("") } else { rest };
     rest.map(|rest| {
         let has_digit = rest.bytes().any(|b| b.is_ascii_digit());
@@ -159,6 +161,7 @@ fn is_address(word: &str) -> bool {
     let is_colons = by_colon.len() >= 3 && by_colon.iter().all(|part| part.is_empty() || hex(part));
     let by_dash: Vec<&str> = word.split('-').collect();
     let is_mac = by_dash.len() == 6 && by_dash.iter().all(|part| part.len() == 2 && hex(part));
-    let is_uuid = by_dash.len() == 5 && by_dash.iter().zip([8, 4, 4, 4, 12]).all(|(part, len)| part.len() == len && hex(part));
+    let is_uuid =
+        by_dash.len() == 5 && by_dash.iter().zip([8, 4, 4, 4, 12]).all(|(part, len)| part.len() == len && hex(part));
     is_v4 || is_colons || is_mac || is_uuid
 }

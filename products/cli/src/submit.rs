@@ -13,7 +13,6 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use brisk_command::json::{Document, Json};
 use brisk_command::output::replace;
-use brisk_command::print;
 use brisk_command::terminal::remark;
 use brisk_results::Document as Results;
 use brisk_sense::Sense;
@@ -101,7 +100,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let facts = json!({ "id": id, "status": status, "receipt": receipt });
     args.json.show(&Document::new("submit", facts), || {
         let what = args.output.as_ref().map_or_else(String::new, |file| format!(" to {}", file.display()));
-        format!("{status}{what}: {id}\nReceipt: {} (with it, brisk submit --delete {id} deletes it)\n", receipt.display())
+        format!(
+            "{status}{what}: {id}\nReceipt: {} (with it, brisk submit --delete {id} deletes it)\n",
+            receipt.display()
+        )
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -115,8 +117,7 @@ fn envelope(args: &Args, receipts: &Receipts) -> anyhow::Result<(Envelope, Recei
     let here = Here::of(&documents);
     let kind = args.kind.as_deref().and_then(Kind::named).or(here.kind);
     let private = private_words();
-    let known =
-        Known { machine: args.machine.as_deref(), kind, firmware: here.firmware.as_deref(), private: &private };
+    let known = Known { machine: args.machine.as_deref(), kind, firmware: here.firmware.as_deref(), private: &private };
     let submission = Submission::of(&documents, &known)?;
     let receipt = receipts.of(submission.id().as_str())?;
     let envelope = submission.into_envelope(&receipt.secret);
@@ -181,6 +182,5 @@ fn delete(args: &Args, id: &str, server: &Server, receipts: &Receipts) -> anyhow
     let receipt = receipts.read(id)?;
     let status = server.delete(id, &receipt.secret)?;
     args.json.show(&Document::new("submit", json!({ "id": id, "status": status })), || format!("{status}: {id}\n"))?;
-    print("")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -198,8 +198,15 @@ const FOREIGN_TO_DEVICES: &[&str] = &[
 ];
 
 /// Sources that read no file, clock or environment and start nothing.
-const PURE_SOURCES: &[&str] =
-    &["core/src", "engines", "platform/formats/src", "platform/sync/src/policy", "measure/flash/src", "measure/results/src", "measure/submission/src"];
+const PURE_SOURCES: &[&str] = &[
+    "core/src",
+    "engines",
+    "platform/formats/src",
+    "platform/sync/src/policy",
+    "measure/flash/src",
+    "measure/results/src",
+    "measure/submission/src",
+];
 
 /// Paths that pure sources do not name, the glob of a module that holds one of them included.
 const IMPURE_PATHS: &[&str] = &[

@@ -44,7 +44,8 @@ impl Server {
         if !is_https && !url.starts_with("http://") {
             bail!("'{url}' is no address of a fleet: it begins with https:// or http://");
         }
-        let mut config = Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).max_redirects(0);
+        let mut config =
+            Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).max_redirects(0);
         if is_https {
             config = config.tls_config(tls()?);
         } else {
@@ -80,7 +81,10 @@ impl Server {
                 Outcome::Done(status) => return Ok(status),
                 Outcome::Refused(why) => bail!("{} refused: {why}", self.url),
                 Outcome::Later(why, _) if attempt == ATTEMPTS => {
-                    bail!("{} did not take it in {ATTEMPTS} attempts: {why}; try later, the result is the same", self.url)
+                    bail!(
+                        "{} did not take it in {ATTEMPTS} attempts: {why}; try later, the result is the same",
+                        self.url
+                    )
                 }
                 Outcome::Later(why, wanted) => {
                     let wait = wanted.unwrap_or(pause).min(PAUSE_MAX);
@@ -103,7 +107,9 @@ fn tls() -> anyhow::Result<TlsConfig> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
         let why = found.errors.first().map_or_else(|| "none was found".to_owned(), ToString::to_string);
-        bail!("this system has no certificates of authorities to verify a server by: {why}; install ca-certificates");
+        bail!(
+            "this system has no certificates of authorities to verify a server by: {why}; install ca-certificates, or name their folder in SSL_CERT_DIR"
+        );
     }
     let roots: Vec<Certificate<'static>> =
         found.certs.iter().map(|cert| Certificate::from_der(cert.as_ref()).to_owned()).collect();
