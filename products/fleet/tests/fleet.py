@@ -76,6 +76,15 @@ def slowdown(factor: float) -> dict[str, Any]:
     return {"kind": "slowdown", "warnings": [], "block_bytes": 4096, "rows": rows}
 
 
+def concurrency(factor: float) -> dict[str, Any]:
+    points = [
+        {"pattern": pattern, "direction": direction, "streams": streams, "speedup": spread(factor * (1.0 + 0.5 * (streams == 4)))}
+        for pattern, direction, _ in LOADS
+        for streams in (2, 4, 8)
+    ]
+    return {"kind": "concurrency", "warnings": [], "block_bytes": 4096, "points": points}
+
+
 def frontier(ratio: float) -> dict[str, Any]:
     found = {
         "scheduler": "mq-deadline",
@@ -126,4 +135,4 @@ def devices(model: str, count: int, centre: float, seed: int, sigma: float = 0.1
     """Envelopes of devices whose speed is log-normal around `centre` times the sample's."""
     random = np.random.default_rng(seed)
     factors = centre * np.exp(sigma * random.standard_normal(count))
-    return [envelope([bench(factor), slowdown(factor)], model, **storage) for factor in factors.tolist()]
+    return [envelope([bench(factor), slowdown(factor), concurrency(factor)], model, **storage) for factor in factors.tolist()]

@@ -75,7 +75,7 @@ def test_a_site_is_whole_honest_and_asks_for_nothing(tmp_path: Path) -> None:
             target = link.split("#")[0]
             assert not target or (path.parent / target).resolve().is_file(), f"{path}: {link}"
     index = (out / "index.html").read_text(encoding="utf-8")
-    assert index.count("<svg") == 3 + len(FLEET)
+    assert index.count("<svg") == 3 + sum(count >= robust.DEVICES_MIN for _, count, _, _ in FLEET)
     assert "too few devices" in index
     assert "1 more submissions are excluded" in index
     data = pq.read_table(out / "data" / "fleet.parquet")

@@ -166,7 +166,11 @@ def _index(usable: Any, whole: Any, found: list[Model], context: dict[str, Any])
     speed = queries.medians_by_class(usable, speed_names).to_pandas()
     slow_points, speed_points = _slow_points(slow), _speed_points(speed)
     asymmetry = queries.asymmetry(usable).to_pandas().to_dict("records")
-    widest = max((model.high for model in found), default=1.0)
+    # Bars are on the scale of their class.
+    widest: dict[str, float] = {}
+    for model in found:
+        if model.rank:
+            widest[model.device_class] = max(widest.get(model.device_class, 0.0), model.high)
     page = context | {
         "up": "",
         "models": found,
