@@ -4,5 +4,7 @@
 //! program (`c/preload.c`) and a VFS for SQLite (`c/sqlite_vfs.c`), both in C, since they live in processes of others. What each class
 //! promises, and on which file systems, stands at the head of these files and of `c/order.h`.
 
+pub mod advice;
+pub mod desktop;
 pub mod library;
 pub mod policy;

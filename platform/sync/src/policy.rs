@@ -49,6 +49,9 @@ pub const SECONDS_MAX: u32 = 300;
 /// Most rules of one policy.
 pub const RULES_MAX: usize = 100;
 
+/// Longest form of all rules in the environment, in bytes.
+pub const ENCODED_BYTES_MAX: usize = 65_535;
+
 /// What a request to sync a file does. The order is that of strictness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -217,6 +220,10 @@ impl Policy {
         }
         let rules = Rules::new(rules);
         rules.check(homes)?;
+        let bytes = rules.encode().len();
+        if bytes > ENCODED_BYTES_MAX {
+            return Err(RulesError::TooLong { bytes });
+        }
         Ok(rules)
     }
 }

@@ -129,6 +129,7 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("brisk lab phone down", "removes phones; brisk lab phone list --json has those that are left"),
     ("brisk lab phone repair", "removes leftovers"),
     ("brisk front-watch", "tells the daemon; brisk status --json has the app in front"),
+    ("brisk sync run", "becomes the app"),
     ("brisk swap generate", "writes a trace; brisk swap show --json has its facts"),
 ];
 

@@ -23,6 +23,7 @@ mod status;
 mod study;
 mod submit;
 mod swap;
+mod sync;
 mod top;
 mod tune;
 
@@ -82,6 +83,8 @@ enum Command {
     Replay(replay::Args),
     /// Forget what was learned of an app, or of all
     Forget(forget::Args),
+    /// Find where an app waits for syncs, and let it lose the last seconds of files that a policy names, instead of waiting
+    Sync(sync::Args),
     /// Restore every setting to its value before brisk
     Reset(reset::Args),
     /// Check the daemon's configuration, show it, reload it
@@ -136,6 +139,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Forget(args) => forget::run(&args),
+        Command::Sync(args) => sync::run(&args),
         Command::Reset(args) => reset::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{RULES_MAX, SECONDS_MAX};
+use super::{ENCODED_BYTES_MAX, RULES_MAX, SECONDS_MAX};
 
 /// What is wrong with a policy. Nothing is loosened then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,6 +99,12 @@ pub enum RulesError {
         class: &'static str,
         /// What it reaches.
         holds: String,
+    },
+    /// More text than the libraries hold.
+    #[error("the rules take {bytes} bytes: at most {ENCODED_BYTES_MAX}; name directories instead of files")]
+    TooLong {
+        /// Bytes of the encoded rules.
+        bytes: usize,
     },
     /// A directory that cannot be resolved.
     #[error("cannot resolve {}", path.display())]

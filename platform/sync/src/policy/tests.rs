@@ -247,6 +247,15 @@ fn contradictions_and_unknown_words_are_refused() {
     assert!(matches!(Policy::parse(&many), Err(PolicyError::TooMany { .. })));
 }
 
+#[test]
+fn rules_that_the_libraries_could_not_hold_are_refused() {
+    let long = "x".repeat(900);
+    let entry = |n| format!("[[file]]\npath = \"~/.a/{long}/{n}\"\nclass = \"cache\"\n");
+    let text: String = (0..RULES_MAX).map(entry).collect();
+    let error = Policy::parse(&text).expect("a policy").rules(&ann()).expect_err("too long");
+    assert!(matches!(error, RulesError::TooLong { .. }), "{error}");
+}
+
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ab]", 1 => Just("*".to_owned())]
 }
