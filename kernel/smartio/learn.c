@@ -137,6 +137,12 @@ void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now)
 	if (sd->writes_in_flight > 1 && sd->race.gap_ns < read + read / 4)
 		return;
 	size = (smartio_state(sd->race.last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	/* Parts of a large one reach the device behind the read, which passes only these. */
+	if (size > smartio_size(SMARTIO_COMMIT_BYTES)) {
+		if (!sd->learned.occupied[size])
+			sd->learned.occupied[size] = SMARTIO_WHOLE;
+		return;
+	}
 	if (smartio_since_stamp(sd->race.last_write, now) + 2 * (u64)read >
 	    sd->learned.service_ns[1][size])
 		return;
