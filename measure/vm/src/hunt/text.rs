@@ -218,8 +218,8 @@ impl Levels {
             );
             probe.push_str(["", " direct=0 cold=1", " direct=0", " cold=1"][how as usize]);
             let (part, place) = match on_files {
-                true => ((self.file_mib() / count).max(1), " file=data".to_owned()),
-                false => ((PARTS_MIB[0].1 / count).max(1), String::new()),
+                true => (part_of(self.file_mib(), count), " file=data".to_owned()),
+                false => (part_of(PARTS_MIB[0].1, count), String::new()),
             };
             let _ = write!(probe, "{place} size={part}MiB{}", level(self.value(ReadPriority)));
             jobs.push(job("reader", "read", count, &probe));
@@ -228,7 +228,7 @@ impl Levels {
         if count > 0 {
             let kib = self.value(WriteKib);
             let (from, part) = PARTS_MIB[1];
-            let part = (part / count).max(1);
+            let part = part_of(part, count);
             let place = match on_files {
                 true => format!(" file=written size={part}MiB"),
                 false => format!(" offset={from}MiB size={part}MiB"),
@@ -274,6 +274,11 @@ impl Levels {
 
 /// Name of the load in each scenario of the hunt.
 pub const LOAD: &str = "hunted";
+
+/// The part of each of `count` jobs in MiB, 1 at least.
+fn part_of(whole_mib: u32, count: u32) -> u32 {
+    whole_mib.checked_div(count).unwrap_or(whole_mib).max(1)
+}
 
 fn job(name: &str, side: &str, count: u32, probe: &str) -> String {
     format!("\n[[load.job]]\nname = \"{name}\"\nside = \"{side}\"\ncount = {count}\nprobe = \"{probe}\"\n")
