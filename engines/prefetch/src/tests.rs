@@ -144,7 +144,8 @@ impl Machine {
                 _ => 0,
             };
             let outcome = Outcome::Prefetched { read_bytes, changed_files, complete: true };
-            Some(EventKind::Performed { once: once.clone(), outcome })
+            // As the daemon tells it: without the list of ranges.
+            Some(EventKind::Performed { once: once.in_short(), outcome })
         };
         self.call(requests.iter().filter_map(of).collect())
     }
