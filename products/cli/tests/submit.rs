@@ -128,7 +128,7 @@ fn a_busy_server_is_asked_again_and_a_known_submission_is_no_failure() {
 #[test]
 fn a_refusal_is_said_and_not_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (url, handle) = server(vec![("422 No", "{\"error\": \"it has\u{7} no results\"}")]);
+    let (url, handle) = server(vec![("422 No", "{\"error\": \"it has\\u0007 no results\"}")]);
     let output = brisk(&["a.json", "--server", &url, "--yes"], folder.path());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("refused: 422 Unprocessable Entity it has no results"), "{output:?}");
