@@ -43,8 +43,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
+/// The head and the body of a request.
+type Received = (String, Vec<u8>);
+
 /// Answers one request after the other, each on a connection of its own; gives their heads and bodies.
-fn server(answers: Vec<(&'static str, &'static str)>) -> (String, JoinHandle<Vec<(String, Vec<u8>)>>) {
+fn server(answers: Vec<(&'static str, &'static str)>) -> (String, JoinHandle<Vec<Received>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let handle = std::thread::spawn(move || {

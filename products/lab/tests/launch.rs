@@ -42,7 +42,10 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["launch", "--vs", "'a", "--", "true"], "the quotes in --vs do not close"),
         (&["launch", "--vs", " ", "--", "true"], "--vs is empty"),
         (&["launch", "--vs-prefetch", "--", "true"], "--vs-prefetch is for an emulated phone"),
-        (&["launch", "--vs-prefetch", "--vs", "a", "--", "true"], "'--vs-prefetch' cannot be used with '--vs <COMMAND>'"),
+        (
+            &["launch", "--vs-prefetch", "--vs", "a", "--", "true"],
+            "'--vs-prefetch' cannot be used with '--vs <COMMAND>'",
+        ),
         (&["launch", "--config", "x.toml", "--", "true"], "--vs-prefetch"),
         (&["launch", "--json", "/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
         // Before the first launch.
