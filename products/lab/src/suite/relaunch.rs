@@ -138,12 +138,12 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let ended = {
         let mut progress = |done: f64, doing: &str| session.show(done, doing);
         let screen = display.needed()?;
-        Ground::new(&mut phone, launcher, screen, programs).and_then(|mut ground| {
+        Ground::new(&mut phone, launcher, screen, programs).map(|mut ground| {
             if let Some((recorder, _)) = &recording {
                 ground.listen(|moment, app| recorder.mark(action(moment), app));
             }
             let ended = suite::run(&mut ground, &mut plan, &mut measured, &mut progress);
-            Ok((ended, ground.take_warnings()))
+            (ended, ground.take_warnings())
         })
     };
     session.clear();
