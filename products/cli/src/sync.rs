@@ -72,7 +72,7 @@ struct Run {
     app: String,
     /// A policy, instead of the one of the system
     #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
+    policy_file: Option<PathBuf>,
     /// The command with its arguments
     #[arg(last = true, required = true, num_args = 1.., value_name = "COMMAND")]
     words: Vec<OsString>,
@@ -156,7 +156,7 @@ fn preload(library: &Path) -> OsString {
 /// The environment of an app under its policy.
 fn loosened(args: &Run) -> anyhow::Result<[(&'static str, OsString); 2]> {
     let homes = homes()?;
-    let found = match &args.policy {
+    let found = match &args.policy_file {
         Some(file) => policies::read(file)?,
         None => policy_of(&args.app)?,
     };
