@@ -64,5 +64,5 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kills", type=int, default=20, help="how often a server is killed under load")
+    parser.addoption("--kills", type=int, default=6, help="how often a server is killed under load")
     parser.addoption("--malformed", type=int, default=300, help="malformed submissions")
