@@ -4,7 +4,7 @@
 //! A [`load`] is a number for each dimension of device and jobs. Loads are drawn independently, so that the share of those that hold a
 //! [`score::Bound`] estimates that of all loads that the dimensions can express. [`mod@search`] changes the worst ones, and
 //! shrinks what is found to the smallest load that still shows it. That becomes a scenario file, whose aims are regression bounds:
-//! the ratios at that time ([`Hunt::file`]). Everything but [`Hunt`] is pure.
+//! the ratios at that time (`file`). Everything but [`Hunt`] is pure.
 //!
 //! Each load runs under the scheduler and all stock ones, with their defaults and the same addresses; many loads share a boot, which a
 //! steady load of its own begins and ends to check that the boot is reproduced. The same seed gives the same loads. What a search

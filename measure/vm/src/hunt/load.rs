@@ -1,6 +1,6 @@
 //! A load of the hunt as levels: one small number for each dimension of device and jobs, level 0 the simplest.
 //!
-//! Levels keep drawing, changing and shrinking a load free of any knowledge of what a dimension means; [`super::text`] turns them
+//! Levels keep drawing, changing and shrinking a load free of any knowledge of what a dimension means; `text.rs` turns them
 //! into a scenario. Dimensions without effect (a pause of readers where there are none) have level 0, so that equal loads are
 //! equal values.
 //!

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::policies::homes;
 
-/// How SQLite databases begin (https://sqlite.org/fileformat.html, sect. 1.3).
+/// How SQLite databases begin (<https://sqlite.org/fileformat.html>, sect. 1.3).
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 const AFTER_HELP: &str = "\

@@ -54,7 +54,7 @@ pub struct Args {
     /// Compare with brisk's launch prefetch, in turns, on an emulated phone: it learns one cold launch before
     #[arg(long, conflicts_with = "vs")]
     pub vs_prefetch: bool,
-    /// Section [prefetch] of the daemon with --vs-prefetch [default: its defaults]; the speed of the flash is set here
+    /// Section "prefetch" of the daemon with --vs-prefetch [default: its defaults]; the speed of the flash is set here
     #[arg(long, value_name = "FILE", requires = "vs_prefetch")]
     pub config: Option<PathBuf>,
     /// Also drop all caches of the machine before cold launches: directories, inodes and all other files

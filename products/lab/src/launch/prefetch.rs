@@ -31,7 +31,7 @@ const SETUP: usize = 1;
 #[derive(Debug)]
 pub(super) struct Chosen {
     briskd: PathBuf,
-    /// The section [prefetch].
+    /// The section `[prefetch]`.
     section: toml::Table,
 }
 
