@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const FILES: &[&str] = &["preload.c", "sqlite_vfs.c", "order.h", "pending.h", "rules.h"];
+const FILES: &[&str] = &["preload.c", "sqlite_vfs.c", "mapped.h", "order.h", "pending.h", "rules.h"];
 
 fn build(library: &str, arguments: &[&str], sources: &[&str]) {
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");

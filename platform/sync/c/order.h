@@ -261,6 +261,14 @@ static inline uint32_t brisk_now_s(void)
 	return (uint32_t)now.tv_sec + 1;
 }
 
+static inline uint64_t brisk_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Facts of the file system of a device; they are read again when they are older than a second, as it may be mounted anew. */
 static inline struct brisk_order brisk_order_of(dev_t device)
 {

@@ -32,6 +32,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "mapped.h"
 #include "order.h"
 #include "pending.h"
 #include "rules.h"
@@ -152,51 +153,6 @@ static bool read_path(int fd, struct file *file)
 		return false;
 	file->path[length] = '\0';
 	file->length = (size_t)length;
-	return true;
-}
-
-/*
- * Inodes that were mapped shared from a writable descriptor, as hashes; two with the same hash are taken for one, which makes both
- * durable. Zero is an empty place.
- */
-#define MAPPED_MAX 256
-static _Atomic uint64_t mapped[MAPPED_MAX];
-static atomic_bool too_many_mapped;
-
-static uint64_t inode_hash(uint64_t device, uint64_t inode)
-{
-	uint64_t hash = (inode + 1) * 0x9E3779B97F4A7C15u ^ (device + 1) * 0xC2B2AE3D27D4EB4Fu;
-
-	return hash ? hash : 1;
-}
-
-static void remember_mapped(const struct stat *about)
-{
-	uint64_t hash = inode_hash(about->st_dev, about->st_ino);
-	size_t i;
-
-	for (i = 0; i < MAPPED_MAX; i++) {
-		uint64_t empty = 0;
-
-		if (atomic_compare_exchange_strong(&mapped[i], &empty, hash) || empty == hash)
-			return;
-	}
-	atomic_store(&too_many_mapped, true);
-}
-
-static bool was_mapped(const struct stat *about)
-{
-	uint64_t hash = inode_hash(about->st_dev, about->st_ino);
-	size_t i;
-
-	for (i = 0; i < MAPPED_MAX; i++) {
-		uint64_t one = atomic_load_explicit(&mapped[i], memory_order_acquire);
-
-		if (one == hash)
-			return true;
-		if (!one)
-			return atomic_load(&too_many_mapped);
-	}
 	return true;
 }
 
@@ -359,14 +315,6 @@ static int settle(int fd)
 	return LIKELY(!has_pending()) ? 0 : settle_all(fd);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Appends a line to the log. Its descriptor is opened for each: an app that closes all its descriptors would let another file have its number. */
 static void record(const char *call, const struct file *file, uint64_t waited_ns)
 {
@@ -421,7 +369,7 @@ static __attribute__((noinline)) int asked(enum request request, int fd, off64_t
 	if (file.verdict.class == BRISK_DURABLE) {
 		if (!log_path[0] && !file.is_named && fd >= 0 && fd < KNOWN_FDS)
 			atomic_store_explicit(&unnamed_at[fd], this_second(), memory_order_relaxed);
-		begun = log_path[0] ? now_ns() : 0;
+		begun = log_path[0] ? brisk_now_ns() : 0;
 		result = settle(fd);
 		errno = error;
 		if (result == 0)
@@ -435,7 +383,7 @@ static __attribute__((noinline)) int asked(enum request request, int fd, off64_t
 		result = 0;
 	}
 	if (log_path[0])
-		record(request_names[request], &file, begun ? now_ns() - begun : 0);
+		record(request_names[request], &file, begun ? brisk_now_ns() - begun : 0);
 	return result;
 }
 
@@ -636,7 +584,7 @@ SEEN int msync(void *address, size_t length, int flags)
 		errno = error;
 		return real_msync(address, length, (flags & ~MS_SYNC) | MS_ASYNC);
 	}
-	begun = log_path[0] ? now_ns() : 0;
+	begun = log_path[0] ? brisk_now_ns() : 0;
 	/* No descriptor is at hand here: all that is pending is settled by its own. */
 	result = settle(-1);
 	errno = error;
@@ -646,7 +594,7 @@ SEEN int msync(void *address, size_t length, int flags)
 		errno = EIO;
 	if (begun) {
 		file.verdict.class = BRISK_DURABLE;
-		record("msync", &file, now_ns() - begun);
+		record("msync", &file, brisk_now_ns() - begun);
 	}
 	return result;
 }

@@ -66,7 +66,7 @@ impl Pattern {
         Ok(Self { base, names })
     }
 
-    /// Whether too much would be loosened, whoever the user is: places of the system, or a pattern without enough names.
+    /// Whether the pattern names more than a policy may loosen, for any user: directories of the system, or all files of a base directory.
     pub(crate) fn is_too_wide(&self, is_directory: bool) -> bool {
         let plain = self.names.iter().take_while(|name| *name != "*").count();
         let least = match self.base {

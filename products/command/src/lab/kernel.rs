@@ -55,21 +55,12 @@ pub enum What {
     Test(TestArgs),
 }
 
-/// What all that measure take.
+/// What all that measure in guests take.
 #[derive(Debug, clap::Args)]
-pub struct Common {
+pub struct Guests {
     /// Series of the guest's kernel
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     pub kernel: String,
-    /// Repetitions of each load, each with another seed
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
-    pub seeds: u16,
-    /// The first seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u32,
-    /// Lengths of loads over those in the scenario
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
-    pub scale: f64,
     /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub time_limit: Option<Duration>,
@@ -82,6 +73,23 @@ pub struct Common {
     /// Where the results go.
     #[command(flatten)]
     pub outputs: Outputs,
+}
+
+/// What all that measure take.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Repetitions of each load, each with another seed
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub seeds: u16,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u32,
+    /// Lengths of loads over those in the scenario
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    pub scale: f64,
+    /// The guests, and where the results go.
+    #[command(flatten)]
+    pub guests: Guests,
 }
 
 /// Arguments of the subcommand `run`.
@@ -185,21 +193,9 @@ pub struct HuntArgs {
     /// Repetitions of each load, each with other addresses; the median is judged
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub seeds: u16,
-    /// Series of the guest's kernel
-    #[arg(long, value_name = "SERIES", default_value = "6.12")]
-    pub kernel: String,
-    /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub time_limit: Option<Duration>,
-    /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: Option<u16>,
-    /// Measure again cases that an earlier run with the same kernel, modules and load measured
-    #[arg(long)]
-    pub again: bool,
-    /// Where the results go.
+    /// The guests, and where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub guests: Guests,
 }
 
 fn factor(text: &str) -> Result<f64, String> {

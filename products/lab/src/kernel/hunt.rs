@@ -23,7 +23,7 @@ const BATCH: usize = 8;
 const DRAWN_FOR_EACH: u32 = 3;
 
 pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
-    args.outputs.check(&source.scenarios())?;
+    args.guests.outputs.check(&source.scenarios())?;
     if let Some(word) = args.bound.iter().find(|word| Bound::ALL.iter().all(|bound| bound.word() != word.as_str())) {
         let known: Vec<&str> = Bound::ALL.iter().map(|bound| bound.word()).collect();
         anyhow::bail!("there is no bound '{word}': there are {}", known.join(", "));
@@ -33,7 +33,7 @@ pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
     session.clear();
     match outcome {
         Ok(report) => {
-            args.outputs.write(&Document::Hunt(Box::new(report)))?;
+            args.guests.outputs.write(&Document::Hunt(Box::new(report)))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => Ok(session.was_stopped()),
@@ -95,10 +95,10 @@ const FIRST_SHARE: f64 = 0.7;
 
 fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<HuntReport> {
     let prepare = |_: f64, doing: &str| session.show(0.0, doing);
-    let mut lab = Lab::prepare(source, &args.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
-    lab.time_limit = args.time_limit;
-    lab.jobs = super::machines(args.jobs);
-    lab.remember(args.again)?;
+    let mut lab = Lab::prepare(source, &args.guests.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
+    lab.time_limit = args.guests.time_limit;
+    lab.jobs = super::machines(args.guests.jobs);
+    lab.remember(args.guests.again)?;
     let options = Options {
         scheduler: args.scheduler.clone(),
         seed: args.seed.into(),
@@ -108,7 +108,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
     let mut hunt = Hunt::new(&lab, options.clone())?;
     let mut report = HuntReport {
         header: header(&lab, options.seed),
-        series: args.kernel.clone(),
+        series: args.guests.kernel.clone(),
         scheduler: options.scheduler.clone(),
         peers: hunt.peers().to_vec(),
         seeds: options.seeds.clone(),
@@ -142,7 +142,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
             }
         }
         fill(&mut report, &hunt, &lab, &budget);
-        args.outputs.keep(&Document::Hunt(Box::new(report.clone())))?;
+        args.guests.outputs.keep(&Document::Hunt(Box::new(report.clone())))?;
     }
     let mut missed = hunt.missed();
     missed.retain(|(bound, ..)| args.bound.is_empty() || args.bound.iter().any(|word| word == bound.word()));
@@ -158,7 +158,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
             report.found.push(kept(source, args, found)?);
         }
         fill(&mut report, &hunt, &lab, &budget);
-        args.outputs.keep(&Document::Hunt(Box::new(report.clone())))?;
+        args.guests.outputs.keep(&Document::Hunt(Box::new(report.clone())))?;
     }
     Ok(report)
 }

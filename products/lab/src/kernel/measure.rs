@@ -42,14 +42,14 @@ pub(super) fn measure(
     common: &Common,
     judged: Option<&str>,
 ) -> anyhow::Result<ExitCode> {
-    common.outputs.check(&source.scenarios())?;
+    common.guests.outputs.check(&source.scenarios())?;
     let session = Session::begin()?;
     let mut failed = Vec::new();
     let outcome = measured(&session, source, parts, common, judged, &mut failed);
     session.clear();
     match outcome {
         Ok(report) => {
-            common.outputs.write(&Document::Kernel(Box::new(report)))?;
+            common.guests.outputs.write(&Document::Kernel(Box::new(report)))?;
             // Each was printed when it happened; the last line on a terminal counts them.
             if !failed.is_empty() {
                 eprintln!("brisk: {} of the scenarios have no figures", failed.len());
@@ -70,10 +70,10 @@ fn measured(
     failed: &mut Vec<anyhow::Error>,
 ) -> anyhow::Result<KernelReport> {
     let prepare = |_: f64, doing: &str| session.show(0.0, doing);
-    let mut lab = Lab::prepare(source, &common.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
-    lab.time_limit = common.time_limit;
-    lab.jobs = super::machines(common.jobs);
-    lab.remember(common.again)?;
+    let mut lab = Lab::prepare(source, &common.guests.kernel, Watch { stop: session.stop_flag(), progress: &prepare })?;
+    lab.time_limit = common.guests.time_limit;
+    lab.jobs = super::machines(common.guests.jobs);
+    lab.remember(common.guests.again)?;
     for part in &mut parts {
         if part.options.schedulers.is_empty() {
             part.options.schedulers = lab.schedulers.names().map(str::to_owned).collect();
@@ -82,7 +82,7 @@ fn measured(
     let way = Way::new(&parts);
     let mut report = KernelReport {
         header: header(&lab, parts.first().and_then(|part| part.options.seeds.first()).copied().unwrap_or_default()),
-        series: common.kernel.clone(),
+        series: common.guests.kernel.clone(),
         scenarios: Vec::new(),
         aims: Vec::new(),
     };
@@ -112,7 +112,7 @@ fn measured(
         way.done(place, 1.0);
         report.header.duration_s = way.begun.elapsed().as_secs_f64();
         if parts.len() > 1 {
-            common.outputs.keep(&Document::Kernel(Box::new(report.clone())))?;
+            common.guests.outputs.keep(&Document::Kernel(Box::new(report.clone())))?;
             let left = way.left();
             let left = left.trim_end_matches(": ");
             session.say(&format!(
@@ -164,7 +164,7 @@ fn one(
     common: &Common,
     watch: Watch<'_>,
 ) -> anyhow::Result<KernelScenario> {
-    let file = found::file(source, &common.kernel, &part.scenario, &part.options);
+    let file = found::file(source, &common.guests.kernel, &part.scenario, &part.options);
     let anew = part.keep.is_none_or(|keep| keep.anew);
     let mut known = if part.options.tuned && !anew { found::read(&file)? } else { Found::new() };
     let before = known.len();
