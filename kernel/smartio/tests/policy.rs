@@ -151,14 +151,15 @@ proptest! {
         let mut random = seed;
         let mut sum = 0;
         let mut learned = 0;
-        for i in 0..2_000_u64 {
+        // The share of 1,000 draws alone differs by a third in one run of a thousand where there are many units.
+        for i in 0..41_000_u64 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             learned = learn_passed(learned, (random >> 33) % units != 0);
             if i >= 1_000 {
                 sum += u64::from(learned);
             }
         }
-        let (mean, expected) = (sum / 1_000, u64::from(WHOLE) / units);
+        let (mean, expected) = (sum / 40_000, u64::from(WHOLE) / units);
         prop_assert!(mean.abs_diff(expected) <= expected / 3 + 16, "{mean} for {expected}");
     }
 
