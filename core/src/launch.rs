@@ -62,6 +62,9 @@ pub struct UsedFile {
     pub version: FileVersion,
     /// Pages that the app has mapped, private copies of them included.
     pub used: Vec<PageRange>,
+    /// Whether the app opened it and mapped nothing of it: then those of its pages count that are in memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opened: bool,
     /// Where the file lies; empty where the file system does not tell.
     pub placed: Vec<PlacedRange>,
 }
@@ -71,6 +74,9 @@ pub struct UsedFile {
 pub struct LaunchFiles {
     /// Size of a page.
     pub page_bytes: u64,
+    /// Whether opens were watched during the launch: otherwise files that it read without mapping them are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opens: bool,
     /// The files, by path.
     pub files: Vec<UsedFile>,
 }

@@ -9,7 +9,7 @@
 //! comes in, or prefetching would widen what is prefetched with each launch.
 //!
 //! Properties: `the_ranges_hold_the_history_of_every_page` (against one bit string for each page);
-//! `an_inexact_launch_adds_no_page`; `coarser_ranges_hold_all_pages_that_finer_ones_hold`.
+//! `an_inexact_launch_adds_no_page`; `a_text_gives_the_same_histories_again`; `coarser_ranges_hold_all_pages_that_finer_ones_hold`.
 
 use brisk_core::launch::PlacedRange;
 use brisk_core::pages::PageRange;
@@ -19,8 +19,7 @@ use serde::{Deserialize, Serialize};
 pub const LAUNCHES_MAX: u32 = 8;
 
 /// Pages of equal history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(u32, u32, u8, Option<u32>)", into = "(u32, u32, u8, Option<u32>)")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Number of the first.
     pub first_page: u32,
@@ -30,18 +29,6 @@ pub struct Span {
     pub history: u8,
     /// Where the first page lies, in pages from the begin of the device.
     pub physical_page: Option<u32>,
-}
-
-impl From<(u32, u32, u8, Option<u32>)> for Span {
-    fn from((first_page, pages, history, physical_page): (u32, u32, u8, Option<u32>)) -> Self {
-        Self { first_page, pages, history, physical_page }
-    }
-}
-
-impl From<Span> for (u32, u32, u8, Option<u32>) {
-    fn from(span: Span) -> Self {
-        (span.first_page, span.pages, span.history, span.physical_page)
-    }
 }
 
 impl Span {
@@ -65,6 +52,26 @@ impl Span {
         f64::from(known.count_ones()) / f64::from(launches)
     }
 
+    /// Place of a page behind it that lies as this one does.
+    fn place_of(&self, page: u32) -> Option<u32> {
+        self.physical_page?.checked_add(page.checked_sub(self.first_page)?)
+    }
+
+    /// The one behind it, from its part of a text.
+    fn next(&self, part: &str) -> Option<Self> {
+        let (part, place) = part.split_once('@').map_or((part, None), |(part, place)| (part, Some(place)));
+        let (part, history) = part.split_once('/').map_or((part, None), |(part, history)| (part, Some(history)));
+        let (gap, pages) = part.split_once('+')?;
+        let first_page = self.end_page().checked_add(gap.parse().ok()?)?;
+        let physical_page = match place {
+            None => self.place_of(first_page),
+            Some("") => None,
+            Some(place) => Some(place.parse().ok()?),
+        };
+        let history = history.map_or(Some(self.history), |history| history.parse().ok())?;
+        Some(Self { first_page, pages: pages.parse().ok()?, history, physical_page })
+    }
+
     /// Whether `next` continues it: adjacent, also on the device, and of the same history.
     fn is_continued_by(&self, next: &Self) -> bool {
         let places = match (self.physical_page, next.physical_page) {
@@ -76,17 +83,57 @@ impl Span {
     }
 }
 
+/// What stands before the first span of a text.
+const BEFORE: Span = Span { first_page: 0, pages: 0, history: 1, physical_page: None };
+
 /// Histories of the pages of a file: ascending, without overlap.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Spans {
     spans: Vec<Span>,
 }
 
-impl<'de> Deserialize<'de> for Spans {
-    /// In any order, and with overlaps: of those the first counts.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::new(Vec::deserialize(deserializer)?))
+/// A text that is no histories.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no range of pages: GAP+PAGES, with /HISTORY and @PLACE where they change")]
+pub struct NoSpan(String);
+
+impl From<Spans> for String {
+    /// The spans, comma-separated: pages after the one before `+` pages, `/` history where it differs from that before (at first 1), `@`
+    /// place of the first page where it does not follow from the one before; without a number it is not known. So a thousand
+    /// ranges take about 8 KB.
+    fn from(spans: Spans) -> Self {
+        use std::fmt::Write as _;
+        let mut text = Self::new();
+        let mut before = BEFORE;
+        for span in spans.spans {
+            let comma = if text.is_empty() { "" } else { "," };
+            let _ = write!(text, "{comma}{}+{}", span.first_page - before.end_page(), span.pages);
+            if span.history != before.history {
+                let _ = write!(text, "/{}", span.history);
+            }
+            if span.physical_page != before.place_of(span.first_page) {
+                text.push('@');
+                text.extend(span.physical_page.iter().map(ToString::to_string));
+            }
+            before = span;
+        }
+        text
+    }
+}
+
+impl TryFrom<String> for Spans {
+    type Error = NoSpan;
+
+    fn try_from(text: String) -> Result<Self, NoSpan> {
+        let mut spans = Vec::new();
+        let mut before = BEFORE;
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let span = before.next(part).ok_or_else(|| NoSpan(part.to_owned()))?;
+            spans.push(span);
+            before = span;
+        }
+        Ok(Self::new(spans))
     }
 }
 
@@ -288,6 +335,24 @@ mod tests {
         Some(span.physical_page? + page - span.first_page)
     }
 
+    #[test]
+    fn a_text_has_what_changes_from_range_to_range() {
+        let span = |first_page, pages, history, physical_page| Span { first_page, pages, history, physical_page };
+        let spans = Spans::new(vec![
+            span(0, 4, 1, Some(100)),
+            span(6, 2, 1, Some(106)),
+            span(8, 1, 3, Some(400)),
+            span(20, 5, 3, None),
+        ]);
+        let text = String::from(spans.clone());
+        assert_eq!(text, "0+4@100,2+2,0+1/3@400,11+5@");
+        assert_eq!(Spans::try_from(text), Ok(spans));
+        for bad in ["5", "x+1", "1+", "1+2/300", "1+2@-1", "4294967295+1,1+1", "1+2/3/4"] {
+            assert!(Spans::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+        assert_eq!(Spans::try_from(String::new()), Ok(Spans::default()));
+    }
+
     proptest! {
         #[test]
         fn the_ranges_hold_the_history_of_every_page(launches in prop::collection::vec((any_used(), any::<bool>()), 0..12)) {
@@ -308,6 +373,29 @@ mod tests {
             prop_assert!(spans.spans().windows(2).all(|two| !two[0].is_continued_by(&two[1])), "joined");
             let text = serde_json::to_string(&spans).expect("JSON");
             prop_assert_eq!(serde_json::from_str::<Spans>(&text).expect("the same"), spans);
+        }
+
+        #[test]
+        fn a_text_gives_the_same_histories_again(
+            launches in prop::collection::vec((any_used(), any::<bool>()), 0..6),
+            place in prop::option::of(0..1_000_000_u64),
+        ) {
+            let mut spans = Spans::default();
+            for (used, adds) in &launches {
+                spans.note(used, *adds);
+            }
+            if let Some(place) = place {
+                spans.place(&[PlacedRange { range: PageRange { first_page: 3, pages: 20 }, physical_page: place }]);
+            }
+            let text = String::from(spans.clone());
+            prop_assert_eq!(Spans::try_from(text), Ok(spans));
+        }
+
+        #[test]
+        fn no_text_is_taken_for_more_than_it_says(text in "[0-9+/@,]{0,40}") {
+            if let Ok(spans) = Spans::try_from(text) {
+                prop_assert!(spans.spans().windows(2).all(|two| two[0].end_page() <= two[1].first_page));
+            }
         }
 
         #[test]
@@ -375,7 +463,7 @@ mod tests {
 
         #[test]
         fn damaged_spans_are_put_in_order(spans in prop::collection::vec(any::<(u32, u32, u8, Option<u32>)>(), 0..20)) {
-            let spans = Spans::new(spans.into_iter().map(Span::from).collect());
+            let spans = Spans::new(spans.into_iter().map(|(first_page, pages, history, physical_page)| Span { first_page, pages, history, physical_page }).collect());
             prop_assert!(spans.spans().windows(2).all(|two| two[0].end_page() <= two[1].first_page));
             prop_assert!(spans.spans().iter().all(|span| span.pages > 0));
             let mut later = spans.clone();

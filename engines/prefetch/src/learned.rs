@@ -21,7 +21,7 @@ use crate::history::{LAUNCHES_MAX, Spans, common_pages};
 use crate::proof::Proof;
 
 /// Form of the text.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Apps that are kept.
 pub const APPS_MAX: usize = 200;
 /// Text of one app.
@@ -32,6 +32,8 @@ pub const ALL_BYTES_MAX: usize = 3 << 20;
 pub const WINDOW_PAGES: u32 = 16;
 /// Gaps over which ranges are joined, one after the other, until an app fits.
 const GAPS_PAGES: [u32; 6] = [1, 2, 4, 8, 16, 64];
+/// Gaps up to here cost a device nothing.
+const SMALL_GAP_PAGES: u32 = 4;
 /// Exact launches in a row that found most in memory, after which what they showed is good enough.
 const EXACT_TRIES: u8 = 3;
 /// An inexact launch that uses more than this part of its pages elsewhere calls for an exact one.
@@ -48,6 +50,9 @@ pub struct KnownFile {
     pub launches: u32,
     /// The pages that they used.
     pub spans: Spans,
+    /// Whether they opened it and mapped nothing of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opened: bool,
 }
 
 impl KnownFile {
@@ -57,19 +62,22 @@ impl KnownFile {
         PrefetchFile { file: self.file.clone(), version: self.version }
     }
 
+    /// A file that no launch has used before.
+    fn new(of: &UsedFile) -> Self {
+        let (file, version) = (of.file.clone(), of.version);
+        Self { file, version, launches: 0, spans: Spans::default(), opened: of.opened }
+    }
+
     fn is(&self, used: &UsedFile) -> bool {
         self.file.inode == used.file.inode && self.version == used.version
     }
 
     /// Length of its text, about.
     fn text_bytes(&self) -> usize {
-        let digits = |number: u32| number.checked_ilog10().unwrap_or(0) as usize + 1;
-        let spans = self.spans.spans().iter().map(|span| {
-            let place = span.physical_page.map_or(4, digits);
-            digits(span.first_page) + digits(span.pages) + digits(span.history.into()) + place + 6
-        });
-        // A path that is escaped takes more.
-        140 + self.file.path.len() * 2 + spans.sum::<usize>()
+        // A quote or a backslash is escaped by one more byte, a control character by five.
+        let escaped = |byte: u8| if byte < 0x20 { 5 } else { usize::from(matches!(byte, b'"' | b'\\')) };
+        let path = self.file.path.len() + self.file.path.bytes().map(escaped).sum::<usize>();
+        170 + path + String::from(self.spans.clone()).len()
     }
 }
 
@@ -141,19 +149,26 @@ impl AppLaunches {
             let known = before.iter().position(|known| known.file.path == one.file.path);
             let mut file = match known.map(|at| before.swap_remove(at)) {
                 Some(known) if known.is(one) => known,
+                // A file that is written again and again, such as a cache, is no part of a package.
+                Some(_) if one.opened => continue,
                 other => {
                     has_changed |= other.is_some();
-                    KnownFile { file: one.file.clone(), version: one.version, launches: 0, spans: Spans::default() }
+                    KnownFile::new(one)
                 }
             };
-            file.file.device = one.file.device;
-            let pages: u64 = one.used.iter().map(|range| range.pages).sum();
-            (all_pages, outside_pages) =
-                (all_pages + pages, outside_pages + file.spans.outside_pages(&one.used, WINDOW_PAGES));
-            self.note(file, &one.used, how.exact, Some(one));
+            (file.file.device, file.opened) = (one.file.device, one.opened);
+            if !one.opened {
+                all_pages += one.used.iter().map(|range| range.pages).sum::<u64>();
+                outside_pages += file.spans.outside_pages(&one.used, WINDOW_PAGES);
+            }
+            self.note(file, &one.used, how.exact || one.opened, Some(one));
         }
         for file in before {
-            self.note(file, &[], false, None);
+            if file.opened && !used.opens {
+                self.files.push(file);
+            } else {
+                self.note(file, &[], false, None);
+            }
         }
         self.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
         self.learned = self.learned.saturating_add(1);
@@ -190,6 +205,10 @@ impl AppLaunches {
         for gap_pages in GAPS_PAGES {
             if self.text_bytes() <= APP_BYTES_MAX {
                 return;
+            }
+            // Pages between ranges cost more time than files of a page or two gain.
+            if gap_pages > SMALL_GAP_PAGES {
+                self.files.retain(|file| !file.opened);
             }
             self.files.iter_mut().for_each(|file| file.spans.coarsen(gap_pages));
         }
@@ -316,6 +335,7 @@ mod tests {
 
     fn file(path: &str, inode: u64, used: &[(u64, u64)]) -> UsedFile {
         UsedFile {
+            opened: false,
             file: MappedFile { device: 0x801, inode, path: path.to_owned() },
             version: FileVersion { changed_ns: 5, size_bytes: 1 << 30 },
             used: used.iter().copied().map(PageRange::from).collect(),
@@ -327,7 +347,7 @@ mod tests {
     }
 
     fn files(files: Vec<UsedFile>) -> LaunchFiles {
-        LaunchFiles { page_bytes: 4096, files }
+        LaunchFiles { page_bytes: 4096, opens: true, files }
     }
 
     fn text(learned: &impl Serialize) -> String {
@@ -355,7 +375,7 @@ mod tests {
     fn a_text_of_another_version_or_a_damaged_one_is_refused() {
         let learned = text(&Learned::default());
         let why = |text: &str| serde_json::from_str::<Learned>(text).expect_err("unusable").to_string();
-        assert!(why(&learned.replacen("\"version\":1", "\"version\":2", 1)).starts_with("it is of version 2"));
+        assert!(why(&learned.replacen("\"version\":2", "\"version\":3", 1)).starts_with("it is of version 3"));
         assert!(why(&learned[..learned.len() / 2]).starts_with("EOF"));
     }
 
@@ -414,6 +434,34 @@ mod tests {
             assert!(!app.exact && app.files.is_empty(), "an exact launch comes next");
             assert_eq!(app.proof.launches(), (0, 0), "and the comparison begins anew");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_only_opened_is_known_until_a_watched_launch_does_not_open_it_or_it_is_written() {
+        let of_two =
+            || vec![file("/usr/lib/a", 1, &[(0, 9)]), UsedFile { opened: true, ..file("/etc/b", 2, &[(0, 2)]) }];
+        let mut learned = Learned::default();
+        let config = Config::default();
+        learned.learn(&config, "a", &files(of_two()), EXACT);
+        let known = |learned: &Learned| {
+            let app = learned.app("a").expect("known");
+            (app.exact, app.files.iter().find(|file| file.opened).map(|file| (file.launches, file.spans.pages())))
+        };
+        assert_eq!(known(&learned), (true, Some((1, 2))));
+        // Its pages in memory come in by any launch, and do not count as other pages than expected.
+        let more = UsedFile { opened: true, ..file("/etc/b", 2, &[(0, 40)]) };
+        learned.learn(&config, "a", &files(vec![of_two().remove(0), more]), INEXACT);
+        assert_eq!(known(&learned), (true, Some((2, 40))));
+        let unwatched = LaunchFiles { opens: false, ..files(of_two()[..1].to_vec()) };
+        learned.learn(&config, "a", &unwatched, INEXACT);
+        assert_eq!(known(&learned), (true, Some((2, 40))), "nothing is known of its opens");
+        let written = UsedFile { version: FileVersion { changed_ns: 9, size_bytes: 1 }, ..of_two().remove(1) };
+        let changed = learned.learn(&config, "a", &files(vec![of_two().remove(0), written]), INEXACT);
+        assert_eq!((changed, known(&learned)), (false, (true, None)), "no package changed");
+        for _ in 0..LAUNCHES_MAX {
+            learned.learn(&config, "a", &files(of_two()[..1].to_vec()), INEXACT);
+        }
+        assert_eq!(known(&learned), (true, None));
     }
 
     #[test]

@@ -90,6 +90,11 @@ impl State {
         self.reads.iter().map(String::as_str)
     }
 
+    /// Groups that are being launched and of which it is learned what they use: their opens are to be watched.
+    pub fn watches(&self) -> impl Iterator<Item = &str> {
+        self.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.as_str())
+    }
+
     /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
     fn at(self, now_ns: u64) -> Self {
         let kept = if now_ns < self.at_ns { Self::with(self.learned) } else { self };

@@ -204,6 +204,7 @@ mod tests {
             }
             let whole = PageRange { first_page: 0, pages: at };
             UsedFile {
+                opened: false,
                 file: MappedFile { device: 5, inode: nth as u64, path: format!("/usr/lib/{nth}") },
                 version: FileVersion { changed_ns: 1, size_bytes: at * PAGE },
                 used: ranges.into_iter().skip(skipped).collect(),
@@ -213,7 +214,7 @@ mod tests {
                     .collect(),
             }
         };
-        LaunchFiles { page_bytes: PAGE, files: files.iter().enumerate().map(of).collect() }
+        LaunchFiles { page_bytes: PAGE, opens: true, files: files.iter().enumerate().map(of).collect() }
     }
 
     /// Two launches, the second of which did not use the first range of any file.

@@ -38,6 +38,7 @@ struct Machine {
 fn file(path: &str, pages: u64) -> UsedFile {
     let range = PageRange { first_page: 0, pages };
     UsedFile {
+        opened: false,
         file: MappedFile { device: 8, inode: pages, path: path.to_owned() },
         version: FileVersion { changed_ns: 1, size_bytes: pages * 4096 },
         used: vec![range],
@@ -61,6 +62,7 @@ impl Machine {
             previous: None,
             devices: vec![device],
             used: LaunchFiles {
+                opens: true,
                 page_bytes: 4096,
                 files: vec![file("/usr/bin/reader", 2_000), file("/usr/lib/x.so", 1_000)],
             },

@@ -13,14 +13,13 @@ use std::time::Duration;
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use brisk_screen::Screen;
-use brisk_sense::{DeviceNumber, Mount, Sense};
+use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
 
 use crate::app::App;
 use crate::clock::now_ns;
 use crate::cold;
 use crate::error::{Error, Result};
 use crate::observation::Traced;
-use crate::opened::Opened;
 use crate::over::Limits;
 use crate::scope::Scope;
 use crate::storage_use::{ReadStep, reads_in_order};
@@ -129,7 +128,7 @@ impl Launcher<'_> {
     /// # Errors
     /// As [`Launcher::launch`]. Without the right to watch opens, only mapped files are returned.
     pub fn learn(&self, app: &App, screen: Option<&mut dyn Screen>) -> Result<(Launched, BTreeSet<PathBuf>)> {
-        let opened = Opened::watch(self.sense);
+        let opened = OpenedFiles::watch(self.sense);
         let mapped = |running: &Running| {
             let pids = self.sense.cgroup_processes(running.scope.dir()).ok().flatten().unwrap_or_default();
             cold::mapped_by(self.sense, &pids, app.root.as_deref())
@@ -137,8 +136,8 @@ impl Launcher<'_> {
         let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, &mut || None, mapped)?;
         let processes = traced.map(|traced| processes(&traced.events));
         let is_of_app = |pid: u32| processes.as_ref().is_none_or(|processes| processes.contains(&pid));
-        match opened.and_then(|opened| opened.finish(is_of_app)) {
-            Ok(opened) => files.extend(opened),
+        match opened.and_then(|opened| opened.take(is_of_app)) {
+            Ok(opened) => files.extend(opened.into_iter().map(|(_, path)| path)),
             Err(error) => launched.warnings.push(Warning {
                 code: "opens_unknown".to_owned(),
                 text: format!(

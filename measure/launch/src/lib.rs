@@ -28,7 +28,6 @@ pub mod latency;
 mod launcher;
 pub mod monkey;
 pub mod observation;
-mod opened;
 pub mod over;
 #[cfg(test)]
 mod recorded;

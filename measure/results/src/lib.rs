@@ -46,7 +46,7 @@ pub use launch::*;
 pub use memory_study::*;
 pub use prediction::*;
 pub use profile::*;
-pub use prove::{BothWays, ChangedSetting, Gain, ProveJobs, ProveReport, ProveStorage};
+pub use prove::{BothWays, ChangedSetting, EngineGain, Gain, ProveJobs, ProveReport, ProveStorage};
 pub use relaunch::*;
 pub use storage::*;
 pub use suite::*;

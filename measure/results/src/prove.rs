@@ -19,6 +19,29 @@ pub mod conditions {
     pub const WRITERS: &str = "writers";
     /// A writer, brisk at work.
     pub const WRITERS_BRISK: &str = "writers_with_brisk";
+
+    /// The name of a condition: a load, and who is at work, `brisk` for all of its engines or one of them.
+    #[must_use]
+    pub fn with(load: &str, who: &str) -> String {
+        format!("{load}_with_{who}")
+    }
+
+    /// Load and who is at work, of the name of a condition with somebody at work.
+    #[must_use]
+    pub fn parts(name: &str) -> Option<(&str, &str)> {
+        name.split_once("_with_")
+    }
+}
+
+/// What one engine of brisk did for an app with no other engine at work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineGain {
+    /// Its name.
+    pub engine: String,
+    /// Under the load: settled time with it over that without brisk, pair by pair of interleaved launches.
+    pub loaded_ratio: Option<Summary>,
+    /// The same without load.
+    pub idle_ratio: Option<Summary>,
 }
 
 /// What brisk did for one app.
@@ -36,6 +59,9 @@ pub struct Gain {
     pub added_ms: Option<f64>,
     /// Share of it that is gone with brisk; `None` where the load adds less than a twentieth of the launch.
     pub gone_percent: Option<f64>,
+    /// What each engine did alone; empty where all were at work together only.
+    #[serde(default)]
+    pub engines: Vec<EngineGain>,
 }
 
 /// A setting that brisk changed while it was at work.

@@ -502,7 +502,15 @@ impl Taker {
             config: _,
         } = report;
         let gains = gains.iter().map(|gain| {
-            let from::Gain { app: name, temperature, loaded_ratio, idle_ratio, added_ms: _, gone_percent: _ } = gain;
+            let from::Gain {
+                app: name,
+                temperature,
+                loaded_ratio,
+                idle_ratio,
+                added_ms: _,
+                gone_percent: _,
+                engines: _,
+            } = gain;
             let spread = |field, ratio: &Option<Summary>| ratio.as_ref().map(|one| self.spread(field, one)).transpose();
             Ok(Gain {
                 app: app(name),

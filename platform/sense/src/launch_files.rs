@@ -1,7 +1,8 @@
 //! What a launch used of files: the pages that the processes of an app have mapped, by file, with version and place.
 //!
 //! A page of a file that a process has in its page tables was used by it, or mapped around one that was (fault-around, 16 pages of those
-//! that are in memory). A private copy of a page counts too, since the page was read for it. What was read by read(2) alone is not seen.
+//! that are in memory). A private copy of a page counts too, since the page was read for it. What was read by read(2) alone is in no page
+//! table: of files that an app opened and did not map ([`crate::OpenedFiles`]), the pages that are in memory count.
 //!
 //! Left out: files that were deleted or replaced, private ones (`is_private`, by the path from the root directory of the app), and those
 //! that do not lie on a local block device that stays: of network file systems, FUSE, in memory; on a removable device, and on one that
@@ -10,11 +11,11 @@
 //! Properties, with a real process (`platform/sense/tests/launch_files.rs`): `mapped_pages_are_used_and_others_are_not`;
 //! `private_and_deleted_files_are_left_out`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brisk_core::launch::{FileVersion, LaunchFiles, UsedFile};
 use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange};
@@ -22,8 +23,11 @@ use brisk_formats::is_on_block_device;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
 use crate::error::Result;
-use crate::extents;
 use crate::machine::Sense;
+use crate::{extents, resident};
+
+/// A larger file that is opened is hardly read as a whole, and what was in memory of it before would count.
+const OPENED_BYTES_MAX: u64 = 4 << 20;
 
 /// A mapped file, before it was looked up.
 #[derive(Debug, Default)]
@@ -35,11 +39,17 @@ struct Mapped {
 }
 
 impl Sense {
-    /// What the processes `pids`, those of an app, have mapped of files on local block devices.
+    /// What the processes `pids`, those of an app, have mapped of files on local block devices, and what is in memory of those that they
+    /// `opened` without that; `None` where nobody watched.
     ///
     /// # Errors
     /// As [`Sense::app_pages`].
-    pub fn launch_files(&self, pids: &[u32], is_private: &dyn Fn(&str) -> bool) -> Result<LaunchFiles> {
+    pub fn launch_files(
+        &self,
+        pids: &[u32],
+        opened: Option<&BTreeSet<PathBuf>>,
+        is_private: &dyn Fn(&str) -> bool,
+    ) -> Result<LaunchFiles> {
         let pages = self.app_pages(pids)?;
         let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).collect();
         let mut stays: BTreeMap<u64, bool> = BTreeMap::new();
@@ -56,11 +66,36 @@ impl Sense {
             let Some(version) = version.filter(|_| is_kept) else { continue };
             let placed = extents::placed(&file, pages.page_bytes);
             let file = MappedFile { device, inode, path: path.to_owned() };
-            files.push(UsedFile { file, version, used: joined(mapped.used), placed });
+            files.push(UsedFile { file, version, used: joined(mapped.used), opened: false, placed });
+        }
+        let known: BTreeSet<(u64, u64)> = files.iter().map(|one| (one.file.device, one.file.inode)).collect();
+        for path in opened.into_iter().flatten() {
+            let Some(name) = path.to_str() else { continue };
+            let path = roots.values().map(|root| from_root(name, root)).min_by_key(|path| path.len()).unwrap_or(name);
+            if is_private(path) {
+                continue;
+            }
+            let Some(one) = self.opened_file(name, path, pages.page_bytes) else { continue };
+            let device = one.file.device;
+            if !known.contains(&(device, one.file.inode)) && *stays.entry(device).or_insert_with(|| self.stays(device))
+            {
+                files.push(one);
+            }
         }
         files.sort_by(|a, b| a.file.cmp(&b.file));
         files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
-        Ok(LaunchFiles { page_bytes: pages.page_bytes, files })
+        Ok(LaunchFiles { page_bytes: pages.page_bytes, opens: opened.is_some(), files })
+    }
+
+    /// What is in memory of a file that was opened; `None` for one that is not small, or of which nothing is.
+    fn opened_file(&self, name: &str, from_root: &str, page_bytes: u64) -> Option<UsedFile> {
+        let file = open(&self.path(name), None)?;
+        let stat = fstat(&file).ok()?;
+        let version = version_of(&file).filter(|version| version.size_bytes <= OPENED_BYTES_MAX)?;
+        let used = resident::ranges(&file, version.size_bytes, page_bytes)?;
+        let of = MappedFile { device: stat.st_dev, inode: stat.st_ino, path: from_root.to_owned() };
+        let placed = extents::placed(&file, page_bytes);
+        (!used.is_empty()).then_some(UsedFile { file: of, version, used, opened: true, placed })
     }
 
     /// The root directory of a process, as this process sees it.
@@ -73,7 +108,7 @@ impl Sense {
     fn open_mapped(&self, mapped: &Mapped, from_root: &str, inode: u64) -> Option<File> {
         let own = self.path(&mapped.path);
         let of_process = self.path(format!("/proc/{}/root{from_root}", mapped.pid));
-        [own, of_process].iter().find_map(|path| open(path, inode))
+        [own, of_process].iter().find_map(|path| open(path, Some(inode)))
     }
 
     /// Whether the block device of a file system neither rotates nor is removable; one that is none of its own (btrfs) counts.
@@ -89,11 +124,12 @@ impl Sense {
     }
 }
 
-/// The file at a path, if it is the regular file of that inode on a local block device.
-fn open(path: &Path, inode: u64) -> Option<File> {
+/// The file at a path, if it is a regular one on a local block device, of that inode where one is given.
+fn open(path: &Path, inode: Option<u64>) -> Option<File> {
     let found = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let stat = fstat(&found).ok()?;
-    let is_it = stat.st_ino == inode && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let is_it = inode.is_none_or(|inode| stat.st_ino == inode)
+        && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     let is_local = is_it && fstatfs(&found).is_ok_and(|fs| is_on_block_device(fs.f_type as u64));
     // It is held by the descriptor, so that this is the same file.
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());

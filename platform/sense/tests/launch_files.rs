@@ -1,15 +1,17 @@
 //! What a real process has mapped of files: this test's program, started to map a file and wait.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use brisk_core::launch::LaunchFiles;
 use brisk_core::pages::PageRange;
-use brisk_sense::Sense;
+use brisk_requires::Capability;
+use brisk_sense::{OpenedFiles, Sense};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 const PAGE: usize = 4096;
@@ -71,7 +73,11 @@ impl Mapper {
     }
 
     fn files(&self, is_private: &dyn Fn(&str) -> bool) -> LaunchFiles {
-        Sense::new(self.root.path()).launch_files(&[self.child.id()], is_private).expect("readable")
+        self.files_and(None, is_private)
+    }
+
+    fn files_and(&self, opened: Option<&BTreeSet<PathBuf>>, is_private: &dyn Fn(&str) -> bool) -> LaunchFiles {
+        Sense::new(self.root.path()).launch_files(&[self.child.id()], opened, is_private).expect("readable")
     }
 }
 
@@ -130,4 +136,34 @@ fn private_and_deleted_files_are_left_out() {
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).expect("made");
     // Without a writer, opening the pipe to read would block.
     assert!(!is_data(&mapper.files(&|_| false)));
+}
+
+#[test]
+fn a_file_that_was_only_read_is_used_where_it_was_watched() {
+    let Some(parent) = parent() else { return };
+    let watch = match OpenedFiles::watch(&Sense::default()) {
+        Ok(watch) => watch,
+        Err(error) => return brisk_requires::skip(Capability::Root, &error.to_string()),
+    };
+    let mapper = Mapper::start(&parent);
+    let path = mapper.dir.path().join("read");
+    fs::write(&path, vec![7; 3 * PAGE]).expect("written");
+    let mut reader = Command::new("cat").arg(&path).stdout(Stdio::null()).spawn().expect("cat");
+    assert!(reader.wait().expect("it ends").success());
+    let pid = reader.id();
+    let opened: BTreeSet<PathBuf> =
+        watch.take(|of| of == pid).expect("the list").into_iter().map(|(_, path)| path).collect();
+    assert!(opened.contains(&path), "{opened:?}");
+    assert_eq!(watch.take(|of| of == pid).expect("the list"), BTreeSet::new(), "each is told once");
+    let with = mapper.files_and(Some(&opened), &|_| false);
+    let of = |found: &LaunchFiles, name: &str| found.files.iter().find(|one| one.file.path.ends_with(name)).cloned();
+    let read = of(&with, "/read").expect("it was opened");
+    let meta = fs::metadata(&path).expect("there");
+    assert!(with.opens && read.opened && (read.file.device, read.file.inode) == (meta.dev(), meta.ino()));
+    assert_eq!(read.used, [PageRange { first_page: 0, pages: 3 }]);
+    assert!(of(&with, "/data").is_some_and(|data| !data.opened), "what is mapped is told by page tables");
+    let without = mapper.files(&|_| false);
+    assert!(!without.opens && of(&without, "/read").is_none());
+    let own = mapper.dir.path().to_str().expect("UTF-8").to_owned();
+    assert!(of(&mapper.files_and(Some(&opened), &|path| path.starts_with(&own)), "/read").is_none(), "private");
 }

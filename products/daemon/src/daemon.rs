@@ -134,6 +134,7 @@ struct Machine {
     sampler: Sampler,
     apps: Apps,
     returns: Returns,
+    opens: pages::Opens,
     places: Places,
     hierarchies: Hierarchies,
     screen: Screen,

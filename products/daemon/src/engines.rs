@@ -72,6 +72,10 @@ pub trait Engine {
     fn launch_reads(&self) -> Vec<String> {
         Vec::new()
     }
+    /// Groups of which it will want to know that: their opens of files are watched meanwhile.
+    fn launch_watches(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// What it knows of launches; `None` for one that reads nothing ahead of them.
     fn launches(&self) -> Option<brisk_prefetch::Survey> {
         None
@@ -263,6 +267,10 @@ impl Engine for Prefetch {
         self.state.reads().map(str::to_owned).collect()
     }
 
+    fn launch_watches(&self) -> Vec<String> {
+        self.state.watches().map(str::to_owned).collect()
+    }
+
     fn launches(&self) -> Option<brisk_prefetch::Survey> {
         Some(brisk_prefetch::survey(&self.config, &self.state))
     }
@@ -360,6 +368,12 @@ impl Engines {
     #[must_use]
     pub fn launch_reads(&self) -> BTreeSet<String> {
         self.engines.iter().flat_map(|(_, engine)| engine.launch_reads()).collect()
+    }
+
+    /// Groups of which engines will want to know that, so that their opens of files are watched.
+    #[must_use]
+    pub fn launch_watches(&self) -> BTreeSet<String> {
+        self.engines.iter().flat_map(|(_, engine)| engine.launch_watches()).collect()
     }
 
     /// What the engine for launch prefetch knows; `None` while it does not run.

@@ -182,7 +182,7 @@ fn without_pages(event: &Event) -> Option<Event> {
         },
         EventKind::LaunchUsed { group, files } if items_of_launch(files) > ITEMS_MAX => EventKind::LaunchUsed {
             group: group.clone(),
-            files: LaunchFiles { page_bytes: files.page_bytes, files: Vec::new() },
+            files: LaunchFiles { page_bytes: files.page_bytes, opens: files.opens, files: Vec::new() },
         },
         _ => return None,
     };

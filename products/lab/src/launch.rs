@@ -1,7 +1,5 @@
 //! `brisk launch`: how long an app takes until it is on the screen, settled and done, and what the time went to.
 
-mod prefetch;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,7 +19,7 @@ use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Wa
 
 use crate::display::{self, Display};
 use crate::on_phone::{self, Between, Brought};
-use prefetch::Prefetching;
+use crate::prefetch::{self, Prefetching};
 
 /// The refusal of a comparison of a command with itself.
 const SAME: &str = "--vs is the same command: there is nothing to compare";

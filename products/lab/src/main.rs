@@ -12,6 +12,7 @@ mod memory_study;
 mod on_phone;
 mod other_daemons;
 mod predict;
+mod prefetch;
 mod profile;
 mod prove;
 mod suite;

@@ -1,29 +1,36 @@
 //! `brisk prove`: the same launches with brisk and without, on an emulated phone.
 //!
 //! Four conditions take turns launch by launch (A B C D D C B A): idle and concurrent with a writer, with the daemon at work and
-//! without; after them readers concurrent with writers ([`storage`]). The daemon is the real one, started before a launch and ended after it, which restores all settings; therefore
-//! what it learns from one launch to the next is not in the figures.
+//! without; where several engines were named, each of them alone as well ([`variants`]); after them readers concurrent with writers
+//! ([`storage`]). The daemon is the real one, started before a launch and ended after it, which restores all settings; therefore what
+//! it learns from one launch to the next is not in the figures. Launch prefetch learns one cold launch of each app before.
 
 mod changes;
 mod input;
 mod storage;
+mod variants;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use brisk_command::lab::prove::Args;
+use brisk_command::session::Session;
 use brisk_launch::Launcher;
-use brisk_phone::WriterSpec;
-use brisk_phone::suite::{self, OnPhone, Scope, Situation};
-use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
-use brisk_results::{Condition, Document, ProveReport, Temperature, Warning};
+use brisk_phone::Phone;
+use brisk_phone::suite::{self, OnPhone, Scope, Situation, Target};
+use brisk_results::{Document, ProveReport, Temperature, Warning};
 use brisk_sense::Sense;
 
+use crate::display::Display;
 use crate::lab::phone as lab_phone;
 use crate::launch::settings;
 use crate::other_daemons;
-use crate::suite::bed::{self, Bed, Made, condition, end, stopped, targets, warn};
+use crate::prefetch::{self, Prefetching};
+use crate::suite::bed::{self, Bed, Made, end, stopped, targets, warn};
+use input::Input;
+use variants::{Place, Variant};
 
 /// The apps by default: done within ten minutes.
 const FEW_APPS: [&str; 4] = ["xterm", "galculator", "mousepad", "evince"];
@@ -47,28 +54,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!(other);
     }
     let record = phone.state_dir().join("daemon.brisk");
-    let config = configure(&input.config, &disk, &record)?;
-    let config_file = phone.state_dir().join("brisk.toml");
-    std::fs::write(&config_file, &config).with_context(|| format!("cannot write {}", config_file.display()))?;
-    let command = vec![
-        input.briskd.into_os_string(),
-        "--config".into(),
-        config_file.into(),
-        "--run-dir".into(),
-        phone.daemon_dir().into(),
-        "--profiles-dir".into(),
-        input.profiles.into(),
-    ];
-    let scope =
-        Scope { conditions: conditions(&spec), temperatures: vec![Temperature::Cold], rounds: usize::from(runs) };
-    let situations = scope.conditions.iter().map(|condition| Situation {
-        writer: condition.writer.is_some().then_some(spec),
-        companion: matches!(condition.name.as_str(), IDLE_BRISK | WRITERS_BRISK).then(|| command.clone()),
-    });
-    let mut around = OnPhone::new(&phone, lab_phone::program("write")?, situations.collect());
     let targets = targets(&phone, &apps, &display)?;
     let launcher =
         Launcher { sense: &sense, settings: settings(&args.every.watching, true), stop: session.stop_flag() };
+    let prefetching = match learn(&input, &launcher, &targets, &phone, &mut display, &session) {
+        Err(error) if matches!(error.downcast_ref(), Some(brisk_launch::Error::Stopped)) => {
+            return stopped(&session, phone);
+        }
+        learned => learned?,
+    };
+    let set_ups = set_ups(&input, &phone, &disk, &record, prefetching.as_ref())?;
+    let (conditions, places): (Vec<_>, Vec<_>) = variants::conditions(&input.variants, &spec).into_iter().unzip();
+    let scope = Scope { conditions, temperatures: vec![Temperature::Cold], rounds: usize::from(runs) };
+    let situations = scope.conditions.iter().zip(places).map(|(condition, place)| Situation {
+        writer: condition.writer.is_some().then_some(spec),
+        companion: place.map(|place| set_ups[place].command.clone()),
+    });
+    let mut around = OnPhone::new(&phone, lab_phone::program("write")?, situations.collect());
     let share = if args.no_storage { 1.0 } else { LAUNCHES_SHARE };
     let mut progress = |done: f64, doing: &str| session.show(done * share, doing);
     let outcome = suite::run(&launcher, &targets, &scope, display.needed()?, &mut around, &mut progress);
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let storage = if args.no_storage {
         None
     } else {
-        match storage::measure(&session, &phone, &command, runs, LAUNCHES_SHARE) {
+        match storage::measure(&session, &phone, &set_ups[0].command, runs, LAUNCHES_SHARE) {
             Ok(Some(measured)) => Some(measured),
             Ok(None) => return stopped(&session, phone),
             // The figures of the launches are still reported.
@@ -118,7 +120,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         storage,
         settings: changes.settings,
         set_ups: changes.set_ups,
-        config,
+        config: set_ups[0].config.clone(),
     };
     phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
     session.finish(Document::Prove(Box::new(report)), &args.every.outputs)?;
@@ -135,26 +137,68 @@ fn changed_externally(changes: &changes::Changes) -> Option<Warning> {
     (!knobs.is_empty()).then(|| Warning { code: "changed_externally".to_owned(), text })
 }
 
-/// The person's configuration with the phone's disk as the only device, and a record that can be read later.
-fn configure(chosen: &str, disk: &str, record: &Path) -> anyhow::Result<String> {
-    let mut table: toml::Table = chosen.parse().context("the configuration is not TOML")?;
-    let section = table.entry("daemon").or_insert_with(|| toml::Value::Table(toml::Table::new()));
-    let section = section.as_table_mut().context("[daemon] of the configuration is not a table")?;
-    section.insert("devices".to_owned(), toml::Value::Array(vec![toml::Value::String(disk.to_owned())]));
-    let mut kept = toml::Table::new();
-    kept.insert("path".to_owned(), toml::Value::String(record.to_string_lossy().into_owned()));
-    kept.insert("max_bytes".to_owned(), toml::Value::Integer(64 << 20));
-    section.insert("record".to_owned(), toml::Value::Table(kept));
-    Ok(table.to_string())
+/// The daemon of one variant.
+#[derive(Debug)]
+struct SetUp {
+    /// Text of its configuration.
+    config: String,
+    /// How it is started.
+    command: Vec<OsString>,
 }
 
-fn conditions(spec: &WriterSpec) -> Vec<Condition> {
-    vec![
-        condition(IDLE, "nothing else happens", None),
-        condition(IDLE_BRISK, "nothing else happens, brisk is at work", None),
-        condition(WRITERS, "apps are installed and accounts synced meanwhile", Some(spec)),
-        condition(WRITERS_BRISK, "apps are installed and accounts synced meanwhile, brisk is at work", Some(spec)),
-    ]
+/// The daemons of all variants, the one with all engines first; their configurations are in the phone's directory.
+fn set_ups(
+    input: &Input,
+    phone: &Phone,
+    disk: &str,
+    record: &Path,
+    prefetching: Option<&Prefetching>,
+) -> anyhow::Result<Vec<SetUp>> {
+    let place = Place { disk, record, prefetch: prefetching.map(Prefetching::section) };
+    // Nothing of what this machine's own daemon has learned.
+    let learned = prefetching.map_or_else(|| phone.state_dir().join("learned"), |of| of.learned_dir().to_owned());
+    let run_dir = phone.daemon_dir();
+    let set_up = |variant: &Variant| {
+        let config = variants::configure(&input.config, &place, variant)?;
+        let file = phone.state_dir().join(format!("{}.toml", variant.name));
+        std::fs::write(&file, &config).with_context(|| format!("cannot write {}", file.display()))?;
+        let directories: [(&str, &Path); 4] =
+            [("--config", &file), ("--run-dir", &run_dir), ("--profiles", &input.profiles), ("--learned", &learned)];
+        let arguments = directories.into_iter().flat_map(|(name, path)| [name.into(), path.as_os_str().to_owned()]);
+        Ok(SetUp { config, command: std::iter::once(input.briskd.clone().into_os_string()).chain(arguments).collect() })
+    };
+    input.variants.iter().map(set_up).collect()
+}
+
+/// Has launch prefetch learn a cold launch of each app, where it is at work in a condition. An app that cannot be learned is launched
+/// without it: the report then has its launches as they are.
+fn learn(
+    input: &Input,
+    launcher: &Launcher<'_>,
+    targets: &[Target],
+    phone: &Phone,
+    display: &mut Display,
+    session: &Session,
+) -> anyhow::Result<Option<Prefetching>> {
+    if !input.prefetches {
+        return Ok(None);
+    }
+    let mut prefetching = Prefetching::new(phone, prefetch::Chosen::of(input.briskd.clone(), &input.config)?)?;
+    for target in targets {
+        session.show(0.0, &format!("{}: its launch is learned", target.name));
+        let learned = prefetching.learn(launcher, &target.app, display.needed()?, phone);
+        session.clear();
+        match learned {
+            Ok(sentence) => eprintln!("{sentence}"),
+            Err(error) if matches!(error.downcast_ref(), Some(brisk_launch::Error::Stopped)) => return Err(error),
+            Err(error) => {
+                prefetching.end()?;
+                phone.end_apps()?;
+                eprintln!("brisk: warning: {}: its launch cannot be learned: {error:#}", target.name);
+            }
+        }
+    }
+    Ok(Some(prefetching))
 }
 
 #[cfg(test)]
@@ -172,27 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_phone_is_the_only_device_whatever_the_configuration_lists() {
-        let text = configure("[daemon]\ndevices = [\"sda\"]\n[engines]\norder = []\n", "loop7", Path::new("/record"));
-        let config = brisk_daemon::config::Config::parse(&text.expect("TOML")).expect("valid");
-        assert_eq!(config.daemon.devices, brisk_daemon::config::Devices::These(vec!["loop7".to_owned()]));
-        assert_eq!((config.daemon.record.path.to_str(), config.engines.order.len()), (Some("/record"), 0));
-    }
-
-    #[test]
     fn the_few_apps_are_in_the_catalogue() {
         assert!(Catalogue::builtin().choose(&FEW_APPS.map(str::to_owned)).is_ok());
-    }
-
-    #[test]
-    fn each_load_is_measured_without_brisk_and_with_it_and_nothing_else_differs() {
-        let (loaded, idle): (Vec<_>, Vec<_>) =
-            conditions(&WriterSpec::default()).into_iter().partition(|condition| condition.writer.is_some());
-        for pair in [idle, loaded] {
-            let [without, with] = &pair[..] else { panic!("{pair:?}") };
-            assert_eq!(without.writer, with.writer);
-            assert_eq!(with.name, format!("{}_with_brisk", without.name));
-            assert_eq!(with.text, format!("{}, brisk is at work", without.text));
-        }
     }
 }

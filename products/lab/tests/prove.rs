@@ -44,6 +44,8 @@ fn each_invalid_input_is_refused_with_a_reason_and_code_2_before_anything_is_mad
         (&["--briskd", &briskd, "--config", "/no/such/config"], "cannot read /no/such/config"),
         (&["--briskd", &briskd, "--profiles", "/no/such/folder"], "there is no directory /no/such/folder"),
         (&["--briskd", &briskd, "--apps", "solitaire"], "solitaire"),
+        (&["--engines", "prefetch,fast"], "there is no engine 'fast'; there are prefetch, smartio"),
+        (&["--engines", "smartio,smartio"], "--engines names smartio twice"),
         (&["--runs", "0"], "1..=1000"),
         (&["--writer-rate", "fast"], "'fast' is not a size"),
     ];

@@ -1,8 +1,8 @@
 //! Gain for an app by brisk, from the four sets of its launches.
 
 use brisk_launch::series::compare;
-use brisk_results::prove::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
-use brisk_results::{Gain, LaunchSet, Stage, SuiteApp, Temperature};
+use brisk_results::prove::conditions::{self, IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
+use brisk_results::{EngineGain, Gain, LaunchSet, Stage, SuiteApp, Temperature};
 
 /// Least added latency, as a share of a launch, for which a gain is computed.
 const ADDS_AT_LEAST: f64 = 0.05;
@@ -23,6 +23,11 @@ fn gain(app: &SuiteApp, temperature: Temperature) -> Option<Gain> {
         .zip(idle)
         .filter(|(added, idle)| *added >= ADDS_AT_LEAST * idle)
         .and_then(|(added, _)| Some(100.0 * (median(WRITERS)? - median(WRITERS_BRISK)?) / added));
+    let alone = |engine: &str| EngineGain {
+        engine: engine.to_owned(),
+        loaded_ratio: ratio(&conditions::with(WRITERS, engine), WRITERS),
+        idle_ratio: ratio(&conditions::with(IDLE, engine), IDLE),
+    };
     let gain = Gain {
         app: app.name.clone(),
         temperature,
@@ -30,8 +35,21 @@ fn gain(app: &SuiteApp, temperature: Temperature) -> Option<Gain> {
         idle_ratio: ratio(IDLE_BRISK, IDLE),
         added_ms,
         gone_percent,
+        engines: engines_alone(app).into_iter().map(alone).collect(),
     };
     (gain.loaded_ratio.is_some() || gain.idle_ratio.is_some()).then_some(gain)
+}
+
+/// The engines that were at work alone, in the order of their first launches.
+fn engines_alone(app: &SuiteApp) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    let all = app.sets.iter().filter(|set| set.label != IDLE_BRISK && set.label != WRITERS_BRISK);
+    for (_, engine) in all.filter_map(|set| conditions::parts(&set.label)) {
+        if !found.contains(&engine) {
+            found.push(engine);
+        }
+    }
+    found
 }
 
 fn settled_ms(set: &LaunchSet) -> Option<f64> {
@@ -61,6 +79,25 @@ mod tests {
         assert_eq!((found[0].added_ms, found[0].gone_percent), (Some(200.0), Some(75.0)));
         assert_eq!(found[0].loaded_ratio.as_ref().map(|ratio| ratio.median), Some(0.5));
         assert_eq!(found[0].idle_ratio.as_ref().map(|ratio| ratio.median), Some(0.98));
+    }
+
+    #[test]
+    fn what_an_engine_does_alone_is_compared_with_launches_without_brisk() {
+        let sets = vec![
+            set(IDLE, &[100.0, 100.0]),
+            set(IDLE_BRISK, &[60.0, 60.0]),
+            set("idle_with_prefetch", &[70.0, 70.0]),
+            set("idle_with_smartio", &[99.0, 99.0]),
+            set(WRITERS, &[300.0, 300.0]),
+            set("writers_with_smartio", &[150.0, 150.0]),
+        ];
+        let found = gains(&app(sets));
+        let medians = |of: &EngineGain| {
+            (of.loaded_ratio.as_ref().map(|ratio| ratio.median), of.idle_ratio.as_ref().map(|ratio| ratio.median))
+        };
+        let alone: Vec<_> = found[0].engines.iter().map(|of| (of.engine.as_str(), medians(of))).collect();
+        assert_eq!(alone, [("prefetch", (None, Some(0.7))), ("smartio", (Some(0.5), Some(0.99)))]);
+        assert_eq!(gains(&app(vec![set(IDLE, &[1.0]), set(IDLE_BRISK, &[1.0])]))[0].engines, []);
     }
 
     #[test]

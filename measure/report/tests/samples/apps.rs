@@ -319,8 +319,12 @@ pub fn prove() -> ProveReport {
                 set("idle_with_brisk", Temperature::Cold, &parts(work, read * 0.99, 20.0), 6, None),
                 set("writers", Temperature::Cold, &parts(work, read * 1.8, 36.0), 6, None),
                 set("writers_with_brisk", Temperature::Cold, &parts(work, read * with_brisk, 24.0), 6, None),
+                set("idle_with_prefetch", Temperature::Cold, &parts(work, read * 0.6, 20.0), 6, None),
+                set("writers_with_prefetch", Temperature::Cold, &parts(work, read * 1.5, 36.0), 6, None),
+                set("idle_with_smartio", Temperature::Cold, &parts(work, read * 0.99, 20.0), 6, None),
+                set("writers_with_smartio", Temperature::Cold, &parts(work, read * with_brisk, 24.0), 6, None),
             ];
-            let comparisons = sets[1..].iter().map(|other| comparison(other, &sets[0])).collect();
+            let comparisons = sets[1..4].iter().map(|other| comparison(other, &sets[0])).collect();
             app(name, group, sets, comparisons)
         })
         .collect();
@@ -331,6 +335,10 @@ pub fn prove() -> ProveReport {
             "app": app.name, "temperature": "cold", "loaded_ratio": ratio(3, 2), "idle_ratio": ratio(1, 0),
             "added_ms": median(2) - median(0),
             "gone_percent": 100.0 * (median(2) - median(3)) / (median(2) - median(0)),
+            "engines": [
+                { "engine": "prefetch", "loaded_ratio": ratio(5, 2), "idle_ratio": ratio(4, 0) },
+                { "engine": "smartio", "loaded_ratio": ratio(7, 2), "idle_ratio": ratio(6, 0) },
+            ],
         })
     };
     let suite = suite();

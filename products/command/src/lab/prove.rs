@@ -9,6 +9,7 @@ Examples:
   brisk prove                                       # a few apps on the flash of a Galaxy S5, about four minutes
   brisk prove --preset nexus4-emmc --apps xterm,evince --runs 6 --html proof.html
   brisk prove --config my.toml --json=proof.json   # with a configuration of your own
+  brisk prove --engines prefetch,smartio            # these engines together, and each alone
   brisk prove --profiles found                      # with what brisk study frontier --save --profiles found has found
 
 Launches alternate between the kernel's settings and brisk's, idle and concurrent with a background writer. Nothing of this machine \
@@ -32,6 +33,9 @@ pub struct Args {
     /// Configuration of the daemon [default: its defaults]; which devices it manages and where it records is set here
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Engines at work, first before last: with several, each is measured alone as well [default: those of the configuration, together]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub engines: Vec<String>,
     /// Profiles of devices for the daemon (see `brisk study frontier --save` and `brisk profile`); an empty
     /// directory stands for a device without measurements
     #[arg(long, value_name = "DIR", default_value = brisk_profile::store::PROFILES)]

@@ -1,18 +1,30 @@
 //! Where the pages of apps are: scans of page tables that engines want, and what returns touch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::pages::AppPages;
-use brisk_sense::Group;
+use brisk_sense::{Group, OpenedFiles};
 
-use super::Daemon;
 use super::people::processes;
+use super::{Daemon, Machine};
 use crate::control::protocol::{Pages, Reply};
 use crate::control::{Fault, reply_with};
 use crate::returns::Used;
+
+/// Files that apps open while they are launched.
+#[derive(Debug, Default)]
+pub(super) struct Opens {
+    /// There while an engine learns from a launch.
+    watch: Option<OpenedFiles>,
+    /// This kernel has no fanotify, or the daemon may not use it.
+    is_refused: bool,
+    /// By group; without an entry nobody watched.
+    files: BTreeMap<String, BTreeSet<PathBuf>>,
+}
 
 impl Daemon {
     /// Takes in an event that concerns a return: one may begin or end by it.
@@ -67,13 +79,57 @@ impl Daemon {
         }
     }
 
+    /// Watches which files launches open that an engine learns from.
+    pub(super) fn watch_opens(&mut self) {
+        let wanted = self.policy.engines.launch_watches();
+        let Machine { sense, apps, opens, .. } = &mut self.machine;
+        opens.files.retain(|group, _| wanted.contains(group));
+        if wanted.is_empty() || opens.is_refused {
+            opens.watch = None;
+            return;
+        }
+        let watch = match opens.watch.take().map_or_else(|| OpenedFiles::watch(sense), Ok) {
+            Ok(watch) => watch,
+            Err(error) => {
+                opens.is_refused = true;
+                let trouble =
+                    format!("files that apps read without mapping them are not known: {}", in_one_line(&error));
+                return self.report_trouble(trouble);
+            }
+        };
+        let groups: Vec<&Group> = wanted.iter().filter_map(|name| apps.of_name(name)).collect();
+        let of: BTreeMap<u32, &str> = groups
+            .iter()
+            .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.name.as_str())))
+            .collect();
+        match watch.take(|pid| of.contains_key(&pid)) {
+            Ok(opened) => {
+                for group in &groups {
+                    opens.files.entry(group.name.clone()).or_default();
+                }
+                for (pid, path) in opened {
+                    if let Some(files) = of.get(&pid).and_then(|group| opens.files.get_mut(*group)) {
+                        files.insert(path);
+                    }
+                }
+                opens.watch = Some(watch);
+            }
+            // The next round begins anew; what is missing until then counts as not watched.
+            Err(error) => {
+                opens.files.clear();
+                self.report_trouble(format!("the opens of a launch are not known: {}", in_one_line(&error)));
+            }
+        }
+    }
+
     /// Reads what launches used of files, for engines that ask for it. One that cannot be read used nothing, so that others are not held up.
     pub(super) fn read_launch_files(&mut self) {
         for name in self.policy.engines.launch_reads() {
             let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
             let (sense, config) = (&self.machine.sense, &self.policy.config.prefetch);
             let pids = processes(sense, &group.dir);
-            let files = match sense.launch_files(&pids, &|path| config.is_private(path)) {
+            let opened = self.machine.opens.files.get(&name);
+            let files = match sense.launch_files(&pids, opened, &|path| config.is_private(path)) {
                 Ok(files) => files,
                 Err(error) => {
                     self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));

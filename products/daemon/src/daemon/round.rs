@@ -76,6 +76,7 @@ impl Daemon {
         self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
         self.moment.previous = Some(snapshot);
         self.scan_for_engines();
+        self.watch_opens();
         self.read_launch_files();
     }
 

@@ -131,6 +131,7 @@ impl Daemon {
                 sources,
                 apps,
                 returns: Returns::default(),
+                opens: super::pages::Opens::default(),
                 places: Places::default(),
                 devices: Vec::new(),
                 scanned_ns: None,

@@ -10,6 +10,7 @@ use brisk_daemon::{engines, profiles};
 use brisk_profile::store::PROFILES;
 use brisk_sense::Sense;
 
+use super::variants::{self, Variant};
 use crate::briskd;
 
 /// The checked input.
@@ -21,6 +22,10 @@ pub(super) struct Input {
     pub(super) config: String,
     /// Directory of the profiles, absolute.
     pub(super) profiles: PathBuf,
+    /// Who is at work in the conditions.
+    pub(super) variants: Vec<Variant>,
+    /// Whether launch prefetch is in one of them.
+    pub(super) prefetches: bool,
 }
 
 /// Checks program, configuration and profiles.
@@ -28,6 +33,7 @@ pub(super) struct Input {
 /// # Errors
 /// The first that the daemon could not use.
 pub(super) fn check(args: &Args, sense: &Sense) -> anyhow::Result<Input> {
+    let variants = variants::of(&args.engines)?;
     let briskd = briskd::find(args.briskd.as_deref())?;
     let (config, text) = match &args.config {
         Some(path) => configuration(path, sense)?,
@@ -36,7 +42,9 @@ pub(super) fn check(args: &Args, sense: &Sense) -> anyhow::Result<Input> {
     let is_named = args.profiles != Path::new(PROFILES);
     let directory = std::path::absolute(&args.profiles)?;
     check_profiles(&directory, &config, is_named)?;
-    Ok(Input { briskd, config: text, profiles: directory })
+    let order = if args.engines.is_empty() { &config.engines.order } else { &args.engines };
+    let prefetches = order.iter().any(|name| name == brisk_prefetch::NAME);
+    Ok(Input { briskd, config: text, profiles: directory, variants, prefetches })
 }
 
 /// A configuration that the daemon understands, with its text. The proof replaces the list of devices by the phone's.

@@ -1,8 +1,8 @@
 //! Launches with brisk's launch prefetch, for comparison: the daemon with that engine alone, on an emulated phone.
 //!
-//! The daemon is the real one. It learns one cold launch of the app, and is then started before each launch that is to have it and ended
-//! after. What it has learned stays in the phone's directory meanwhile. All of these launches are read ahead: the comparison is made
-//! here, so that none goes without.
+//! The daemon is the real one. It learns one cold launch of each app, and is then started before each launch that is to have it and
+//! ended after. What it has learned stays in the phone's directory meanwhile. All of these launches are read ahead: the comparison is
+//! made by the measurement, so that none goes without.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ const SETUP: usize = 1;
 
 /// Daemon and configuration, checked before minutes go into a phone.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     briskd: PathBuf,
     /// The section `[prefetch]`.
     section: toml::Table,
@@ -40,29 +40,37 @@ impl Chosen {
     ///
     /// # Errors
     /// When there is no daemon, or the configuration cannot be used.
-    pub(super) fn check(config: Option<&Path>) -> anyhow::Result<Self> {
-        let mut section = toml::Table::new();
-        if let Some(path) = config {
-            // Checks the whole file.
-            let (_, text) = brisk_daemon::config::Config::load(path, false)?;
-            let mut table: toml::Table = text.parse().context("the configuration is not TOML")?;
-            if let Some(toml::Value::Table(of_file)) = table.remove(brisk_prefetch::NAME) {
-                section = of_file;
-            }
-        }
-        Ok(Self { briskd: briskd::find(None)?, section })
+    pub(crate) fn check(config: Option<&Path>) -> anyhow::Result<Self> {
+        // Checks the whole file.
+        let text = config.map(|path| brisk_daemon::config::Config::load(path, false)).transpose()?;
+        Self::of(briskd::find(None)?, &text.map(|(_, text)| text).unwrap_or_default())
+    }
+
+    /// The daemon `briskd`, and the section of the configuration `text`, which was checked.
+    ///
+    /// # Errors
+    /// When `text` is not TOML.
+    pub(crate) fn of(briskd: PathBuf, text: &str) -> anyhow::Result<Self> {
+        let mut table: toml::Table = text.parse().context("the configuration is not TOML")?;
+        let section = match table.remove(brisk_prefetch::NAME) {
+            Some(toml::Value::Table(section)) => section,
+            _ => toml::Table::new(),
+        };
+        Ok(Self { briskd, section })
     }
 }
 
 /// The same setup with prefetch.
-pub(super) fn setup(of: &Setup) -> Setup {
+pub(crate) fn setup(of: &Setup) -> Setup {
     Setup { label: format!("{} with prefetch", of.label), app: of.app.clone() }
 }
 
 /// The daemon of the launches with prefetch.
 #[derive(Debug)]
-pub(super) struct Prefetching {
+pub(crate) struct Prefetching {
     command: Vec<OsString>,
+    section: toml::Table,
+    learned: PathBuf,
     socket: PathBuf,
     notify: PathBuf,
     companion: Option<Companion>,
@@ -73,11 +81,12 @@ impl Prefetching {
     ///
     /// # Errors
     /// When its files cannot be written.
-    pub(super) fn new(phone: &Phone, chosen: Chosen) -> anyhow::Result<Self> {
+    pub(crate) fn new(phone: &Phone, chosen: Chosen) -> anyhow::Result<Self> {
         let disk = phone.device()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let flash = suite::speeds(&brisk_lab::load_preset(&phone.facts()?.preset, &[])?)?;
         let config = phone.state_dir().join("prefetch.toml");
-        let text = configuration(chosen.section, &disk, flash)?;
+        let section = section(chosen.section, flash);
+        let text = configuration(&section, &disk)?;
         std::fs::write(&config, text).with_context(|| format!("cannot write {}", config.display()))?;
         let learned = phone.state_dir().join("prefetch-learned");
         if let Err(error) = std::fs::remove_dir_all(&learned)
@@ -95,14 +104,24 @@ impl Prefetching {
         let arguments = arguments.into_iter().flat_map(|(option, path)| [option.into(), path.as_os_str().to_owned()]);
         let command = std::iter::once(chosen.briskd.into_os_string()).chain(arguments).collect();
         let (socket, notify) = (Options::socket(&run_dir), phone.state_dir().join("notify"));
-        Ok(Self { command, socket, notify, companion: None })
+        Ok(Self { command, section, learned, socket, notify, companion: None })
+    }
+
+    /// The section `[prefetch]` of the daemon: as it was chosen, with the speeds of the phone's flash, and no launch without.
+    pub(crate) fn section(&self) -> &toml::Table {
+        &self.section
+    }
+
+    /// Directory of what daemons have learned.
+    pub(crate) fn learned_dir(&self) -> &Path {
+        &self.learned
     }
 
     /// Has the daemon learn one cold launch of `app`. Says what it has learned.
     ///
     /// # Errors
     /// When the app cannot be launched, or the daemon does not learn it in time.
-    pub(super) fn learn(
+    pub(crate) fn learn(
         &mut self,
         launcher: &Launcher<'_>,
         app: &App,
@@ -119,7 +138,7 @@ impl Prefetching {
     ///
     /// # Errors
     /// As [`Self::learn`].
-    pub(super) fn hit_rate(
+    pub(crate) fn hit_rate(
         &mut self,
         launcher: &Launcher<'_>,
         app: &App,
@@ -133,6 +152,14 @@ impl Prefetching {
             "{}: {asked} are read ahead of a cold launch, {read} of them from the device; it uses {percent:.0} %",
             app.id
         ))
+    }
+
+    /// Ends the daemon, if it runs.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub(crate) fn end(&mut self) -> brisk_phone::Result<()> {
+        self.companion.take().map_or(Ok(()), Companion::stop)
     }
 
     /// Launches `app` once, cold, and lets it run until the daemon has counted it.
@@ -150,7 +177,7 @@ impl Prefetching {
         let counted = self.counted(&resident, is_counted)?;
         resident.close()?;
         phone.end_apps()?;
-        self.after()?;
+        self.end()?;
         Ok(counted)
     }
 
@@ -158,7 +185,7 @@ impl Prefetching {
     fn counted(&self, resident: &Resident, is_counted: fn(&AppLaunches) -> bool) -> anyhow::Result<AppLaunches> {
         let deadline = Instant::now() + LEARN_TIMEOUT;
         loop {
-            match self.launches()?.into_iter().find(is_counted) {
+            match self.launches(resident.id())?.into_iter().find(is_counted) {
                 Some(counted) => return Ok(counted),
                 None if Instant::now() >= deadline => bail!(
                     "the daemon learned nothing of a launch of {} within {} s: it may not see its control group {}",
@@ -176,8 +203,10 @@ impl Prefetching {
         Ok(())
     }
 
-    fn launches(&self) -> anyhow::Result<Vec<AppLaunches>> {
-        let launches: Launches = Client::connect(&self.socket)?.call("GetLaunches", &[], "launches")?;
+    /// What is known of launches of the app `id`: nothing before the first.
+    fn launches(&self, id: &str) -> anyhow::Result<Vec<AppLaunches>> {
+        let launches: Launches =
+            Client::connect(&self.socket)?.call("GetLaunches", &[("app", id.into())], "launches")?;
         Ok(launches.apps)
     }
 }
@@ -188,20 +217,25 @@ impl AtOne for Prefetching {
     }
 
     fn after(&mut self) -> brisk_phone::Result<()> {
-        self.companion.take().map_or(Ok(()), Companion::stop)
+        self.end()
     }
 }
 
-/// The configuration of the daemon: that engine alone, on that disk, and no launch without it.
-fn configuration(mut section: toml::Table, disk: &str, flash: brisk_mars::Flash) -> anyhow::Result<String> {
+/// The section of the engine: speeds where none were chosen, and no launch without.
+fn section(mut section: toml::Table, flash: brisk_mars::Flash) -> toml::Table {
     let speed = |value: f64| toml::Value::Float((value * 10.0).round() / 10.0);
     let mut speeds = toml::Table::new();
     speeds.insert("random_read_us".to_owned(), speed(flash.random_read_us));
     speeds.insert("read_mib_per_s".to_owned(), speed(flash.read_mib_per_s));
     section.entry("flash").or_insert(toml::Value::Table(speeds));
     section.insert("prove_every".to_owned(), toml::Value::Integer(0));
+    section
+}
+
+/// The configuration of the daemon: that engine alone, on that disk.
+fn configuration(section: &toml::Table, disk: &str) -> anyhow::Result<String> {
     let mut table = toml::Table::new();
-    table.insert(brisk_prefetch::NAME.to_owned(), toml::Value::Table(section));
+    table.insert(brisk_prefetch::NAME.to_owned(), toml::Value::Table(section.clone()));
     let section = toml::to_string(&table).context("cannot write the configuration")?;
     Ok(format!(
         "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\n\n{section}",
@@ -216,15 +250,15 @@ mod tests {
     #[test]
     fn the_daemon_understands_its_configuration() {
         let flash = brisk_mars::Flash { random_read_us: 99.51, read_mib_per_s: 63.0, ..Default::default() };
-        let section: toml::Table = "streams = 7\nmode = \"paper\"\n".parse().expect("TOML");
-        let text = configuration(section, "loop7", flash).expect("TOML");
+        let chosen: toml::Table = "streams = 7\nmode = \"paper\"\n".parse().expect("TOML");
+        let text = configuration(&section(chosen, flash), "loop7").expect("TOML");
         let config = brisk_daemon::config::Config::parse(&text).expect("valid");
         assert_eq!(config.engines.order, [brisk_prefetch::NAME]);
         let of = config.prefetch;
         assert_eq!((of.streams, of.mode, of.prove_every), (7, brisk_prefetch::Mode::Paper, 0));
         assert_eq!((of.flash.random_read_us, of.flash.read_mib_per_s), (99.5, 63.0));
         let own: toml::Table = "flash = { random_read_us = 5.0 }".parse().expect("TOML");
-        let config = brisk_daemon::config::Config::parse(&configuration(own, "loop7", flash).expect("TOML"));
+        let config = brisk_daemon::config::Config::parse(&configuration(&section(own, flash), "loop7").expect("TOML"));
         assert_eq!(config.expect("valid").prefetch.flash.random_read_us, 5.0);
     }
 }
