@@ -50,7 +50,6 @@ fn verdict(report: &ProveReport) -> Vec<String> {
     said.extend(opening::lead(&openings, while_written(report), ["without brisk", "with it"]));
     said.extend(overall(report, &format::sentence(while_written(report)), true));
     said.extend(overall(report, "Without load", false));
-    said.extend(alone_in_words(report));
     said.extend(report.storage.as_ref().and_then(storage::verdict));
     if said.is_empty() {
         said.push("Nothing was compared: no app has launches both with and without brisk.".to_owned());
@@ -209,7 +208,7 @@ fn engines(report: &ProveReport) -> Vec<&str> {
     names
 }
 
-/// What each engine contributes, over all apps: `prefetch alone: 0.71 times without load, 0.93 times with writes`.
+/// What each engine contributes, over all apps: `prefetch 0.71 times without load and 0.93 times with writes`.
 fn alone_in_words(report: &ProveReport) -> Option<String> {
     let mean = |engine: &str, loaded: bool| {
         let of = report.gains.iter().flat_map(|gain| &gain.engines).filter(|of| of.engine == engine);
@@ -223,9 +222,7 @@ fn alone_in_words(report: &ProveReport) -> Option<String> {
         (!both.is_empty()).then(|| format!("{engine} {}", both.join(" and ")))
     };
     let each: Vec<String> = engines(report).into_iter().filter_map(words).collect();
-    (!each.is_empty()).then(|| {
-        format!("Each engine alone, time of launches over that without brisk (geometric mean): {}.", each.join("; "))
-    })
+    (!each.is_empty()).then(|| format!("Geometric means: {}.", each.join("; ")))
 }
 
 /// Each engine alone, app by app.
@@ -248,12 +245,15 @@ fn alone(report: &ProveReport) -> Figure {
         "Time of launches with one engine at work over that without brisk, pair by pair of interleaved launches; beside it all of \
          the named engines together.",
     )
-    .table(Table::of(
-        "Engine by engine",
-        &rows,
-        "app | engine | with writes | interval of with writes | without load | interval of without load | all with writes | \
-         all without load",
-    ))
+    .table(
+        Table::of(
+            "Engine by engine",
+            &rows,
+            "app | engine | with writes | interval of with writes | without load | interval of without load | all with writes | \
+             all without load",
+        )
+        .noted(alone_in_words(report).unwrap_or_default()),
+    )
 }
 
 /// Settings that brisk changed.
