@@ -137,9 +137,8 @@ mod tests {
                 assert_eq!(*who, Some(place));
                 assert_eq!(without.writer, with.writer);
                 assert_eq!(with.name, format!("{}_with_{}", without.name, variant.name));
-                assert!(
-                    with.text.starts_with(&without.text) && with.text.ends_with("at work)") == (variant.name == BRISK)
-                );
+                assert!(with.text.starts_with(&without.text), "{with:?}");
+                assert_eq!(with.text.ends_with("of brisk alone is at work"), variant.name != BRISK, "{with:?}");
             }
         }
     }
