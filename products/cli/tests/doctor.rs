@@ -36,7 +36,7 @@ fn the_exit_code_is_the_state() {
 fn all_parts_are_judged_and_explained() {
     let (document, _) = json(&[]);
     let parts: Vec<_> = document["parts"].as_array().expect("a list").iter().map(|part| &part["part"]).collect();
-    assert_eq!(parts, ["bench", "lab", "smartstorage", "smartio", "iram", "mars", "launch", "energy"]);
+    assert_eq!(parts, ["bench", "lab", "smartstorage", "smartio", "prefetch", "iram", "mars", "launch", "energy"]);
     for part in document["parts"].as_array().expect("a list") {
         for finding in part["findings"].as_array().expect("a list") {
             let ok = finding["state"] == "ok";
@@ -62,7 +62,7 @@ fn an_unknown_part_is_refused_with_the_names() {
     let output = doctor().args(["--part", "sound"]).output().expect("brisk runs");
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
-    for name in ["sound", "bench", "lab", "smartstorage", "smartio", "iram", "mars", "launch", "energy"] {
+    for name in ["sound", "bench", "lab", "smartstorage", "smartio", "prefetch", "iram", "mars", "launch", "energy"] {
         assert!(message.contains(name), "{name} is not in: {message}");
     }
 }

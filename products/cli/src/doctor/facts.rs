@@ -63,6 +63,7 @@ pub(crate) struct Facts {
     /// kernel.io_uring_disabled, if the kernel has it.
     pub(crate) io_uring_disabled: Option<String>,
     pub(crate) pidfd: Answer,
+    pub(crate) fanotify: Answer,
     pub(crate) madvise_page_out: Answer,
     pub(crate) madvise_will_need: Answer,
     pub(crate) bpf_tracing: Answer,
@@ -111,6 +112,7 @@ impl Facts {
             io_uring: probe::io_uring(),
             io_uring_disabled: sense.sysctl("kernel.io_uring_disabled").ok().flatten(),
             pidfd: probe::pidfd(),
+            fanotify: probe::fanotify(),
             madvise_page_out: probe::madvise_page_out(),
             madvise_will_need: probe::madvise_will_need(),
             bpf_tracing: probe::bpf_tracing(),

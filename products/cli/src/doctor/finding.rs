@@ -15,6 +15,8 @@ pub(crate) enum Part {
     SmartStorage,
     /// Concurrency, read preference and priorities of I/O
     SmartIo,
+    /// Reading files ahead of launches
+    Prefetch,
     /// Whom to reclaim, freeze or kill when memory is short
     Iram,
     /// Swapping whole apps out and back in
@@ -27,8 +29,17 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts in the order of the report.
-    pub(crate) const ALL: [Self; 8] =
-        [Self::Bench, Self::Lab, Self::SmartStorage, Self::SmartIo, Self::Iram, Self::Mars, Self::Launch, Self::Energy];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Bench,
+        Self::Lab,
+        Self::SmartStorage,
+        Self::SmartIo,
+        Self::Prefetch,
+        Self::Iram,
+        Self::Mars,
+        Self::Launch,
+        Self::Energy,
+    ];
 
     /// Its name, as in `--part`, and what it does.
     pub(crate) fn title(self) -> (&'static str, &'static str) {
@@ -37,6 +48,7 @@ impl Part {
             Self::Lab => ("lab", "emulates flash devices"),
             Self::SmartStorage => ("smartstorage", "chooses scheduler and queue depth"),
             Self::SmartIo => ("smartio", "keeps reads ahead of writes"),
+            Self::Prefetch => ("prefetch", "reads files ahead of launches"),
             Self::Iram => ("iram", "decides who keeps memory"),
             Self::Mars => ("mars", "swaps whole apps"),
             Self::Launch => ("launch", "measures where the time of a launch goes"),

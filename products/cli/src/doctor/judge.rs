@@ -28,6 +28,7 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
             Part::Lab => measure::lab(facts, needs),
             Part::SmartStorage => storage::smart_storage(facts, needs),
             Part::SmartIo => storage::smart_io(facts, needs),
+            Part::Prefetch => launch::prefetch(facts, needs),
             Part::Iram => memory::iram(facts, needs),
             Part::Mars => memory::mars(facts, needs),
             Part::Launch => launch::launch(facts, needs),

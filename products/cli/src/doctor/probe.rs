@@ -64,6 +64,13 @@ pub(crate) fn pidfd() -> Answer {
     Answer::of(own_pidfd())
 }
 
+/// Whether the opens of other processes can be watched, as many as there are.
+pub(crate) fn fanotify() -> Answer {
+    let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_UNLIMITED_QUEUE;
+    // SAFETY: takes two integers and returns a descriptor or an error.
+    Answer::of(descriptor(unsafe { libc::fanotify_init(flags, libc::O_RDONLY as libc::c_uint) }.into()))
+}
+
 /// Whether the memory of a process can be advised from outside with `advice`, tried on a page of our own.
 fn process_madvise(advice: libc::c_int) -> Answer {
     const SIZE: usize = 4096;

@@ -1,11 +1,13 @@
-//! What tracing the start of an app needs: control groups to keep it together, and BPF programs for the whole picture.
+//! What launches need: to be traced, control groups to keep an app together and BPF programs for the whole picture; to be read ahead of,
+//! page tables, opens, and storage that neither rotates nor goes away.
+
+use brisk_sense::Capability;
 
 use super::{Need, Needs, REFUSED_TO_ROOT, State};
 use crate::doctor::facts::Facts;
 
 /// Where the time of an app's start goes.
 pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
-    let groups = facts.cgroups.as_ref().ok().and_then(|groups| groups.v2.as_ref());
     let need = Need {
         works: "tracing programs can be loaded",
         lacking: "not in this kernel",
@@ -26,6 +28,12 @@ pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
             "use a kernel with CONFIG_DEBUG_INFO_BTF",
         );
     }
+    group_counters(facts, &mut needs);
+}
+
+/// Control groups of version 2.
+fn group_counters(facts: &Facts, needs: &mut Needs<'_>) {
+    let groups = facts.cgroups.as_ref().ok().and_then(|groups| groups.v2.as_ref());
     match groups {
         Some(v2) => needs.ok("group counters", format!("version 2 at {}", v2.mount_point.display())),
         None => needs.lacks(
@@ -35,5 +43,44 @@ pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
             "an app's processes cannot be kept together and distinguished from others",
             "mount -t cgroup2 none /sys/fs/cgroup/unified",
         ),
+    }
+}
+
+/// Which file pages launches use, and reading them ahead of the next one.
+pub(super) fn prefetch(facts: &Facts, mut needs: Needs<'_>) {
+    needs.privilege(
+        facts,
+        &[(Capability::SysAdmin, "CAP_SYS_ADMIN"), (Capability::SysPtrace, "CAP_SYS_PTRACE")],
+        "see which file pages an app uses",
+    );
+    group_counters(facts, &mut needs);
+    let need = Need {
+        works: "opens of files can be watched (fanotify)",
+        lacking: "not in this kernel",
+        state: State::Degraded,
+        reason: "files that an app reads without mapping them are then not read ahead",
+        remedy: "use a kernel with CONFIG_FANOTIFY",
+        refused_to_root: REFUSED_TO_ROOT,
+    };
+    needs.answer(facts, "opens", &facts.fanotify, &need);
+    let waits =
+        "the wait of launches for storage is not known, so that their length has to show whether reading ahead pays";
+    if needs.known(State::Degraded, "i/o pressure", &facts.pressure_io, waits).is_some() {
+        needs.ok("i/o pressure", "the wait of launches for storage is counted");
+    }
+    let Some(queues) = needs.known(State::Missing, "storage", &facts.queues, "apps are read from somewhere") else {
+        return;
+    };
+    let flash: Vec<&str> = queues.iter().filter(|queue| !queue.rotational).map(|queue| queue.name.as_str()).collect();
+    if flash.is_empty() {
+        needs.lacks(
+            State::Degraded,
+            "storage",
+            "all devices rotate",
+            "files on devices that rotate are left alone: they may have spun down",
+            "where a device is flash all the same: echo 0 >/sys/block/DEVICE/queue/rotational",
+        );
+    } else {
+        needs.ok("storage", format!("{} without rotation", flash.join(", ")));
     }
 }

@@ -104,6 +104,7 @@ fn perfect() -> Facts {
         io_uring_disabled: Some("0".to_owned()),
         pidfd: Answer::Works,
         madvise_page_out: Answer::Works,
+        fanotify: Answer::Works,
         madvise_will_need: Answer::Works,
         bpf_tracing: Answer::Works,
         btf: true,
