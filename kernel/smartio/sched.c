@@ -230,6 +230,8 @@ static struct smartio_view smartio_view_of(struct smartio_data *sd, struct reque
 		smartio_caps(sd, smartio_size(blk_rq_bytes(rq)), &view.cap, &view.cap_alone);
 	if (view.kind == SMARTIO_URGENT)
 		return view;
+	if (sd->share.next)
+		view.cap = view.cap_alone = 0;
 	if (smartio_lately(sd, sd->commit.seen) ||
 	    (view.kind != SMARTIO_OWN && smartio_crosses_reads(sd))) {
 		u32 most = smartio_cap_awaited(view.cap, view.cap_alone, smartio_service(sd, rq));
@@ -328,7 +330,7 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	return sd->writes_in_flight - sd->urgent_in_flight < most;
 }
 
-/* Time of the next check, if an expired write must still wait; else 0. */
+/* Time of the next check, if an expired write leaves others the device; else 0. */
 static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	u32 kind = smartio_rq_kind(rq);
@@ -340,16 +342,22 @@ static u64 smartio_put_off(struct smartio_data *sd, struct request *rq, u64 now)
 		kept = smartio_kept_until(sd, rq, now);
 	if (now < sd->share.due_at_ns && smartio_yields(sd, rq, now))
 		kept = max(kept, sd->share.due_at_ns);
-	if (!kept && smartio_room(sd, rq))
-		return 0;
-	/* It gets the next free slot. */
-	return kept ? min(kept, now + SMARTIO_RECHECK_NS) : now;
+	return kept ? min(kept, now + SMARTIO_RECHECK_NS) : 0;
 }
 
-/* The oldest expired request. */
+/* The one that has waited longer. */
+static struct request *smartio_older(struct request *a, struct request *b)
+{
+	return a && (!b || a->start_time_ns <= b->start_time_ns) ? a : b;
+}
+
+/*
+ * The oldest expired request. The oldest write that is no commit gets the next free slot: others
+ * with a larger limit would take it again and again.
+ */
 static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 {
-	struct request *oldest = NULL;
+	struct request *oldest = NULL, *plain = NULL;
 	u64 scan = now + sd->slice_ns;
 	u32 kind, queue, mask;
 
@@ -367,10 +375,19 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now)
 			later = due > now ? due : smartio_put_off(sd, rq, now);
 			if (later)
 				scan = min(scan, later);
-			else if (!oldest || rq->start_time_ns < oldest->start_time_ns)
-				oldest = rq;
+			else if (kind > SMARTIO_URGENT || (kind == SMARTIO_URGENT && smartio_crowd(sd)))
+				plain = smartio_older(plain, rq);
+			else if (kind == SMARTIO_READ || smartio_room(sd, rq))
+				oldest = smartio_older(oldest, rq);
+			else
+				scan = now;
 		}
 	}
+	sd->share.next = plain && !smartio_room(sd, plain);
+	if (sd->share.next)
+		scan = now;
+	else
+		oldest = smartio_older(oldest, plain);
 	if (!oldest) {
 		sd->scan_ns = scan;
 		return NULL;
@@ -557,9 +574,10 @@ static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kin
 	/* Its real cost is not known yet. */
 	if (smartio_drains(sd, now))
 		due_cost = max(cost, sd->slice_ns / 8);
-	/* A write that is dispatched early does not defer the oldest. */
+	/* A write that is dispatched early, or need not wait for it, does not defer the oldest. */
 	if (now >= sd->share.due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
-	    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
+	    (kind != SMARTIO_URGENT || smartio_crowd(sd)) &&
+	    (smartio_yields(sd, rq, now) || !smartio_beside_reads(sd, 2, now)))
 		sd->share.due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
 						     sd->slice_ns);
 	if (kind != SMARTIO_URGENT)

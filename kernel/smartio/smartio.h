@@ -91,6 +91,7 @@ struct smartio_share {
 	u64 refused_reads;	/* reads dispatched when it was last used up */
 	bool spent;
 	bool owed;		/* a read preceded an expired write */
+	bool next;		/* an expired asynchronous write gets the next free slot */
 };
 
 /* Whether the next read is expected: smartio_leave(), smartio_read_arrives(). */

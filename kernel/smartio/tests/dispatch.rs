@@ -322,6 +322,27 @@ fn under_endless_commits_a_write_waits_for_its_slice_and_half_of_one() {
     }
 }
 
+#[test]
+fn due_writes_do_not_wait_for_slots_that_discards_of_a_larger_limit_take() {
+    // Writes of 2.5 ms have one slot concurrent with reads, and discards of unknown length one more.
+    let device = Device { depth: 24, write_ns: 2_500 * US, ..SERIAL };
+    let reader = Thread { think_ns: 300 * US, ..Thread::of(Op::Read, u32::MAX) };
+    let discard = Thread { ops: [Op::Discard; 2], think_ns: MS, begins_ns: MS, ..Thread::of(Op::Write, u32::MAX) };
+    let commit = Thread { awaited: true, think_ns: MS, ..Thread::of(Op::Write, u32::MAX) };
+    let writer = Thread { begins_ns: 20 * MS, ..Thread::of(Op::Write, u32::MAX) };
+    for higher in [Class::BestEffort, Class::RealTime] {
+        let discard = Thread { priority: (higher, 4), ..discard };
+        let threads = numbered([writer; 3].into_iter().chain([reader; 3]).chain([discard; 6]).chain([commit; 4]));
+        let tunables = Tunables { slice_ns: 10 * MS, ..Tunables::default() };
+        let outcome = run(tunables, device, &threads, 2_000 * MS);
+        for seen in &outcome.threads[..3] {
+            let bound = 15 * MS + 2 * 16 * (device.write_ns + device.read_ns);
+            assert!(seen.longest_wait_ns <= bound, "{} us of {}, {higher:?}", seen.longest_wait_ns / US, bound / US);
+            assert!(seen.done > 10, "{} done, {higher:?}", seen.done);
+        }
+    }
+}
+
 /// One thread that sends many writes, and a read so long after the last.
 fn own(think_ns: u64) -> Vec<Thread> {
     let write = Thread { pid: 99, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };

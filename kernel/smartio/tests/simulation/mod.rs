@@ -118,6 +118,7 @@ struct Sent {
     op: Op,
     at_ns: u64,
     back: bool,
+    in_device: bool,
 }
 
 /// Class and level as ioprio_set(2) has them: no class is best effort at its middle level, and the idle class has no levels.
@@ -172,7 +173,7 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
             count += 1;
             let request = sent[id].as_mut().expect("it was sent");
             if device.requeue_every > 0 && count.is_multiple_of(device.requeue_every) && !request.back {
-                request.back = true;
+                (request.back, request.in_device) = (true, false);
                 let _ = scheduler.requeue(now, u32::try_from(id).expect("few"));
                 scheduler.insert(now, u32::try_from(id).expect("few"), &of(&threads[id], request.op, 0, true));
                 look = true;
@@ -191,7 +192,7 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
             let op = threads[id].ops[seen.done as usize % 2];
             let sector = (id as u64) << 20 | u64::from(seen.done % 4096) << 3;
             scheduler.insert(now, u32::try_from(id).expect("few"), &of(&threads[id], op, sector, false));
-            sent[id] = Some(Sent { op, at_ns: now, back: false });
+            sent[id] = Some(Sent { op, at_ns: now, back: false, in_device: false });
             next[id] = None;
             look = true;
         } else if timer.is_some_and(|at| at <= now) {
@@ -211,15 +212,13 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
             seen.longest_wait_ns = seen.longest_wait_ns.max(waited);
             outcome.dispatched.push(id);
             let own = class_and_level(&threads[id]);
-            let waits = |other: usize| {
-                sent[other].as_ref().is_some_and(|sent| !sent.back) && !in_device.iter().any(|(_, id)| *id == other)
-            };
+            let waits = |other: &usize| sent[*other].as_ref().is_some_and(|sent| !sent.back && !sent.in_device);
             let is_other = |(class, level)| class == own.0 && level != own.1;
-            let others_wait =
-                (0..threads.len()).any(|other| waits(other) && is_other(class_and_level(&threads[other])));
-            let own_in_flight = in_device.iter().filter(|(_, other)| class_and_level(&threads[*other]) == own).count();
             // What was given back or has waited for its slice goes in any case.
-            if others_wait && !request.back && waited < tunables.slice_ns {
+            let judged = !request.back && waited < tunables.slice_ns;
+            if judged && (0..threads.len()).any(|other| is_other(class_and_level(&threads[other])) && waits(&other)) {
+                let same = |(_, other): &&(u64, usize)| class_and_level(&threads[*other]) == own;
+                let own_in_flight = in_device.iter().filter(same).count();
                 assert!(
                     own_in_flight < tunables.quantum as usize,
                     "{own_in_flight} of {own:?} while another level waits"
@@ -245,6 +244,7 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
             }
             let end = if device.places > 0 { cells.done_ns(device, request.op, now) } else { end };
             in_device.push((end, id));
+            sent[id].as_mut().expect("it was sent").in_device = true;
             if now - begin > end_ns / 2 {
                 let plain = |id: usize| threads[id].ops[0] == Op::Write && !threads[id].awaited;
                 outcome.most_plain = outcome.most_plain.max(in_device.iter().filter(|(_, id)| plain(*id)).count());
@@ -252,7 +252,7 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
         }
     }
     for (id, request) in sent.iter().enumerate().filter_map(|(id, sent)| Some((id, sent.as_ref()?))) {
-        if !in_device.iter().any(|(_, other)| *other == id) {
+        if !request.in_device {
             let seen = &mut outcome.threads[id];
             seen.longest_wait_ns = seen.longest_wait_ns.max(now - request.at_ns);
         }
