@@ -280,10 +280,11 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 	smartio_note_reader(sd);
 	if (sd->reader.open) {
 		u64 pause = smartio_since(sd->reader.done_ns, rq->start_time_ns);
+		u64 most = smartio_hold_limit(sd);
 
 		sd->reader.open = false;
-		sd->reader.hits = smartio_learn_hits(sd->reader.hits, pause, sd->hold_max_ns);
-		if (pause <= sd->hold_max_ns)
+		sd->reader.hits = smartio_learn_hits(sd->reader.hits, pause, most);
+		if (pause <= most)
 			sd->reader.pause_ns = smartio_mean(sd->reader.pause_ns, pause);
 		if (sd->blocked && rq->start_time_ns < sd->reader.until_ns)
 			sd->counters.reads_held_for++;

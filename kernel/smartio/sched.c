@@ -582,6 +582,8 @@ static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kin
 						     sd->slice_ns);
 	if (kind != SMARTIO_URGENT)
 		smartio_take_turn(sd, size, cost);
+	if (kind == SMARTIO_OWN || kind == SMARTIO_BULK)
+		sd->share.cost_ns = smartio_mean(sd->share.cost_ns, cost);
 	/* A mix of sizes gives no sample for one size. */
 	if (!sd->lost.writes++)
 		sd->lost.size = size;
@@ -737,9 +739,12 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 		if (smartio_reads(sd, max(section, 1u)) || waiting) {
 			more = more && sd->waiting[SMARTIO_READ];
 		} else if (section < 2 && now) {
-			u64 hold = smartio_hold_ns(sd->reader.pause_ns, sd->reader.hits,
-						   sd->hold_max_ns);
+			u64 most = smartio_hold_limit(sd);
+			u64 hold = smartio_hold_ns(sd->reader.pause_ns, sd->reader.hits, most);
 
+			/* Pauses of several readers vary, and a long write ends all of them at once. */
+			if (hold && most > sd->hold_max_ns)
+				hold = most;
 			sd->reader.open = true;
 			sd->reader.done_ns = now;
 			sd->reader.until_ns = now + hold;

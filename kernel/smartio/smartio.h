@@ -89,6 +89,7 @@ struct smartio_share {
 	u64 began_ns;		/* start of the last write in the device */
 	u64 due_at_ns;		/* expired writes go from then on */
 	u64 refused_reads;	/* reads dispatched when it was last used up */
+	u32 cost_ns;		/* mean of an asynchronous write */
 	bool spent;
 	bool owed;		/* a read preceded an expired write */
 	bool next;		/* an expired asynchronous write gets the next free slot */
@@ -305,6 +306,12 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 	if (section > 1)
 		reads += sd->reads_in_flight[2];
 	return reads;
+}
+
+/* Longest time that writes are held for the next read. */
+static inline u64 smartio_hold_limit(struct smartio_data *sd)
+{
+	return smartio_hold_most(sd->hold_max_ns, sd->share.cost_ns);
 }
 
 /* The next step of a commit may arrive from now on. */

@@ -518,6 +518,17 @@ static inline u32 smartio_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
 	return hits - (hits + 7) / 8;
 }
 
+/*
+ * Longest hold: as set, or a quarter of what a write takes where that is longer, since a read
+ * that comes during the write waits for all of it.
+ */
+static inline u64 smartio_hold_most(u64 hold_max_ns, u32 write_ns)
+{
+	if (!hold_max_ns)
+		return 0;
+	return hold_max_ns > write_ns / 4 ? hold_max_ns : write_ns / 4;
+}
+
 /* How long to hold writes for the next read; 0 where that has not paid. */
 static inline u64 smartio_hold_ns(u32 pause_ns, u32 hits, u64 hold_max_ns)
 {

@@ -518,6 +518,26 @@ fn a_device_of_one_unit_gets_one_write_at_a_time_concurrent_with_reads() {
 }
 
 #[test]
+fn a_reader_with_pauses_that_are_short_beside_a_write_is_waited_for() {
+    // Writes of 12.8 ms; the readers wait together for one, and then pause together.
+    for (pause_ms, readers) in [(0, 8), (1, 8), (2, 8), (2, 1)] {
+        let device = Device { units: 4, placed: true, wide: true, write_ns: 1_600 * US, ..SERIAL };
+        let reader = Thread { think_ns: pause_ms * MS, ..Thread::of(Op::Read, u32::MAX) };
+        let writer = Thread { bytes: 512 << 10, think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+        let threads = numbered(vec![reader; readers].into_iter().chain(vec![writer; 16]));
+        let outcome = run(Tunables::default(), device, &threads, 4_000 * MS);
+        let late = |seen: &Seen| seen.latencies_ns[seen.latencies_ns.len() / 4..].to_vec();
+        let reads =
+            Seen { latencies_ns: outcome.threads[..readers].iter().flat_map(late).collect(), ..Seen::default() };
+        let writes: u64 = outcome.threads[readers..].iter().map(|seen| u64::from(seen.done)).sum();
+        let percent = 100 * writes * simulation::write_ns(device, &writer) / outcome.end_ns;
+        let mean = mean_ns(&reads);
+        assert!(mean <= 3.0 * MS as f64, "{readers} readers, pause {pause_ms} ms: {mean} ns");
+        assert!((40..=60).contains(&percent), "{readers} readers, pause {pause_ms} ms: writes got {percent} percent");
+    }
+}
+
+#[test]
 fn readers_and_a_copy_of_large_writes_have_half_of_the_device_each() {
     // Writes of one size class, of which some take nearly twice as long as others.
     for (readers, bytes) in
