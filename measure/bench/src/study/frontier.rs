@@ -12,6 +12,7 @@
 //! Settings are changed through `brisk_act` and restored at the end, on an error and on a stop; after a kill, by the next
 //! command.
 
+mod given;
 mod plan;
 mod ranking;
 mod search;
@@ -24,8 +25,9 @@ use brisk_act::{Actuator, Paths};
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
 
+pub use self::given::{Comparison, Given, GivenError, Verdict};
 use self::search::Search;
-use self::space::Space;
+use self::space::{Candidate, Space};
 use super::schedulers::{act, chosen, with_unrestored};
 use super::{Common, Testbed};
 use crate::control::Control;
@@ -63,6 +65,37 @@ pub struct Options {
 /// When an option is invalid, the place cannot be measured or has no block device, a request fails, or the stop flag is
 /// set. The settings are restored in every case.
 pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<FrontierReport> {
+    let space = |found: &str, schedulers: &[String]| Space::new(found, schedulers, options.writes_wait_max_ms);
+    with_search(sense, paths, options, control, space, |search| search.run()).map(|(report, ())| report)
+}
+
+/// Compares settings that were found on other devices with those of this one, under the loads of the search. The report has both as
+/// points; the given ones are chosen where the comparison agrees with them.
+///
+/// # Errors
+/// As [`run`]; when this kernel offers no such scheduler, or refuses a setting.
+pub fn confirm(
+    sense: &Sense,
+    paths: &Paths,
+    options: &Options,
+    given: &Given,
+    control: &Control<'_>,
+) -> Result<(FrontierReport, Comparison)> {
+    let options = Options { schedulers: vec![given.scheduler().to_owned()], ..options.clone() };
+    let of_given = |found: &str| Space::of_given(found, given, options.writes_wait_max_ms);
+    let candidate: Candidate = of_given("").1;
+    with_search(sense, paths, &options, control, |found, _| of_given(found).0, |search| search.compare(&candidate))
+}
+
+/// Prepares the device, lets `measure` work with a search, restores the settings, and reports.
+fn with_search<T>(
+    sense: &Sense,
+    paths: &Paths,
+    options: &Options,
+    control: &Control<'_>,
+    space: impl FnOnce(&str, &[String]) -> Space,
+    measure: impl FnOnce(&mut Search<'_>) -> Result<T>,
+) -> Result<(FrontierReport, T)> {
     let began = Instant::now();
     let common = &options.common;
     check(options)?;
@@ -78,16 +111,16 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     let preparing = |_: f64, doing: &str| control.report(of_budget(), doing);
     let bed = Testbed::prepare(sense, common, size, &Control { stop: control.stop, progress: &preparing })?;
     let found = offered.current.as_deref().unwrap_or("none");
-    let space = Space::new(found, &schedulers, options.writes_wait_max_ms);
+    let space = space(found, &schedulers);
     let actuator = Actuator::new(paths, "study-frontier", false).map_err(|e| act("open the journal of changes", e))?;
 
     let mut search = Search::new((sense, &bed, &disk), options, space, actuator, control, began);
-    let searched = search.run();
+    let measured = measure(&mut search);
     let undone = search.actuator.restore();
-    searched.map_err(|error| with_unrestored(error, &disk, &undone))?;
+    let measured = measured.map_err(|error| with_unrestored(error, &disk, &undone))?;
     let undone = undone.map_err(|e| act(&format!("restore the settings of {disk}"), e))?;
     let outcome = search.outcome()?;
-    Ok(FrontierReport {
+    let report = FrontierReport {
         block_bytes: common.block_bytes,
         trial_s: outcome.trial.as_secs_f64(),
         write_min_percent: options.write_min_percent,
@@ -98,7 +131,8 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
         refused: outcome.refused,
         restored: undone.left.is_empty(),
         header: bed.end("calls (readers and writers wait for each request)".to_owned()),
-    })
+    };
+    Ok((report, measured))
 }
 
 fn check(options: &Options) -> Result<()> {

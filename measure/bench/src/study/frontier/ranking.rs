@@ -58,12 +58,17 @@ pub(super) fn best(scores: &[Option<Score>], keep: usize, write_min_percent: f64
     order.into_iter().take(keep).map(|(i, _)| i).collect()
 }
 
+/// Whether reads that take this share of the time with the settings found gain more than noise.
+pub(super) fn is_gain(read_ratio: f64) -> bool {
+    read_ratio < 1.0 - TIE_SHARE
+}
+
 /// The winner of `finalists` (index, score, number of changes): the lowest read latency among those with enough write
 /// throughput; within noise, the fewest changes. `None` when none is faster than the baseline.
 pub(super) fn winner(finalists: &[(usize, Score, usize)], write_min_percent: f64) -> Option<usize> {
     let feasible = || finalists.iter().filter(|(_, score, _)| score.is_feasible(write_min_percent));
     let least = feasible().map(|(_, score, _)| score.read_ratio).fold(f64::INFINITY, f64::min);
-    if least >= 1.0 - TIE_SHARE {
+    if !is_gain(least) {
         return None;
     }
     feasible()

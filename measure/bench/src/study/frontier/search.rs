@@ -11,6 +11,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::given::{Comparison, PAIRS_MIN, Verdict};
 use super::plan::{BETWEEN, Plan};
 use super::ranking::{self, Score};
 use super::space::{Candidate, Space};
@@ -31,6 +32,8 @@ const OVERHEAD_S: f64 = 0.35;
 const CALIBRATIONS: usize = 3;
 /// Shortest and longest trial of one load.
 const TRIAL_S: (f64, f64) = (0.25, 5.0);
+/// A comparison may take this many times its budget, on a device that is slow to settle, before it ends with fewer pairs.
+const OVERRUN: u32 = 3;
 /// Fewest trials of a setting on the frontier: a single one may be an outlier.
 const TRIALS_MIN: usize = 2;
 
@@ -84,6 +87,8 @@ pub(super) struct Search<'a> {
     refused: HashMap<Candidate, String>,
     random: ChaCha8Rng,
     began: Instant,
+    /// The search ends after this many times its budget.
+    overrun: u32,
     /// Time of trials beyond their length, in seconds.
     overheads_s: Vec<f64>,
     winner: Option<usize>,
@@ -124,6 +129,7 @@ impl<'a> Search<'a> {
             refused: HashMap::new(),
             random: ChaCha8Rng::seed_from_u64(options.common.seed),
             began,
+            overrun: 1,
             overheads_s: Vec::new(),
             winner: None,
         }
@@ -168,9 +174,43 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// Compares `given` with the settings found in pairs of trials, which are as long as the budget allows, and takes it as the winner where they agree.
+    ///
+    /// # Errors
+    /// When a trial fails, or this kernel or device refuses the settings.
+    pub(super) fn compare(&mut self, given: &Candidate) -> Result<Comparison> {
+        self.calibrate()?;
+        let turns = self.pairs() * 2 * LOADS.len();
+        let each_s = self.left().as_secs_f64() / turns as f64 - self.overhead_s();
+        self.trial = Duration::from_secs_f64(each_s.clamp(TRIAL_S.0, TRIAL_S.1));
+        self.overrun = OVERRUN;
+        for _ in 0..self.pairs() {
+            self.round(vec![given.clone()])?;
+            if let Some(why) = self.refused.get(given) {
+                return Err(Error::BadLoad(format!(
+                    "{} does not take the settings \"{}\" here: {why}",
+                    self.disk,
+                    self.space.label(given)
+                )));
+            }
+        }
+        let ratios = match self.samples.as_slice() {
+            [found, given] => pair_ratios(found, given),
+            _ => Vec::new(),
+        };
+        let score = if self.samples.len() > 1 { self.score(1) } else { None };
+        let comparison = Comparison::of(&ratios, score, self.options.write_min_percent);
+        self.winner = (comparison.verdict == Verdict::Agrees).then_some(1);
+        Ok(comparison)
+    }
+
+    fn pairs(&self) -> usize {
+        (self.options.common.runs as usize).max(PAIRS_MIN)
+    }
+
     /// Remaining budget.
     fn left(&self) -> Duration {
-        self.options.budget.saturating_sub(self.began.elapsed())
+        (self.options.budget * self.overrun).saturating_sub(self.began.elapsed())
     }
 
     /// Time of a trial beyond its length: on a slow device, mostly draining its buffer.
@@ -233,7 +273,7 @@ impl<'a> Search<'a> {
     fn report(&self, doing: &str) {
         let left = self.left();
         let share = 1.0 - left.as_secs_f64() / self.options.budget.as_secs_f64();
-        self.control.report(share, &format!("{doing}, {}", time_left(left)));
+        self.control.report(share.max(0.0), &format!("{doing}, {}", time_left(left)));
     }
 
     fn trial(&self, load: usize, number: usize) -> Trial {
@@ -368,6 +408,16 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Read latency under `given` over that under `found`, of each pair of trials: geometric mean over the loads.
+fn pair_ratios(found: &[Samples], given: &[Samples]) -> Vec<f64> {
+    let pairs = found.iter().zip(given).map(|(a, b)| a.read_us.len().min(b.read_us.len())).min().unwrap_or(0);
+    let ratio = |number: usize| {
+        let logs = found.iter().zip(given).map(|(found, given)| (given.read_us[number] / found.read_us[number]).ln());
+        (logs.sum::<f64>() / found.len() as f64).exp()
+    };
+    (0..pairs).map(ratio).filter(|ratio| ratio.is_finite()).collect()
+}
+
 /// Remaining time as text, with the precision of the estimate.
 fn time_left(left: Duration) -> String {
     match left.as_secs() {
@@ -403,6 +453,17 @@ const _: () = assert!(SIZE_BYTES / 4 >= 16 << 20);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_are_as_many_as_the_load_with_fewest_trials_has() {
+        let of = |read_us: &[f64]| Samples { read_us: read_us.to_vec(), ..Samples::default() };
+        let found = [of(&[100.0, 100.0, 80.0]), of(&[400.0, 400.0])];
+        let given = [of(&[25.0, 50.0, 10.0]), of(&[400.0, 200.0])];
+        let ratios = pair_ratios(&found, &given);
+        assert_eq!(ratios.len(), 2);
+        assert!((ratios[0] - 0.5).abs() < 1e-9 && (ratios[1] - 0.5).abs() < 1e-9, "{ratios:?}");
+        assert!(pair_ratios(&[], &[]).is_empty());
+    }
 
     #[test]
     fn the_remaining_time_is_in_seconds_and_then_in_minutes() {

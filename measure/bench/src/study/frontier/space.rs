@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 
+use super::given::Given;
+
 /// One dimension, and its values in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dimension {
@@ -80,7 +82,51 @@ fn dimensions(scheduler: &str, writes_wait_max_ms: u32) -> Vec<Dimension> {
     all
 }
 
+/// What the search tries with one scheduler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// Least and greatest value of each setting.
+    pub(super) settings: BTreeMap<QueueSetting, (u64, u64)>,
+    /// Whether readers may have a higher priority.
+    pub(super) priorities: bool,
+}
+
+/// Bounds of all that the search tries with `scheduler`.
+pub(super) fn bounds(scheduler: &str, writes_wait_max_ms: u32) -> Bounds {
+    let mut found = Bounds { settings: BTreeMap::new(), priorities: false };
+    for Dimension { what, values } in dimensions(scheduler, writes_wait_max_ms) {
+        let numbers = || values.iter().filter_map(|value| value.parse().ok());
+        let range = numbers().min().zip(numbers().max());
+        let setting = match what {
+            What::Setting(setting) => Some(setting),
+            What::Priorities => {
+                found.priorities = true;
+                // Under bfq they have no number.
+                range.is_some().then(|| QueueSetting::tunable(scheduler, AGING))
+            }
+        };
+        found.settings.extend(setting.zip(range));
+    }
+    found
+}
+
 impl Space {
+    /// The space of given settings alone, and its only point.
+    pub(super) fn of_given(found: &str, given: &Given, writes_wait_max_ms: u32) -> (Self, Candidate) {
+        let Given { scheduler, settings, priorities } = given;
+        let aging = QueueSetting::tunable(scheduler, AGING);
+        let mut dimensions: Vec<Dimension> = Vec::new();
+        for (setting, value) in settings.iter().filter(|(setting, _)| !priorities || **setting != aging) {
+            dimensions.push(Dimension { what: What::Setting(setting.clone()), values: vec![value.clone()] });
+        }
+        if *priorities {
+            let wait = settings.get(&aging).cloned().unwrap_or_else(|| writes_wait_max_ms.to_string());
+            dimensions.push(Dimension { what: What::Priorities, values: vec![wait] });
+        }
+        let candidate = Candidate { scheduler: Some(0), steps: vec![1; dimensions.len()] };
+        (Self { found: found.to_owned(), schedulers: vec![(scheduler.clone(), dimensions)] }, candidate)
+    }
+
     /// The space of a device that was found with scheduler `found` and whose kernel offers `schedulers`.
     pub(super) fn new(found: &str, schedulers: &[String], writes_wait_max_ms: u32) -> Self {
         let schedulers =
@@ -242,6 +288,20 @@ mod tests {
         assert_eq!(targets, expected);
         assert!(space.priorities(&candidate) && space.changes(&candidate) == 2);
         assert!(space.targets(&Space::baseline(), "sda").is_empty());
+    }
+
+    #[test]
+    fn what_one_device_found_is_applied_alike_on_another() {
+        let space = space();
+        for candidate in space.beginning() {
+            let settings = space.settings(&candidate);
+            let texts = settings.iter().map(|(setting, value)| (setting.to_string(), value.clone())).collect();
+            let scheduler = space.scheduler(&candidate);
+            let given = Given::parse(scheduler, &texts, space.priorities(&candidate), 100).expect("within its bounds");
+            let (alone, same) = Space::of_given("none", &given, 100);
+            assert_eq!(alone.settings(&same), settings, "{}", space.label(&candidate));
+            assert_eq!(alone.priorities(&same), space.priorities(&candidate));
+        }
     }
 
     #[test]
