@@ -76,6 +76,7 @@ fn each(command: &Command, path: &str, visit: &mut dyn FnMut(&str, &Command)) {
 /// Options with different values in different commands, and why.
 const OF_DIFFERENT_KINDS: &[(&str, &str)] = &[
     ("virtual", "profile: a device in a virtual machine; of apps: the size of a virtual screen"),
+    ("from", "tune: a file of settings; suite day: a moment of the trace"),
     ("kernel", "kernel test boots several, the others one"),
 ];
 

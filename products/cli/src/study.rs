@@ -11,7 +11,7 @@ use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
-use brisk_results::{ConcurrencyParameter, Direction, Document, Pattern};
+use brisk_results::{ConcurrencyParameter, Direction, Document, FrontierReport, Pattern};
 use brisk_smartio::Concurrency;
 use clap::Subcommand;
 
@@ -190,6 +190,18 @@ const MIB: u64 = 1 << 20;
 /// The profile that was kept for a model of device; `None` when there is none.
 pub(crate) fn kept(profiles: &Path, model: &str) -> anyhow::Result<Option<brisk_smartio::Profile>> {
     kept::load(&profiles.join(brisk_smartio::NAME).join(brisk_smartio::file_name(model)))
+}
+
+/// Keeps the chosen setting of a search or comparison, for devices of the model that was measured.
+pub(crate) fn keep_settings(
+    report: &FrontierReport,
+    session: &Session,
+    profiles: &Path,
+    origin: &str,
+) -> anyhow::Result<()> {
+    let keep = Keep::under(profiles);
+    keep.check()?;
+    keep.keep_of(origin, &report.header, session, |profile| frontier::choose(report, profile))
 }
 
 /// Runs it.

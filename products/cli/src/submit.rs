@@ -151,7 +151,7 @@ impl Here {
 }
 
 /// Names of this host and user.
-fn private_words() -> Vec<String> {
+pub(crate) fn private_words() -> Vec<String> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let users = ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(|name| std::env::var(name).ok());
     // Every second machine has a user root, and models may have that word.

@@ -3,11 +3,15 @@
 //!
 //! Each part is a separate command; they run one after the other. A part that is complete is kept when a later one is stopped.
 
+mod fleet;
+mod from;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
+use brisk_command::defaults::NO_FILE;
 use brisk_command::json::{Document, Json};
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
@@ -27,10 +31,18 @@ Examples:
   brisk tune                       # as root: all that is not known yet of the devices that briskd manages
   brisk tune --check               # say what is not known
   brisk tune mmcblk1 --again       # measure a card anew
+  brisk tune --from profiles.json --key fleet.pub   # start from what other devices of this model found
 
 It measures how many streams serve a device best, which settings give the lowest read latency under mixed load, and what each scheduler \
 and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. A daemon that runs \
-changes nothing meanwhile and reads the outcome afterwards. Exit codes: 0 all is known, 1 something is not (with --check), \
+changes nothing meanwhile and reads the outcome afterwards.
+
+With --from it verifies the signature (FILE.minisig) of settings that a fleet gives back (brisk-fleet profiles), takes those for model and \
+firmware of this device, compares them here with those found (a minute; --quick: half of it; longer on slow devices), and keeps them where reads are faster for \
+certain and writes keep their share; otherwise it searches as without --from. It changes nothing where the file is damaged, signed by \
+another key, for other devices, or has values that this kernel or brisk's search does not have.
+
+Exit codes: 0 all is known, 1 something is not (with --check), \
 or could not be measured, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk tune`.
@@ -48,6 +60,12 @@ pub(crate) struct Args {
     /// About three minutes a device instead of fifteen: fewer repetitions, and nothing about energy
     #[arg(long)]
     quick: bool,
+    /// Start from the signed settings of a fleet, of 'brisk-fleet profiles', and keep them where a comparison here agrees
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Public key of the fleet [default: those in the folder that [fleet] keys of the configuration names]
+    #[arg(long, value_name = "FILE", requires = "from")]
+    key: Option<PathBuf>,
     /// The daemon's configuration [default: /etc/brisk/brisk.toml; where there is none, the defaults]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -97,7 +115,7 @@ impl Part {
         }
         if self != Self::Profile {
             // Measured alike on every device, whatever this user prefers.
-            command.args(["--defaults", "/dev/null"]);
+            command.args(["--defaults", NO_FILE]);
         }
         command.arg("--profiles").arg(&args.profiles).arg(place).env("BRISK_RUN_DIR", args.socket.run_dir());
         Ok(command)
@@ -120,22 +138,16 @@ struct Todo {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    args.json.check(args.config.as_slice())?;
-    let sense = Sense::default();
-    let choice = match args.devices.as_slice() {
-        [] => {
-            let path = args.config.as_deref().unwrap_or(Path::new(PATH));
-            Config::load(path, args.config.is_none())?.0.daemon.devices
-        }
-        names => Devices::These(names.iter().map(|name| name.trim_start_matches("/dev/").to_owned()).collect()),
-    };
-    let managed = devices::managed(&sense, &choice)?;
-    for name in &args.devices {
-        let name = name.trim_start_matches("/dev/");
-        if !managed.iter().any(|device| device.name == name) {
-            bail!("{name} is no block device that schedules requests: see 'brisk status' or lsblk");
-        }
+    let given = [&args.config, &args.from, &args.key];
+    args.json.check(&given.into_iter().flatten().cloned().collect::<Vec<_>>())?;
+    if let Some(file) = &args.from {
+        return from::run(args, file);
     }
+    let sense = Sense::default();
+    let managed = devices_of(&sense, args, || {
+        let path = args.config.as_deref().unwrap_or(Path::new(PATH));
+        Ok(Config::load(path, args.config.is_none())?.0.daemon.devices)
+    })?;
     let mut all = Vec::new();
     for device in &managed {
         all.push(todo(&sense, device, args)?);
@@ -150,6 +162,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     args.json.show(&Document::new("tune", json!({ "devices": all })), || summary(&all, args))?;
     Ok(code)
+}
+
+/// The devices that were named, or those that the configuration has briskd manage.
+fn devices_of(
+    sense: &Sense,
+    args: &Args,
+    configured: impl FnOnce() -> anyhow::Result<Devices>,
+) -> anyhow::Result<Vec<Device>> {
+    let choice = match args.devices.as_slice() {
+        [] => configured()?,
+        names => Devices::These(names.iter().map(|name| name.trim_start_matches("/dev/").to_owned()).collect()),
+    };
+    let managed = devices::managed(sense, &choice)?;
+    for name in &args.devices {
+        let name = name.trim_start_matches("/dev/");
+        if !managed.iter().any(|device| device.name == name) {
+            bail!("{name} is no block device that schedules requests: see 'brisk status' or lsblk");
+        }
+    }
+    Ok(managed)
 }
 
 fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {

@@ -21,15 +21,30 @@ use crate::duration;
 /// The configuration of the machine, which the daemon reads too.
 pub const SYSTEM: &str = "/etc/brisk/brisk.toml";
 
+/// What `--defaults` names for none at all.
+pub const NO_FILE: &str = "/dev/null";
+
 /// Sections of brisk.toml: this one, and those of the daemon.
-pub const SECTIONS: [&str; 11] =
-    ["bench", "daemon", "engines", "fixed", "apps", "services", "prefetch", "smartio", "smartstorage", "mars", "iram"];
+pub const SECTIONS: [&str; 12] = [
+    "bench",
+    "daemon",
+    "engines",
+    "fixed",
+    "apps",
+    "services",
+    "prefetch",
+    "smartio",
+    "smartstorage",
+    "mars",
+    "iram",
+    "fleet",
+];
 
 /// The option that names another file.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct DefaultsFile {
     /// Take defaults of options from the section [bench] of FILE [default: /etc/brisk/brisk.toml, then
-    /// $XDG_CONFIG_HOME/brisk/brisk.toml]
+    /// $XDG_CONFIG_HOME/brisk/brisk.toml]; /dev/null for none
     #[arg(long, value_name = "FILE")]
     pub defaults: Option<PathBuf>,
 }
@@ -233,6 +248,10 @@ fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 
 /// Reads the file that was named, or those that there are; with the files that were read.
 fn load(named: Option<&Path>) -> anyhow::Result<(Bench, Vec<PathBuf>)> {
+    // No file of its own form: without defaults.
+    if named == Some(Path::new(NO_FILE)) {
+        return Ok((Bench::default(), Vec::new()));
+    }
     if let Some(named) = named {
         return Ok((read(named, true)?.unwrap_or_default(), vec![named.to_owned()]));
     }

@@ -68,6 +68,8 @@ pub struct Config {
     /// The engine that keeps memory for the app in front and the next one.
     #[serde(deserialize_with = "iram")]
     pub iram: brisk_iram::Config,
+    /// What comes from a fleet.
+    pub fleet: Fleet,
     /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by `brisk config check`.
     #[serde(skip_serializing_if = "toml::Table::is_empty")]
     pub bench: toml::Table,
@@ -88,6 +90,20 @@ pub struct Daemon {
 impl Default for Daemon {
     fn default() -> Self {
         Self { devices: Devices::Auto, socket_group: "brisk".to_owned(), record: Record::default() }
+    }
+}
+
+/// What comes from a fleet; for `brisk tune --from`, not for the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fleet {
+    /// Folder of the public keys (`*.pub`, of minisign) whose settings are used.
+    pub keys: PathBuf,
+}
+
+impl Default for Fleet {
+    fn default() -> Self {
+        Self { keys: "/etc/brisk/fleet-keys".into() }
     }
 }
 

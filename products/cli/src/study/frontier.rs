@@ -60,20 +60,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let report = outcome.as_ref().ok().cloned();
     let code = session.end(outcome.map(|report| Document::Frontier(Box::new(report))), &every.shared.outputs)?;
     if let Some(report) = report {
-        args.keep.keep(&report.header, &session, |profile| {
-            let found = found(&report).map(|(waiting, evidence)| {
-                *profile = Profile {
-                    is_default: false,
-                    waiting,
-                    calm: QueueSettings::default(),
-                    evidence: Some(evidence),
-                    ..profile.clone()
-                };
-            });
-            found.ok_or("no setting is better than those found")
-        })?;
+        args.keep.keep(&report.header, &session, |profile| choose(&report, profile))?;
     }
     Ok(code)
+}
+
+/// Puts the chosen setting into a profile.
+pub(super) fn choose(report: &FrontierReport, profile: &mut Profile) -> Result<(), &'static str> {
+    let (waiting, evidence) = found(report).ok_or("no setting is better than those found")?;
+    *profile = Profile {
+        is_default: false,
+        waiting,
+        calm: QueueSettings::default(),
+        evidence: Some(evidence),
+        ..profile.clone()
+    };
+    Ok(())
 }
 
 /// The chosen setting in the engine's form, and what speaks for it.

@@ -29,7 +29,15 @@ pub(super) struct Keep {
     profiles: PathBuf,
 }
 
+/// Who found settings that no caller says more about.
+const FOUND_BY: &str = "Found by `brisk study`";
+
 impl Keep {
+    /// Keeps in `profiles`, under the model that the device reports.
+    pub(super) fn under(profiles: &Path) -> Self {
+        Self { save: true, model: None, profiles: profiles.to_owned() }
+    }
+
     fn dir(&self) -> PathBuf {
         self.profiles.join(brisk_smartio::NAME)
     }
@@ -51,6 +59,17 @@ impl Keep {
         session: &Session,
         change: impl FnOnce(&mut Profile) -> Result<(), &'static str>,
     ) -> anyhow::Result<()> {
+        self.keep_of(FOUND_BY, measured, session, change)
+    }
+
+    /// The same; `origin` says where it is from.
+    pub(super) fn keep_of(
+        &self,
+        origin: &str,
+        measured: &Header,
+        session: &Session,
+        change: impl FnOnce(&mut Profile) -> Result<(), &'static str>,
+    ) -> anyhow::Result<()> {
         if !self.save {
             return Ok(());
         }
@@ -64,7 +83,8 @@ impl Keep {
             return Ok(());
         }
         let text = toml::to_string(&profile).context("cannot write the profile as TOML")?;
-        let text = format!("# Found by `brisk study`; briskd uses it for devices of this model.\n{text}");
+        let origin = origin.replace(char::is_control, " ");
+        let text = format!("# {origin}; briskd uses it for devices of this model.\n{text}");
         replace(&file, text.as_bytes())?;
         remark(&format!("kept in {}", file.display()));
         Ok(())

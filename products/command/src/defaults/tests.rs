@@ -94,3 +94,9 @@ fn an_effort_is_the_default_of_flags_that_arguments_overrule() {
         assert_eq!((found.get_flag("quick"), found.get_flag("full")), expected, "{effort} {arguments:?}");
     }
 }
+
+#[test]
+fn no_file_means_no_defaults() {
+    assert_eq!(load(Some(Path::new(NO_FILE))).expect("usable"), (Bench::default(), Vec::new()));
+    assert!(load(Some(Path::new("/dev/zero"))).is_err());
+}
