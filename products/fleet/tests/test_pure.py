@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import fleet
@@ -222,3 +224,32 @@ def test_keys_are_private_and_never_overwritten(tmp_path: Path) -> None:
 def test_the_schema_is_the_devices() -> None:
     text = (fleet.SAMPLES.parent / "submission.schema.json").read_text(encoding="utf-8")
     assert submission.schema() == json.loads(text)
+
+
+@pytest.mark.skipif(shutil.which("minisign") is None, reason="minisign is not installed (Debian: minisign; scripts/setup fleet)")
+def test_minisign_and_this_package_accept_each_others_keys_and_signatures(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["minisign", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, input="")
+
+    public = minisign.write_pair(tmp_path / "ours.key")
+    content = b'{"kind": "fleet_profiles"}\n'
+    (tmp_path / "profiles.json").write_bytes(content)
+    key = minisign.Key.parse((tmp_path / "ours.key").read_text(encoding="utf-8"))
+    (tmp_path / "profiles.json.minisig").write_text(key.sign(content, "timestamp:1\tfile:profiles.json\thashed"), encoding="utf-8")
+    said = run("-Vm", "profiles.json", "-p", public.name)
+    assert said.returncode == 0, said.stderr
+    assert "comment signature verified" in said.stdout
+    (tmp_path / "profiles.json").write_bytes(content + b" ")
+    assert run("-Vm", "profiles.json", "-p", public.name).returncode != 0
+    # The other way round: minisign signs by our key, and by a key of its own.
+    assert run("-G", "-W", "-p", "theirs.pub", "-s", "theirs.key").returncode == 0
+    for name in ("ours", "theirs"):
+        signed = run("-S", "-s", f"{name}.key", "-m", "profiles.json", "-t", "timestamp:2", "-x", f"{name}.minisig")
+        assert signed.returncode == 0, signed.stderr
+        comment = minisign.verify(
+            (tmp_path / f"{name}.pub").read_text(encoding="utf-8"),
+            (tmp_path / "profiles.json").read_bytes(),
+            (tmp_path / f"{name}.minisig").read_text(encoding="utf-8"),
+        )
+        assert comment == "timestamp:2"
+        minisign.Key.parse((tmp_path / f"{name}.key").read_text(encoding="utf-8"))

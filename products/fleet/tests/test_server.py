@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
 import socket
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fleet
 import httpx
 import pytest
 from conftest import Running, Start
 
+from brisk_fleet import submission
 from brisk_fleet.table import Table
 
 MANY = ("--per-minute", "1000000", "--burst", "1000000")
@@ -80,11 +88,39 @@ def test_huge_and_slow_clients_do_no_harm(start: Start) -> None:
     assert server.client.get("/healthz").status_code == 200
 
 
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of each value within `value`, itself left out."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        yield (*path, key)
+        yield from places(below, (*path, key))
+
+
+def damaged(random_: random.Random, inner: dict[str, Any]) -> None:
+    """Makes one value of a submission wrong, whatever it is: of another type, beyond every limit, unknown, or missing."""
+    path = random_.choice([path for path in places(inner) if "firmware" not in path[-1:]])
+    *way, key = path
+    parent: Any = inner
+    for step in way:
+        parent = parent[step]
+    value = parent[key]
+    wrong: list[Any] = [{"x": 1}, [[]], None, "\x00", -1e300, [value, value]]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        wrong += [-1, 10**400, "1", True]
+    if isinstance(value, str):
+        wrong += ["", "x" * 10_000, "/etc/passwd", "a\nb", "ünï", 7]
+    if isinstance(value, list):
+        wrong += ["x", {}, value * 10_000 if value else [{}] * 10_000]
+    if isinstance(value, dict):
+        wrong += [[], value | {"Unknown Key": 1}]
+    parent[key] = random_.choice(wrong)
+
+
 def mutations(random_: random.Random) -> bytes:
     """A malformed submission: bytes, structure or a value are wrong."""
     one = random_.choice(fleet.samples())
     text = fleet.body(one)
-    kind = random_.randrange(6)
+    kind = random_.randrange(10)
     if kind == 0:
         return text[: random_.randrange(len(text))]
     if kind == 1:
@@ -96,8 +132,18 @@ def mutations(random_: random.Random) -> bytes:
         one["submission"]["host"] = "annslaptop"
     elif kind == 4:
         one["id"] = f"{random_.getrandbits(256):064x}"
-    else:
+    elif kind == 5:
         one["submission"]["storage"]["model"] = random_.choice(["", "/dev/sda", "x" * 65, 7, None, "<b>", "\u202e"])
+    elif kind == 6:
+        return b"[" * random_.randrange(1, 200_000)
+    elif kind == 7:
+        return text.replace(b"{", b'{"id": 1,', random_.randrange(1, 3)).replace(b"true", b"NaN")
+    else:
+        damaged(random_, one["submission"])
+        if kind == 9:
+            # The sender computes the id of what it sends.
+            with contextlib.suppress(submission.InvalidError):
+                one["id"] = submission.identity(one["submission"])
     return fleet.body(one)
 
 
@@ -111,9 +157,12 @@ def test_malformed_submissions_are_refused_and_end_nothing(start: Start, request
             # A space more between two values is no fault.
             if json.dumps(json.loads(body), sort_keys=True) in known:
                 continue
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         answer = post(server, body)
+        if len(body) > submission.BODY_BYTES_MAX:
+            assert answer.status_code == 413, body[:1000]
+            continue
         assert answer.status_code == 422, body
         assert answer.json()["error"].startswith("the submission is refused: ")
     assert server.client.get("/healthz").json() == {"status": "ok"}
@@ -162,10 +211,10 @@ def test_no_acknowledged_submission_is_lost_by_a_kill(start: Start, request: pyt
     assert len(acknowledged) >= request.config.getoption("--kills")
 
 
-def test_a_full_disk_refuses_and_keeps_what_it_has(start: Start, tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_written_refuses_and_keeps_what_it_has(start: Start, tmp_path: Path) -> None:
     server = start(*MANY)
     assert post(server, fleet.body(fleet.samples()[0])).status_code == 201
-    # The log's folder takes no new file: as with a full disk, a commit cannot be made. Root writes everywhere, so it is a file now.
+    # The log's folder takes no new file, so a commit cannot be made. Root writes everywhere, so it is a file now.
     log = tmp_path / "table" / "_delta_log"
     log.rename(tmp_path / "log")
     log.write_text("", encoding="utf-8")
@@ -180,11 +229,116 @@ def test_a_full_disk_refuses_and_keeps_what_it_has(start: Start, tmp_path: Path)
     assert server.client.get("/healthz").status_code == 200
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MiB, in memory."""
+    if os.geteuid() != 0:
+        pytest.skip("a small file system is mounted by root alone")
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "brisk-fleet-test", str(place)], check=True)
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_disk_that_runs_full_loses_nothing_that_was_acknowledged(start: Start, small_disk: Path) -> None:
+    (small_disk / "ballast").write_bytes(bytes(1 << 20))
+    table = small_disk / "table"
+    server = start(*MANY, table=table)
+    acknowledged: set[str] = set()
+    numbers = iter(range(10_000))
+
+    def send() -> int:
+        number = next(numbers)
+        one = fleet.envelope([fleet.bench(1.0 + number / 1e3)], model=f"M{number}")
+        answer = post(server, fleet.body(one))
+        if answer.status_code == 201:
+            acknowledged.add(one["id"])
+        return answer.status_code
+
+    statuses = [send()]
+    while statuses[-1] == 201:
+        statuses.append(send())
+    assert statuses[-1] == 503
+    assert len(statuses) > 10
+    health = server.client.get("/healthz")
+    assert health.status_code == 503
+    assert health.json()["error"]
+    assert {send() for _ in range(20)} <= {201, 503}
+    # With space again it goes on by itself, with all that it had.
+    (small_disk / "ballast").unlink()
+    assert send() == 201
+    assert server.client.get("/healthz").json() == {"status": "ok"}
+    # The library of the table tells of its own failure on standard error; the server ends as it should.
+    server.stop()
+    assert server.process.returncode == 0
+    stored = Table(str(table)).dataset().to_table(columns=["id"]).column("id").to_pylist()
+    assert acknowledged <= set(stored)
+    assert len(stored) == len(set(stored))
+    assert start(*MANY, table=table).count == len(stored)
+
+
+def memory_bytes(process: int, field: str) -> int:
+    line = next(line for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines() if line.startswith(field))
+    return int(line.split()[1]) << 10
+
+
+@pytest.mark.full
+def test_hundreds_of_slow_and_huge_clients_hold_up_no_other(start: Start) -> None:
+    server = start(*MANY)
+    host, port = server.url.removeprefix("http://").split(":")
+    assert post(server, fleet.body(fleet.samples()[0])).status_code == 201
+    before = memory_bytes(server.process.pid, "VmRSS:")
+    slow = [socket.create_connection((host, int(port))) for _ in range(400)]
+    for connection in slow:
+        connection.sendall(b"POST /v1/submissions HTTP/1.1\r\nhost: x\r\ncontent-length: 250000\r\n\r\n{")
+    over = threading.Event()
+    answers: list[bytes] = []
+
+    def huge() -> None:
+        """Sends a body without an end, again and again."""
+        chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        while not over.is_set():
+            with socket.create_connection((host, int(port))) as connection, contextlib.suppress(OSError):
+                connection.sendall(b"POST /v1/submissions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+                with contextlib.suppress(OSError):
+                    for _ in range(64):
+                        connection.sendall(chunk)
+                answers.append(connection.recv(64))
+
+    senders = [threading.Thread(target=huge) for _ in range(8)]
+    for sender in senders:
+        sender.start()
+    took_s = []
+    try:
+        for number in range(200):
+            one = fleet.envelope([fleet.bench(1.0 + number / 1e3)], model=f"M{number}")
+            begun = time.monotonic()
+            assert post(server, fleet.body(one)).status_code == 201
+            took_s.append(time.monotonic() - begun)
+    finally:
+        over.set()
+        for sender in senders:
+            sender.join(60)
+    slow[-1].settimeout(60)
+    assert b" 408 " in slow[-1].recv(4096)
+    for connection in slow:
+        connection.close()
+    took_s.sort()
+    grown = memory_bytes(server.process.pid, "VmHWM:") - before
+    print(  # figures of the run: pytest -s
+        f"200 submissions with 400 slow and 8 huge clients: median {took_s[100] * 1e3:.0f} ms, 95th percentile {took_s[190] * 1e3:.0f} ms, "
+        f"{len(answers)} huge bodies cut, {grown / 1e6:.0f} MB more memory"
+    )
+    assert any(b" 413 " in answer for answer in answers)
+    # As much as all bodies together may have, and what the table takes.
+    assert grown < 400 * submission.BODY_BYTES_MAX + (150 << 20)
+    assert took_s[190] < 10
+    assert server.client.get("/healthz").json() == {"status": "ok"}
+
+
 def test_one_process_writes_at_a_time(start: Start, tmp_path: Path) -> None:
     start()
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "brisk_fleet", "compact", "--table", str(tmp_path / "table")]
     second = subprocess.run(command, capture_output=True, text=True, check=False)
     assert second.returncode == 2

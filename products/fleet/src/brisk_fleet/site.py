@@ -11,6 +11,7 @@ import hashlib
 import math
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,7 @@ def _sig(value: float | None, digits: int = 3) -> str:
     return f"{rounded:,.{decimals}f}"
 
 
+@cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("brisk_fleet", "templates"),
@@ -324,16 +326,20 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _render(name: str, context: dict[str, Any]) -> str:
+@cache
+def _inline() -> dict[str, Any]:
+    """Style, script and policy: inline, and nothing else may run or load. A page works from a folder, and no request leaves it."""
     folder = resources.files("brisk_fleet").joinpath("templates")
     style = folder.joinpath("site.css").read_text(encoding="utf-8")
     script = folder.joinpath("site.js").read_text(encoding="utf-8")
-    # Inline, and nothing else may run or load: the page works from a folder, and no request leaves it.
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    inline = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704  # files of this package
-    return _environment().get_template(name).render(**context, **inline)
+    return {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704  # files of this package
+
+
+def _render(name: str, context: dict[str, Any]) -> str:
+    return _environment().get_template(name).render(**context, **_inline())
 
 
 def _digest(script: str) -> str:
