@@ -571,8 +571,8 @@ static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kin
 	u32 size = smartio_size(blk_rq_bytes(rq));
 	u64 cost = smartio_write_cost(sd, kind, size, now), due_cost = cost;
 
-	/* Its real cost is not known yet. */
-	if (smartio_drains(sd, now))
+	/* Its real cost is not known yet; those that waited a quarter of the slice longer are late. */
+	if (smartio_drains(sd, now) && smartio_age(rq, now) < sd->slice_ns + sd->slice_ns / 4)
 		due_cost = max(cost, sd->slice_ns / 8);
 	/* A write that is dispatched early, or need not wait for it, does not defer the oldest. */
 	if (now >= sd->share.due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
