@@ -143,7 +143,7 @@ fn a_file_that_was_only_read_is_used_where_it_was_watched() {
     let Some(parent) = parent() else { return };
     let watch = match OpenedFiles::watch(&Sense::default()) {
         Ok(watch) => watch,
-        Err(error) => return brisk_requires::skip(Capability::Root, &error.to_string()),
+        Err(error) => return brisk_requires::skip(Capability::Root, error),
     };
     let mapper = Mapper::start(&parent);
     let path = mapper.dir.path().join("read");
