@@ -47,7 +47,11 @@ const FIXED: [&str; 20] = [
 const LONG: [&str; 9] =
     ["count", "requests", "sequential_requests", "files", "files_count", "events", "lost_events", "seed", "bytes"];
 /// Fields that may be absent in every kind that has them.
-const OPTIONAL: [&str; 30] = [
+const OPTIONAL: [&str; 34] = [
+    "run_s",
+    "gain",
+    "published_gain_low",
+    "published_gain_high",
     "ratio_low",
     "ratio_high",
     "p_value",

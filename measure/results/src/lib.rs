@@ -4,6 +4,7 @@
 //! would break a reader raises [`SCHEMA_VERSION`]. Measurements fill these; reports read nothing else.
 //!
 //! - [`comparison`]: what changed between documents of the same kind.
+//! - [`cures`]: run time of app workloads under solutions for slow storage.
 //! - [`frontier`]: settings under mixed load.
 //! - [`heap_study`]: how well memory needs are predicted, and what thresholds cover.
 //! - [`hunt`]: loads under which an I/O scheduler is worse than others.
@@ -21,6 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 pub mod comparison;
+pub mod cures;
 pub mod day;
 pub mod frontier;
 pub mod heap_study;
@@ -37,6 +39,7 @@ pub mod suite;
 pub mod swap;
 
 pub use comparison::*;
+pub use cures::*;
 pub use day::*;
 pub use frontier::*;
 pub use heap_study::*;
@@ -235,4 +238,6 @@ documents! {
     Day(DayReport) = "day",
     /// `brisk predict eval`.
     Prediction(PredictionReport) = "prediction",
+    /// `brisk suite cures`.
+    Cures(CuresReport) = "cures",
 }

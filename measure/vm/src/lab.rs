@@ -365,9 +365,12 @@ impl Lab {
         Ok(Booted { outcomes, fidelity: Some(fidelity) })
     }
 
-    /// Boots a script; returns the console and its path.
-    #[allow(clippy::too_many_arguments, reason = "one call site for measurements and one for tests")]
-    pub(crate) fn console(
+    /// Boots a script, which follows the guest's functions and is not judged; returns the console and its path.
+    ///
+    /// # Errors
+    /// When a file of the guest is missing, or the virtual machine fails or exceeds its limit.
+    #[allow(clippy::too_many_arguments, reason = "one call site for each kind of measurement and one for tests")]
+    pub fn console(
         &self,
         name: &str,
         script: &str,

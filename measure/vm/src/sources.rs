@@ -16,6 +16,8 @@ const DEBUG: &str = "-debug";
 const MARS: &str = "-mars";
 /// Name of the series with the configuration of [`MARS`] and without the patch.
 const PLAIN: &str = "-plain";
+/// Name of the series with Debian's kernel for any machine, which has more modules than its cloud kernel.
+const FULL: &str = "-full";
 /// Lines of a failed script in the error.
 const LAST_LINES: usize = 12;
 
@@ -97,7 +99,11 @@ impl Source {
     pub fn fetch(&self, series: &str, watch: Watch<'_>) -> Result<String> {
         let digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
         let number = series.strip_suffix(DEBUG).unwrap_or(series);
-        let number = number.strip_suffix(MARS).or_else(|| series.strip_suffix(PLAIN)).unwrap_or(number);
+        let number = number
+            .strip_suffix(MARS)
+            .or_else(|| series.strip_suffix(PLAIN))
+            .or_else(|| series.strip_suffix(FULL))
+            .unwrap_or(number);
         if !number.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
             return Err(Error::BadOption(format!("'{series}' is not a series of kernels, such as 6.12")));
         }
@@ -204,6 +210,8 @@ mod tests {
             "-mars",
             "6.12-debug-mars",
             "6.12-plain-debug",
+            "6.12-full-debug",
+            "-full",
         ] {
             let outcome = source.kernel(series, Watch { stop: &stop, progress: &|_, _| {} });
             assert!(matches!(outcome, Err(Error::BadOption(_))), "{series}");

@@ -138,6 +138,7 @@ const RULES: &[Rule] = &[
         brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"],
         others: None,
     },
+    Rule { folder: "measure/cures", brisk: &["brisk-core", "brisk-results", "brisk-sync", "brisk-vm"], others: None },
     Rule {
         folder: "measure/submission",
         brisk: &["brisk-core", "brisk-results"],
@@ -156,6 +157,7 @@ const RULES: &[Rule] = &[
             "brisk-act",
             "brisk-child",
             "brisk-command",
+            "brisk-cures",
             "brisk-daemon",
             "brisk-record",
             "brisk-flash",
@@ -191,6 +193,7 @@ const FOREIGN_TO_DEVICES: &[&str] = &[
     "brisk-launch",
     "brisk-screen",
     "brisk-vm",
+    "brisk-cures",
     "rusqlite",
     "libsqlite3",
     "x11rb",

@@ -13,6 +13,7 @@ use brisk_vm::schedulers::settings;
 use brisk_vm::sources::Source;
 use serde_json::json;
 
+pub(crate) use self::measure::header;
 use self::measure::{Keep, Part};
 
 mod found;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Virtual machines at the same time: as asked for, or one for each processor.
-fn machines(jobs: Option<u16>) -> usize {
+pub(crate) fn machines(jobs: Option<u16>) -> usize {
     jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 

@@ -1,6 +1,7 @@
 //! `brisk suite`: real apps on an emulated phone.
 
 pub(crate) mod bed;
+mod cures;
 mod day;
 mod engine;
 mod relaunch;
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::WhatIf(args) => run_what_if(args),
         Command::Relaunch(args) => relaunch::run(args),
         Command::Day(args) => day::run(args),
+        Command::Cures(args) => cures::run(args),
     }
 }
 

@@ -6,6 +6,7 @@
 //! value; else its summary.
 
 mod apps;
+mod cures;
 mod day;
 mod heap;
 mod hunt;
@@ -140,6 +141,8 @@ pub(super) const MEASURES: &[Measure] = &[
     higher("time covered", "percent"),
     lower("head-room", "percent"),
     lower("error of predictions", "bytes"),
+    // Cures of slow storage.
+    lower("run time", "s"),
     // The hunt.
     higher("loads that hold", "percent"),
     // Prediction.

@@ -8,6 +8,7 @@ mod bench;
 pub(crate) mod compare;
 pub(crate) mod comparison;
 mod concurrency;
+mod cures;
 mod day;
 mod footprint;
 mod frontier;

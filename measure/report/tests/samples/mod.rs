@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each user takes what it needs")]
 
 pub mod apps;
+pub mod cures;
 pub mod day;
 pub mod heap_study;
 pub mod hunt;
@@ -498,5 +499,6 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("swap-show", Document::Swap(Box::new(swap::show()))),
         ("day", Document::Day(Box::new(day::day()))),
         ("prediction", Document::Prediction(Box::new(prediction::prediction()))),
+        ("cures", Document::Cures(Box::new(cures::cures()))),
     ]
 }

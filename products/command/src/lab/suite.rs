@@ -1,5 +1,6 @@
 //! Arguments of `brisk suite`, and what the proof takes as well.
 
+mod cures;
 mod day;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use super::variant;
 use crate::output::Outputs;
 use crate::{duration, size};
 
+pub use cures::CuresArgs;
 pub use day::DayArgs;
 
 const AFTER_HELP: &str = "\
@@ -23,6 +25,7 @@ Examples:
   brisk suite relaunch --html relaunch.html              # back to apps with little memory, in about seven minutes
   brisk suite relaunch --policies all --regimes full --runs 10 --preset nexus4-emmc
   brisk suite day --html day.html                        # a day of use with little memory, in about five minutes
+  brisk suite cures --presets sd-kingston --html cures.html   # from a source tree, in virtual time
 
 The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \
 in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could not be, \
@@ -53,6 +56,8 @@ pub enum Command {
     Relaunch(RelaunchArgs),
     /// Replay a day of use from a trace with little memory: each switch between apps, under policies of swapping
     Day(DayArgs),
+    /// Measure app workloads under solutions for slow storage in the kernel lab: SQLite's settings, selective sync, file systems, RAID-0, PCM
+    Cures(CuresArgs),
 }
 
 /// How the apps are launched.

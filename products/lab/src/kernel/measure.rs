@@ -134,7 +134,7 @@ fn measured(
 }
 
 /// Head of a document whose measurement begins now, with the virtual machine as its machine.
-pub(super) fn header(lab: &Lab, seed: u64) -> Header {
+pub(crate) fn header(lab: &Lab, seed: u64) -> Header {
     Header {
         schema_version: SCHEMA_VERSION,
         started: jiff::Timestamp::now().to_string(),

@@ -1,0 +1,210 @@
+//! Cures of slow storage: the run time of two apps under each solution (Revisiting storage, figures 13 to 15), with the gains that the
+//! paper states.
+
+use brisk_core::units::three_digits;
+use brisk_results::{CureRow, CuresReport};
+
+use crate::declare::*;
+use crate::format::{self, shorten};
+
+const BASELINE: &str = "baseline";
+
+impl Kind for CuresReport {
+    fn section(&self) -> Section {
+        let question = "Which solution makes apps on slow storage how much faster, and at which risk?";
+        let facts = vec![("Seeds", self.seeds.to_string()), ("Kernel", shorten(&self.header.environment.kernel, 60))];
+        let section = Section::new("Cures of slow storage", question, verdict(self)).facts(facts).figures([
+            gains(self),
+            times(self),
+            written(self),
+        ]);
+        Section { machine: Some(vec![("Machine", "a virtual machine, in virtual time".to_owned())]), ..section }
+    }
+}
+
+fn name(text: &str) -> String {
+    match shorten(text.trim(), 40) {
+        name if name.is_empty() => "unnamed".to_owned(),
+        name => name.replace('_', " "),
+    }
+}
+
+/// Apps and cards, in order.
+fn places(report: &CuresReport) -> Vec<(&str, &str)> {
+    let mut places: Vec<(&str, &str)> = Vec::new();
+    for row in &report.rows {
+        if !places.contains(&(row.workload.as_str(), row.preset.as_str())) {
+            places.push((&row.workload, &row.preset));
+        }
+    }
+    places
+}
+
+fn of_place<'a>(report: &'a CuresReport, place: (&str, &str)) -> Vec<&'a CureRow> {
+    report.rows.iter().filter(|row| (row.workload.as_str(), row.preset.as_str()) == place).collect()
+}
+
+fn verdict(report: &CuresReport) -> Vec<String> {
+    let mut said: Vec<String> =
+        places(report).into_iter().filter_map(|place| sentence(place, &of_place(report, place))).collect();
+    if said.is_empty() {
+        said.push("Nothing was compared: no solution has figures beside the baseline.".to_owned());
+    }
+    said.extend(selective(report));
+    said.extend(contradictions(report));
+    said
+}
+
+/// The bound, and the best that keeps what the app was told is durable.
+fn sentence((app, card): (&str, &str), rows: &[&CureRow]) -> Option<String> {
+    let times = |gain: f64| format!("{}x", three_digits(gain));
+    let best = rows
+        .iter()
+        .filter(|row| row.solution != BASELINE && row.risk.starts_with("none"))
+        .filter_map(|row| Some((*row, row.gain?.median)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let bound = rows.iter().find(|row| row.solution == "all_in_ram").and_then(|row| row.gain);
+    let bound =
+        bound.map_or_else(String::new, |bound| format!("; all data in memory, the bound, {}", times(bound.median)));
+    Some(format!(
+        "{} on {}: of the solutions without a risk {} is fastest, {} as fast as the baseline{bound}.",
+        format::sentence(&name(app)),
+        name(card),
+        name(&best.0.solution),
+        times(best.1)
+    ))
+}
+
+/// Selective sync beside its bound, the database of class cache in memory.
+fn selective(report: &CuresReport) -> Option<String> {
+    let mut ratios = Vec::new();
+    for place in places(report) {
+        let rows = of_place(report, place);
+        let run_s = |solution: &str| rows.iter().find(|row| row.solution == solution)?.run_s.map(|of| of.median);
+        if let (Some(selective_s), Some(bound_s)) = (run_s("selective_sync"), run_s("index_in_ram"))
+            && bound_s > 0.0
+        {
+            ratios.push(selective_s / bound_s);
+        }
+    }
+    let worst = ratios.iter().copied().filter(|ratio| ratio.is_finite()).max_by(f64::total_cmp)?;
+    Some(format!(
+        "Selective sync takes at most {}x as long as with the database of class cache in memory, its bound.",
+        three_digits(worst)
+    ))
+}
+
+/// Gains outside of what the paper states.
+fn contradictions(report: &CuresReport) -> Option<String> {
+    let outside = |row: &&CureRow| {
+        let (Some(gain), Some(low)) = (row.gain.as_ref(), row.published_gain_low) else { return false };
+        // The text rounds: 5 % on each side are no contradiction.
+        gain.median < 0.95 * low || row.published_gain_high.is_some_and(|high| gain.median > 1.05 * high)
+    };
+    let stated = report.rows.iter().filter(|row| row.published_gain_low.is_some() && row.gain.is_some()).count();
+    let outside = report.rows.iter().filter(outside).count();
+    (stated > 0).then(|| format!("Of {stated} gains that the paper states, {outside} differ here by more than 5 %."))
+}
+
+fn published(row: &CureRow) -> Option<String> {
+    let low = row.published_gain_low?;
+    Some(match row.published_gain_high {
+        None => format!("more than {}x", three_digits(low)),
+        Some(high) if (high - low).abs() < 1e-9 => format!("{}x", three_digits(low)),
+        Some(high) => format!("{} to {}x", three_digits(low), three_digits(high)),
+    })
+}
+
+/// A chart for each app and card.
+fn gains(report: &CuresReport) -> Figure {
+    let figure = Figure::new(
+        "Gain of each solution",
+        "Run time of the baseline over that under the solution, seed by seed. Whiskers are the interval of the median.",
+    );
+    places(report).into_iter().fold(figure, |figure, place| {
+        let rows: Vec<Row> = of_place(report, place)
+            .into_iter()
+            .filter(|row| row.solution != BASELINE)
+            .map(|row| {
+                Row::at("solution", name(&row.solution))
+                    .look(Look::nth(0))
+                    .put("gain", TIMES, row.gain)
+                    .say("published", published(row).map(|words| format!("published: {words}")))
+            })
+            .collect();
+        let (app, card) = (name(place.0), name(place.1));
+        let dots = Dots {
+            name: "solution",
+            value: "gain",
+            below: "published",
+            levels: level(1.0, "baseline"),
+            ..Dots::default()
+        };
+        let x = Axis::new("times as fast as the baseline", Law::Log2, format::tick);
+        let title = format!("Gain of each solution, {app} on {card}");
+        figure.chart(format!("{} on {card}", format::sentence(&app)), dots.draw(title, x, &rows))
+    })
+}
+
+fn times(report: &CuresReport) -> Figure {
+    let rows: Vec<Row> = report
+        .rows
+        .iter()
+        .map(|row| {
+            Row::at("app", name(&row.workload))
+                .by("card", name(&row.preset))
+                .by("solution", name(&row.solution))
+                .put("run time", S, row.run_s)
+                .put("in storage", S, row.storage_s)
+                .put("gain", TIMES, row.gain)
+                .say("published", published(row))
+                .say("risk", Some(shorten(row.risk.trim(), 120)))
+                .say("remark", row.failure.as_ref().map(|why| shorten(why.trim(), 120)))
+        })
+        .collect();
+    let columns = "app | card | solution | run time | in storage | gain | published | risk | remark";
+    let places: Vec<String> = report
+        .rows
+        .iter()
+        .filter_map(|row| Some(format!("{} for {}", row.published_place.as_deref()?.trim(), name(&row.solution))))
+        .collect();
+    let mut named: Vec<String> = Vec::new();
+    places.into_iter().for_each(|place| {
+        if !named.contains(&place) {
+            named.push(place);
+        }
+    });
+    let note = if named.is_empty() {
+        String::new()
+    } else {
+        shorten(&format!("Published in Revisiting Storage for Smartphones: {}.", named.join("; ")), 900)
+    };
+    Figure::new(
+        "Run time under each solution",
+        "Medians over the seeds, with the time in calls for files and databases.",
+    )
+    .table(Table::of("Run time under each solution", &rows, columns).noted(note))
+}
+
+/// What the baseline writes, beside the paper's table V.
+fn written(report: &CuresReport) -> Figure {
+    let mut rows = Vec::new();
+    for row in report.rows.iter().filter(|row| row.solution == BASELINE) {
+        let Some(of) = report.workloads.iter().find(|of| of.name == row.workload) else { continue };
+        rows.push(
+            Row::at("app", name(&row.workload))
+                .by("card", name(&row.preset))
+                .put("in sequence", BYTES, row.sequential_bytes)
+                .put("table V, in sequence", BYTES, of.published_sequential_bytes)
+                .put("at random", BYTES, row.random_bytes)
+                .put("table V, at random", BYTES, of.published_random_bytes),
+        );
+    }
+    let columns = "app | card | in sequence | table V, in sequence | at random | table V, at random";
+    Figure::new(
+        "What the baseline writes",
+        "Bytes that reached the device, and those of table V of the paper for as many pages. A page is written in sequence where it follows \
+         the one written before it.",
+    )
+    .table(Table::of("What the baseline writes", &rows, columns))
+}

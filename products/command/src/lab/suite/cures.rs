@@ -1,0 +1,57 @@
+//! Arguments of `brisk suite cures`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::duration;
+use crate::output::Outputs;
+
+const AFTER_HELP: &str = "\
+It carries out the storage work of the paper's WebBench and Facebook runs on emulated cards in the kernel lab's virtual machine, from a \
+source tree: the load of this machine does not change the figures. The kernel for any machine (6.12-full) has all file systems.
+
+Examples:
+  brisk suite cures --presets sd-ridata,sd-kingston --html cures.html --json=cures.json
+  brisk suite cures --presets emmc-5.1 --workloads facebook --solutions baseline,index_in_ram,selective_sync
+  brisk suite cures --workloads webbench --pages 10 --seeds 3
+
+Exit codes: 0 measured, 1 measured but some solutions could not be, 2 not possible or refused, 130 stopped by Ctrl-C.";
+
+/// Arguments of `brisk suite cures`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct CuresArgs {
+    /// Cards to emulate, by names from `brisk lab presets`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "sd-ridata,sd-kingston")]
+    pub presets: Vec<String>,
+    /// Apps: webbench, facebook
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "webbench,facebook")]
+    pub workloads: Vec<String>,
+    /// Solutions beside the baseline, or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
+    pub solutions: Vec<String>,
+    /// Pages of a run, at most those of the app [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub pages: Option<u32>,
+    /// Runs of each, each with another seed
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub seeds: u16,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u32,
+    /// Series of the guest's kernel
+    #[arg(long, value_name = "SERIES", default_value = "6.12-full")]
+    pub kernel: String,
+    /// Source tree of brisk [default: the one that this directory is in]
+    #[arg(long, value_name = "DIR")]
+    pub source: Option<PathBuf>,
+    /// Time that one boot may take on this machine
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub time_limit: Option<Duration>,
+    /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
+    /// Where the results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
