@@ -67,7 +67,7 @@ fn sentence((app, card): (&str, &str), rows: &[&CureRow]) -> Option<String> {
     let bound =
         bound.map_or_else(String::new, |bound| format!("; all data in memory, the bound, {}", times(bound.median)));
     Some(format!(
-        "{} on {}: of the solutions without a risk {} is fastest, {} as fast as the baseline{bound}.",
+        "For {} on {} the fastest solution without a risk is {}, {} as fast as the baseline{bound}.",
         format::sentence(&name(app)),
         name(card),
         name(&best.0.solution),
@@ -180,8 +180,8 @@ fn times(report: &CuresReport) -> Figure {
         shorten(&format!("Published in Revisiting Storage for Smartphones: {}.", named.join("; ")), 900)
     };
     Figure::new(
-        "Run time under each solution",
-        "Medians over the seeds, with the time in calls for files and databases.",
+        "Gain of each solution: numbers",
+        "Run time under each solution: medians over the seeds, with the time in calls for files and databases.",
     )
     .table(Table::of("Run time under each solution", &rows, columns).noted(note))
 }
