@@ -26,7 +26,7 @@ pub(super) fn run(args: &CuresArgs) -> anyhow::Result<ExitCode> {
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let source = Source::find(args.source.as_deref().unwrap_or(&here), target)?;
-    let pages = |app: App| args.pages.map_or(app.shape().pages, |pages| pages.min(app.shape().pages));
+    let pages = |app: App| args.web_pages.map_or(app.shape().pages, |pages| pages.min(app.shape().pages));
     let mut cases: Vec<Case<'_>> = Vec::new();
     for preset in &args.presets {
         for app in &apps {

@@ -13,7 +13,7 @@ source tree: the load of this machine does not change the figures. The kernel fo
 Examples:
   brisk suite cures --presets sd-ridata,sd-kingston --html cures.html --json=cures.json
   brisk suite cures --presets emmc-5.1 --workloads facebook --solutions baseline,index_in_ram,selective_sync
-  brisk suite cures --workloads webbench --pages 10 --seeds 3
+  brisk suite cures --workloads webbench --web-pages 10 --seeds 3
 
 Exit codes: 0 measured, 1 measured but some solutions could not be, 2 not possible or refused, 130 stopped by Ctrl-C.";
 
@@ -32,7 +32,7 @@ pub struct CuresArgs {
     pub solutions: Vec<String>,
     /// Pages of a run, at most those of the app [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub pages: Option<u32>,
+    pub web_pages: Option<u32>,
     /// Runs of each, each with another seed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub seeds: u16,
