@@ -20,7 +20,7 @@ use crate::kernel::{header, machines};
 
 /// Runs it.
 pub(super) fn run(args: &CuresArgs) -> anyhow::Result<ExitCode> {
-    let apps = apps(&args.workloads)?;
+    let apps = apps(&args.apps)?;
     let solutions = solutions(&args.solutions)?;
     args.outputs.check(std::path::Path::new("."))?;
     let here = std::env::current_dir().context("cannot tell where this is")?;
@@ -87,7 +87,7 @@ fn apps(names: &[String]) -> anyhow::Result<Vec<App>> {
     let mut apps = Vec::new();
     for name in names {
         let Some(app) = App::ALL.into_iter().find(|app| app.name() == name) else {
-            bail!("--workloads: there is no {name}: there are {}", App::ALL.map(App::name).join(" and "));
+            bail!("--apps: there is no {name}: there are {}", App::ALL.map(App::name).join(" and "));
         };
         if !apps.contains(&app) {
             apps.push(app);

@@ -12,8 +12,8 @@ source tree: the load of this machine does not change the figures. The kernel fo
 
 Examples:
   brisk suite cures --presets sd-ridata,sd-kingston --html cures.html --json=cures.json
-  brisk suite cures --presets emmc-5.1 --workloads facebook --solutions baseline,index_in_ram,selective_sync
-  brisk suite cures --workloads webbench --web-pages 10 --seeds 3
+  brisk suite cures --presets emmc-5.1 --apps facebook --solutions baseline,index_in_ram,selective_sync
+  brisk suite cures --apps webbench --web-pages 10 --seeds 3
 
 Exit codes: 0 measured, 1 measured but some solutions could not be, 2 not possible or refused, 130 stopped by Ctrl-C.";
 
@@ -26,7 +26,7 @@ pub struct CuresArgs {
     pub presets: Vec<String>,
     /// Apps: webbench, facebook
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "webbench,facebook")]
-    pub workloads: Vec<String>,
+    pub apps: Vec<String>,
     /// Solutions beside the baseline, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
     pub solutions: Vec<String>,
