@@ -75,7 +75,7 @@ impl Sense {
             if is_private(path) {
                 continue;
             }
-            let Some(one) = self.opened_file(name, path, pages.page_bytes) else { continue };
+            let Some(one) = self.opened_file(name, path, pids, pages.page_bytes) else { continue };
             let device = one.file.device;
             if !known.contains(&(device, one.file.inode)) && *stays.entry(device).or_insert_with(|| self.stays(device))
             {
@@ -88,8 +88,9 @@ impl Sense {
     }
 
     /// What is in memory of a file that was opened; `None` for one that is not small, or of which nothing is.
-    fn opened_file(&self, name: &str, from_root: &str, page_bytes: u64) -> Option<UsedFile> {
-        let file = open(&self.path(name), None)?;
+    fn opened_file(&self, name: &str, from_root: &str, pids: &[u32], page_bytes: u64) -> Option<UsedFile> {
+        let of_process = |pid: &u32| open(&self.path(format!("/proc/{pid}/root{from_root}")), None);
+        let file = open(&self.path(name), None).or_else(|| pids.iter().find_map(of_process))?;
         let stat = fstat(&file).ok()?;
         let version = version_of(&file).filter(|version| version.size_bytes <= OPENED_BYTES_MAX)?;
         let used = resident::ranges(&file, version.size_bytes, page_bytes)?;
