@@ -95,12 +95,6 @@ static void smartio_turned(struct smartio_data *sd, bool spent)
 	}
 }
 
-/* This many synchronous writes at once are the end of a large fsync, and no commit. */
-static bool smartio_crowd(struct smartio_data *sd)
-{
-	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
-}
-
 /* Whether reads of the section, or of an earlier one, wait. */
 static bool smartio_reads_wait(struct smartio_data *sd, u32 section)
 {
@@ -130,15 +124,6 @@ static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
 	if (smartio_mixed(sd) || (smartio_rq_kind(rq) == SMARTIO_URGENT && !smartio_crowd(sd)))
 		return false;
 	return smartio_beside_reads(sd, smartio_section(smartio_rq_queue(rq)), now);
-}
-
-/*
- * Whether a read may arrive that then waits for all writes in the device, also after a
- * pause in which none was expected. Writes that a cache holds are not in its way.
- */
-static bool smartio_crosses_reads(struct smartio_data *sd)
-{
-	return smartio_lately(sd, sd->reader.seen) && !smartio_cached(sd);
 }
 
 /* Whether all writes, those that wait included, leave reads half of the device. */

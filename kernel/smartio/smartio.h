@@ -334,6 +334,21 @@ static inline bool smartio_mixed(struct smartio_data *sd)
 	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->mixed.pure_seen);
 }
 
+/* This many synchronous writes at once are the end of a large fsync, and no commit. */
+static inline bool smartio_crowd(struct smartio_data *sd)
+{
+	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
+}
+
+/*
+ * Whether a read may arrive that then waits for all writes in the device, also after a
+ * pause in which none was expected. Writes that a cache holds are not in its way.
+ */
+static inline bool smartio_crosses_reads(struct smartio_data *sd)
+{
+	return smartio_lately(sd, sd->reader.seen) && !smartio_cached(sd);
+}
+
 /* learn.c */
 u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
 void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);

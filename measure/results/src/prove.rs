@@ -26,7 +26,7 @@ pub mod conditions {
         format!("{load}_with_{who}")
     }
 
-    /// Load and who is at work, of the name of a condition with somebody at work.
+    /// Load and what is at work, from the name of a condition; `None` for one in which brisk is not.
     #[must_use]
     pub fn parts(name: &str) -> Option<(&str, &str)> {
         name.split_once("_with_")

@@ -40,7 +40,7 @@ struct Mapped {
 
 impl Sense {
     /// What the processes `pids`, those of an app, have mapped of files on local block devices, and what is in memory of those that they
-    /// `opened` without that; `None` where nobody watched.
+    /// `opened` without that; `None` where opens were not watched.
     ///
     /// # Errors
     /// As [`Sense::app_pages`].

@@ -37,7 +37,7 @@ It measures how many streams serve a device best, which settings give the lowest
 and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. A daemon that runs \
 changes nothing meanwhile and reads the outcome afterwards.
 
-With --from it verifies the signature (FILE.minisig) of settings that a fleet gives back (brisk-fleet profiles), takes those for model and \
+With --from it verifies the signature (FILE.minisig) of settings that a fleet publishes (brisk-fleet profiles), takes those for model and \
 firmware of this device, compares them here with those found (a minute; --quick: half of it; longer on slow devices), and keeps them where reads are faster for \
 certain and writes keep their share; otherwise it searches as without --from. It changes nothing where the file is damaged, signed by \
 another key, for other devices, or has values that this kernel or brisk's search does not have.

@@ -20,9 +20,9 @@ use crate::returns::Used;
 pub(super) struct Opens {
     /// There while an engine learns from a launch.
     watch: Option<OpenedFiles>,
-    /// This kernel has no fanotify, or the daemon may not use it.
+    /// This kernel has no fanotify, the daemon may not use it, or its list could not be read.
     is_refused: bool,
-    /// By group; without an entry nobody watched.
+    /// By group; without an entry, opens were not watched.
     files: BTreeMap<String, BTreeSet<PathBuf>>,
 }
 
@@ -114,8 +114,9 @@ impl Daemon {
                 }
                 opens.watch = Some(watch);
             }
-            // The next round begins anew; what is missing until then counts as not watched.
+            // What was opened so far is not known: from now on no launch counts as watched.
             Err(error) => {
+                opens.is_refused = true;
                 opens.files.clear();
                 self.report_trouble(format!("the opens of a launch are not known: {}", in_one_line(&error)));
             }

@@ -130,8 +130,8 @@ mod tests {
         let (loaded, idle): (Vec<_>, Vec<_>) = all.iter().partition(|(condition, _)| condition.writer.is_some());
         assert_eq!((loaded.len(), idle.len()), (4, 4));
         for of_load in [idle, loaded] {
-            let (without, nobody) = of_load[0];
-            assert_eq!(*nobody, None);
+            let (without, place) = of_load[0];
+            assert_eq!(*place, None);
             for (place, (with, who)) in of_load[1..].iter().enumerate() {
                 let variant = &variants[place];
                 assert_eq!(*who, Some(place));
