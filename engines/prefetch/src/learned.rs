@@ -21,7 +21,7 @@ use crate::history::{LAUNCHES_MAX, Spans, common_pages};
 use crate::proof::Proof;
 
 /// Form of the text.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Apps that are kept.
 pub const APPS_MAX: usize = 200;
 /// Text of one app.
@@ -41,6 +41,7 @@ const OUTSIDE_PART: u64 = 4;
 
 /// A file that launches use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
 pub struct KnownFile {
     /// The file.
     pub file: MappedFile,
@@ -51,8 +52,22 @@ pub struct KnownFile {
     /// The pages that they used.
     pub spans: Spans,
     /// Whether they opened it and mapped nothing of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened: bool,
+}
+
+/// A file in the text, without names, since an app has hundreds: path, device, inode, version, launches, whether it is opened alone, pages.
+type Row = (String, u64, u64, FileVersion, u32, bool, Spans);
+
+impl From<Row> for KnownFile {
+    fn from((path, device, inode, version, launches, opened, spans): Row) -> Self {
+        Self { file: MappedFile { device, inode, path }, version, launches, spans, opened }
+    }
+}
+
+impl From<KnownFile> for Row {
+    fn from(KnownFile { file, version, launches, spans, opened }: KnownFile) -> Self {
+        (file.path, file.device, file.inode, version, launches, opened, spans)
+    }
 }
 
 impl KnownFile {
@@ -77,7 +92,11 @@ impl KnownFile {
         // A quote or a backslash is escaped by one more byte, a control character by five.
         let escaped = |byte: u8| if byte < 0x20 { 5 } else { usize::from(matches!(byte, b'"' | b'\\')) };
         let path = self.file.path.len() + self.file.path.bytes().map(escaped).sum::<usize>();
-        170 + path + String::from(self.spans.clone()).len()
+        let numbers =
+            [self.file.device, self.file.inode, self.version.changed_ns.unsigned_abs(), self.version.size_bytes];
+        let digits = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1);
+        // The others: brackets, commas, quotes, a sign, "false" and a digit.
+        24 + numbers.into_iter().map(digits).sum::<usize>() + path + String::from(self.spans.clone()).len()
     }
 }
 
@@ -375,7 +394,7 @@ mod tests {
     fn a_text_of_another_version_or_a_damaged_one_is_refused() {
         let learned = text(&Learned::default());
         let why = |text: &str| serde_json::from_str::<Learned>(text).expect_err("unusable").to_string();
-        assert!(why(&learned.replacen("\"version\":2", "\"version\":3", 1)).starts_with("it is of version 3"));
+        assert!(why(&learned.replacen("\"version\":3", "\"version\":4", 1)).starts_with("it is of version 4"));
         assert!(why(&learned[..learned.len() / 2]).starts_with("EOF"));
     }
 
