@@ -21,13 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-from deltalake import write_deltalake
 
 from brisk_fleet import columns, queries
 from brisk_fleet.table import Table
 
 BATCH_ROWS = 100_000
-FILE_ROWS = 1_000_000
 MODELS = 300
 CLASSES = ("emmc", "sd", "ufs", "nvme")
 
@@ -141,14 +139,15 @@ def batch(seed: int, first: int, rows: int) -> pa.RecordBatch:
 
 def make(place: Path, rows: int, seed: int = 1) -> None:
     """Makes a table of `rows` rows."""
-    Table.create(str(place))
+    table = Table.create(str(place))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for first in range(0, rows, BATCH_ROWS):
             yield batch(seed, first, min(BATCH_ROWS, rows - first))
 
     reader = pa.RecordBatchReader.from_batches(columns.SCHEMA, batches())
-    write_deltalake(str(place), reader, mode="append")
+    with table.writing():
+        table.append_batch(reader)
 
 
 def _peak_bytes() -> int:

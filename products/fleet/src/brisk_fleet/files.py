@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from brisk_fleet import columns, submission
@@ -79,12 +80,7 @@ def export(table: Table, out: Path) -> int:
     count = 0
     try:
         if out.suffix == ".parquet":
-            names = [column.name for column in columns.PUBLIC]
-            schema = columns.SCHEMA.empty_table().select(names).schema
-            with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-                for batch in table.dataset().to_batches(columns=names):
-                    writer.write_batch(batch.cast(schema))
-                    count += batch.num_rows
+            count = write_public(table, out)
         elif out.suffix == ".jsonl":
             with out.open("w", encoding="utf-8") as file:
                 for batch in table.dataset().to_batches(columns=["id", "deletion_key_sha256", "document"]):
@@ -97,4 +93,21 @@ def export(table: Table, out: Path) -> int:
             raise FleetError(f"{out}: a name ends in .parquet (for analysis) or .jsonl (to ingest again)")
     except OSError as error:
         raise FleetError(f"cannot write {out}: {error.strerror}") from error
+    return count
+
+
+def write_public(table: Table, out: Path, rows: ds.Expression | None = None) -> int:
+    """Writes the published columns as Parquet, of all submissions or of those that `rows` selects; gives the number.
+
+    Memory does not grow with the table: one group of rows is read after the other.
+    """
+    names = [column.name for column in columns.PUBLIC]
+    schema = columns.SCHEMA.empty_table().select(names).schema
+    count = 0
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        scanner = table.dataset().scanner(columns=names, filter=rows, batch_readahead=1, fragment_readahead=1)
+        for batch in scanner.to_batches():
+            if batch.num_rows:
+                writer.write_batch(batch.cast(schema))
+                count += batch.num_rows
     return count

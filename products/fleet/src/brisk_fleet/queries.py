@@ -6,6 +6,8 @@ whole table, where it says so) and gives an expression.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any, cast
 
 import ibis
@@ -20,6 +22,8 @@ from brisk_fleet.table import Table as FleetTable
 GRID = tuple(round(step / 40.0, 4) for step in range(1, 40))
 """Probabilities at which distributions are drawn."""
 
+QUARTILES = (0.25, 0.5, 0.75)
+
 _SPREAD_MIN = 0.01
 
 
@@ -31,13 +35,26 @@ def connect(engine: str) -> Any:
     """
     if engine == "duckdb":
         return ibis.duckdb.connect()
+    return ibis.pyspark.connect(_spark())
+
+
+def _spark() -> Any:
+    """A Spark session, by default on this machine; PYSPARK_SUBMIT_ARGS (`--master ... pyspark-shell`) names another, and its memory."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise FleetError("Spark is not installed: pip install 'brisk-fleet[spark]'; it needs Java 17") from error
     session = SparkSession.builder.appName("brisk-fleet").config("spark.sql.session.timeZone", "UTC")
-    quiet = session.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
-    return ibis.pyspark.connect(quiet)
+    session = session.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    if "PYSPARK_SUBMIT_ARGS" not in os.environ:
+        # Spark's own default is 1 GiB whatever the machine has, and 200 tasks for each grouping whatever its size.
+        memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        session = session.master("local[*]").config("spark.driver.memory", f"{max(1024, memory_mib // 2)}m")
+        session = session.config("spark.sql.shuffle.partitions", str(4 * (os.cpu_count() or 1)))
+    try:
+        return session.getOrCreate()
+    except (RuntimeError, OSError) as error:
+        raise FleetError(f"Spark does not start ({error}); it needs Java 17, by PATH or JAVA_HOME") from error
 
 
 def whole(backend: Any, table: FleetTable) -> Table:
@@ -45,7 +62,11 @@ def whole(backend: Any, table: FleetTable) -> Table:
     files = table.files()
     if not files:
         return cast(Table, ibis.memtable(columns.SCHEMA.empty_table().select([column.name for column in columns.PUBLIC])))
-    if table.local is None and backend.name == "duckdb":
+    if backend.name == "pyspark":
+        # Ibis takes one path only.
+        backend._session.read.parquet(*files).createOrReplaceTempView("submissions")
+        found = backend.table("submissions")
+    elif table.local is None:
         # DuckDB would have to download an extension for S3.
         found = backend.create_view("submissions", backend.read_in_memory(table.dataset()), overwrite=True)
     else:
@@ -85,8 +106,8 @@ def kernels(table: Table) -> Table:
 
 def distribution(table: Table, column: str) -> Table:
     """Quantiles of a measure over all devices, at `GRID`: one row."""
-    values = table.filter(table[column].notnull())
-    return values.agg(devices=values.count(), **{f"q{index}": _quantile(values, column, p) for index, p in enumerate(GRID)})
+    found = table.agg(devices=table[column].count(), grid=_quantiles(table, column, GRID))
+    return found.select("devices", **{f"q{index}": found.grid[index] for index in range(len(GRID))})
 
 
 def medians_by_class(table: Table, names: list[str]) -> Table:
@@ -94,9 +115,14 @@ def medians_by_class(table: Table, names: list[str]) -> Table:
     aggregates: dict[str, Any] = {}
     for name in names:
         aggregates[f"{name}_devices"] = table[name].count()
-        for label, p in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75)):
-            aggregates[f"{name}_{label}"] = _quantile(table, name, p)
-    return table.group_by("device_class").agg(**aggregates).order_by("device_class")
+        aggregates[name] = _quantiles(table, name, QUARTILES)
+    found = table.group_by("device_class").agg(**aggregates)
+    shown: dict[str, Any] = {}
+    for name in names:
+        shown[f"{name}_devices"] = found[f"{name}_devices"]
+        for index, label in enumerate(("p25", "p50", "p75")):
+            shown[f"{name}_{label}"] = found[name][index]
+    return found.select("device_class", **shown).order_by("device_class")
 
 
 def asymmetry(table: Table) -> Table:
@@ -116,26 +142,20 @@ def models(table: Table, column: str) -> Table:
     """Median and quartiles of a measure by class and model, without outliers, and how many devices gave them (`robust.summary`)."""
     values = table.filter(table[column] > 0).select("device_class", "model", log=table[column].ln())
     keys = ["device_class", "model"]
-    first = values.group_by(keys).agg(
-        low=_quantile(values, "log", 0.25),
-        centre=_quantile(values, "log", 0.5),
-        high=_quantile(values, "log", 0.75),
-        all=values.count(),
-    )
-    joined = values.inner_join(first, keys)
-    spread = ibis.greatest((joined.high - joined.low) / NORMAL_QUARTILES, ibis.literal(_SPREAD_MIN))
-    kept = joined.filter((joined.log - joined.centre).abs() <= FENCE * spread)
-    return (
-        kept.group_by(keys)
-        .agg(
-            lower_quartile=_quantile(kept, "log", 0.25).exp(),
-            median=_quantile(kept, "log", 0.5).exp(),
-            upper_quartile=_quantile(kept, "log", 0.75).exp(),
-            devices=kept.count(),
-            outliers=kept["all"].max() - kept.count(),
-        )
-        .order_by(keys)
-    )
+    first = values.group_by(keys).agg(quartiles=_quantiles(values, "log", QUARTILES), all=values.count())
+    spread = ibis.greatest((first.quartiles[2] - first.quartiles[0]) / NORMAL_QUARTILES, ibis.literal(_SPREAD_MIN))
+    fences = first.select(*keys, "all", centre=first.quartiles[1], reach=FENCE * spread)
+    joined = values.inner_join(fences, keys)
+    kept = joined.filter((joined.log - joined.centre).abs() <= joined.reach)
+    found = kept.group_by(keys).agg(quartiles=_quantiles(kept, "log", QUARTILES), devices=kept.count(), all=kept["all"].max())
+    return found.select(
+        *keys,
+        "devices",
+        lower_quartile=found.quartiles[0].exp(),
+        median=found.quartiles[1].exp(),
+        upper_quartile=found.quartiles[2].exp(),
+        outliers=found["all"] - found.devices,
+    ).order_by(keys)
 
 
 def facts(table: Table) -> Table:
@@ -173,17 +193,11 @@ def settings(table: Table) -> Table:
     ).filter(_.settings != "{}")
     keys = ["device_class", "storage_model", "firmware", "scheduler", "settings", "priorities"]
     ratio, write = "read_ratio", "write_percent"
-    return (
-        flat.group_by(keys)
-        .agg(
-            devices=flat.count(),
-            read_ratio_p25=_quantile(flat, ratio, 0.25),
-            read_ratio_p50=_quantile(flat, ratio, 0.5),
-            read_ratio_p75=_quantile(flat, ratio, 0.75),
-            write_percent_p50=_quantile(flat, write, 0.5),
-        )
-        .order_by(keys)
+    found = flat.group_by(keys).agg(
+        devices=flat.count(), read_ratio=_quantiles(flat, ratio, QUARTILES), write_percent_p50=_quantile(flat, write, 0.5)
     )
+    quartiles = {f"read_ratio_{label}": found.read_ratio[index] for index, label in enumerate(("p25", "p50", "p75"))}
+    return found.select(*keys, "devices", "write_percent_p50", **quartiles).order_by(keys)
 
 
 def proofs(table: Table) -> Table:
@@ -197,6 +211,11 @@ def proofs(table: Table) -> Table:
         )
         .order_by("device_class")
     )
+
+
+def _quantiles(table: Table, column: str, probabilities: Sequence[float]) -> Any:
+    """An array of quantiles: engines then hold the values of a column once, not once for each quantile."""
+    return cast(FloatingColumn, table[column]).quantile(list(probabilities))
 
 
 def _quantile(table: Table, column: str, p: float) -> FloatingScalar:

@@ -19,9 +19,10 @@ from typing import Any
 import jinja2
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as ds
 from markupsafe import Markup
 
-from brisk_fleet import charts, columns, queries, robust, submission
+from brisk_fleet import charts, columns, files, queries, robust, submission
 from brisk_fleet.errors import FleetError
 from brisk_fleet.table import Table
 
@@ -108,7 +109,7 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
     dictionary = [{"name": column.name, "type": str(column.type), "about": column.about} for column in columns.PUBLIC]
     pages["data/index.html"] = _render("data.html", context | {"dictionary": dictionary, "up": "../"})
     _write(out, pages)
-    _data(usable, out)
+    _data(table, emulated, out)
     return len(pages)
 
 
@@ -360,7 +361,10 @@ def _write(out: Path, pages: dict[str, str]) -> None:
         raise FleetError(f"cannot write {error.filename}: {error.strerror}") from error
 
 
-def _data(usable: Any, out: Path) -> None:
+def _data(table: Table, emulated: bool, out: Path) -> None:
     """The published columns of all shown devices, as Parquet."""
-    names = [column.name for column in columns.PUBLIC]
-    usable.select(names).to_parquet(out / "data" / "fleet.parquet")
+    file = out / "data" / "fleet.parquet"
+    try:
+        files.write_public(table, file, ~ds.field("excluded") & (ds.field("emulated") == emulated))
+    except OSError as error:
+        raise FleetError(f"cannot write {file}: {error.strerror or error}") from error

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from brisk_fleet import columns
@@ -26,6 +26,8 @@ from brisk_fleet.errors import FleetError
 # Small files of single commits are joined once there are so many.
 FILES_MAX = 200
 _CHECKPOINT_COMMITS = 100
+# Readers decode a group of rows at once: the library's own million rows would be gigabytes, most of it documents.
+_PARQUET = WriterProperties(max_row_group_size=1 << 15, compression="SNAPPY")
 
 
 class Table:
@@ -97,10 +99,10 @@ class Table:
         batch = pa.Table.from_pylist(list(rows), schema=columns.SCHEMA)
         self.append_batch(batch)
 
-    def append_batch(self, batch: pa.Table) -> None:
+    def append_batch(self, batch: pa.Table | pa.RecordBatchReader) -> None:
         """Adds rows of the table's schema in one commit; they are durable when it returns."""
         before = self._delta.version()
-        write_deltalake(self._delta, batch, mode="append")
+        write_deltalake(self._delta, batch, mode="append", writer_properties=_PARQUET)
         self._flush(before)
 
     def deletion_key(self, submission_id: str) -> str | None:
@@ -114,14 +116,14 @@ class Table:
         if not (len(submission_id) == 64 and set(submission_id) <= set("0123456789abcdef")):
             raise FleetError(f"'{submission_id[:80]}' is no id of a submission")
         before = self._delta.version()
-        self._delta.delete(f"id = '{submission_id}'")
+        self._delta.delete(f"id = '{submission_id}'", writer_properties=_PARQUET)
         self._flush(before)
         self._vacuum()
 
     def compact(self) -> tuple[int, int]:
         """Joins small files and removes what no version needs; gives the numbers of files before and after."""
         before, files = self._delta.version(), len(self._delta.file_uris())
-        self._delta.optimize.compact()
+        self._delta.optimize.compact(writer_properties=_PARQUET)
         self._flush(before)
         self._vacuum()
         self._delta.create_checkpoint()
