@@ -22,6 +22,7 @@ import pytest
 from conftest import Running, Start
 
 from brisk_fleet import submission
+from brisk_fleet.server import DRAIN_BYTES_MAX
 from brisk_fleet.table import Table
 
 MANY = ("--per-minute", "1000000", "--burst", "1000000")
@@ -66,7 +67,8 @@ def test_requests_beyond_the_rate_are_deferred(start: Start) -> None:
 def test_huge_and_slow_clients_do_no_harm(start: Start) -> None:
     server = start(*MANY)
     host, port = server.url.removeprefix("http://").split(":")
-    assert post(server, b"x" * (300 << 10)).status_code == 413
+    # Larger than what the sockets hold: the sender has the answer because its body is read to the end.
+    assert post(server, b"x" * (6 << 20)).status_code == 413
     # A body that does not come, and one in chunks without an end.
     slow = [socket.create_connection((host, int(port))) for _ in range(20)]
     for connection in slow:
@@ -75,7 +77,7 @@ def test_huge_and_slow_clients_do_no_harm(start: Start) -> None:
     chunked.sendall(b"POST /v1/submissions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
     with chunked:
-        for _ in range(6):
+        for _ in range(DRAIN_BYTES_MAX // 0x10000 + 6):
             try:
                 chunked.sendall(chunk)
             except OSError:
@@ -160,7 +162,12 @@ def test_malformed_submissions_are_refused_and_end_nothing(start: Start, request
                 continue
         except (ValueError, RecursionError):
             pass
-        answer = post(server, body)
+        try:
+            answer = post(server, body)
+        except httpx.TransportError:
+            # Of what is much too large the rest is not read, so that the sender may miss the answer.
+            assert len(body) > DRAIN_BYTES_MAX, body[:1000]  # noqa: PT017
+            continue
         if len(body) > submission.BODY_BYTES_MAX:
             assert answer.status_code == 413, body[:1000]
             continue
@@ -184,7 +191,7 @@ def test_no_acknowledged_submission_is_lost_by_a_kill(start: Start, request: pyt
                 made += 1
                 one = fleet.envelope([fleet.bench(1.0 + made / 1e3)], model=f"M{made}")
             try:
-                with httpx.Client(base_url=server.url, timeout=30) as client:
+                with httpx.Client(base_url=server.url, timeout=300) as client:
                     answer = client.post("/v1/submissions", content=fleet.body(one))
             except httpx.TransportError:
                 return
@@ -202,7 +209,7 @@ def test_no_acknowledged_submission_is_lost_by_a_kill(start: Start, request: pyt
             sender.start()
         # Killed after a random number of acknowledgements, in the middle of others.
         for _ in range(random_.randrange(1, 12)):
-            assert enough.acquire(timeout=60)
+            assert enough.acquire(timeout=600)
         server.kill()
         for sender in senders:
             sender.join(60)
@@ -303,7 +310,7 @@ def test_hundreds_of_slow_and_huge_clients_hold_up_no_other(start: Start) -> Non
             with socket.create_connection((host, int(port))) as connection, contextlib.suppress(OSError):
                 connection.sendall(b"POST /v1/submissions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
                 with contextlib.suppress(OSError):
-                    for _ in range(64):
+                    for _ in range(DRAIN_BYTES_MAX // 0x10000 + 64):
                         connection.sendall(chunk)
                 answers.append(connection.recv(64))
 

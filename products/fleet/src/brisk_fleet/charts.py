@@ -62,14 +62,13 @@ def ranges(points: pd.DataFrame, title: str, label: str) -> str:
     base = alt.Chart(points, width=640, height=alt.Step(14)).encode(
         y=alt.Y("device_class:N", title=None),
         yOffset=alt.YOffset("load:N", scale=alt.Scale(domain=LOADS)),
-        color=alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), legend=None),
+        color=alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), title=None),
     )
     span = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log")), x2=alt.X2("p75:Q"))
-    colour = alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), title=None)
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x="p50:Q", shape=alt.Shape("load:N", scale=alt.Scale(domain=LOADS), title=None), color=colour
+        x="p50:Q", shape=alt.Shape("load:N", scale=alt.Scale(domain=LOADS), title=None)
     )
-    return _svg(alt.layer(span, dots).resolve_legend(color="independent"), label)
+    return _svg(alt.layer(span, dots), label)
 
 
 def speedups(points: pd.DataFrame) -> str:

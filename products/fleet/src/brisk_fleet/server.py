@@ -39,6 +39,8 @@ from brisk_fleet.table import Table
 from brisk_fleet.writer import Deletion, Writer
 
 BODY_TIMEOUT_S = 10.0
+# A client reads an answer only once it has sent its body: so much of one that is refused is read and dropped.
+DRAIN_BYTES_MAX = 8 << 20
 _RETRY_S = 5
 
 
@@ -178,22 +180,26 @@ async def _body(request: Request) -> bytes:
     """Gives the body, up to the limits of size and time."""
     limit = submission.BODY_BYTES_MAX
     declared = request.headers.get("content-length", "0")
-    too_large = Refusal(413, f"a submission has at most {limit} bytes")
-    if not declared.isdigit() or int(declared) > limit:
-        raise too_large
+    is_too_large = not declared.isdigit() or int(declared) > limit
     parts: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for part in request.stream():
                 size += len(part)
-                if size > limit:
-                    raise too_large
-                parts.append(part)
+                is_too_large = is_too_large or size > limit
+                if size > DRAIN_BYTES_MAX:
+                    break
+                if is_too_large:
+                    parts.clear()
+                else:
+                    parts.append(part)
     except TimeoutError as error:
         raise Refusal(408, f"the body took more than {BODY_TIMEOUT_S:.0f} s") from error
     except ClientDisconnect as error:
         raise Refusal(400, "the client has left") from error
+    if is_too_large:
+        raise Refusal(413, f"a submission has at most {limit} bytes")
     return b"".join(parts)
 
 
