@@ -22,7 +22,7 @@ settings.load_profile("brisk")
 class Running:
     """A server process and its address."""
 
-    def __init__(self, table: Path, *options: str) -> None:
+    def __init__(self, table: Path | str, *options: str) -> None:
         command = [sys.executable, "-m", "brisk_fleet", "serve", "--table", str(table), "--port", "0", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
@@ -52,7 +52,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers, by default over one table of this test, and ends those that are left."""
     running: list[Running] = []
 
-    def started(*options: str, table: Path = tmp_path / "table") -> Running:
+    def started(*options: str, table: Path | str = tmp_path / "table") -> Running:
         running.append(Running(table, *options))
         return running[-1]
 

@@ -63,8 +63,8 @@ def whole(backend: Any, table: FleetTable) -> Table:
     if not files:
         return cast(Table, ibis.memtable(columns.SCHEMA.empty_table().select([column.name for column in columns.PUBLIC])))
     if backend.name == "pyspark":
-        # Ibis takes one path only.
-        backend._session.read.parquet(*files).createOrReplaceTempView("submissions")
+        # Ibis takes one path only. Hadoop's name of S3 is another.
+        backend._session.read.parquet(*(file.replace("s3://", "s3a://", 1) for file in files)).createOrReplaceTempView("submissions")
         found = backend.table("submissions")
     elif table.local is None:
         # DuckDB would have to download an extension for S3.
