@@ -23,7 +23,7 @@ const DEEP: u64 = 8;
 const STREAM_REQUESTS: usize = 64;
 const MODELS: usize = 16;
 
-type Any<T> = Result<T, Box<dyn Error>>;
+type Any<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> Any<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,20 +32,36 @@ fn main() -> Any<()> {
     };
     let (devices, seed): (u64, u64) = (devices.parse()?, seed.parse()?);
     std::fs::create_dir_all(folder)?;
+    // Devices are independent: each processor takes every so many-th.
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let mut list = std::thread::scope(|scope| {
+        let of =
+            |first| scope.spawn(move || measured(Path::new(folder), (first..devices).step_by(workers as usize), seed));
+        let running: Vec<_> = (0..workers).map(of).collect();
+        let joined = running.into_iter().map(|one| one.join().map_err(|_| "a thread panicked")?);
+        joined.collect::<Any<Vec<_>>>()
+    })?
+    .concat();
+    list.sort_unstable();
+    std::fs::write(Path::new(folder).join("devices.tsv"), list.concat())?;
+    Ok(())
+}
+
+/// Draws and measures devices, and writes a file for each; gives their lines of the list.
+fn measured(folder: &Path, indices: impl Iterator<Item = u64>, seed: u64) -> Any<Vec<String>> {
     let names: Vec<&str> = Preset::builtin_names().into_iter().filter(|name| *name != "pcm").collect();
-    let mut list = String::new();
-    for index in 0..devices {
+    let mut lines = Vec::new();
+    for index in indices {
         let mut random = Random(seed ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let family = names[random.below(names.len() as u64) as usize];
         let model = random.model();
         let preset = drawn(family, seed, model, &mut random)?;
         let file = format!("{index:06}.json");
         let documents = documents(&preset, family, index, &mut random)?;
-        std::fs::write(Path::new(folder).join(&file), serde_json::to_vec(&documents)?)?;
-        list += &format!("{file}\t{family} v{:02}\n", model + 1);
+        std::fs::write(folder.join(&file), serde_json::to_vec(&documents)?)?;
+        lines.push(format!("{file}\t{family} v{:02}\n", model + 1));
     }
-    std::fs::write(Path::new(folder).join("devices.tsv"), list)?;
-    Ok(())
+    Ok(lines)
 }
 
 /// splitmix64.

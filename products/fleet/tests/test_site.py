@@ -92,6 +92,15 @@ def test_real_and_emulated_devices_are_never_mixed(tmp_path: Path) -> None:
         site.publish(table, tmp_path / "site", "duckdb", False, TODAY)
 
 
+def test_a_fleet_of_excluded_results_alone_says_why(tmp_path: Path) -> None:
+    table = Table.create(str(tmp_path / "table"))
+    made = [fleet.envelope([fleet.bench(1.0 + n / 10, ("cpu_pressure", "few_repeats"))]) for n in range(2)]
+    with table.writing():
+        table.append([submission.row(fleet.accepted(one), TODAY) for one in made])
+    with pytest.raises(FleetError, match=r"of emulated devices; 2 are excluded by warnings \(cpu_pressure\): measure again"):
+        site.publish(table, tmp_path / "site", "duckdb", True, TODAY)
+
+
 def test_ranks_are_within_classes_and_need_devices(tmp_path: Path) -> None:
     usable = queries.usable(queries.whole(queries.connect("duckdb"), filled(tmp_path / "table")), True)
     ranks = {model.name: model.rank for model in site.models(usable)}

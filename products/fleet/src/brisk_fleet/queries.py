@@ -68,7 +68,7 @@ def whole(backend: Any, table: FleetTable) -> Table:
         found = backend.table("submissions")
     elif table.local is None:
         # DuckDB would have to download an extension for S3.
-        found = backend.create_view("submissions", backend.read_in_memory(table.dataset()), overwrite=True)
+        found = ibis.memtable(table.dataset())
     else:
         found = backend.read_parquet(files, table_name="submissions")
     return cast(Table, found.select([column.name for column in columns.PUBLIC] + ["settings"]))

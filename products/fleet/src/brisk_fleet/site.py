@@ -80,6 +80,7 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
     count = queries.counts(whole).to_pandas()
     usable = queries.usable(whole, emulated)
     number = int(count[(count["emulated"] == emulated) & ~count["excluded"]]["submissions"].sum())
+    excluded = int(count[(count["emulated"] == emulated) & count["excluded"]]["submissions"].sum())
     if number == 0:
         other = int(count[(count["emulated"] != emulated) & ~count["excluded"]]["submissions"].sum())
         hint = (
@@ -87,8 +88,11 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
             if other
             else ""
         )
+        if excluded:
+            found_flags = queries.flags(whole.filter(whole.excluded, whole.emulated == emulated)).to_pandas()["flag"]
+            codes = ", ".join(sorted(set(found_flags) & submission.EXCLUDING))
+            hint = f"; {excluded} {'is' if excluded == 1 else 'are'} excluded by warnings ({codes}): measure again on an idle device{hint}"
         raise FleetError(f"the table has no usable results of {'emulated' if emulated else 'real'} devices{hint}")
-    excluded = int(count[(count["emulated"] == emulated) & count["excluded"]]["submissions"].sum())
     context = {
         "emulated": emulated,
         "devices": number,
