@@ -1,7 +1,8 @@
 //! Which pages of a file the last launches used.
 //!
-//! A page has a *history* of the last eight launches that were learned, one bit each, and its *chance* is the share of them that used it.
-//! Pages of equal history are one range. Each range has the place of its first page on the device, where that is known; it orders the
+//! A page has a *history* of the last eight launches that were learned, one bit each, and its *chance* is the share of them that used it,
+//! where newer ones weigh more: the first launch after an installation does what none does again (it compiles shaders, fills caches), and the
+//! second one shows that. Pages of equal history are one range. Each range has the place of its first page on the device, where that is known; it orders the
 //! reads and nothing else, so that a file that was moved costs speed alone.
 //!
 //! A launch is learned in one of two ways. In an *exact* one all that is mapped was asked for by the app, so that new pages come in. In
@@ -44,12 +45,17 @@ impl Span {
         PageRange { first_page: self.first_page.into(), pages: self.pages.into() }
     }
 
-    /// Share of the last `launches` that used them, from 0 to 1.
+    /// Chance that the next launch uses them, from 0 to 1: the share of the last `launches` that did, where the newest weighs 1, the one
+    /// before 1/2, then 1/3 and so on.
     #[must_use]
     pub fn chance(&self, launches: u32) -> f64 {
-        let launches = launches.clamp(1, LAUNCHES_MAX);
-        let known = self.history & (u8::MAX >> (LAUNCHES_MAX - launches));
-        f64::from(known.count_ones()) / f64::from(launches)
+        let (mut used, mut all) = (0.0, 0.0);
+        for age in 0..launches.clamp(1, LAUNCHES_MAX) {
+            let weight = 1.0 / f64::from(age + 1);
+            all += weight;
+            used += if self.history >> age & 1 == 1 { weight } else { 0.0 };
+        }
+        used / all
     }
 
     /// Place of a page behind it that lies as this one does.
@@ -474,11 +480,12 @@ mod tests {
     }
 
     #[test]
-    fn a_chance_is_the_share_of_the_launches_that_are_known() {
+    fn a_chance_is_the_share_of_the_launches_that_are_known_and_newer_ones_weigh_more() {
         let span = |history| Span { first_page: 0, pages: 1, history, physical_page: None };
         assert_eq!(span(0b1).chance(1), 1.0);
-        assert_eq!(span(0b10).chance(2), 0.5);
-        assert_eq!(span(0b1000_0001).chance(20), 0.25);
+        assert_eq!((span(0b10).chance(2), span(0b1).chance(2)), (0.5 / 1.5, 1.0 / 1.5));
+        assert_eq!(span(0b1000_0001).chance(20), span(0b1000_0001).chance(8));
+        assert!((span(0b1000_0001).chance(8) - 1.125 / 2.717_857).abs() < 1e-6);
         assert_eq!(span(0b100).chance(2), 0.0, "older than what is known");
         assert_eq!(span(0b1).chance(0), 1.0);
     }

@@ -3,7 +3,7 @@
 //! Four conditions take turns launch by launch (A B C D D C B A): idle and concurrent with a writer, with the daemon at work and
 //! without; where several engines were named, each of them alone as well ([`variants`]); after them readers concurrent with writers
 //! ([`storage`]). The daemon is the real one, started before a launch and ended after it, which restores all settings; therefore what
-//! it learns from one launch to the next is not in the figures. Launch prefetch learns one cold launch of each app before.
+//! it learns from one launch to the next is not in the figures. Launch prefetch learns two cold launches of each app before.
 
 mod changes;
 mod input;

@@ -51,7 +51,7 @@ pub struct Args {
     /// Compare with this command line, in turns (A B B A)
     #[arg(long, value_name = "COMMAND")]
     pub vs: Option<String>,
-    /// Compare with brisk's launch prefetch, in turns, on an emulated phone: it learns one cold launch before
+    /// Compare with brisk's launch prefetch, in turns, on an emulated phone: it learns two cold launches before
     #[arg(long, conflicts_with = "vs")]
     pub vs_prefetch: bool,
     /// Section "prefetch" of the daemon with --vs-prefetch [default: its defaults]; the speed of the flash is set here
