@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import os
 import random
@@ -24,6 +25,7 @@ from conftest import Running, Start
 from brisk_fleet import submission
 from brisk_fleet.server import DRAIN_BYTES_MAX
 from brisk_fleet.table import Table
+from brisk_fleet.writer import Writer
 
 MANY = ("--per-minute", "1000000", "--burst", "1000000")
 
@@ -236,6 +238,30 @@ def test_a_table_that_cannot_be_written_refuses_and_keeps_what_it_has(start: Sta
     assert post(server, fleet.body(fleet.samples()[1])).status_code == 201
     assert post(server, fleet.body(fleet.samples()[0])).status_code == 200
     assert server.client.get("/healthz").status_code == 200
+
+
+def test_a_submission_without_a_row_takes_no_other_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [fleet.accepted(one) for one in fleet.samples()[:3]]
+    row = submission.row
+
+    def failing(accepted: submission.Accepted, day: dt.date) -> dict[str, Any]:
+        if accepted is made[1]:
+            raise KeyError("unforeseen")
+        return row(accepted, day)
+
+    monkeypatch.setattr(submission, "row", failing)
+    table = Table.create(str(tmp_path / "table"))
+    writer = Writer(table, lambda: dt.date(2026, 11, 25))
+    # One batch: all wait before the thread starts. The second comes twice.
+    asked = [writer.add(one) for one in (*made, made[1])]
+    writer.start()
+    writer.stop()
+    assert [asked[0].result(60), asked[2].result(60)] == [True, True]
+    for refused in (asked[1], asked[3]):
+        with pytest.raises(submission.InvalidError, match="no row of the table"):
+            refused.result(60)
+    assert writer.failure is None
+    assert {value.hex() for value in Table(str(tmp_path / "table")).ids()} == {made[0].id, made[2].id}
 
 
 @pytest.fixture

@@ -45,12 +45,15 @@ def _spark() -> Any:
     except ImportError as error:
         raise FleetError("Spark is not installed: pip install 'brisk-fleet[spark]'; it needs Java 17") from error
     session = SparkSession.builder.appName("brisk-fleet").config("spark.sql.session.timeZone", "UTC")
-    session = session.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    session = session.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").config("spark.ui.showConsoleProgress", "false")
     if "PYSPARK_SUBMIT_ARGS" not in os.environ:
         # Spark's own default is 1 GiB whatever the machine has, and 200 tasks for each grouping whatever its size.
         memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
         session = session.master("local[*]").config("spark.driver.memory", f"{max(1024, memory_mib // 2)}m")
         session = session.config("spark.sql.shuffle.partitions", str(4 * (os.cpu_count() or 1)))
+        # All is one process. One that was stopped, or waited for a processor, for two minutes is not dead.
+        session = session.config("spark.network.timeout", "1d").config("spark.driver.host", "127.0.0.1")
+        session = session.config("spark.driver.bindAddress", "127.0.0.1")
     try:
         return session.getOrCreate()
     except (RuntimeError, OSError) as error:

@@ -154,6 +154,8 @@ class Receiver:
             is_new = await asyncio.wrap_future(self._writer.add(accepted))
         except queue.Full as error:
             raise Refusal(503, "too many submissions wait", _RETRY_S) from error
+        except submission.InvalidError as error:
+            raise Refusal(422, f"the submission is refused: {error}") from error
         except Exception as error:  # the writer's: it has kept the reason for /healthz
             raise Refusal(503, "the table cannot be written now", _RETRY_S) from error
         return JSONResponse({"id": accepted.id, "status": "stored" if is_new else "known"}, 201 if is_new else 200)

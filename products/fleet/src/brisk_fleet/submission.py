@@ -69,6 +69,9 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise InvalidError("it has a name twice in one object")
+    # The schema, generated from optional fields, lets null pass; devices leave the field out.
+    if None in found.values():
+        raise InvalidError("it has null where a field would be left out")
     return found
 
 

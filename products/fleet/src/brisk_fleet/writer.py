@@ -22,7 +22,7 @@ from brisk_fleet.table import FILES_MAX, Table
 _BATCH_MAX = 1000
 
 
-@dataclass
+@dataclass(eq=False)
 class _Add:
     accepted: submission.Accepted
     done: Future[bool]
@@ -111,9 +111,20 @@ class Writer(threading.Thread):
             key = bytes.fromhex(task.accepted.id)
             if key not in self._known:
                 new.setdefault(key, task)
+        rows = []
+        for key, task in list(new.items()):
+            try:
+                rows.append(submission.row(task.accepted, self._today()))
+            except Exception as error:  # of one submission, so that the others of the batch are stored
+                del new[key]
+                refused = submission.InvalidError("no row of the table can be made of it")
+                refused.__cause__ = error
+                for same in [other for other in batch if other.accepted.id == task.accepted.id]:
+                    same.done.set_exception(refused)
+                    batch.remove(same)
         if new:
             begun = time.monotonic()
-            failure = self._tried(lambda: self._table.append([submission.row(task.accepted, self._today()) for task in new.values()]))
+            failure = self._tried(lambda: self._table.append(rows))
             if failure is not None:
                 for task in batch:
                     task.done.set_exception(failure)
