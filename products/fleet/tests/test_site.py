@@ -119,6 +119,17 @@ def test_queries_agree_with_numpy(tmp_path: Path) -> None:
     assert row[f"q{queries.GRID.index(0.5)}"] == pytest.approx(frame["random_read_us_p50"].median())
 
 
+def test_the_best_number_of_streams_is_one_where_more_gain_nothing() -> None:
+    speedups = {"emmc": (1.5, 1.6, 1.61), "sd": (0.01, 1.0, 0.99)}
+    points = [
+        {"device_class": name, "load": "random write", "streams": streams, "speedup": value}
+        for name, values in speedups.items()
+        for streams, value in zip((2, 4, 8), values, strict=True)
+    ]
+    best = [(row["device_class"], row["streams"], row["speedup"]) for row in site._best(pd.DataFrame(points))]
+    assert best == [("emmc", 4, 1.6), ("sd", 1, 1.0)]
+
+
 def test_poisoned_submissions_move_no_published_median(tmp_path: Path) -> None:
     honest = fleet.devices("P1", 60, 1.0, 5)
     liars = fleet.devices("P1", 8, 1.25, 6, sigma=0.01) + fleet.devices("P1", 7, 4.0, 7, sigma=0.01)

@@ -64,7 +64,9 @@ def ranges(points: pd.DataFrame, title: str, label: str) -> str:
         yOffset=alt.YOffset("load:N", scale=alt.Scale(domain=LOADS)),
         color=alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), title=None),
     )
-    span = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log")), x2=alt.X2("p75:Q"))
+    span = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+        x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log", nice=False)), x2=alt.X2("p75:Q")
+    )
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
         x="p50:Q", shape=alt.Shape("load:N", scale=alt.Scale(domain=LOADS), title=None)
     )

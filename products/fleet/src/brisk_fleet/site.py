@@ -259,21 +259,15 @@ def _speed_points(speed: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best(speed_points: pd.DataFrame) -> list[dict[str, Any]]:
-    """By class and load, the fewest streams whose speed-up is within 2 % of the best."""
+    """By class and load, the fewest streams whose speed-up is within 2 % of the best; one stream where more gain nothing."""
     rows: list[dict[str, Any]] = []
     if not len(speed_points):
         return rows
     for (device_class, load), group in speed_points.groupby(["device_class", "load"]):
         best = group["speedup"].max()
         first = group[group["speedup"] >= 0.98 * best].sort_values("streams").iloc[0]
-        rows.append(
-            {
-                "device_class": device_class,
-                "load": load,
-                "streams": int(first["streams"]),
-                "speedup": float(first["speedup"]),
-            }
-        )
+        streams, speedup = (int(first["streams"]), float(first["speedup"])) if best > 1.02 else (1, 1.0)
+        rows.append({"device_class": device_class, "load": load, "streams": streams, "speedup": speedup})
     return rows
 
 
