@@ -214,6 +214,24 @@ fn an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead() {
 }
 
 #[test]
+fn what_the_first_launch_alone_used_is_not_read_ahead_of_the_third() {
+    let mut machine = Machine::new();
+    machine.config.prove_every = 0;
+    assert_eq!(machine.launch(0, 200_000), Some(Course::Exact));
+    let of_first = machine.used.files.pop().expect("a library");
+    let asked_bytes = |machine: &mut Machine| {
+        assert_eq!(machine.launch(100_000, 0), Some(Course::Ahead));
+        machine.state.learned.app("reader").expect("known").tally.asked_bytes
+    };
+    assert_eq!(asked_bytes(&mut machine), 3_000 * 4096);
+    assert_eq!(asked_bytes(&mut machine), (3_000 + 2_000) * 4096);
+    machine.used.files.push(of_first);
+    assert_eq!(asked_bytes(&mut machine), (3_000 + 2_000 + 2_000) * 4096);
+    // Now one that uses it counts 1, and the two before it that did not 1/2 and 1/3.
+    assert_eq!(asked_bytes(&mut machine), (3_000 + 2_000 + 2_000 + 3_000) * 4096);
+}
+
+#[test]
 fn where_read_ahead_stays_on_what_is_mapped_has_to_do() {
     for learn_exactly in [false, true] {
         let mut machine = Machine::new();

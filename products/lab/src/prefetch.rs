@@ -136,7 +136,7 @@ impl Prefetching {
         Ok(format!("{}: a cold launch uses {bytes} of {files} files (learned {exactly})", app.id))
     }
 
-    /// Has the daemon count what one more cold launch of `app` uses of what is read ahead of it. Says the hit rate.
+    /// Has the daemon count what one more cold launch of `app` uses of what is read ahead of it. Says the hit rate of all that were counted.
     ///
     /// # Errors
     /// As [`Self::learn`].
@@ -151,7 +151,7 @@ impl Prefetching {
         let percent = of.used_bytes as f64 * 100.0 / of.asked_bytes as f64;
         let (asked, read) = (format_bytes(of.asked_bytes), format_bytes(of.read_bytes));
         Ok(format!(
-            "{}: {asked} are read ahead of a cold launch, {read} of them from the device; it uses {percent:.0} %",
+            "{}: {asked} were read ahead of its launches so far, {read} of them from the device; they used {percent:.0} %",
             app.id
         ))
     }
