@@ -10,6 +10,7 @@ use brisk_core::snapshot::DiskRates;
 use crate::State;
 use crate::config::Config;
 use crate::foreground::Foreground;
+use crate::hunted;
 use crate::hysteresis::Need;
 use crate::profile;
 use crate::requests::Requests;
@@ -85,6 +86,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     }
     step_background(config, &mut next, observed, now_ns);
 
+    notes.extend(observed.devices.iter().filter_map(hunted::objection));
     let mut requests = Requests::new(&next.refused);
     for (sight, reason) in sights.iter().zip(reasons) {
         let on = next.devices.get(&sight.device.name).is_some_and(|kept| kept.hold.on);

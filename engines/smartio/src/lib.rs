@@ -31,6 +31,7 @@ mod adaptive;
 mod config;
 mod effect;
 mod foreground;
+mod hunted;
 mod hysteresis;
 mod paper;
 mod place;
@@ -50,8 +51,8 @@ pub use foreground::{LastRead, Launch};
 pub use hysteresis::Hysteresis;
 pub use profile::{Concurrency, Evidence, Profile, QueueSettings, file_name, shipped};
 
-/// The kernel scheduler that does in the kernel what this engine approximates: where a device has it, it replaces
-/// the `waiting` and `calm` settings.
+/// The kernel scheduler that does in the kernel what this engine approximates: where a device has it and is of a kind for which it was
+/// measured (`hunted.rs`), it replaces the `waiting` and `calm` settings.
 pub const KERNEL_SCHEDULER: &str = "smartio";
 
 /// Name of this engine in configurations and records.

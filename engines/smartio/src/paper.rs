@@ -19,6 +19,7 @@ use brisk_core::decision::{Decision, Objective, Observed};
 use brisk_core::reason::Reason;
 
 use crate::State;
+use crate::hunted;
 use crate::profile::QueueSettings;
 use crate::requests::Requests;
 
@@ -49,7 +50,7 @@ pub(crate) fn setup() -> QueueSettings {
 
 pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> {
     let mut requests = Requests::new(&state.refused);
-    let mut notes = Vec::new();
+    let mut notes: Vec<Reason> = observed.devices.iter().filter_map(hunted::objection).collect();
     let reason = Reason::rule("reads_before_writes").word("source", "dissertation 4.4.1");
     for device in observed.devices {
         if requests.kernel_scheduler(device, SLICE_MS, Objective::Delay, &reason) {

@@ -8,6 +8,7 @@ use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::reason::Reason;
 
 use crate::KERNEL_SCHEDULER;
+use crate::hunted;
 use crate::profile::QueueSettings;
 
 /// Collects requests; knobs that the kernel refused before are left out.
@@ -31,7 +32,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// The kernel's own scheduler for this, which learns the device; false where the kernel lacks it.
+    /// The kernel's own scheduler for this, which learns the device; false where the kernel lacks it, or the device is of a kind for
+    /// which it is not used.
     /// `writes_wait_max_ms` is its slice: how long reads may hold a write back.
     pub(crate) fn kernel_scheduler(
         &mut self,
@@ -40,7 +42,7 @@ impl<'a> Requests<'a> {
         objective: Objective,
         reason: &Reason,
     ) -> bool {
-        if !device.has_scheduler(KERNEL_SCHEDULER) {
+        if !device.has_scheduler(KERNEL_SCHEDULER) || hunted::objection(device).is_some() {
             return false;
         }
         let mut add = |setting, value: String| self.add(Knob::queue(&device.name, setting), value, objective, reason);

@@ -298,6 +298,18 @@ fn the_kernel_s_own_scheduler_is_all_that_is_requested_for_where_it_is() {
 }
 
 #[test]
+fn on_a_device_of_a_kind_that_was_not_measured_the_kernel_s_scheduler_is_not_used() {
+    let mut machine = machine(&["none", "smartio", "mq-deadline"]);
+    machine.device.kind = "nvme".to_owned();
+    for mode in [Mode::Adaptive, Mode::Paper] {
+        let decision = machine.run(&Config { mode, ..Config::default() }, &[LAUNCH]);
+        let chosen: Vec<String> = texts(&decision).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(chosen[0], "mq-deadline", "{mode:?}");
+        assert!(decision.notes[0].to_string().contains("kind nvme"), "{:?}", decision.notes);
+    }
+}
+
+#[test]
 fn the_paper_s_parameters_stand_all_the_time_and_what_lacks_is_said() {
     let config = Config { mode: Mode::Paper, ..Config::default() };
     let decision = machine(&ALL).run(&config, &[QUIET]);
