@@ -63,35 +63,29 @@ SMARTIO_TUNABLE(read_reserve_percent, read_reserve_percent, 1, 0, 75)
 SMARTIO_TUNABLE(write_cap_requests, write_cap, 1, 0, 1024)
 #undef SMARTIO_TUNABLE
 
+/* Names of the counters, in the order of the struct; dispatched writes wait for nothing. */
+static const char *const smartio_counter_names[] = {
+	"dispatched_reads", "dispatched_writes_urgent", "dispatched_writes_own",
+	"dispatched_writes_bulk", "dispatched_trims", NULL, "waits_cap", "waits_hold",
+	"waits_share", "merged", "expired", "requeued", "reads_held_for", "timer_fires",
+};
+
 static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
 {
 	struct smartio_data *sd = eq->elevator_data;
-	struct smartio_counters c;
+	u64 values[ARRAY_SIZE(smartio_counter_names)];
+	ssize_t length = 0;
+	u32 i;
 
+	BUILD_BUG_ON(sizeof(values) != sizeof(sd->counters));
 	spin_lock_irq(&sd->lock);
-	c = sd->counters;
+	memcpy(values, &sd->counters, sizeof(values));
 	spin_unlock_irq(&sd->lock);
-	return sysfs_emit(page,
-			  "dispatched_reads %llu\n"
-			  "dispatched_writes_urgent %llu\n"
-			  "dispatched_writes_own %llu\n"
-			  "dispatched_writes_bulk %llu\n"
-			  "dispatched_trims %llu\n"
-			  "merged %llu\n"
-			  "waits_cap %llu\n"
-			  "waits_hold %llu\n"
-			  "waits_share %llu\n"
-			  "waits_turn %llu\n"
-			  "reads_held_for %llu\n"
-			  "expired %llu\n"
-			  "requeued %llu\n"
-			  "timer_fires %llu\n",
-			  c.dispatched[SMARTIO_READ], c.dispatched[SMARTIO_URGENT],
-			  c.dispatched[SMARTIO_OWN], c.dispatched[SMARTIO_BULK],
-			  c.dispatched[SMARTIO_TRIM], c.merged, c.waits[SMARTIO_WAIT_CAP],
-			  c.waits[SMARTIO_WAIT_HOLD], c.waits[SMARTIO_WAIT_SHARE],
-			  c.waits[SMARTIO_WAIT_TURN], c.reads_held_for, c.expired, c.requeued,
-			  c.timer);
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		if (smartio_counter_names[i])
+			length += sysfs_emit_at(page, length, "%s %llu\n",
+						smartio_counter_names[i], values[i]);
+	return length;
 }
 
 #define SMARTIO_ATTR(name) __ATTR(name, 0644, smartio_##name##_show, smartio_##name##_store)

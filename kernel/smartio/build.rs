@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// Files of the kernel that the scheduler includes.
-const OF_THE_KERNEL: [&str; 15] = [
+const OF_THE_KERNEL: [&str; 14] = [
     "linux/blkdev.h",
     "linux/blk-mq.h",
     "linux/hash.h",
@@ -14,7 +14,6 @@ const OF_THE_KERNEL: [&str; 15] = [
     "linux/ioprio.h",
     "linux/rbtree.h",
     "linux/sched.h",
-    "linux/tracepoint.h",
     "linux/version.h",
     "trace/events/block.h",
     "elevator.h",
@@ -25,7 +24,7 @@ const OF_THE_KERNEL: [&str; 15] = [
 ];
 
 const SOURCES: [&str; 5] = ["policy_host.c", "host/scheduler.c", "insert.c", "sched.c", "learn.c"];
-const HEADERS: [&str; 4] = ["smartio_policy.h", "smartio.h", "smartio_trace.h", "host/kernel.h"];
+const HEADERS: [&str; 3] = ["smartio_policy.h", "smartio.h", "host/kernel.h"];
 
 fn main() {
     let stubs = PathBuf::from(env::var_os("OUT_DIR").expect("cargo tells build scripts where to write")).join("kernel");
@@ -37,7 +36,6 @@ fn main() {
     for name in OF_THE_KERNEL {
         put(name, "#include \"kernel.h\"\n");
     }
-    put("trace/define_trace.h", "");
     cc::Build::new()
         .files(SOURCES)
         .include("host")

@@ -85,10 +85,8 @@ static void smartio_note_reader(struct smartio_data *sd)
 
 	sd->reader.seen = jiffies | 1;
 	thread->read = sd->reader.seen;
-	if (!smartio_lately(sd, thread->wrote)) {
+	if (!smartio_lately(sd, thread->wrote))
 		sd->mixed.pure_seen = sd->reader.seen;
-		sd->mixed.pure = thread->pid;
-	}
 }
 
 /* Whether the writing thread has read within the slice; kernel threads write for others. */
@@ -100,8 +98,6 @@ static bool smartio_reads_too(struct smartio_data *sd)
 	    !smartio_lately(sd, thread->read))
 		return false;
 	thread->wrote = jiffies | 1;
-	if (sd->mixed.pure == thread->pid)
-		sd->mixed.pure_seen = 0;
 	return true;
 }
 
@@ -134,8 +130,6 @@ static void smartio_unlink(struct smartio_data *sd, struct request *rq)
 	if (list_empty(&sd->queues[queue].fifo[kind]))
 		sd->waiting[kind] &= ~BIT(queue);
 	sd->nr_waiting[kind]--;
-	if (sd->next[kind] == rq)
-		sd->next[kind] = NULL;
 }
 
 void smartio_remove(struct smartio_data *sd, struct request *rq)
@@ -252,7 +246,7 @@ u32 smartio_write_tags(struct smartio_data *sd)
 
 	if (sd->word_tags)
 		all = min(all, sd->word_tags);
-	return max(all - all * sd->read_reserve_percent / 100, 1u);
+	return smartio_tags(all, sd->read_reserve_percent);
 }
 
 /*
@@ -291,19 +285,6 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 	}
 }
 
-/* A step of a commit has arrived. */
-static void smartio_awaited_arrives(struct smartio_data *sd, u64 now)
-{
-	u64 pause = smartio_since(sd->commit.done_ns, now);
-
-	if (!sd->commit.open)
-		return;
-	sd->commit.open = false;
-	sd->commit.hits = smartio_learn_hits(sd->commit.hits, pause, SMARTIO_COMMIT_NS);
-	if (pause <= SMARTIO_COMMIT_NS)
-		sd->commit.step_ns = smartio_learn_step(sd->commit.step_ns, pause);
-}
-
 static bool smartio_writes_wait(struct smartio_data *sd)
 {
 	return sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
@@ -331,10 +312,8 @@ static void smartio_behind_flush(struct smartio_data *sd, struct request *rq)
 {
 	u32 kind = smartio_kind_of(rq->cmd_flags);
 
-	if (kind == SMARTIO_URGENT) {
+	if (kind == SMARTIO_URGENT)
 		sd->commit.seen = jiffies | 1;
-		smartio_awaited_arrives(sd, ktime_get_ns());
-	}
 	smartio_set_state(rq, kind | smartio_queue_of(rq, kind) << SMARTIO_RQ_QUEUE_SHIFT);
 }
 
@@ -369,7 +348,6 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 		smartio_write_arrives(sd, rq);
 	if (kind == SMARTIO_URGENT) {
 		sd->commit.seen = jiffies | 1;
-		smartio_awaited_arrives(sd, ktime_get_ns());
 	} else if (kind == SMARTIO_BULK && smartio_reads_too(sd)) {
 		kind = SMARTIO_OWN;
 	}

@@ -5,18 +5,13 @@
  */
 #include "smartio.h"
 
-#define CREATE_TRACE_POINTS
-#include "smartio_trace.h"
-
 /* Limits of writes in flight of which each occupies a part of the device. */
 static void smartio_caps_of(struct smartio_data *sd, u32 occupied, u32 *cap, u32 *alone)
 {
 	u32 depth = sd->depth;
 
 	if (smartio_lately(sd, sd->reader.seen))
-		depth -= depth * sd->read_reserve_percent / 100;
-	if (!depth)
-		depth = 1;
+		depth = smartio_tags(depth, sd->read_reserve_percent);
 	if (sd->write_cap) {
 		*cap = min(sd->write_cap, depth);
 		*alone = *cap;

@@ -4,8 +4,6 @@
  */
 #include "smartio.h"
 
-#include "smartio_trace.h"
-
 /* Queues of the real-time class, of best effort, and of the idle class. */
 static const u32 smartio_section_mask[SMARTIO_NR_SECTIONS] = {
 	0x000ff, 0x0ff00, 0x10000,
@@ -52,8 +50,6 @@ static u64 smartio_kept_until(struct smartio_data *sd, struct request *rq, u64 n
 	if (!content)
 		until = min(until, rq->start_time_ns + sd->slice_ns / 2);
 	if (now >= until || !sd->commit.patience_ns || sd->commit.turn_left)
-		return 0;
-	if (!smartio_lately(sd, sd->commit.seen))
 		return 0;
 	if (sd->write_share_percent >= 100)
 		return 0;
@@ -113,15 +109,12 @@ static bool smartio_beside_reads(struct smartio_data *sd, u32 section, u64 now)
 	       (sd->reader.section <= section && now < sd->reader.until_ns);
 }
 
-/*
- * Whether a write that has waited for its slice still leaves reads their share.
- * Not needed when all readers write as well.
- */
+/* Whether a write that has waited for its slice still leaves reads their share. */
 static bool smartio_yields(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	if (sd->write_share_percent >= 100)
 		return false;
-	if (smartio_mixed(sd) || (smartio_rq_kind(rq) == SMARTIO_URGENT && !smartio_crowd(sd)))
+	if (smartio_rq_kind(rq) == SMARTIO_URGENT && !smartio_crowd(sd))
 		return false;
 	return smartio_beside_reads(sd, smartio_section(smartio_rq_queue(rq)), now);
 }
@@ -189,10 +182,9 @@ static void smartio_view_reads(struct smartio_data *sd, struct smartio_view *vie
 		view->hold_until_ns = sd->reader.until_ns;
 	view->share_percent = smartio_share(sd->write_share_percent, view->age_ns, sd->slice_ns);
 	view->debt_ns = sd->share.debt_ns;
-	view->spent = sd->share.spent && cost;
+	view->spent = sd->share.spent;
 	if (!smartio_cached(sd) && cost && view->share_percent < 100) {
 		view->behind = sd->share.refused_reads == sd->counters.dispatched[SMARTIO_READ];
-		view->turn_ns = smartio_turn_ns(sd->share.began_ns, cost);
 		view->few = kind != SMARTIO_TRIM && smartio_few_writes(sd, size);
 	}
 }
@@ -232,8 +224,8 @@ static struct smartio_view smartio_view_of(struct smartio_data *sd, struct reque
 }
 
 /* A write has to wait: for what, and when it is judged again. */
-static void smartio_waits(struct smartio_data *sd, struct request *rq,
-			  const struct smartio_view *view, enum smartio_verdict verdict)
+static void smartio_waits(struct smartio_data *sd, const struct smartio_view *view,
+			  enum smartio_verdict verdict)
 {
 	u64 wake = smartio_wake_ns(view, verdict);
 
@@ -244,8 +236,6 @@ static void smartio_waits(struct smartio_data *sd, struct request *rq,
 	}
 	if (wake != SMARTIO_NEVER)
 		smartio_arm(sd, wake);
-	trace_smartio_wait(disk_devt(rq->q->disk), smartio_rq_kind(rq), verdict, view->debt_ns,
-			   wake != SMARTIO_NEVER ? smartio_since(view->now_ns, wake) : 0);
 }
 
 /* Decides on a write by the rules of its kind. */
@@ -265,18 +255,13 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u32 a
 				 sd->writes_in_flight == sd->urgent_in_flight ? now : 0;
 	verdict = smartio_judge(&view);
 	if (verdict != SMARTIO_GO)
-		smartio_waits(sd, rq, &view, verdict);
+		smartio_waits(sd, &view, verdict);
 	return verdict == SMARTIO_GO;
 }
 
-/*
- * First request of a kind in the given queues: by level, then in order of
- * arrival, but up to a quantum of adjacent ones in a row.
- */
+/* First request of a kind in the given queues: by level, then in order of arrival. */
 static struct request *smartio_first(struct smartio_data *sd, u32 kind, u32 queues, u32 others)
 {
-	struct request *rq;
-
 	while (queues) {
 		u32 queue = __ffs(queues);
 
@@ -284,10 +269,7 @@ static struct request *smartio_first(struct smartio_data *sd, u32 kind, u32 queu
 		/* At most a quantum of one queue when others wait. */
 		if (sd->queues[queue].in_flight >= sd->quantum && (others & ~BIT(queue)))
 			continue;
-		rq = sd->next[kind];
-		if (!rq || sd->batch >= sd->quantum || smartio_rq_queue(rq) != queue)
-			rq = smartio_head(sd, kind, queue);
-		return rq;
+		return smartio_head(sd, kind, queue);
 	}
 	return NULL;
 }
@@ -310,7 +292,6 @@ static bool smartio_room(struct smartio_data *sd, struct request *rq)
 	/* Only long writes must leave slots to synchronous ones even then. */
 	if (blk_rq_bytes(rq) <= SMARTIO_COMMIT_BYTES || !smartio_lately(sd, sd->commit.seen))
 		return true;
-	/* The same limit as for short ones. */
 	most = smartio_cap_awaited(cap, alone, 0);
 	return sd->writes_in_flight - sd->urgent_in_flight < most;
 }
@@ -542,12 +523,10 @@ static void smartio_take_turn(struct smartio_data *sd, u32 size, u64 cost)
 }
 
 /* Whether a write that is dispatched now takes device time from reads. */
-static bool smartio_takes_from_reads(struct smartio_data *sd, u32 kind, u32 size, u64 now)
+static bool smartio_takes_from_reads(struct smartio_data *sd, u32 kind, u64 now)
 {
-	if (kind == SMARTIO_OWN || !(smartio_reads(sd, 2) || sd->waiting[SMARTIO_READ] ||
-				     now < sd->reader.until_ns))
-		return false;
-	return smartio_cached(sd) || kind == SMARTIO_TRIM || !smartio_few_writes(sd, size);
+	return kind != SMARTIO_OWN && (smartio_reads(sd, 2) || sd->waiting[SMARTIO_READ] ||
+				       now < sd->reader.until_ns);
 }
 
 /* What a write takes from others; once, also if the driver gives it back. */
@@ -559,10 +538,9 @@ static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kin
 	/* Its real cost is not known yet; those that waited a quarter of the slice longer are late. */
 	if (smartio_drains(sd, now) && smartio_age(rq, now) < sd->slice_ns + sd->slice_ns / 4)
 		due_cost = max(cost, sd->slice_ns / 8);
-	/* A write that is dispatched early, or need not wait for it, does not defer the oldest. */
+	/* A write that is dispatched early does not defer the oldest. */
 	if (now >= sd->share.due_at_ns && smartio_age(rq, now) >= sd->slice_ns &&
-	    (kind != SMARTIO_URGENT || smartio_crowd(sd)) &&
-	    (smartio_yields(sd, rq, now) || !smartio_beside_reads(sd, 2, now)))
+	    (kind != SMARTIO_URGENT || smartio_crowd(sd)))
 		sd->share.due_at_ns = now + smartio_due_ns(due_cost, sd->write_share_percent,
 						     sd->slice_ns);
 	if (kind != SMARTIO_URGENT)
@@ -574,7 +552,7 @@ static void smartio_account(struct smartio_data *sd, struct request *rq, u32 kin
 		sd->lost.size = size;
 	if (sd->lost.size != size || kind == SMARTIO_TRIM)
 		sd->lost.size = SMARTIO_NR_SIZES;
-	if (smartio_takes_from_reads(sd, kind, size, now))
+	if (smartio_takes_from_reads(sd, kind, now))
 		sd->share.debt_ns = min(sd->share.debt_ns + cost, sd->slice_ns);
 }
 
@@ -583,7 +561,6 @@ static void smartio_start_write(struct smartio_data *sd, struct request *rq, u32
 	sd->writes_in_flight++;
 	if (!(smartio_state(rq) & SMARTIO_RQ_CHARGED))
 		smartio_account(sd, rq, kind, now);
-	sd->share.began_ns = now;
 	sd->race.gap_ns = smartio_since(sd->race.went_ns, now);
 	sd->race.went_ns = now;
 	if (kind == SMARTIO_URGENT) {
@@ -621,9 +598,6 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 	sd->counters.dispatched[kind]++;
 	smartio_set_state(rq, state);
 	smartio_set_stamp(rq, now);
-	trace_smartio_dispatch(disk_devt(rq->q->disk), kind, queue, blk_rq_pos(rq),
-			       blk_rq_bytes(rq), smartio_age(rq, now), reads,
-			       sd->writes_in_flight);
 }
 
 /* No request may be dispatched until a completion, an arrival or the timer. */
@@ -642,10 +616,9 @@ static void smartio_block(struct smartio_data *sd, u64 now)
 struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx)
 {
 	struct smartio_data *sd = hctx->queue->elevator->elevator_data;
-	struct request *rq, *next;
+	struct request *rq;
 	unsigned long flags;
 	u64 now;
-	u32 kind;
 
 	spin_lock_irqsave(&sd->lock, flags);
 	now = ktime_get_ns();
@@ -663,13 +636,7 @@ struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx)
 		smartio_block(sd, now);
 		goto unlock;
 	}
-	kind = smartio_rq_kind(rq);
-	next = elv_rb_latter_request(rq->q, rq);
-	sd->batch = sd->next[kind] == rq ? sd->batch + 1 : 0;
 	smartio_remove(sd, rq);
-	if (next && blk_rq_pos(next) == blk_rq_pos(rq) + blk_rq_sectors(rq) &&
-	    smartio_rq_kind(next) == kind)
-		sd->next[kind] = next;
 	smartio_start(sd, rq, now);
 out:
 	rq->rq_flags |= RQF_STARTED;
@@ -739,10 +706,8 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 		}
 	} else {
 		sd->writes_in_flight--;
-		/* The next one may have waited for it. */
-		sd->share.began_ns = max(sd->share.began_ns, now);
 		if (kind == SMARTIO_URGENT && !--sd->urgent_in_flight && now)
-			smartio_await(sd, now);
+			sd->commit.until_ns = now + SMARTIO_COMMIT_NS;
 	}
 	if (more) {
 		/* The block layer runs the queue after it has freed the request. */

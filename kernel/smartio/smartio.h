@@ -86,7 +86,6 @@ struct smartio_counters {
 struct smartio_share {
 	u64 debt_ns;		/* device time beyond it */
 	u64 paid_at_ns;
-	u64 began_ns;		/* start of the last write in the device */
 	u64 due_at_ns;		/* expired writes go from then on */
 	u64 refused_reads;	/* reads dispatched when it was last used up */
 	u32 cost_ns;		/* mean of an asynchronous write */
@@ -109,7 +108,6 @@ struct smartio_pauses {
 /* Threads that read and write, and batches of their requests. */
 struct smartio_mixed {
 	unsigned long pure_seen;	/* jiffies of a read by a thread that does not write */
-	pid_t pure;			/* and its number */
 	u32 reads;		/* reads since the last batch of own writes */
 	u32 writes;		/* own writes left in this batch */
 	u32 own;		/* and since a write of others */
@@ -118,14 +116,10 @@ struct smartio_mixed {
 /* Synchronous writes, and how long others were deferred for them. */
 struct smartio_commit {
 	u64 until_ns;		/* the next step is likely until then */
-	u64 done_ns;
 	u64 patience_ns;
 	u64 kept_at_ns;		/* others are deferred since; 0: they are not */
 	u64 plain_at_ns;	/* dispatch of the last asynchronous write */
 	u32 turn_left;		/* writes that still share its turn */
-	u32 step_ns;		/* longest usual pause */
-	u32 hits;
-	bool open;		/* the last one completed and none has arrived since */
 	unsigned long seen;	/* jiffies */
 };
 
@@ -198,8 +192,6 @@ struct smartio_data {
 	u32 waiting[SMARTIO_NR_KINDS];	/* bitmap of queues */
 	u32 nr_waiting[SMARTIO_NR_KINDS];
 	struct rb_root sorted[3];	/* reads, writes, trims by sector */
-	struct request *next[SMARTIO_NR_KINDS];	/* continues the last one */
-	u32 batch;
 
 	/* Requests in flight. */
 	u32 reads_in_flight[SMARTIO_NR_SECTIONS];
@@ -312,14 +304,6 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 static inline u64 smartio_hold_limit(struct smartio_data *sd)
 {
 	return smartio_hold_most(sd->hold_max_ns, sd->share.cost_ns);
-}
-
-/* The next step of a commit may arrive from now on. */
-static inline void smartio_await(struct smartio_data *sd, u64 now)
-{
-	sd->commit.open = true;
-	sd->commit.done_ns = now;
-	sd->commit.until_ns = now + smartio_await_ns(sd->commit.step_ns, sd->commit.hits);
 }
 
 /* Whether a time, in jiffies, lies within the last slice. */

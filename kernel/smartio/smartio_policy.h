@@ -17,7 +17,6 @@
  *  debt      device time of writes beyond their share
  *  hold      time after a read in which the next read of its process is expected
  *  slice     longest time that a request waits for others before it expires
- *  turn      time at which the device is about to finish the previous write
  *  awaited   a synchronous write: fsync, a log, swap
  *  patience  time for which other writes may still be deferred for awaited ones
  */
@@ -85,10 +84,9 @@ static inline u64 div64_u64(u64 a, u64 b)
 
 /*
  * A commit is a few writes in a row, each sent after the completion of the
- * previous one, with a flush between them. The next one is expected for at most
- * this time.
+ * previous one, with a flush between them. The next one is expected for this time.
  */
-#define SMARTIO_COMMIT_NS 8000000
+#define SMARTIO_COMMIT_NS 2000000
 
 /* Larger writes are the content of a file: its fsync waits for the last of many. */
 #define SMARTIO_COMMIT_BYTES 65536
@@ -144,8 +142,7 @@ enum smartio_verdict {
 	SMARTIO_WAIT_CAP = 1,	/* enough writes are in flight */
 	SMARTIO_WAIT_HOLD = 2,	/* a read is awaited */
 	SMARTIO_WAIT_SHARE = 3,	/* writes have had their share */
-	SMARTIO_WAIT_TURN = 4,	/* the write before is not yet near its end */
-	SMARTIO_NR_VERDICTS = 5,
+	SMARTIO_NR_VERDICTS = 4,
 };
 
 /* Input of the decision on a write. */
@@ -155,7 +152,6 @@ struct smartio_view {
 	u64 slice_ns;
 	u64 hold_until_ns;
 	u64 awaited_until_ns;	/* it is deferred for awaited writes until then */
-	u64 turn_ns;		/* 0: any time */
 	u64 due_at_ns;		/* expired writes go from then on */
 	bool spent;		/* the share is used up */
 	bool behind;		/* it was, and no read was dispatched since */
@@ -350,6 +346,14 @@ static inline u32 smartio_occupied_by(const u32 *table, u32 size)
 	return part < SMARTIO_WHOLE ? (u32)part : SMARTIO_WHOLE;
 }
 
+/* Tags for writes: all but the reserve of reads, which is at least one of several. */
+static inline u32 smartio_tags(u32 tags, u32 reserve_percent)
+{
+	u32 reserve = (tags * reserve_percent + 99) / 100;
+
+	return tags > reserve ? tags - reserve : 1;
+}
+
 /* Limit of writes in flight with concurrent reads: as many as the device has room for. */
 static inline u32 smartio_cap(u32 occupied, u32 depth)
 {
@@ -477,16 +481,6 @@ static inline bool smartio_spent(bool spent, u64 debt_ns, u32 share_percent,
 }
 
 /*
- * Time for the write after one that began then: a sixteenth before the device
- * finishes it. Earlier, a read would wait for both; later, the device would be
- * idle.
- */
-static inline u64 smartio_turn_ns(u64 began_ns, u64 cost_ns)
-{
-	return began_ns + cost_ns - cost_ns / 16;
-}
-
-/*
  * Device time of a burst; 0 without a cache. While a cache hides the cost of
  * writes, a burst is long enough to show it, even if it does not begin with a window.
  */
@@ -551,27 +545,6 @@ static inline u32 smartio_cap_awaited(u32 cap, u32 cap_alone, u32 service_ns)
 	return most < cap_alone ? most : cap_alone;
 }
 
-/*
- * Longest usual pause between the steps of a commit: some have a flush between
- * them and most do not, so that a mean would represent neither.
- */
-static inline u32 smartio_learn_step(u32 old, u64 pause_ns)
-{
-	if (pause_ns >= old)
-		return pause_ns > SMARTIO_COMMIT_NS ? SMARTIO_COMMIT_NS : (u32)pause_ns;
-	return old - (old - (u32)pause_ns) / 32;
-}
-
-/* How long to wait for the next step of a commit; 0 where that has not paid. */
-static inline u64 smartio_await_ns(u32 step_ns, u32 hits)
-{
-	u64 hold = 2 * (u64)step_ns + SMARTIO_HOLD_SLACK_NS;
-
-	if (hits < 128)
-		return 0;
-	return hold < SMARTIO_COMMIT_NS ? hold : SMARTIO_COMMIT_NS;
-}
-
 /* Remaining patience after others were deferred for this time. */
 static inline u64 smartio_patience(u64 patience_ns, u64 held_ns)
 {
@@ -614,9 +587,6 @@ static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 	/* Right after a read it delays the next one least. */
 	if (v->spent || v->behind)
 		return SMARTIO_WAIT_SHARE;
-	if (v->writes_in_flight && v->writes_in_flight + 1 >= cap &&
-	    v->now_ns < v->turn_ns)
-		return SMARTIO_WAIT_TURN;
 	return SMARTIO_GO;
 }
 
@@ -628,8 +598,6 @@ static inline u64 smartio_wake_ns(const struct smartio_view *v,
 
 	if (verdict == SMARTIO_WAIT_HOLD)
 		return v->now_ns < v->awaited_until_ns ? v->awaited_until_ns : v->hold_until_ns;
-	if (verdict == SMARTIO_WAIT_TURN)
-		return v->turn_ns;
 	if (verdict != SMARTIO_WAIT_SHARE)
 		return SMARTIO_NEVER;
 	wait = smartio_settle_ns(v->debt_ns, v->share_percent);

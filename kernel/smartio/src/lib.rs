@@ -18,8 +18,6 @@ pub const WHOLE: u32 = 4096;
 pub const LEAST: u32 = 16;
 /// Device time of a burst of writes with concurrent reads.
 pub const BURST_NS: u64 = 4_000_000;
-/// Longest time that the next step of a commit is expected.
-pub const COMMIT_NS: u64 = 8_000_000;
 /// During a write of this length no second one is needed in the device.
 pub const LONG_NS: u32 = 2_000_000;
 
@@ -49,8 +47,6 @@ pub enum Verdict {
     WaitHold = 2,
     /// The share of writes is used up.
     WaitShare = 3,
-    /// The previous write is not yet near its end.
-    WaitTurn = 4,
 }
 
 /// Input of the decision on a write: `struct smartio_view`.
@@ -67,8 +63,6 @@ pub struct View {
     pub hold_until_ns: u64,
     /// Time until which it is deferred for synchronous writes.
     pub awaited_until_ns: u64,
-    /// Time at which the device is about to finish the previous write; 0 for any time.
-    pub turn_ns: u64,
     /// Time from which expired writes go; 0 for any time.
     pub due_at_ns: u64,
     /// Whether the share is used up.
@@ -118,6 +112,8 @@ mod raw {
         pub(crate) fn host_occupied_by(table: *const u32, size: u32) -> u32;
         /// Whether so many writes leave half of the device to reads.
         pub safe fn host_few(writes: u32, occupied: u32) -> bool;
+        /// Tags for writes, without the reserve of reads; at least one.
+        pub safe fn host_tags(tags: u32, reserve_percent: u32) -> u32;
         /// Writes in flight under mixed load, 1 to `depth`.
         pub safe fn host_cap(occupied: u32, depth: u32) -> u32;
         /// Writes in flight without reads, 1 to `depth`.
@@ -151,8 +147,6 @@ mod raw {
         pub safe fn host_spent(spent: bool, debt_ns: u64, share_percent: u32, cost_ns: u64, burst_ns: u64) -> bool;
         /// Device time of a burst of writes under mixed load, with a pace that is known or not (0).
         pub safe fn host_burst_ns(cached: bool, pace_ns: u32) -> u64;
-        /// When the next write is to follow one that began then.
-        pub safe fn host_turn_ns(began_ns: u64, cost_ns: u64) -> u64;
         /// How long a debt takes to settle; `NEVER` without a share.
         pub safe fn host_settle_ns(debt_ns: u64, share_percent: u32) -> u64;
         /// Readiness of readers to go on, 0 to 256, after a pause.
@@ -161,10 +155,6 @@ mod raw {
         pub safe fn host_hold_ns(pause_ns: u32, hits: u32, hold_max_ns: u64) -> u64;
         /// Background writes in flight while a synchronous write is likely to come.
         pub safe fn host_cap_awaited(cap: u32, cap_alone: u32, service_ns: u32) -> u32;
-        /// Longest usual pause in nanoseconds between the steps of a commit, with one more.
-        pub safe fn host_learn_step(old: u32, pause_ns: u64) -> u32;
-        /// How long the next step of a commit is awaited.
-        pub safe fn host_await_ns(step_ns: u32, hits: u32) -> u64;
         /// Patience that is left when other writes were kept waiting for so long.
         pub safe fn host_patience(patience_ns: u64, held_ns: u64) -> u64;
         /// Patience with a write that went.
@@ -179,16 +169,15 @@ mod raw {
 }
 
 pub use raw::{
-    host_await_ns as await_ns, host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone,
-    host_cap_awaited as cap_awaited, host_confirmed as confirmed_ns, host_cost as cost_ns,
-    host_cost_hidden as cost_hidden_ns, host_debt as debt_ns, host_due as due_ns, host_earn as earn_ns,
-    host_few as few, host_hold_ns as hold_ns, host_interval_ns as interval_ns, host_judge as judge,
-    host_learn_base as learn_base_ns, host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns,
-    host_learn_pace as learn_pace, host_learn_passed as learn_passed, host_learn_service as learn_service,
-    host_learn_step as learn_step_ns, host_lost_ns as lost_ns, host_mean as mean, host_occupied as occupied,
-    host_patience as patience_ns, host_quick as quick, host_settle_ns as settle_ns, host_share as share_percent,
-    host_size as size, host_spent as spent, host_trim_cost as trim_cost_ns, host_turn_ns as turn_ns,
-    host_view_bytes as view_bytes, host_wake_ns as wake_ns,
+    host_burst_ns as burst_ns, host_cap as cap, host_cap_alone as cap_alone, host_cap_awaited as cap_awaited,
+    host_confirmed as confirmed_ns, host_cost as cost_ns, host_cost_hidden as cost_hidden_ns, host_debt as debt_ns,
+    host_due as due_ns, host_earn as earn_ns, host_few as few, host_hold_ns as hold_ns,
+    host_interval_ns as interval_ns, host_judge as judge, host_learn_base as learn_base_ns,
+    host_learn_hits as learn_hits, host_learn_lost as learn_lost_ns, host_learn_pace as learn_pace,
+    host_learn_passed as learn_passed, host_learn_service as learn_service, host_lost_ns as lost_ns, host_mean as mean,
+    host_occupied as occupied, host_patience as patience_ns, host_quick as quick, host_settle_ns as settle_ns,
+    host_share as share_percent, host_size as size, host_spent as spent, host_tags as tags,
+    host_trim_cost as trim_cost_ns, host_view_bytes as view_bytes, host_wake_ns as wake_ns,
 };
 
 /// Entry of a table by size: that of the nearest size with one, 0 without any.

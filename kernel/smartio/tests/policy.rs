@@ -12,7 +12,6 @@ prop_compose! {
         slice_ns in 1_000_000..1_000_000_000_u64,
         hold_ns in 0..3_000_000_u64,
         ahead in any::<bool>(),
-        turn_ns in prop_oneof![Just(0), 0..2_000_000_u64],
         due_ns in prop_oneof![Just(0), 0..2_000_000_u64],
         spent in any::<bool>(),
         (behind, few) in (any::<bool>(), any::<bool>()),
@@ -29,7 +28,6 @@ prop_compose! {
             slice_ns,
             hold_until_ns: if ahead { now_ns + hold_ns } else { now_ns.saturating_sub(hold_ns) },
             awaited_until_ns: 0,
-            turn_ns: if turn_ns == 0 { 0 } else { now_ns + turn_ns - 1_000_000_u64.min(now_ns) },
             due_at_ns: if due_ns == 0 { 0 } else { now_ns + due_ns - 1_000_000_u64.min(now_ns) },
             spent,
             behind,
@@ -49,6 +47,11 @@ prop_compose! {
 #[test]
 fn the_view_is_laid_out_as_in_the_header() {
     assert_eq!(view_bytes() as usize, size_of::<View>());
+}
+
+#[test]
+fn one_tag_is_for_all_and_one_of_two_for_reads() {
+    assert_eq!([1, 2, 3, 4, 32].map(|all| tags(all, 25)), [1, 1, 2, 3, 24]);
 }
 
 #[test]
@@ -240,29 +243,6 @@ proptest! {
     }
 
     #[test]
-    fn the_next_write_follows_shortly_before_the_device_is_free(
-        began in 0..u64::MAX / 2, took in 0..u64::from(u32::MAX),
-    ) {
-        let turn = turn_ns(began, took);
-        prop_assert!(turn <= began + took && turn >= began + took - took / 8);
-    }
-
-    #[test]
-    fn with_reads_the_last_slot_below_the_limit_is_for_the_write_in_turn(mut view in views()) {
-        view.few = false;
-        view.kind = Kind::Bulk;
-        view.age_ns = 0;
-        view.reads_in_flight += 1;
-        (view.spent, view.behind) = (false, false);
-        view.cap = view.cap.max(2);
-        view.writes_in_flight = view.cap - 1;
-        let due = view.now_ns >= view.turn_ns;
-        prop_assert_eq!(judge(&view), if due { Verdict::Go } else { Verdict::WaitTurn });
-        view.writes_in_flight = 0;
-        prop_assert_eq!(judge(&view), Verdict::Go, "nothing to stand behind");
-    }
-
-    #[test]
     fn no_time_settles_no_debt(debt in any::<u64>(), elapsed in any::<u64>(), share in 0..=100_u32) {
         prop_assert_eq!(debt_ns(debt, 0, share), debt);
         prop_assert!(debt_ns(debt, elapsed, share) <= debt);
@@ -416,25 +396,18 @@ proptest! {
     }
 
     #[test]
+    fn one_of_several_tags_is_for_reads(all in 2..2_000_u32, percent in 1..=75_u32) {
+        let writes = tags(all, percent);
+        prop_assert!(writes >= 1 && writes < all);
+        prop_assert!(u64::from(all - writes) * 100 >= u64::from(all * percent).min(u64::from(all - 1) * 100));
+        prop_assert_eq!(tags(all, 0), all);
+    }
+
+    #[test]
     fn slots_are_kept_free_for_an_expected_commit(cap in 1..40_u32, more in 0..40_u32, service in any::<u32>()) {
         let awaited = cap_awaited(cap, cap + more, service);
         prop_assert!(awaited >= 1 && awaited <= cap + more);
         prop_assert_eq!(awaited, if service >= LONG_NS { cap } else { cap + 1.min(more) });
-    }
-
-    #[test]
-    fn the_longest_usual_step_of_a_commit_is_awaited_twice(
-        flush in 10_000..3_900_000_u64, others in prop::collection::vec(1..10_000_u64, 0..4),
-    ) {
-        // A flush among shorter steps, again and again.
-        let step = (0..50).fold(0, |step, _| learn_step_ns(others.iter().fold(step, |s, o| learn_step_ns(s, *o)), flush));
-        prop_assert_eq!(u64::from(step), flush);
-        prop_assert_eq!(await_ns(step, 256), 2 * flush + 20_000);
-        prop_assert_eq!(await_ns(step, 127), 0, "it has not paid");
-        prop_assert!(await_ns(u32::MAX, 256) <= COMMIT_NS);
-        // Once without it, it is forgotten.
-        let forgotten = (0..400).fold(step, |step, _| learn_step_ns(step, 5_000));
-        prop_assert!(forgotten < 5_100, "{forgotten}");
     }
 
     #[test]
@@ -470,16 +443,6 @@ proptest! {
             Verdict::WaitCap => prop_assert!(false, "one write always fits"),
             Verdict::WaitHold => prop_assert!(wake > view.now_ns && wake == view.hold_until_ns),
             Verdict::WaitShare => prop_assert!(wake > view.now_ns && wake <= view.now_ns + 1_000_000),
-            Verdict::WaitTurn => prop_assert!(false, "there is no write to stand behind"),
-        }
-    }
-
-    #[test]
-    fn a_write_before_its_turn_wakes_at_its_turn(mut view in views()) {
-        view.writes_in_flight = view.writes_in_flight.max(1);
-        if judge(&view) == Verdict::WaitTurn {
-            prop_assert!(view.turn_ns > view.now_ns);
-            prop_assert_eq!(wake_ns(&view, Verdict::WaitTurn), view.turn_ns);
         }
     }
 

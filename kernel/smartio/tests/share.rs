@@ -47,7 +47,6 @@ fn run(cache: Cache, share: u32, waiting: usize, reader: bool, seconds: u64) -> 
             slice_ns: SLICE_NS,
             hold_until_ns: hold_until,
             awaited_until_ns: 0,
-            turn_ns: 0,
             due_at_ns: if reading || hold_until > now { due_at } else { 0 },
             spent: is_spent,
             behind,
