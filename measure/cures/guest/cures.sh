@@ -7,6 +7,8 @@ tracing=/sys/kernel/debug/tracing
 files=/mnt/home/.cache/app/files
 index=/mnt/home/.cache/app/index
 kept=/mnt/home/.local/share/app
+# Whether file systems are made anew when they are mounted.
+fresh=yes
 
 # try COMMAND...: a step of a case. The first that fails is the reason of the case.
 try() {
@@ -28,8 +30,13 @@ mapped() {
     try dmsetup mknodes "$1"
 }
 
-# file_system KIND DEVICE DIRECTORY
+# file_system KIND DEVICE DIRECTORY: a new one, unless `fresh` is no.
 file_system() {
+    [ "$fresh" = no ] || make_file_system "$1" "$2"
+    try mkdir -p "$3"
+    try mount -t "$1" -o noatime "$2" "$3"
+}
+make_file_system() {
     case $1 in
     ext4) try mkfs.ext4 -q -F -b 4096 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$2" ;;
     f2fs) try mkfs.f2fs -q -f -t 0 "$2" ;;
@@ -39,8 +46,6 @@ file_system() {
         try mkfs.nilfs2 -q -f -K "$2"
         ;;
     esac
-    try mkdir -p "$3"
-    try mount -t "$1" -o noatime "$2" "$3"
 }
 
 directories() { try mkdir -p $files $index $kept; }
@@ -117,7 +122,7 @@ run_app() {
 # Also after a failure, so that the next case begins alike.
 bed_down() {
     for directory in $kept $index $files /other /mnt; do
-        if grep -q " $directory " /proc/mounts; then umount $directory || case_fails "$directory stays mounted"; fi
+        if grep -q " $directory " /proc/mounts; then umount "$directory" || case_fails "$directory stays mounted"; fi
     done
     [ ! -e /dev/mapper/control ] || dmsetup remove_all >/tmp/said 2>&1 || case_fails 'mapped devices stay'
     for device in "$flash"/*/; do

@@ -20,13 +20,13 @@ use crate::solution::{Beside, Part, Solution};
 use crate::workload::{App, text};
 
 /// Functions of the guest for these cases.
-const CURES: &str = include_str!("../guest/cures.sh");
+pub(crate) const CURES: &str = include_str!("../guest/cures.sh");
 /// Capacity of a card in MiB: with room for an area of its own for databases, on which nilfs2 and f2fs fit.
 const CARD_MIB: u64 = 512;
 /// Capacity of the phase-change memory in MiB (sect. 5.2).
 const PCM_MIB: u64 = 16;
 /// Memory of the guest: its programs, the page cache, and what the devices hold.
-const MEMORY_BYTES: u64 = 1_200 << 20;
+pub(crate) const MEMORY_BYTES: u64 = 1_200 << 20;
 /// Most cases of a boot.
 const CASES_MAX: usize = 24;
 /// Estimated time of the guest for a case in s, for the time limit alone.
@@ -182,7 +182,7 @@ fn one_boot(
     tell: &dyn Fn(String),
 ) -> Result<Vec<Outcome>, Error> {
     let folder = source.work().join(format!("cures-{}-{place}", std::process::id()));
-    let made = Files::make(&folder, cases)?;
+    let made = files(&folder, cases)?;
     let planned: Vec<&Case<'_>> = cases.iter().chain(cases.first()).collect();
     let script = script(&planned, &source.scenarios().join("devices"))?;
     let first = cases.first().map_or_else(String::new, |case| format!("{}-{}-", case.app.name(), case.preset));
@@ -190,15 +190,23 @@ fn one_boot(
     let watch = Watch { stop, progress: &|_, _| {} };
     let estimate_s = CASE_S * planned.len() as f64;
     let mut at = 0;
-    let (text, log) =
-        lab.console(&name, &script, &made.wanted(lab, cases), MEMORY_BYTES, 1, estimate_s, watch, |line| {
+    let (text, log) = lab.console(
+        &name,
+        &script,
+        &wanted_of(cases.iter().map(|case| case.solution), &made),
+        MEMORY_BYTES,
+        1,
+        estimate_s,
+        watch,
+        |line| {
             if line.contains("{\"case_end\":") {
                 if let Some(case) = cases.get(at) {
                     tell(case.words());
                 }
                 at += 1;
             }
-        })?;
+        },
+    )?;
     outcomes(&text, planned.len()).map_err(|why| Error::Refused { why, log })
 }
 
@@ -211,8 +219,9 @@ impl Case<'_> {
 }
 
 /// Files for the guest, removed with this.
-struct Files {
+pub(crate) struct Files {
     folder: PathBuf,
+    programs: Vec<String>,
     names: Vec<String>,
 }
 
@@ -224,53 +233,91 @@ impl Drop for Files {
 }
 
 impl Files {
-    fn make(folder: &Path, cases: &[Case<'_>]) -> Result<Self, Error> {
-        let mut made = Self { folder: folder.to_owned(), names: Vec::new() };
+    /// None yet.
+    pub(crate) fn new(folder: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
-        made.write("app", crate::APP)?;
-        made.write("brisk_sync.so", PRELOAD)?;
-        for case in cases {
-            let name = case.app.name();
-            made.write(&format!("{name}-before"), text(&case.app.preparation()).as_bytes())?;
-            made.write(&format!("{name}-{}", case.seed), text(&case.app.steps(case.seed, case.pages)).as_bytes())?;
-        }
-        Ok(made)
+        Ok(Self { folder: folder.to_owned(), programs: Vec::new(), names: Vec::new() })
     }
 
-    fn write(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
+    /// A program of ours.
+    pub(crate) fn program(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
+        self.put(name, content)?;
+        self.programs.push(name.to_owned());
+        Ok(())
+    }
+
+    /// A file, once for each name.
+    pub(crate) fn write(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
         if !self.names.iter().any(|known| known == name) {
-            let path = self.folder.join(name);
-            std::fs::write(&path, content).map_err(|source| Error::File { path, source })?;
+            self.put(name, content)?;
             self.names.push(name.to_owned());
         }
         Ok(())
     }
 
-    /// Content of the initramfs.
-    fn wanted(&self, _lab: &Lab, cases: &[Case<'_>]) -> Wanted {
-        let mut wanted = Wanted { own: vec![self.folder.join("app")], ..Wanted::default() };
-        let files = self.names.iter().filter(|name| *name != "app");
-        wanted.files = files.map(|name| (format!("lab/files/{name}"), self.folder.join(name))).collect();
-        // File systems ask for the checksum by an alias, which the guest cannot resolve: it is there before.
-        wanted.modules = ["crc32c_generic", "crc32_generic", "brisk_flash"].map(str::to_owned).to_vec();
-        for case in cases {
-            for module in case.solution.modules() {
-                if !wanted.modules.iter().any(|known| known == module) {
-                    wanted.modules.push(module.to_owned());
-                }
-            }
-            for program in case.solution.file_systems().map(crate::solution::FileSystem::program) {
-                if !wanted.programs.contains(&program) {
-                    wanted.programs.push(program);
-                }
-            }
-        }
-        if wanted.modules.iter().any(|name| name == "dm-mod") {
-            wanted.programs.push(("dmsetup", "dmsetup"));
-        }
-        wanted.modules_if_there.push("mq-deadline".to_owned());
-        wanted
+    fn put(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        let path = self.folder.join(name);
+        std::fs::write(&path, content).map_err(|source| Error::File { path, source })
     }
+}
+
+/// The app, the library, and the steps of all cases.
+fn files(folder: &Path, cases: &[Case<'_>]) -> Result<Files, Error> {
+    let mut made = Files::new(folder)?;
+    made.program("app", crate::APP)?;
+    made.write("brisk_sync.so", PRELOAD)?;
+    for case in cases {
+        let name = case.app.name();
+        made.write(&format!("{name}-before"), text(&case.app.preparation()).as_bytes())?;
+        made.write(&format!("{name}-{}", case.seed), text(&case.app.steps(case.seed, case.pages)).as_bytes())?;
+    }
+    Ok(made)
+}
+
+/// Content of the initramfs for solutions.
+pub(crate) fn wanted_of(solutions: impl Iterator<Item = &'static Solution>, files: &Files) -> Wanted {
+    let place = |name: &String| files.folder.join(name);
+    let mut wanted = Wanted { own: files.programs.iter().map(place).collect(), ..Wanted::default() };
+    wanted.files = files.names.iter().map(|name| (format!("lab/files/{name}"), place(name))).collect();
+    // File systems ask for the checksum by an alias, which the guest cannot resolve: it is there before.
+    wanted.modules = ["crc32c_generic", "crc32_generic", "brisk_flash"].map(str::to_owned).to_vec();
+    for solution in solutions {
+        for module in solution.modules() {
+            if !wanted.modules.iter().any(|known| known == module) {
+                wanted.modules.push(module.to_owned());
+            }
+        }
+        for program in solution.file_systems().map(crate::solution::FileSystem::program) {
+            if !wanted.programs.contains(&program) {
+                wanted.programs.push(program);
+            }
+        }
+    }
+    if wanted.modules.iter().any(|name| name == "dm-mod") {
+        wanted.programs.push(("dmsetup", "dmsetup"));
+    }
+    wanted.modules_if_there.push("mq-deadline".to_owned());
+    wanted
+}
+
+/// A device of a solution, by its name in the guest.
+pub(crate) struct Card {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Its parameters.
+    pub(crate) device: Device,
+}
+
+/// The devices of a solution.
+pub(crate) fn cards(preset: &str, solution: &Solution, devices: &Path) -> Result<Vec<Card>, Error> {
+    let card = |name, preset: &str, mib| Ok::<_, Error>(Card { name, device: device(preset, mib, devices)? });
+    let beside = match solution.beside {
+        Some(Beside::Twin { .. }) => Some(card("flash1", preset, CARD_MIB)?),
+        Some(Beside::Other { preset, .. }) => Some(card("flash1", preset, CARD_MIB)?),
+        Some(Beside::PcmForDatabases | Beside::PcmForWrites) => Some(card("pcm0", "pcm", PCM_MIB)?),
+        None => None,
+    };
+    Ok([Some(card("flash0", preset, CARD_MIB)?), beside].into_iter().flatten().collect())
 }
 
 /// A device of a preset, of `mib` MiB, full of data as a card in use.
@@ -308,18 +355,9 @@ fn script(cases: &[&Case<'_>], devices: &Path) -> Result<String, Error> {
 fn paragraph(number: usize, case: &Case<'_>, devices: &Path) -> Result<String, Error> {
     let solution = case.solution;
     let mut lines = vec![format!("# {}", case.words()), format!("case_begin {number}")];
-    let mut card = |name: &str, preset: &str, mib: u64| -> Result<(), Error> {
-        let device = device(preset, mib, devices)?;
+    for Card { name, device } in cards(case.preset, solution, devices)? {
         let fields: Vec<String> = device.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         lines.push(format!("card {name} {} {}", device.depth_requests, fields.join(",")));
-        Ok(())
-    };
-    card("flash0", case.preset, CARD_MIB)?;
-    match solution.beside {
-        Some(Beside::Twin { .. }) => card("flash1", case.preset, CARD_MIB)?,
-        Some(Beside::Other { preset, .. }) => card("flash1", preset, CARD_MIB)?,
-        Some(Beside::PcmForDatabases | Beside::PcmForWrites) => card("pcm0", "pcm", PCM_MIB)?,
-        None => {}
     }
     lines.extend(bed(solution));
     // One argument: the shell keeps its line feeds.
@@ -335,7 +373,7 @@ fn paragraph(number: usize, case: &Case<'_>, devices: &Path) -> Result<String, E
 }
 
 /// What makes the directories of the app out of the devices.
-fn bed(solution: &Solution) -> Vec<String> {
+pub(crate) fn bed(solution: &Solution) -> Vec<String> {
     let sectors = (CARD_MIB << 20) / SECTOR_BYTES;
     let mut lines = Vec::new();
     let mut data = "/dev/flash0".to_owned();

@@ -8,6 +8,7 @@
 //! Properties, each with a test: the same seed gives the same work; the amounts are those of the paper's tables; a case of a solution
 //! uses the libraries and rules that a device gets.
 
+pub mod crash;
 pub mod guest;
 pub mod paper;
 pub mod report;
@@ -16,3 +17,6 @@ pub mod workload;
 
 /// The program that does the storage work of an app (`c/app.c`), for the architecture of this machine.
 pub const APP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/app"));
+
+/// The program that writes until a power cut, and checks what is left (`c/crash.c`), for the architecture of this machine.
+pub const CRASH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crash"));

@@ -35,6 +35,35 @@ impl Part {
     }
 }
 
+/// What holds for a part after a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// All that was acknowledged is there.
+    Durable,
+    /// A prefix of the transactions is there, no older than so many seconds.
+    Ordered {
+        /// The bound.
+        seconds: u32,
+    },
+    /// A prefix of the transactions is there, of any age.
+    Whole,
+    /// Nothing: it may be damaged or gone.
+    Nothing,
+}
+
+impl Promise {
+    /// Its name in documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Durable => "durable",
+            Self::Ordered { .. } => "ordered",
+            Self::Whole => "whole",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
 /// A file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names")]
@@ -111,6 +140,8 @@ pub struct Solution {
     pub settings: &'static str,
     /// Policy of selective sync; the empty text is the default one.
     pub policy: Option<&'static str>,
+    /// What holds after a power cut, in the order of [`Part::ALL`].
+    pub promises: [Promise; 3],
 }
 
 /// The baseline: of SQLite's rollback journals the one with which the apps write what the paper's table V says: deleted or truncated
@@ -125,6 +156,7 @@ const BASELINE: Solution = Solution {
     beside: None,
     settings: "journal=persist",
     policy: None,
+    promises: [Promise::Durable; 3],
 };
 
 /// The policy that names all data of the app as cache.
@@ -143,6 +175,7 @@ pub const SOLUTIONS: &[Solution] = &[
         text: "files of the cache in memory",
         risk: "the files of the cache are fetched anew after each start",
         in_ram: &[Part::Files],
+        promises: [Promise::Nothing, Promise::Durable, Promise::Durable],
         ..BASELINE
     },
     Solution {
@@ -150,6 +183,7 @@ pub const SOLUTIONS: &[Solution] = &[
         text: "the database of cache class in memory: the bound of selective sync",
         risk: "the index of the cache is made anew after each start",
         in_ram: &[Part::Index],
+        promises: [Promise::Durable, Promise::Nothing, Promise::Durable],
         ..BASELINE
     },
     Solution {
@@ -157,14 +191,23 @@ pub const SOLUTIONS: &[Solution] = &[
         text: "both databases in memory",
         risk: ALL_LOST,
         in_ram: &Part::DATABASES,
+        promises: [Promise::Durable, Promise::Nothing, Promise::Nothing],
         ..BASELINE
     },
-    Solution { name: "all_in_ram", text: "all data in memory", risk: ALL_LOST, in_ram: &Part::ALL, ..BASELINE },
+    Solution {
+        name: "all_in_ram",
+        text: "all data in memory",
+        risk: ALL_LOST,
+        in_ram: &Part::ALL,
+        promises: [Promise::Nothing; 3],
+        ..BASELINE
+    },
     Solution {
         name: "sync_off",
         text: "no file of the app is synced (brisk sync, all its data of the class cache)",
         risk: "a power cut can damage both databases",
         policy: Some(ALL_CACHE),
+        promises: [Promise::Nothing; 3],
         ..BASELINE
     },
     Solution {
@@ -172,6 +215,7 @@ pub const SOLUTIONS: &[Solution] = &[
         text: "brisk sync with its default policy: files in ~/.cache are not synced",
         risk: "a power cut can damage the index of the cache, which is then made anew",
         policy: Some(""),
+        promises: [Promise::Nothing, Promise::Nothing, Promise::Durable],
         ..BASELINE
     },
     Solution {
@@ -180,6 +224,7 @@ pub const SOLUTIONS: &[Solution] = &[
         risk: "as selective_sync, and of the other database the last 5 s can be lost, in order",
         settings: "journal=wal",
         policy: Some(ORDERED),
+        promises: [Promise::Nothing, Promise::Nothing, Promise::Ordered { seconds: 5 }],
         ..BASELINE
     },
     Solution {
@@ -208,6 +253,7 @@ pub const SOLUTIONS: &[Solution] = &[
         text: "SQLite with a write-ahead log and synchronous=NORMAL",
         risk: "a power cut can lose the last transactions, in order, without a bound of time",
         settings: "journal=wal synchronous=normal",
+        promises: [Promise::Durable, Promise::Whole, Promise::Whole],
         ..BASELINE
     },
     Solution {
@@ -215,6 +261,7 @@ pub const SOLUTIONS: &[Solution] = &[
         text: "SQLite with a rollback journal and synchronous=NORMAL",
         risk: "in rare cases a power cut can damage a database",
         settings: "journal=persist synchronous=normal",
+        promises: [Promise::Durable, Promise::Nothing, Promise::Nothing],
         ..BASELINE
     },
     Solution {

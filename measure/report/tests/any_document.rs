@@ -47,7 +47,9 @@ const FIXED: [&str; 20] = [
 const LONG: [&str; 9] =
     ["count", "requests", "sequential_requests", "files", "files_count", "events", "lost_events", "seed", "bytes"];
 /// Fields that may be absent in every kind that has them.
-const OPTIONAL: [&str; 34] = [
+const OPTIONAL: [&str; 36] = [
+    "bound_s",
+    "crashes",
     "run_s",
     "gain",
     "published_gain_low",

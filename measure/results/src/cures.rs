@@ -55,6 +55,75 @@ pub struct CureRow {
     pub failure: Option<String>,
 }
 
+/// A part of an app's data over all power cuts under a solution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CureCrashPart {
+    /// `files` of the cache, the database `index` of the cache, or the database `kept`.
+    pub part: String,
+    /// `durable`, `ordered`, `whole` or `nothing`: what holds after a power cut.
+    pub promise: String,
+    /// Of `ordered`: the most time before the cut whose transactions may be lost.
+    pub bound_s: Option<f64>,
+    /// Transactions that were acknowledged before a cut.
+    pub acknowledged: u64,
+    /// Of these, lost.
+    pub lost: u64,
+    /// Cuts in which some were lost.
+    pub cuts_with_loss: u32,
+    /// The longest time from the acknowledgement of a lost one to the cut.
+    pub oldest_s: f64,
+    /// Cuts after which it was damaged.
+    pub damaged: u32,
+    /// Cuts in which the promise was broken.
+    pub broken: u32,
+}
+
+/// Power cuts under a solution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CureCrash {
+    /// Preset of the card.
+    pub preset: String,
+    /// Name of the solution.
+    pub solution: String,
+    /// Cuts in which a device lost pages of its volatile cache.
+    pub cuts: u32,
+    /// Further cuts, which found nothing at risk.
+    pub without_risk: u32,
+    /// Pages that were lost.
+    pub lost_pages: u64,
+    /// Cuts after which a file system did not mount.
+    pub unmountable: u32,
+    /// Cuts after which the check of a file system found errors.
+    pub unclean: u32,
+    /// Whether all file systems have a program that checks them.
+    pub is_checked: bool,
+    /// Cuts of one device of a stripe alone, after which the others were read.
+    pub pulled: u32,
+    /// Pages that were read then and right.
+    pub pulled_right: u64,
+    /// Pages and files whose read failed.
+    pub pulled_errors: u64,
+    /// Pages that were read and wrong.
+    pub pulled_wrong: u64,
+    /// The parts of the data.
+    pub parts: Vec<CureCrashPart>,
+    /// The first finding, in words.
+    pub example: Option<String>,
+    /// Why there are fewer cuts than asked for.
+    pub failure: Option<String>,
+}
+
+impl CureCrash {
+    /// Whether a promise was broken, a file system was not whole, wrong data was read, or cuts are missing.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.failure.is_some()
+            || self.unmountable + self.unclean > 0
+            || self.pulled_wrong > 0
+            || self.parts.iter().any(|part| part.broken > 0)
+    }
+}
+
 /// `brisk suite cures`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CuresReport {
@@ -67,4 +136,7 @@ pub struct CuresReport {
     pub workloads: Vec<CureWorkload>,
     /// Each app on each card under each solution.
     pub rows: Vec<CureRow>,
+    /// Power cuts under each solution, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashes: Vec<CureCrash>,
 }

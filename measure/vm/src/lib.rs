@@ -46,7 +46,7 @@ pub mod search;
 pub mod sources;
 pub mod store;
 pub mod tests_in_guest;
-mod worker_pool;
+pub mod worker_pool;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -195,7 +195,7 @@ pub fn run_all(
             |_, test, send: &dyn Fn(Message)| {
                 let verdict = test.run(lab, watch.stop, &|step| send(Message::Step(step.to_owned())))?;
                 send(Message::Verdict(verdict));
-                Ok(())
+                Ok::<_, Error>(())
             },
             |place, message| match message {
                 Message::Step(step) => {

@@ -3,19 +3,17 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use crate::error::Result;
-
 /// Runs `work` for each of `items` in order, `jobs` at a time; returns the results in the same order. `work` sends messages
 /// through its last argument; `receive` is called on this thread with the index of the item and the message.
 ///
 /// # Errors
 /// The first error in the order of items. After an error no other item is started; running ones complete.
-pub(crate) fn each<T: Sync, Message: Send, Done: Send>(
+pub fn each<T: Sync, Message: Send, Done: Send, Failed: Send>(
     items: &[T],
     jobs: usize,
-    work: impl Fn(usize, &T, &dyn Fn(Message)) -> Result<Done> + Sync,
+    work: impl Fn(usize, &T, &dyn Fn(Message)) -> Result<Done, Failed> + Sync,
     mut receive: impl FnMut(usize, Message),
-) -> Result<Vec<Done>> {
+) -> Result<Vec<Done>, Failed> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (tell, messages) = channel();
     let worker = |tell: Sender<(usize, Message)>| {
@@ -30,7 +28,7 @@ pub(crate) fn each<T: Sync, Message: Send, Done: Send>(
         }
         done
     };
-    let mut ended: Vec<(usize, Result<Done>)> = std::thread::scope(|scope| {
+    let mut ended: Vec<(usize, Result<Done, Failed>)> = std::thread::scope(|scope| {
         let started: Vec<_> = (0..jobs.clamp(1, items.len().max(1)))
             .map(|_| {
                 let (tell, worker) = (tell.clone(), &worker);

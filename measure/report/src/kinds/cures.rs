@@ -2,7 +2,7 @@
 //! paper states.
 
 use brisk_core::units::three_digits;
-use brisk_results::{CureRow, CuresReport};
+use brisk_results::{CureCrash, CureRow, CuresReport};
 
 use crate::declare::*;
 use crate::format::{self, shorten};
@@ -13,11 +13,14 @@ impl Kind for CuresReport {
     fn section(&self) -> Section {
         let question = "Which solution makes apps on slow storage how much faster, and at which risk?";
         let facts = vec![("Seeds", self.seeds.to_string()), ("Kernel", shorten(&self.header.environment.kernel, 60))];
-        let section = Section::new("Cures of slow storage", question, verdict(self)).facts(facts).figures([
-            gains(self),
-            times(self),
-            written(self),
-        ]);
+        let mut figures = Vec::new();
+        if !self.rows.is_empty() {
+            figures.extend([gains(self), times(self), written(self)]);
+        }
+        if !self.crashes.is_empty() {
+            figures.extend([left(self), cuts(self)]);
+        }
+        let section = Section::new("Cures of slow storage", question, verdict(self)).facts(facts).figures(figures);
         Section { machine: Some(vec![("Machine", "a virtual machine, in virtual time".to_owned())]), ..section }
     }
 }
@@ -47,12 +50,44 @@ fn of_place<'a>(report: &'a CuresReport, place: (&str, &str)) -> Vec<&'a CureRow
 fn verdict(report: &CuresReport) -> Vec<String> {
     let mut said: Vec<String> =
         places(report).into_iter().filter_map(|place| sentence(place, &of_place(report, place))).collect();
-    if said.is_empty() {
+    if said.is_empty() && report.crashes.is_empty() {
         said.push("Nothing was compared: no solution has figures beside the baseline.".to_owned());
     }
     said.extend(selective(report));
     said.extend(contradictions(report));
+    said.extend(power_cuts(report));
     said
+}
+
+/// What power cuts said about the promises, and the check that can fail.
+fn power_cuts(report: &CuresReport) -> Option<String> {
+    let crashes = &report.crashes;
+    if crashes.is_empty() {
+        return None;
+    }
+    let cuts: u64 = crashes.iter().map(|crash| u64::from(crash.cuts)).sum();
+    let acknowledged = |crash: &CureCrash| -> u64 {
+        crash.parts.iter().filter(|part| part.promise == "durable").map(|part| part.acknowledged).sum()
+    };
+    let durable: u64 = crashes.iter().map(acknowledged).sum();
+    let broken: Vec<String> =
+        crashes.iter().filter(|crash| crash.is_broken()).map(|crash| name(&crash.solution)).collect();
+    let damaged: u64 = crashes
+        .iter()
+        .flat_map(|crash| &crash.parts)
+        .filter(|part| part.promise == "nothing")
+        .map(|part| u64::from(part.damaged))
+        .sum();
+    let verdict = if broken.is_empty() {
+        "no promise was broken".to_owned()
+    } else {
+        shorten(&format!("a promise was broken, or cuts are missing, under {}", broken.join(", ")), 300)
+    };
+    Some(format!(
+        "In {cuts} power cuts under {} solutions with {durable} transactions that were acknowledged as durable {verdict}; data without \
+         a promise was damaged {damaged} times.",
+        crashes.len()
+    ))
 }
 
 /// The bound, and the best that keeps what the app was told is durable.
@@ -207,4 +242,65 @@ fn written(report: &CuresReport) -> Figure {
          the one written before it.",
     )
     .table(Table::of("What the baseline writes", &rows, columns))
+}
+
+/// What each part of the data promised, and what was left of it.
+fn left(report: &CuresReport) -> Figure {
+    let mut rows = Vec::new();
+    for crash in &report.crashes {
+        for part in &crash.parts {
+            let bound = part.bound_s.map_or_else(String::new, |bound_s| format!(", {} s", three_digits(bound_s)));
+            let oldest_s = (part.lost > 0).then_some(part.oldest_s);
+            rows.push(
+                Row::at("solution", name(&crash.solution))
+                    .by("data", name(&part.part))
+                    .say("promise", Some(format!("{}{bound}", shorten(part.promise.trim(), 20))))
+                    .put("acknowledged", TALLY, part.acknowledged)
+                    .put("lost", TALLY, part.lost)
+                    .put("oldest lost", S, oldest_s)
+                    .put("damaged", TALLY, f64::from(part.damaged))
+                    .put("broken", TALLY, f64::from(part.broken)),
+            );
+        }
+    }
+    let columns = "solution | data | promise | acknowledged | lost | oldest lost | damaged | broken";
+    Figure::new(
+        "What power cuts leave",
+        "Transactions that were acknowledged before the cuts, and of these lost; cuts after which the data was damaged, and in which its \
+         promise was broken. Durable: all that was acknowledged is there; ordered: a prefix, no older than the bound; whole: a prefix of any \
+         age.",
+    )
+    .table(Table::of("What power cuts leave", &rows, columns))
+}
+
+/// The cuts themselves, and the file systems.
+fn cuts(report: &CuresReport) -> Figure {
+    let rows: Vec<Row> = report
+        .crashes
+        .iter()
+        .map(|crash| {
+            let is_pulled = crash.pulled > 0;
+            let unclean = crash.is_checked.then_some(f64::from(crash.unclean));
+            Row::at("solution", name(&crash.solution))
+                .by("device", name(&crash.preset))
+                .put("cuts", TALLY, f64::from(crash.cuts))
+                .put("nothing at risk", TALLY, f64::from(crash.without_risk))
+                .put("pages lost", TALLY, crash.lost_pages)
+                .put("not mounted", TALLY, f64::from(crash.unmountable))
+                .put("not clean", TALLY, unclean)
+                .put("pages right", TALLY, is_pulled.then_some(crash.pulled_right))
+                .put("read errors", TALLY, is_pulled.then_some(crash.pulled_errors))
+                .put("pages wrong", TALLY, is_pulled.then_some(crash.pulled_wrong))
+                .say("remark", crash.failure.as_ref().or(crash.example.as_ref()).map(|why| shorten(why.trim(), 120)))
+        })
+        .collect();
+    let columns = "solution | device | cuts | nothing at risk | pages lost | not mounted | not clean | pages right | read errors | \
+                   pages wrong | remark";
+    Figure::new(
+        "Power cuts",
+        "Cuts in which the device lost pages of its volatile cache; file systems that did not mount afterwards, or whose check found \
+         errors. Of a stripe one device alone was cut now and then: pages right, read errors and pages wrong are those that were read \
+         from the other one.",
+    )
+    .table(Table::of("Power cuts", &rows, columns))
 }

@@ -56,5 +56,33 @@ pub fn cures() -> CuresReport {
             "published_sequential_bytes": 2.0e6, "published_random_bytes": 3.1e6,
         })
     });
-    report(&header(None), json!({ "seeds": 5, "workloads": workloads, "rows": rows }))
+    let crashes = [crash("baseline", 0), crash("selective_sync_ordered", 0), crash("raid0_4k", 2)];
+    report(&header(None), json!({ "seeds": 5, "workloads": workloads, "rows": rows, "crashes": crashes }))
+}
+
+fn crash(solution: &str, broken: u32) -> Value {
+    let is_ordered = solution == "selective_sync_ordered";
+    let part = |name: &str, promise: &str, bound_s: Option<f64>, lost: u64, damaged: u32| {
+        json!({
+            "part": name, "promise": promise, "bound_s": bound_s, "acknowledged": 12_345, "lost": lost,
+            "cuts_with_loss": lost / 10, "oldest_s": if lost > 0 { 4.2 } else { 0.0 }, "damaged": damaged,
+            "broken": if promise == "durable" { broken } else { 0 },
+        })
+    };
+    let parts = if is_ordered {
+        [
+            part("files", "nothing", None, 900, 80),
+            part("index", "nothing", None, 400, 60),
+            part("kept", "ordered", Some(5.0), 70, 0),
+        ]
+    } else {
+        ["files", "index", "kept"].map(|name| part(name, "durable", None, 0, broken))
+    };
+    let pulled = if solution == "raid0_4k" { 100 } else { 0 };
+    json!({
+        "preset": "galaxy-s5-emmc", "solution": solution, "cuts": 500, "without_risk": 31, "lost_pages": 2_900,
+        "unmountable": 0, "unclean": broken, "is_checked": true, "pulled": pulled, "pulled_right": 20 * pulled,
+        "pulled_errors": 18 * pulled, "pulled_wrong": 0, "parts": parts,
+        "example": (broken > 0).then_some("ext4: a directory is damaged"), "failure": null,
+    })
 }

@@ -7,21 +7,26 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use brisk_command::lab::suite::CuresArgs;
 use brisk_command::session::Session;
+use brisk_cures::crash::{self, Cuts};
 use brisk_cures::guest::{self, Case, Error, Outcome};
 use brisk_cures::report::{rows, workload};
 use brisk_cures::solution::{SOLUTIONS, Solution, find};
 use brisk_cures::workload::App;
-use brisk_results::{CuresReport, Document};
+use brisk_results::{CureCrash, CuresReport, Document};
 use brisk_vm::Watch;
 use brisk_vm::lab::Lab as Guests;
 use brisk_vm::sources::Source;
+use brisk_vm::worker_pool;
 
 use crate::kernel::{header, machines};
 
 /// Runs it.
 pub(super) fn run(args: &CuresArgs) -> anyhow::Result<ExitCode> {
     let apps = apps(&args.apps)?;
-    let solutions = solutions(&args.solutions)?;
+    let solutions = solutions(&args.solutions, args.seeds > 0)?;
+    if args.seeds == 0 && args.cuts == 0 {
+        bail!("nothing to measure: --seeds 0 needs power cuts, such as --cuts 100");
+    }
     args.outputs.check(std::path::Path::new("."))?;
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -44,9 +49,9 @@ pub(super) fn run(args: &CuresArgs) -> anyhow::Result<ExitCode> {
     }
     let session = Session::begin()?;
     let begun = Instant::now();
-    let measured = measure(&session, args, &source, &cases);
+    let measured = measure(&session, args, &source, &cases, &solutions);
     session.clear();
-    let (mut header, outcomes) = match measured {
+    let (mut header, outcomes, crashes) = match measured {
         Ok(measured) => measured,
         Err(error) if is_stopped(&error) => return Ok(session.was_stopped()),
         Err(error) => return Err(error),
@@ -57,8 +62,9 @@ pub(super) fn run(args: &CuresArgs) -> anyhow::Result<ExitCode> {
         seeds: u32::from(args.seeds),
         workloads: apps.iter().map(|app| workload(*app, pages(*app))).collect(),
         rows: rows(&cases, &outcomes),
+        crashes,
     };
-    let failed = report.rows.iter().any(|row| row.failure.is_some());
+    let failed = report.rows.iter().any(|row| row.failure.is_some()) || report.crashes.iter().any(CureCrash::is_broken);
     args.outputs.write(&Document::Cures(Box::new(report)))?;
     Ok(ExitCode::from(u8::from(failed)))
 }
@@ -73,14 +79,46 @@ fn measure(
     args: &CuresArgs,
     source: &Source,
     cases: &[Case<'_>],
-) -> anyhow::Result<(brisk_results::Header, Vec<Outcome>)> {
+    solutions: &[&'static Solution],
+) -> anyhow::Result<(brisk_results::Header, Vec<Outcome>, Vec<CureCrash>)> {
     let progress = |done: f64, doing: &str| session.show(done, doing);
     let watch = Watch { stop: session.stop_flag(), progress: &progress };
     let mut guests = Guests::prepare(source, &args.kernel, watch)?;
     guests.time_limit = args.time_limit;
     let header = header(&guests, u64::from(args.seed));
     let outcomes = guest::run(&guests, source, cases, machines(args.jobs), watch)?;
-    Ok((header, outcomes))
+    let crashes = cut(&guests, source, args, solutions, watch)?;
+    Ok((header, outcomes, crashes))
+}
+
+/// Power cuts under each solution, in the order of the table.
+fn cut(
+    guests: &Guests,
+    source: &Source,
+    args: &CuresArgs,
+    solutions: &[&'static Solution],
+    watch: Watch<'_>,
+) -> anyhow::Result<Vec<CureCrash>> {
+    let all: Vec<Cuts<'_>> = solutions
+        .iter()
+        .flat_map(|solution| {
+            crash::boots(&Cuts { preset: &args.cut_preset, solution, count: args.cuts, seed: u64::from(args.seed) })
+        })
+        .collect();
+    let mut done = 0;
+    let one = |_: usize, boot: &Cuts<'_>, tell: &dyn Fn(String)| {
+        let quiet = Watch { stop: watch.stop, progress: &|_, _| {} };
+        let cut = crash::run(guests, source, boot, quiet).map_err(anyhow::Error::from);
+        tell(format!("{} power cuts: {}", boot.count, boot.solution.name));
+        cut
+    };
+    let cut = worker_pool::each(&all, machines(args.jobs), one, |_, words| {
+        done += 1;
+        (watch.progress)(f64::from(done) / all.len().max(1) as f64, &words);
+    })?;
+    let of =
+        |solution: &&Solution| crash::sum(cut.iter().filter(|cut| cut.solution == solution.name).cloned().collect());
+    Ok(solutions.iter().copied().filter_map(|solution| of(&solution)).collect())
 }
 
 fn apps(names: &[String]) -> anyhow::Result<Vec<App>> {
@@ -96,14 +134,15 @@ fn apps(names: &[String]) -> anyhow::Result<Vec<App>> {
     Ok(apps)
 }
 
-/// Those that were named, behind the baseline, in the order of the table.
-fn solutions(names: &[String]) -> anyhow::Result<Vec<&'static Solution>> {
+/// Those that were named, in the order of the table; behind the baseline where run times are compared with it.
+fn solutions(names: &[String], with_baseline: bool) -> anyhow::Result<Vec<&'static Solution>> {
     if let Some(unknown) = names.iter().find(|name| *name != "all" && find(name).is_none()) {
         let known: Vec<&str> = SOLUTIONS.iter().map(|solution| solution.name).collect();
         bail!("--solutions: there is no {unknown}: there are {}, and all", known.join(", "));
     }
     let wanted = |solution: &&Solution| {
-        names.iter().any(|name| name == "all" || name == solution.name) || solution.name == SOLUTIONS[0].name
+        let is_named = names.iter().any(|name| name == "all" || name == solution.name);
+        is_named || (with_baseline && solution.name == SOLUTIONS[0].name)
     };
     Ok(SOLUTIONS.iter().filter(wanted).collect())
 }
@@ -112,16 +151,17 @@ fn solutions(names: &[String]) -> anyhow::Result<Vec<&'static Solution>> {
 mod tests {
     use super::*;
 
-    fn named(names: &[&str]) -> anyhow::Result<Vec<&'static str>> {
+    fn named(names: &[&str], with_baseline: bool) -> anyhow::Result<Vec<&'static str>> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        Ok(solutions(&names)?.into_iter().map(|solution| solution.name).collect())
+        Ok(solutions(&names, with_baseline)?.into_iter().map(|solution| solution.name).collect())
     }
 
     #[test]
-    fn the_baseline_is_always_measured_and_first() {
-        assert_eq!(named(&["wal", "selective_sync"]).expect("known"), ["baseline", "selective_sync", "wal"]);
-        assert_eq!(named(&["all"]).expect("known").len(), SOLUTIONS.len());
-        assert!(named(&["wal", "raid5"]).expect_err("unknown").to_string().contains("no raid5"));
+    fn the_baseline_is_measured_first_wherever_run_times_are() {
+        assert_eq!(named(&["wal", "selective_sync"], true).expect("known"), ["baseline", "selective_sync", "wal"]);
+        assert_eq!(named(&["wal"], false).expect("known"), ["wal"]);
+        assert_eq!(named(&["all"], false).expect("known").len(), SOLUTIONS.len());
+        assert!(named(&["wal", "raid5"], false).expect_err("unknown").to_string().contains("no raid5"));
     }
 
     #[test]
