@@ -1,5 +1,6 @@
 //! `brisk`: wiring of the command. Each subcommand has its file; those of the laboratory are handed over to `brisk-lab`.
 
+mod advise;
 mod apps;
 mod bench;
 mod compare;
@@ -63,6 +64,8 @@ enum Command {
     Report(report::Args),
     /// Compare results of the same kind: what improved, what regressed, with intervals; for CI and updates of a device
     Compare(compare::Args),
+    /// Rank cures of slow storage for a device and an app, by gain, cost and risk, from results that brisk wrote
+    Advise(advise::Args),
     /// Send results to a fleet, once you have seen every field and agreed: models are ranked, settings come back
     Submit(submit::Args),
     /// Watch processors, memory, storage, network and apps; record them; show and export records
@@ -129,6 +132,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(command) => lab::hand_over(command.name()),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Submit(args) => submit::run(&args),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
