@@ -58,7 +58,7 @@ mod tests {
         let items: Vec<usize> = (0..20).collect();
         let work = |_: usize, item: &usize, tell: &dyn Fn(usize)| {
             (0..*item).for_each(tell);
-            Ok(item * 2)
+            Ok::<_, std::io::Error>(item * 2)
         };
         let done = each(&items, 3, work, |place, _| received[place] += 1).expect("nothing fails");
         assert_eq!(done, (0..20).map(|item| item * 2).collect::<Vec<_>>());
@@ -78,7 +78,7 @@ mod tests {
             let long = Duration::from_secs(5);
             let (mut counts, _) = changed.wait_timeout_while(counts, long, |counts| counts.1 < 3).expect("no panic");
             counts.0 -= 1;
-            Ok(())
+            Ok::<_, std::io::Error>(())
         };
         each(&[0; 9], 3, work, |_, ()| {}).expect("nothing fails");
         assert_eq!(running.lock().expect("no panic").1, 3);
