@@ -118,7 +118,8 @@ impl CureCrash {
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.failure.is_some()
-            || self.unmountable + self.unclean > 0
+            || self.unmountable > 0
+            || self.unclean > 0
             || self.pulled_wrong > 0
             || self.parts.iter().any(|part| part.broken > 0)
     }
