@@ -237,8 +237,10 @@ pub const SOLUTIONS: &[Solution] = &[
     Solution {
         name: "journal_delete",
         text: "SQLite with a rollback journal that is deleted after each transaction, its default",
-        risk: NO_LOSS,
+        // SQLite syncs the directory after it only with synchronous=EXTRA.
+        risk: "a power cut can bring the journal back, which undoes the last transactions, in order",
         settings: "journal=delete",
+        promises: [Promise::Durable, Promise::Whole, Promise::Whole],
         ..BASELINE
     },
     Solution {
