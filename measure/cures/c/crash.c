@@ -172,7 +172,8 @@ static struct acknowledged acknowledged_of(enum part part, uint64_t cut_us)
 	return all;
 }
 
-static uint64_t cut_time(void)
+/* Time of the cut in us, and the pages that the devices lost by it. */
+static uint64_t cut_time(uint64_t *lost_pages)
 {
 	char path[4096];
 	uint64_t us;
@@ -180,7 +181,7 @@ static uint64_t cut_time(void)
 
 	state_path(path, sizeof(path), "cut");
 	file = fopen(path, "re");
-	if (!file || fscanf(file, "%" SCNu64, &us) != 1)
+	if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, &us, lost_pages) != 2)
 		fail(2, "cannot read %s", path);
 	fclose(file);
 	return us;
@@ -641,15 +642,8 @@ static void check_files(uint64_t cut_us)
 
 static int check(void)
 {
-	uint64_t cut_us = cut_time(), lost = 0;
-	char path[4096];
-	FILE *file;
+	uint64_t lost, cut_us = cut_time(&lost);
 
-	state_path(path, sizeof(path), "cut");
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%*u %" SCNu64, &lost) != 1)
-		fail(2, "cannot read %s", path);
-	fclose(file);
 	printf("@ {\"cut\":{\"lost_pages\":%" PRIu64 ",\"parts\":[", lost);
 	check_files(cut_us);
 	check_database(PART_INDEX, cut_us);
@@ -660,7 +654,8 @@ static int check(void)
 
 static int read_with_a_missing_device(void)
 {
-	struct acknowledged all = acknowledged_of(PART_FILES, cut_time());
+	uint64_t lost_pages;
+	struct acknowledged all = acknowledged_of(PART_FILES, cut_time(&lost_pages));
 	struct pages pages = { 0 };
 	unsigned int slot;
 	size_t i;

@@ -4,7 +4,7 @@
 //! the devices hold in their volatile memory any subset is lost, and requests in flight are torn. Then the file systems are mounted
 //! again, and `c/crash.c` checks what each part of the data promised ([`crate::solution::Promise`]); the file system's own check follows.
 //! A cut in which no device lost a page finds nothing at risk and does not count. Of a stripe every fifth cut takes one device alone: what
-//! is read then has to be right, or an error.
+//! is read then has to be right, or an error; since the other one is written meanwhile, the file systems are made anew after it.
 
 use std::path::Path;
 

@@ -5,18 +5,25 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brisk_requires::requires;
 use serde_json::Value;
 
+/// One test has one at a time: a program that one thread writes cannot be run while a process that another thread starts still holds it
+/// open (ETXTBSY).
 struct Bed {
     dir: tempfile::TempDir,
+    _one_at_a_time: MutexGuard<'static, ()>,
 }
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Bed {
     /// With files and databases of a run.
     fn new(settings: &[&str]) -> Self {
-        let bed = Self { dir: tempfile::tempdir().expect("a directory") };
+        let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let bed = Self { dir: tempfile::tempdir().expect("a directory"), _one_at_a_time };
         for name in ["files", "state"] {
             std::fs::create_dir(bed.path(name)).expect("a directory");
         }

@@ -5,7 +5,7 @@ use brisk_core::units::three_digits;
 use brisk_results::{CureCrash, CureRow, CuresReport};
 
 use crate::declare::*;
-use crate::format::{self, shorten};
+use crate::format::{self, plural, shorten};
 
 const BASELINE: &str = "baseline";
 
@@ -84,9 +84,11 @@ fn power_cuts(report: &CuresReport) -> Option<String> {
         shorten(&format!("a promise was broken, or cuts are missing, under {}", broken.join(", ")), 300)
     };
     Some(format!(
-        "In {cuts} power cuts under {} solutions with {durable} transactions that were acknowledged as durable {verdict}; data without \
-         a promise was damaged {damaged} times.",
-        crashes.len()
+        "In {} under {} with {} acknowledged as durable {verdict}; data without a promise was damaged in {}.",
+        plural(cuts, "power cut"),
+        plural(crashes.len() as u64, "solution"),
+        plural(durable, "transaction"),
+        plural(damaged, "check"),
     ))
 }
 
