@@ -65,6 +65,9 @@ pub struct HuntLoad {
     pub drawn: bool,
     /// Jobs and device, in words.
     pub words: String,
+    /// Kind of the device: `emmc`, `ufs`, `sd`, or `virtual` for one made of dies; absent in documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// The scheduler first, then the stock ones.
     pub rows: Vec<HuntRow>,
     /// The bounds that apply to it.

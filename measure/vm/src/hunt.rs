@@ -321,6 +321,7 @@ impl Hunt {
             number: one.number,
             drawn: one.drawn,
             words: one.load.words(),
+            kind: Some(one.load.kind().to_owned()),
             rows: rows.collect(),
             ratios: ratios.collect(),
             refused: one.figures.as_ref().err().cloned(),

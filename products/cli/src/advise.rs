@@ -13,7 +13,7 @@ use brisk_results::Document;
 use brisk_sync::advice::Advice;
 use serde_json::{Value, json};
 
-use rank::{Basis, Cure, Known, rank};
+use rank::{Basis, Broken, Cure, Known, broken, rank};
 
 /// Most bytes of a document.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
@@ -59,8 +59,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         );
     }
     let cures = rank(&known, args.app.as_deref());
-    let document = Shown::new("advice", json!({ "app": args.app, "cures": cures }));
-    args.json.show(&document, || text(&cures))?;
+    let broken = broken(&known, &cures);
+    let document = Shown::new("advice", json!({ "app": args.app, "cures": cures, "broken": broken }));
+    args.json.show(&document, || text(&cures, &broken))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,11 +101,11 @@ fn add(known: &mut Known, file: &Path) -> anyhow::Result<usize> {
     Ok(used)
 }
 
-fn text(cures: &[Cure]) -> String {
-    if cures.is_empty() {
-        return "no cure gains anything by what these documents know\n".to_owned();
-    }
+fn text(cures: &[Cure], broken: &[Broken]) -> String {
     let mut text = String::new();
+    if cures.is_empty() {
+        text.push_str("no cure gains anything by what these documents know\n");
+    }
     for (place, cure) in (1..).zip(cures) {
         let gain = match (cure.gain, cure.basis) {
             (Some(gain), Basis::Measured) => format!("{}x, measured", three_digits(gain)),
@@ -120,6 +121,9 @@ fn text(cures: &[Cure]) -> String {
         if !cure.steps.is_empty() {
             let _ = writeln!(text, "   {}", cure.steps);
         }
+    }
+    for Broken { name, why } in broken {
+        let _ = writeln!(text, "Not advised: {}: a power cut broke what it promises ({why})", name.replace('_', " "));
     }
     text
 }
@@ -141,7 +145,7 @@ mod tests {
         let mut known = Known::default();
         let advice = format!("{{\"kind\":\"sync_advice\",\"schema_version\":1,\"success\":true,\"files\":[{one}]}}");
         assert_eq!(add(&mut known, &file(dir.path(), &advice)).expect("read"), 1);
-        let shown = text(&rank(&known, Some("a.b")));
+        let shown = text(&rank(&known, Some("a.b")), &[]);
         assert!(shown.starts_with("1. selective sync: all of it: 9.0 ms in syncs"), "{shown}");
         assert!(shown.contains("apply: brisk sync on a.b; undo: brisk sync off a.b"), "{shown}");
         let spoilt = advice.replace("9000,\"class\"", "\"x\",\"class\"");
@@ -153,6 +157,6 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         assert!(add(&mut Known::default(), &file(dir.path(), "{}")).is_err());
         assert!(add(&mut Known::default(), Path::new("/nowhere.json")).is_err());
-        assert!(text(&[]).contains("no cure"));
+        assert!(text(&[], &[]).contains("no cure"));
     }
 }

@@ -145,6 +145,8 @@ def test_a_server_is_believed_by_its_certificate_alone(start: Start, proxy: Prox
     for refused in (submit(url, unknown, *send), submit(misnamed, authority, *send)):
         assert refused.returncode == 2, refused
         assert "certificate" in refused.stderr.lower()
+        # It is not tried again: another attempt does not change it.
+        assert "attempt" not in refused.stderr
     assert "brisk_fleet_submissions 0.0" in server.client.get("/metrics").text
     sent = submit(url, authority, *send)
     assert sent.returncode == 0, sent.stderr

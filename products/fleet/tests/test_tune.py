@@ -24,7 +24,7 @@ from brisk_fleet.table import Table
 
 pytestmark = pytest.mark.full
 
-PRESET = "galaxy-s5-emmc"
+PRESET = "nexus4-emmc"
 # Reads before writes, and no more writes in flight than the device takes, so that writes keep their throughput.
 GOOD = {"scheduler": "mq-deadline", "mq-deadline/async_depth": "4", "mq-deadline/fifo_batch": "1", "mq-deadline/prio_aging_expire": "100"}
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_trusted_or_applied_changes_nothing(device: Device) -> No
     unknown = refused(made(device.folder, {"scheduler": "mq-deadline", "rotational": "1"}))
     assert "'rotational' is no setting that a search tries with scheduler mq-deadline" in unknown
     assert "this kernel has no scheduler 'adios'" in refused(made(device.folder, {"scheduler": "adios", "nr_requests": "8"}))
-    other = refused(made(device.folder, GOOD, True, "nexus4-emmc"))
+    other = refused(made(device.folder, GOOD, True, "galaxy-s5-emmc"))
     assert f"the file has no settings for model {PRESET}" in other
     good.write_bytes(good.read_bytes().replace(b'"100"', b'"999"'))
     assert "is damaged or was changed" in refused(good)

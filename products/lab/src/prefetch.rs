@@ -129,14 +129,15 @@ impl Prefetching {
         screen: &mut dyn Screen,
         phone: &Phone,
     ) -> anyhow::Result<String> {
-        self.watched(launcher, app, screen, phone, |one| one.learned > 0)?;
-        let learned = self.watched(launcher, app, screen, phone, |one| one.learned > 1 && one.planned_bytes > 0)?;
+        self.watched(launcher, app, screen, phone, |one, _| one.learned > 0)?;
+        let is_learned = |one: &AppLaunches, _: &AppLaunches| one.learned > 1 && one.planned_bytes > 0;
+        let (_, learned) = self.watched(launcher, app, screen, phone, is_learned)?;
         let exactly = if learned.exact { "exactly" } else { "not exactly: most of it was in memory" };
         let (bytes, files) = (format_bytes(learned.planned_bytes), learned.files);
         Ok(format!("{}: a cold launch uses {bytes} of {files} files (learned {exactly})", app.id))
     }
 
-    /// Has the daemon count what one more cold launch of `app` uses of what is read ahead of it. Says the hit rate of all that were counted.
+    /// Has the daemon count what one more cold launch of `app` uses of what is read ahead of it. Says its hit rate.
     ///
     /// # Errors
     /// As [`Self::learn`].
@@ -147,11 +148,14 @@ impl Prefetching {
         screen: &mut dyn Screen,
         phone: &Phone,
     ) -> anyhow::Result<String> {
-        let of = self.watched(launcher, app, screen, phone, |one| one.asked_bytes > 0)?;
-        let percent = of.used_bytes as f64 * 100.0 / of.asked_bytes as f64;
-        let (asked, read) = (format_bytes(of.asked_bytes), format_bytes(of.read_bytes));
+        let is_counted = |one: &AppLaunches, before: &AppLaunches| one.asked_bytes > before.asked_bytes;
+        let (before, now) = self.watched(launcher, app, screen, phone, is_counted)?;
+        let (asked, used) = (now.asked_bytes - before.asked_bytes, now.used_bytes.saturating_sub(before.used_bytes));
+        let percent = used as f64 * 100.0 / asked as f64;
+        let read = format_bytes(now.read_bytes.saturating_sub(before.read_bytes));
+        let asked = format_bytes(asked);
         Ok(format!(
-            "{}: {asked} were read ahead of its launches so far, {read} of them from the device; they used {percent:.0} %",
+            "{}: {asked} were read ahead of one more launch, {read} of them from the device; it used {percent:.0} %",
             app.id
         ))
     }
@@ -164,30 +168,35 @@ impl Prefetching {
         self.companion.take().map_or(Ok(()), Companion::stop)
     }
 
-    /// Launches `app` once, cold, and lets it run until the daemon has counted it.
+    /// Launches `app` once, cold, and lets it run until the daemon has counted it, by what was known before and what is now. Gives both.
     fn watched(
         &mut self,
         launcher: &Launcher<'_>,
         app: &App,
         screen: &mut dyn Screen,
         phone: &Phone,
-        is_counted: fn(&AppLaunches) -> bool,
-    ) -> anyhow::Result<AppLaunches> {
+        is_counted: fn(&AppLaunches, &AppLaunches) -> bool,
+    ) -> anyhow::Result<(AppLaunches, AppLaunches)> {
         self.start()?;
+        let before = self.launches(&app.id)?.pop().unwrap_or_default();
         cold::evict(launcher.sense, &BTreeSet::new(), true)?;
         let resident = launcher.keep(app, screen)?;
-        let counted = self.counted(&resident, is_counted)?;
+        let counted = self.counted(&resident, |one| is_counted(one, &before))?;
         resident.close()?;
         phone.end_apps()?;
         self.end()?;
-        Ok(counted)
+        Ok((before, counted))
     }
 
     /// Waits until the daemon has counted the launch that has just been made.
-    fn counted(&self, resident: &Resident, is_counted: fn(&AppLaunches) -> bool) -> anyhow::Result<AppLaunches> {
+    fn counted(
+        &self,
+        resident: &Resident,
+        is_counted: impl Fn(&AppLaunches) -> bool,
+    ) -> anyhow::Result<AppLaunches> {
         let deadline = Instant::now() + LEARN_TIMEOUT;
         loop {
-            match self.launches(resident.id())?.into_iter().find(is_counted) {
+            match self.launches(resident.id())?.into_iter().find(&is_counted) {
                 Some(counted) => return Ok(counted),
                 None if Instant::now() >= deadline => bail!(
                     "the daemon learned nothing of a launch of {} within {} s: it may not see its control group {}",

@@ -19,7 +19,7 @@ fn ratio(bound: &str, ratio: f64, against: &str, holds: bool) -> Value {
 pub fn hunt() -> HuntReport {
     let load = |number: u32, drawn: bool, rows: Value, ratios: Value, refused: Option<&str>| {
         json!({
-            "number": number, "drawn": drawn, "rows": rows, "ratios": ratios, "refused": refused,
+            "number": number, "drawn": drawn, "kind": if number == 0 { "emmc" } else { "virtual" }, "rows": rows, "ratios": ratios, "refused": refused,
             "words": "8 random readers of 4 KiB, pause 2 ms + 2 buffered copies of 16 MiB, fsync every 4 MiB on 4 dies of 70/400 us, ext4",
         })
     };

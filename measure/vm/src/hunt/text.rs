@@ -10,14 +10,15 @@ use brisk_core::units::format_bytes;
 use super::load::Dim::*;
 use super::load::Levels;
 
-/// Base devices, and their sequential write rate in MiB/s, by which the lengths of loads are chosen.
-const PRESETS: [(&str, u32); 6] = [
-    ("four-dies", 0),
-    ("emmc-5.1", 100),
-    ("galaxy-s5-emmc", 20),
-    ("nexus4-emmc", 12),
-    ("ufs-3.1", 400),
-    ("sd-sandisk", 8),
+/// Base devices, their kinds as `brisk_core::device::Device::kind` has them, and their sequential write rate in MiB/s, by which the
+/// lengths of loads are chosen.
+const PRESETS: [(&str, &str, u32); 6] = [
+    ("four-dies", "virtual", 0),
+    ("emmc-5.1", "emmc", 100),
+    ("galaxy-s5-emmc", "emmc", 20),
+    ("nexus4-emmc", "emmc", 12),
+    ("ufs-3.1", "ufs", 400),
+    ("sd-sandisk", "sd", 8),
 ];
 /// I/O priorities; empty: that of the process.
 const PRIORITIES: [&str; 5] = ["", "be:0", "be:7", "rt:4", "idle"];
@@ -43,6 +44,12 @@ const READERS_OVER_COPIES: f64 = 1.5;
 const READS: [&str; 4] = ["", "buffered cold ", "buffered ", "faulting "];
 
 impl Levels {
+    /// The kind of its device: `emmc`, `ufs`, `sd`, or `virtual` for one made of dies.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        PRESETS[self.value(Preset) as usize].1
+    }
+
     /// The load in words: jobs, then the device.
     #[must_use]
     pub fn words(self) -> String {
@@ -120,7 +127,7 @@ impl Levels {
         match self.value(Preset) {
             // Pages of 4 KiB; a transfer of one takes 5 us.
             0 => (f64::from(self.value(Dies)) / f64::from(self.value(ProgramUs))).min(0.2) * 4e6,
-            preset => f64::from(PRESETS[preset as usize].1) * 1024.0,
+            preset => f64::from(PRESETS[preset as usize].2) * 1024.0,
         }
     }
 

@@ -182,10 +182,33 @@ fn measured(known: &Known, app: Option<&str>) -> Vec<Cure> {
 fn risk(stated: &str, name: &str, known: &Known) -> String {
     let Some(crash) = known.crashes.iter().find(|crash| crash.solution == name) else { return stated.to_owned() };
     if crash.is_broken() {
-        let why = crash.example.as_ref().or(crash.failure.as_ref()).map_or("see its document", String::as_str);
-        return format!("a power cut broke what it promises ({why}); stated: {stated}");
+        return format!("a power cut broke what it promises ({}); stated: {stated}", why(crash));
     }
     format!("{stated}; kept in {} power cuts", crash.cuts)
+}
+
+fn why(crash: &CureCrash) -> String {
+    crash.example.as_ref().or(crash.failure.as_ref()).cloned().unwrap_or_else(|| "see its document".to_owned())
+}
+
+/// A solution whose promise a power cut broke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Broken {
+    pub(super) name: String,
+    pub(super) why: String,
+}
+
+/// Solutions whose promise a power cut broke, and which are not among the cures, where their risk says it.
+pub(super) fn broken(known: &Known, cures: &[Cure]) -> Vec<Broken> {
+    let mut all: Vec<Broken> = Vec::new();
+    for crash in known.crashes.iter().filter(|crash| crash.is_broken()) {
+        let is_told = cures.iter().any(|cure| cure.name == crash.solution)
+            || all.iter().any(|other| other.name == crash.solution);
+        if !is_told {
+            all.push(Broken { name: crash.solution.clone(), why: why(crash) });
+        }
+    }
+    all
 }
 
 /// What the app waits for and would not wait for.
@@ -357,6 +380,14 @@ mod tests {
         };
         assert_eq!(of(crash.clone()), "none: durable; kept in 20 power cuts");
         let broken = CureCrash { unclean: 1, example: Some("ext4: bad".to_owned()), ..crash };
-        assert!(of(broken).starts_with("a power cut broke what it promises (ext4: bad)"));
+        assert!(of(broken.clone()).starts_with("a power cut broke what it promises (ext4: bad)"));
+        // Without run times it is no cure, and the broken promise is told once all the same.
+        let known = Known { crashes: vec![broken.clone(), broken], ..Known::default() };
+        let cures = rank(&known, None);
+        let told = super::broken(&known, &cures);
+        assert_eq!((cures.len(), told.len()), (0, 1));
+        assert_eq!((told[0].name.as_str(), told[0].why.as_str()), ("wal", "ext4: bad"));
+        let known = Known { rows: rows(), ..known };
+        assert!(super::broken(&known, &rank(&known, None)).is_empty());
     }
 }

@@ -33,7 +33,8 @@ enum Outcome {
     Done(StatusCode),
     /// Not now: why, and how long the server wants to be left alone.
     Later(String, Option<Duration>),
-    Refused(String),
+    /// Not ever: what became of it, for the end of a sentence that begins with the address.
+    Never(String),
 }
 
 impl Server {
@@ -79,7 +80,7 @@ impl Server {
         for attempt in 1..=ATTEMPTS {
             match outcome(request()) {
                 Outcome::Done(status) => return Ok(status),
-                Outcome::Refused(why) => bail!("{} refused: {why}", self.url),
+                Outcome::Never(why) => bail!("{} {why}", self.url),
                 Outcome::Later(why, _) if attempt == ATTEMPTS => {
                     bail!(
                         "{} did not take it in {ATTEMPTS} attempts: {why}; try later, the result is the same",
@@ -124,8 +125,7 @@ fn tls() -> anyhow::Result<TlsConfig> {
 fn outcome(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Outcome {
     let mut response = match answer {
         Ok(response) => response,
-        // What another attempt does not change.
-        Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => return Outcome::Refused(error.to_string()),
+        Err(error) if is_final(&error) => return Outcome::Never(format!("cannot be sent to: {error}")),
         Err(error) => return Outcome::Later(error.to_string(), None),
     };
     let status = response.status();
@@ -139,8 +139,19 @@ fn outcome(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Out
     if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
         Outcome::Later(why, after.map(Duration::from_secs))
     } else {
-        Outcome::Refused(why)
+        Outcome::Never(format!("refused: {why}"))
     }
+}
+
+/// Whether another attempt does not change it: a bad address, or a certificate that is not believed.
+fn is_final(error: &ureq::Error) -> bool {
+    let tls = match error {
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_) => return true,
+        ureq::Error::Rustls(tls) => Some(tls),
+        ureq::Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref()),
+        _ => None,
+    };
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// The sentence in an answer of a fleet, without signs that would act on a terminal.

@@ -25,8 +25,11 @@ class Programs:
     brisk: Path
 
 
-def simulate(programs: Programs, server: str, devices: int, seed: int, workers: int = 2) -> int:
-    """Draws, measures and submits; gives the number of devices. Raises `FleetError` when a program fails."""
+def simulate(programs: Programs, server: str, devices: int, seed: int, workers: int = 16) -> int:
+    """Draws, measures and submits; gives the number of devices.
+
+    Sends `workers` submissions at a time, so that the server can commit them together. Raises `FleetError` when a program fails.
+    """
     with tempfile.TemporaryDirectory(prefix="brisk-fleet-") as name:
         folder = Path(name)
         _run([str(programs.storebench), str(folder / "results"), str(devices), str(seed)])
