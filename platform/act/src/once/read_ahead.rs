@@ -4,8 +4,8 @@
 //! was mapped: same device, same inode. One that was replaced, or that is not there, is passed over.
 //!
 //! Ranges are asked for in pieces of 4 MiB. The kernel charges the pages to the memory group of the thread that asks, brisk's, not to
-//! the app's, until it has dropped them once (no call takes another group): where brisk's group has a limit (`MemoryMax` of its
-//! service), that much of the files is in memory at a time.
+//! the app's, until it has dropped them once (no call takes another group): where brisk's group has a limit, that much of the files is
+//! in memory at a time. Its service has none for that reason, but a limit of the daemon's own memory (`LimitDATA`).
 //!
 //! Properties: `a_file_that_was_replaced_is_not_read`; `what_is_no_regular_file_is_not_opened_for_long`.
 
