@@ -125,25 +125,31 @@ static void smartio_window(struct smartio_data *sd, struct request *rq, u32 size
 void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	u32 read = smartio_known(sd->learned.service_ns[0], smartio_size(blk_rq_bytes(rq))), size;
+	u32 writes = 1;
 
 	if (sd->race.read || !sd->race.last_write || smartio_cached(sd))
 		return;
-	/* Another one sent shortly before it would be done at the same time. */
-	if (sd->writes_in_flight > 1 && sd->race.gap_ns < read + read / 4)
-		return;
-	size = (smartio_state(sd->race.last_write) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	/* Another one sent shortly before it is done at the same time: two count together. */
+	if (sd->writes_in_flight > 1 && sd->race.gap_ns < read + read / 4) {
+		if (!sd->race.pair || sd->race.gap_ns >= read)
+			return;
+		writes = 2;
+	}
+	size = smartio_rq_size(sd->race.last_write);
 	/* Parts of a large one reach the device behind the read, which passes only these. */
 	if (size > smartio_size(SMARTIO_COMMIT_BYTES)) {
 		if (!sd->learned.occupied[size])
 			sd->learned.occupied[size] = SMARTIO_WHOLE;
 		return;
 	}
-	if (smartio_since_stamp(sd->race.last_write, now) + 2 * (u64)read >
-	    sd->learned.service_ns[1][size])
+	/* Another read may delay this one by as much as it takes. */
+	if (smartio_since_stamp(sd->race.last_write, now) + read +
+	    (smartio_reads(sd, 2) ? read : read / 4) > sd->learned.service_ns[1][size])
 		return;
 	sd->race.read = rq;
 	sd->race.write = sd->race.last_write;
 	sd->race.size = size;
+	sd->race.writes = writes;
 }
 
 /* A request is no longer in flight; what is not @done has shown nothing. */
@@ -155,7 +161,8 @@ void smartio_race_ends(struct smartio_data *sd, struct request *rq, bool done)
 		sd->race.last_write = NULL;
 	if (rq == sd->race.read) {
 		if (done)
-			*occupied = smartio_learn_passed(*occupied, sd->race.write);
+			*occupied = smartio_learn_passed(*occupied, sd->race.write,
+							 sd->race.writes);
 		sd->race.read = NULL;
 		sd->race.write = NULL;
 	} else if (rq == sd->race.write) {
@@ -208,7 +215,7 @@ void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	unsigned long state = smartio_state(rq);
 	u32 kind = state & SMARTIO_RQ_KIND, table = smartio_table(kind);
-	u32 size = (state & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	u32 size = smartio_rq_size(rq);
 	u64 took = smartio_since_stamp(rq, now);
 	bool clean = state & SMARTIO_RQ_CLEAN;
 

@@ -153,6 +153,8 @@ struct smartio_race {
 	struct request *read;	/* sent behind it, while in flight */
 	struct request *write;	/* what it is behind; NULL: that is done */
 	u32 size;
+	u32 writes;		/* 2: another write was sent with it */
+	bool pair;		/* the last write and the one before are all, and of one size */
 };
 
 /* Time that reads have lost to writes in a cache since the share was settled. */
@@ -247,6 +249,12 @@ static inline u32 smartio_rq_kind(struct request *rq)
 static inline u32 smartio_rq_queue(struct request *rq)
 {
 	return (smartio_state(rq) & SMARTIO_RQ_QUEUE) >> SMARTIO_RQ_QUEUE_SHIFT;
+}
+
+/* Its size, as smartio_size() has it, when it was dispatched. */
+static inline u32 smartio_rq_size(struct request *rq)
+{
+	return (smartio_state(rq) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
 }
 
 /* elv.priv[1]: dispatch time, truncated to a pointer. */

@@ -155,8 +155,8 @@ static void what_is_learned_holds_to_its_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_occupied(4000, 1000), SMARTIO_WHOLE / 4);
 	KUNIT_EXPECT_EQ(test, smartio_occupied(SMARTIO_NEVER, 1), SMARTIO_WHOLE);
 	KUNIT_EXPECT_EQ(test, smartio_occupied(1000, 0), SMARTIO_LEAST);
-	KUNIT_EXPECT_EQ(test, smartio_learn_passed(0, false), SMARTIO_WHOLE);
-	KUNIT_EXPECT_EQ(test, smartio_learn_passed(SMARTIO_WHOLE, true), SMARTIO_WHOLE * 7 / 8);
+	KUNIT_EXPECT_EQ(test, smartio_learn_passed(0, false, 1), SMARTIO_WHOLE);
+	KUNIT_EXPECT_EQ(test, smartio_learn_passed(SMARTIO_WHOLE, true, 1), SMARTIO_WHOLE * 7 / 8);
 	KUNIT_EXPECT_EQ(test, smartio_size(4096), 0);
 	KUNIT_EXPECT_EQ(test, smartio_size(4097), 1);
 	KUNIT_EXPECT_EQ(test, smartio_size(~0u), SMARTIO_NR_SIZES - 1);

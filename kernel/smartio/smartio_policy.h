@@ -317,20 +317,22 @@ static inline u32 smartio_occupied(u64 work_ns, u64 elapsed_ns)
 }
 
 /*
- * The same with a read that was sent behind a write and was done before it (@passed), or
- * not: a device that works on one at a time lets none pass, and one of N equal units all
- * but one of N.
+ * The same with a read that was sent behind @writes of them and was done before the last (@passed),
+ * or not: a device that works on one at a time lets none pass, and one of N equal units all
+ * but one of N behind one write. Behind two it does not show which one delayed it.
  */
-static inline u32 smartio_learn_passed(u32 old, bool passed)
+static inline u32 smartio_learn_passed(u32 old, bool passed, u32 writes)
 {
-	u32 weight;
+	u32 weight, part = SMARTIO_WHOLE / writes;
 
 	if (!old)
 		old = SMARTIO_WHOLE;
 	/* The rarer reads are delayed, the more of them it takes to tell how rarely. */
 	weight = old / 8;
-	old = passed ? old - old * weight / SMARTIO_WHOLE :
-		       old + (SMARTIO_WHOLE - old) * weight / SMARTIO_WHOLE;
+	if (passed)
+		old -= old * weight / SMARTIO_WHOLE;
+	else if (old < part)
+		old += (part - old) * weight / SMARTIO_WHOLE;
 	return old > SMARTIO_LEAST ? old : SMARTIO_LEAST;
 }
 

@@ -107,8 +107,8 @@ mod raw {
         /// Part of the device that each of some writes occupied, in 1/[`WHOLE`](super::WHOLE): work of so much service time was
         /// done in the time elapsed.
         pub safe fn host_occupied(work_ns: u64, elapsed_ns: u64) -> u32;
-        /// The same with a read that was sent behind a write, and was done before it or not.
-        pub safe fn host_learn_passed(old: u32, passed: bool) -> u32;
+        /// The same with a read that was sent behind one or two writes, and was done before the last or not.
+        pub safe fn host_learn_passed(old: u32, passed: bool, writes: u32) -> u32;
         pub(crate) fn host_occupied_by(table: *const u32, size: u32) -> u32;
         /// Whether so many writes leave half of the device to reads.
         pub safe fn host_few(writes: u32, occupied: u32) -> bool;

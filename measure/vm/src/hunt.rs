@@ -50,8 +50,20 @@ pub struct Options {
     pub seed: u64,
     /// Seeds of the addresses of each load.
     pub seeds: Vec<u64>,
+    /// Kinds of devices, as [`Levels::kind`] has them; loads on others are passed over. Empty: all.
+    pub kinds: Vec<String>,
     /// Preset files of devices.
     pub devices: PathBuf,
+}
+
+impl Options {
+    /// The first `count` loads of the seed, from number `first` on, that are on the chosen kinds of devices; with their numbers.
+    fn drawn_from(&self, first: u64, count: usize) -> Vec<(u64, Levels)> {
+        let is_chosen =
+            |load: &Levels| self.kinds.is_empty() || self.kinds.iter().any(|kind| kind.as_str() == load.kind());
+        let all = (first..).map(|number| (number, Levels::draw(self.seed, number)));
+        all.filter(|(_, load)| is_chosen(load)).take(count).collect()
+    }
 }
 
 /// One load and its figures.
@@ -115,11 +127,9 @@ impl Hunt {
     /// # Errors
     /// When a boot cannot be made, or the user cancels.
     pub fn draw(&mut self, lab: &mut Lab, count: usize, watch: Watch<'_>) -> Result<()> {
-        let from = self.drawn;
-        let loads: Vec<Levels> =
-            (from..from + count as u64).map(|number| Levels::draw(self.options.seed, number)).collect();
+        let loads = self.options.drawn_from(self.drawn, count);
         self.add(lab, &loads, true, watch)?;
-        self.drawn += count as u64;
+        self.drawn = loads.last().map_or(self.drawn, |(number, _)| number + 1);
         Ok(())
     }
 
@@ -130,16 +140,19 @@ impl Hunt {
     pub fn search(&mut self, lab: &mut Lab, count: usize, watch: Watch<'_>) -> Result<()> {
         let loads = search::next(&self.tried(), self.options.seed, self.steps, count);
         self.steps += 1;
+        let from = self.measured.iter().filter(|one| !one.drawn).count() as u64;
+        let loads: Vec<(u64, Levels)> = (from..).zip(loads).collect();
         self.add(lab, &loads, false, watch)
     }
 
-    fn add(&mut self, lab: &mut Lab, loads: &[Levels], drawn: bool, watch: Watch<'_>) -> Result<()> {
+    /// Measures loads with their numbers.
+    fn add(&mut self, lab: &mut Lab, numbered: &[(u64, Levels)], drawn: bool, watch: Watch<'_>) -> Result<()> {
         let all = self.schedulers.clone();
-        let figures = self.measure(lab, loads, &all, &self.options.seeds, watch)?;
-        let from = self.measured.iter().filter(|one| one.drawn == drawn).count();
-        self.measured.extend(loads.iter().zip(figures).enumerate().map(|(nth, (load, figures))| Measured {
+        let loads: Vec<Levels> = numbered.iter().map(|(_, load)| *load).collect();
+        let figures = self.measure(lab, &loads, &all, &self.options.seeds, watch)?;
+        self.measured.extend(numbered.iter().zip(figures).map(|((number, load), figures)| Measured {
             load: *load,
-            number: u32::try_from(from + nth).unwrap_or(u32::MAX),
+            number: u32::try_from(*number).unwrap_or(u32::MAX),
             drawn,
             figures,
         }));
@@ -445,7 +458,7 @@ mod tests {
     }
 
     fn options() -> Options {
-        Options { scheduler: "kyber".to_owned(), seed: 7, seeds: vec![1], devices: devices() }
+        Options { scheduler: "kyber".to_owned(), seed: 7, seeds: vec![1], kinds: Vec::new(), devices: devices() }
     }
 
     fn seeds() -> Vec<BySchedulers> {
@@ -460,6 +473,18 @@ mod tests {
             starved: false,
         };
         vec![[("kyber".to_owned(), figures(300.0, 50.0)), ("none".to_owned(), figures(100.0, 60.0))].into()]
+    }
+
+    #[test]
+    fn loads_of_chosen_kinds_of_devices_keep_their_numbers() {
+        let all = options().drawn_from(0, 200);
+        assert_eq!(all.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..200).collect::<Vec<_>>());
+        let chosen = Options { kinds: vec!["ufs".to_owned(), "sd".to_owned()], ..options() };
+        let expected: Vec<_> = all.into_iter().filter(|(_, load)| ["ufs", "sd"].contains(&load.kind())).collect();
+        assert!(expected.len() > 5, "{}", expected.len());
+        assert_eq!(chosen.drawn_from(0, expected.len()), expected);
+        // It goes on behind the last one.
+        assert_eq!(chosen.drawn_from(expected[2].0 + 1, 2), expected[3..5]);
     }
 
     #[test]

@@ -183,6 +183,9 @@ pub struct HuntArgs {
     /// discards [default: those missed by most]
     #[arg(long, value_name = "BOUND,...", value_delimiter = ',')]
     pub bound: Vec<String>,
+    /// Draw loads on these kinds of devices only: virtual is a device made of dies [default: all]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = ["emmc", "ufs", "sd", "virtual"])]
+    pub kinds: Vec<String>,
     /// Put the scenario files of worst cases into kernel/scenarios/hunted, for `brisk kernel bench hunted` [default: into
     /// target/kernel/hunted]
     #[arg(long)]

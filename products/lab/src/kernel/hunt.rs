@@ -103,6 +103,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
         scheduler: args.scheduler.clone(),
         seed: args.seed.into(),
         seeds: (1..=args.seeds.into()).collect(),
+        kinds: args.kinds.clone(),
         devices: source.scenarios().join("devices"),
     };
     let mut hunt = Hunt::new(&lab, options.clone())?;
