@@ -511,6 +511,16 @@ fn a_writer_with_one_write_at_a_time_is_not_throttled_where_it_leaves_reads_half
 }
 
 #[test]
+fn two_writers_whose_writes_go_together_are_not_throttled_where_they_leave_reads_half_of_the_device() {
+    // A read takes a third of a write, so that the next one is sent late in it.
+    for (units, percent) in [(8, 80), (16, 90)] {
+        let device = Device { units, placed: true, read_ns: 70 * US, write_ns: 200 * US, ..SERIAL };
+        let [alone, mixed] = writes_alone_and_mixed(device, 1, 2, Tunables::default());
+        assert!(100 * mixed >= percent * alone, "{units} units: {mixed} of {alone} writes");
+    }
+}
+
+#[test]
 fn a_device_of_one_unit_gets_one_write_at_a_time_concurrent_with_reads() {
     let threads = numbered([Thread::of(Op::Read, u32::MAX)].into_iter().chain([Thread::of(Op::Write, u32::MAX); 16]));
     let outcome = run(Tunables::default(), SERIAL, &threads, 1_000 * MS);
