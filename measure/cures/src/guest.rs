@@ -4,7 +4,6 @@
 //! its end and has to take the same time; a case whose device was late has no figures.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use brisk_sync::library::PRELOAD;
 use brisk_vm::console;
@@ -13,6 +12,7 @@ use brisk_vm::image::Wanted;
 use brisk_vm::lab::Lab;
 use brisk_vm::plan::FUNCTIONS;
 use brisk_vm::refuse::late;
+use brisk_vm::worker_pool;
 use brisk_vm::{Watch, sources::Source};
 use serde::Deserialize;
 
@@ -115,9 +115,6 @@ pub struct Traffic {
 /// Result of a case: figures, or why there are none.
 pub type Outcome = std::result::Result<Ran, String>;
 
-/// A boot by its place, and what became of its cases.
-type Boot = (usize, Result<Vec<Outcome>, Error>);
-
 /// Runs all cases, `jobs` guests at a time. `tell` gets the number of cases that have ended, and the words of one.
 ///
 /// # Errors
@@ -129,48 +126,19 @@ pub fn run(
     jobs: usize,
     watch: Watch<'_>,
 ) -> Result<Vec<Outcome>, Error> {
-    let boots: Vec<(usize, &[Case<'_>])> = cases.chunks(CASES_MAX).enumerate().collect();
-    let (next, done) = (Mutex::new(boots.iter()), Mutex::new(0_usize));
-    let results: Mutex<Vec<Boot>> = Mutex::new(Vec::new());
-    let stop = watch.stop;
-    let (sender, receiver) = std::sync::mpsc::channel::<String>();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, boots.len().max(1)) {
-            let sender = sender.clone();
-            let (next, done, results) = (&next, &done, &results);
-            scope.spawn(move || {
-                while let Some((place, boot)) = locked(next).next() {
-                    let tell = |words: String| {
-                        *locked(done) += 1;
-                        // The receiver lives as long as this scope.
-                        let _ = sender.send(words);
-                    };
-                    let outcome = one_boot(lab, source, boot, *place, stop, &tell);
-                    let failed = outcome.is_err();
-                    locked(results).push((*place, outcome));
-                    if failed {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for words in receiver {
-            (watch.progress)(*locked(&done) as f64 / cases.len().max(1) as f64, &words);
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|(place, _)| *place);
-    let mut all = Vec::new();
-    for (_, outcomes) in results {
-        all.extend(outcomes?);
-    }
+    let boots: Vec<&[Case<'_>]> = cases.chunks(CASES_MAX).collect();
+    let mut done = 0;
+    let all = worker_pool::each(
+        &boots,
+        jobs,
+        |place, boot, tell: &dyn Fn(String)| one_boot(lab, source, boot, place, watch.stop, tell),
+        |_, words| {
+            done += 1;
+            (watch.progress)(f64::from(done) / cases.len().max(1) as f64, &words);
+        },
+    )?;
     watch.check()?;
-    Ok(all)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    Ok(all.into_iter().flatten().collect())
 }
 
 fn one_boot(

@@ -189,11 +189,7 @@ impl Prefetching {
     }
 
     /// Waits until the daemon has counted the launch that has just been made.
-    fn counted(
-        &self,
-        resident: &Resident,
-        is_counted: impl Fn(&AppLaunches) -> bool,
-    ) -> anyhow::Result<AppLaunches> {
+    fn counted(&self, resident: &Resident, is_counted: impl Fn(&AppLaunches) -> bool) -> anyhow::Result<AppLaunches> {
         let deadline = Instant::now() + LEARN_TIMEOUT;
         loop {
             match self.launches(resident.id())?.into_iter().find(&is_counted) {
