@@ -2,7 +2,7 @@
 //! in which a stock scheduler is better in read latency and in write throughput at the same time.
 //!
 //! On other devices the scheduler that is there stays, and the settings of profiles are used. Properties, each with a test:
-//! `a_kind_without_loads_keeps_its_scheduler`, `a_kind_that_is_dominated_too_often_keeps_its_scheduler`.
+//! `a_kind_without_loads_or_with_too_many_dominated_ones_keeps_its_scheduler`, `a_kind_that_is_dominated_too_often_keeps_its_scheduler`.
 
 use brisk_core::device::Device;
 use brisk_core::reason::Reason;
@@ -20,15 +20,14 @@ struct Hunted {
     dominated: u32,
 }
 
-/// `brisk kernel hunt` with the seeds 1 and 20261125 on Linux 6.12, not on the newest state of the scheduler: 28 of 30 and 15 of 15
-/// loads not dominated. It drew presets of eMMC, UFS and SD cards, and devices made of dies, which stand for virtual ones. The results
-/// were counted for all kinds together, so each has their sum. What the hunt does not draw (disks, NVMe with many hardware queues,
-/// USB bridges) is not here.
+/// `brisk kernel hunt` on Linux 6.12: 20 loads of seed 20261127, on any kind of device; 24 of seed 20261128 (`--kinds emmc,ufs,sd`) and 32 of
+/// seed 20261129 (`--kinds ufs,sd`). Devices made of dies stand for virtual ones. On UFS, which interrupts writes for reads by itself, there
+/// is less to gain. What the hunt does not draw (disks, NVMe with many hardware queues, USB bridges) is not here.
 const HUNTED: [Hunted; 4] = [
-    Hunted { kind: "emmc", loads: 45, dominated: 2 },
-    Hunted { kind: "ufs", loads: 45, dominated: 2 },
-    Hunted { kind: "sd", loads: 45, dominated: 2 },
-    Hunted { kind: "virtual", loads: 45, dominated: 2 },
+    Hunted { kind: "emmc", loads: 16, dominated: 1 },
+    Hunted { kind: "ufs", loads: 19, dominated: 4 },
+    Hunted { kind: "sd", loads: 12, dominated: 2 },
+    Hunted { kind: "virtual", loads: 12, dominated: 0 },
 ];
 
 /// Largest part of the loads, in percent, in which it may be dominated.
@@ -66,19 +65,19 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_loads_keeps_its_scheduler() {
-        for (kind, used) in [
-            ("emmc", true),
-            ("sd", true),
-            ("ufs", true),
-            ("virtual", true),
-            ("nvme", false),
-            ("disk", false),
-            ("", false),
+    fn a_kind_without_loads_or_with_too_many_dominated_ones_keeps_its_scheduler() {
+        for (kind, why) in [
+            ("emmc", None),
+            ("virtual", None),
+            ("sd", Some("dominated_loads 2, loads 12")),
+            ("ufs", Some("dominated_loads 4, loads 19")),
+            ("nvme", Some("not measured")),
+            ("disk", Some("not measured")),
+            ("", Some("not measured")),
         ] {
-            let found = objection(&device(kind, &["none", "smartio"]));
-            assert_eq!(found.is_none(), used, "{kind}");
-            assert!(found.is_none_or(|reason| reason.to_string().contains("not measured")), "{kind}");
+            let found = objection(&device(kind, &["none", "smartio"])).map(|reason| reason.to_string());
+            assert_eq!(found.is_some(), why.is_some(), "{kind}");
+            assert!(why.is_none_or(|why| found.as_ref().is_some_and(|found| found.contains(why))), "{kind}: {found:?}");
         }
         assert_eq!(objection(&device("nvme", &["none"])), None, "a device without it needs no reason");
     }

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use brisk_core::units::parse_bytes;
+use brisk_core::units::{format_bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -335,9 +335,28 @@ impl Scenario {
                     return Err(wrong(format!("count {} is not from 1 to 64", job.count)));
                 }
                 arguments(&job.probe).map_err(wrong)?;
+                self.check_place(job).map_err(wrong)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether the places of a job lie on the device: each of `count` has `size` bytes behind the one before.
+    fn check_place(&self, job: &JobSpec) -> std::result::Result<(), String> {
+        if self.file_system.is_some() {
+            return Ok(());
+        }
+        let number = |key: &str| job.argument(key).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let (offset, size, device) = (number("offset"), number("size"), self.device().size_bytes);
+        let end = offset.saturating_add(size.saturating_mul(u64::from(job.count)));
+        if end <= device {
+            return Ok(());
+        }
+        let [size, end, device] = [size, end, device].map(format_bytes);
+        Err(format!(
+            "{} places of {size}, one behind the other, end at {end}, behind the device's {device}",
+            job.count
+        ))
     }
 
     /// All scenarios of a directory, by name.
