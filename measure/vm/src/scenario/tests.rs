@@ -51,6 +51,7 @@ fn mistakes_in_a_scenario_are_named() {
         ("depth=16", "seed=16", "'seed' cannot be given"),
         ("depth=16", "depth=$(reboot)", "is not a value"),
         ("depth=16", "depth", "not key=value"),
+        ("depth=16", "offset=128MiB size=33MiB", "end at 260 MiB, behind the device's 256 MiB"),
         ("depth=16", "bytes=1", "given twice"),
         ("bytes=16384", "bytes=lots", "bytes: "),
         ("op=randread ", "", "'op' is missing"),
