@@ -353,10 +353,7 @@ impl Scenario {
             return Ok(());
         }
         let [size, end, device] = [size, end, device].map(format_bytes);
-        Err(format!(
-            "{} places of {size}, one behind the other, end at {end}, behind the device's {device}",
-            job.count
-        ))
+        Err(format!("{} places of {size}, one behind the other, end at {end}, behind the device's {device}", job.count))
     }
 
     /// All scenarios of a directory, by name.
