@@ -245,7 +245,10 @@ fn modelled(known: &Known) -> Vec<Cure> {
         for way in names.into_iter().filter_map(way) {
             let (gain, risk) = match way.name {
                 // Two devices halve what each has to hold.
-                "raid0_4k" => (factor.min(2.0), "all data is lost when one of two devices fails or is pulled"),
+                "raid0_4k" => (
+                    factor.min(2.0),
+                    "all data is lost when one of two devices fails or is pulled; a power cut that reaches one before the other can damage the file system",
+                ),
                 _ => (factor, "none: what an app was told is durable is"),
             };
             cures.push(cure(way, Some(gain), Basis::Modelled, of.clone(), risk.to_owned(), None));
