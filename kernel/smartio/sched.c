@@ -561,7 +561,7 @@ static void smartio_start_write(struct smartio_data *sd, struct request *rq, u32
 	sd->writes_in_flight++;
 	if (!(smartio_state(rq) & SMARTIO_RQ_CHARGED))
 		smartio_account(sd, rq, kind, now);
-	sd->race.pair = sd->race.last_write && sd->writes_in_flight == 2 &&
+	sd->race.pair = kind != SMARTIO_TRIM && sd->race.last_write && sd->writes_in_flight == 2 &&
 			smartio_rq_size(sd->race.last_write) == smartio_size(blk_rq_bytes(rq));
 	sd->race.gap_ns = smartio_since(sd->race.went_ns, now);
 	sd->race.went_ns = now;

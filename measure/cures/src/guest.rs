@@ -12,8 +12,7 @@ use brisk_vm::image::Wanted;
 use brisk_vm::lab::Lab;
 use brisk_vm::plan::FUNCTIONS;
 use brisk_vm::refuse::late;
-use brisk_vm::worker_pool;
-use brisk_vm::{Watch, sources::Source};
+use brisk_vm::{Watch, sources::Source, worker_pool};
 use serde::Deserialize;
 
 use crate::solution::{Beside, Part, Solution};

@@ -64,6 +64,8 @@ const PARTITION: &str = "Copy the data, make a partition with this file system f
     way back but the same.";
 const STRIPE: &str = "mdadm --create /dev/md0 --level=0 --raid-devices=2 over the internal flash and the card, then a file system on it. \
     When the card fails or is pulled all data is gone, so keep a copy elsewhere.";
+const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one before the other can \
+    damage the file system";
 const IN_APP: &str = "The app sets it for each connection, so its authors have to: it is no property of the file.";
 
 const WAYS: &[Way] = &[
@@ -245,10 +247,7 @@ fn modelled(known: &Known) -> Vec<Cure> {
         for way in names.into_iter().filter_map(way) {
             let (gain, risk) = match way.name {
                 // Two devices halve what each has to hold.
-                "raid0_4k" => (
-                    factor.min(2.0),
-                    "all data is lost when one of two devices fails or is pulled; a power cut that reaches one before the other can damage the file system",
-                ),
+                "raid0_4k" => (factor.min(2.0), STRIPE_RISK),
                 _ => (factor, "none: what an app was told is durable is"),
             };
             cures.push(cure(way, Some(gain), Basis::Modelled, of.clone(), risk.to_owned(), None));
