@@ -170,7 +170,9 @@ fn entry(request: Request, fixed: bool, buffer: *mut u8, len: u32) -> squeue::En
     match (request.direction, fixed) {
         (Direction::Read, true) => opcode::ReadFixed::new(file, buffer, len, 0).offset(offset).build(),
         (Direction::Read, false) => opcode::Read::new(file, buffer, len).offset(offset).build(),
-        (Direction::Write, true) => opcode::WriteFixed::new(file, buffer, len, 0).offset(offset).rw_flags(flags).build(),
+        (Direction::Write, true) => {
+            opcode::WriteFixed::new(file, buffer, len, 0).offset(offset).rw_flags(flags).build()
+        }
         (Direction::Write, false) => opcode::Write::new(file, buffer, len).offset(offset).rw_flags(flags).build(),
     }
 }
