@@ -58,6 +58,10 @@ pub struct Load {
     pub block_bytes: u64,
     /// Requests kept in flight.
     pub depth_requests: u32,
+    /// Sequential streams in turn, each in its own part of the region; a random load has one.
+    pub streams: u32,
+    /// Every so many writes, one returns when it and the writes that returned before it are durable (RWF_DSYNC); 0 for none.
+    pub durable_every_writes: u32,
     /// Where reads go.
     pub reads: Region,
     /// Where writes go.
@@ -77,6 +81,8 @@ impl Load {
             read_percent: if direction == Direction::Read { 100 } else { 0 },
             block_bytes,
             depth_requests: 1,
+            streams: 1,
+            durable_every_writes: 0,
             reads: region,
             writes: region,
             seed: 0,
@@ -104,10 +110,11 @@ impl Load {
         check_block(self.block_bytes)?;
         check_depth(self.depth_requests, self.block_bytes)?;
         for (used, region) in [(self.has_reads(), self.reads), (self.has_writes(), self.writes)] {
-            if used && region.len_bytes < self.block_bytes {
+            let part_bytes = region.len_bytes / u64::from(self.streams.max(1));
+            if used && part_bytes < self.block_bytes {
                 return Err(Error::BadLoad(format!(
-                    "a request of {} bytes does not fit into {} bytes: use a larger --size or a smaller --block",
-                    self.block_bytes, region.len_bytes
+                    "a request of {} bytes does not fit into {part_bytes} bytes: use a larger --size or a smaller --block",
+                    self.block_bytes
                 )));
             }
         }
@@ -154,14 +161,45 @@ pub struct Request {
     pub direction: Direction,
     /// First byte.
     pub offset_bytes: u64,
+    /// Whether it is a write that returns when it is durable.
+    pub durable: bool,
 }
 
 /// The requests of a load, by number.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    reads: Addresses,
-    writes: Addresses,
+    reads: Streams,
+    writes: Streams,
     mix: Mix,
+    durable_every_writes: u64,
+}
+
+/// Addresses of one direction: streams in turn, each in its own part of the region.
+#[derive(Debug, Clone)]
+struct Streams(Box<[Addresses]>);
+
+impl Streams {
+    fn new(load: &Load, region: Region, seed: u64) -> Self {
+        let count = if load.pattern == Pattern::Sequential { u64::from(load.streams.max(1)) } else { 1 };
+        let part_bytes = region.len_bytes / count / load.block_bytes * load.block_bytes;
+        let stream = |index: u64| {
+            let len_bytes = if count == 1 { region.len_bytes } else { part_bytes };
+            let part = Region { start_bytes: region.start_bytes + index * part_bytes, len_bytes };
+            Addresses::new(load.pattern, part, load.block_bytes, mix(seed ^ index))
+        };
+        Self((0..count).map(stream).collect())
+    }
+
+    #[inline]
+    fn at(&self, index: u64) -> u64 {
+        match &*self.0 {
+            [one] => one.at(index),
+            several => {
+                let count = several.len() as u64;
+                several[(index % count) as usize].at(index / count)
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -179,14 +217,14 @@ impl Requests {
     /// The requests of `load`.
     #[must_use]
     pub fn new(load: &Load) -> Self {
-        let reads = Addresses::new(load.pattern, load.reads, load.block_bytes, mix(load.seed));
-        let writes = Addresses::new(load.pattern, load.writes, load.block_bytes, mix(!load.seed));
+        let reads = Streams::new(load, load.reads, load.seed);
+        let writes = Streams::new(load, load.writes, !load.seed);
         let mix = match load.read_percent {
             0 => Mix::Writes,
             1..100 => Mix::drawn(u64::from(load.read_percent), load.seed),
             _ => Mix::Reads,
         };
-        Self { reads, writes, mix }
+        Self { reads, writes, mix, durable_every_writes: load.durable_every_writes.into() }
     }
 
     /// Request number `index`.
@@ -202,8 +240,10 @@ impl Requests {
                 (direction, index / 100 * per_window + rank)
             }
         };
-        let addresses = if direction == Direction::Read { &self.reads } else { &self.writes };
-        Request { direction, offset_bytes: addresses.at(index) }
+        let streams = if direction == Direction::Read { &self.reads } else { &self.writes };
+        let every = self.durable_every_writes;
+        let durable = direction == Direction::Write && every > 0 && (index + 1).is_multiple_of(every);
+        Request { direction, offset_bytes: streams.at(index), durable }
     }
 }
 
@@ -256,6 +296,31 @@ mod tests {
                 prop_assert!(mine.windows(2).all(|w| (w[0] + 4096) % (1 << 20) == w[1]));
             }
         }
+    }
+
+    #[test]
+    fn sequential_streams_take_turns_in_parts_of_their_own() {
+        let region = Region { start_bytes: 8192, len_bytes: 12 * 4096 };
+        let load = Load { streams: 3, ..Load::plain(Pattern::Sequential, Direction::Read, 4096, region) };
+        let requests = Requests::new(&load);
+        for stream in 0..3u64 {
+            let part = 8192 + stream * 4 * 4096;
+            let at: Vec<u64> = (0..9).map(|turn| requests.at(turn * 3 + stream).offset_bytes).collect();
+            assert!(at.iter().all(|at| (part..part + 4 * 4096).contains(at)), "stream {stream}: {at:?}");
+            assert!(at.windows(2).all(|w| (w[0] - part + 4096) % (4 * 4096) + part == w[1]), "stream {stream}: {at:?}");
+        }
+        assert!(Load { streams: 13, ..load }.check().is_err());
+    }
+
+    #[test]
+    fn every_so_many_writes_one_is_durable_and_no_read_is() {
+        let load = Load { durable_every_writes: 4, ..mixed(Pattern::Random, 50) };
+        let requests = Requests::new(&load);
+        let all: Vec<Request> = (0..800).map(|index| requests.at(index)).collect();
+        let writes: Vec<bool> = all.iter().filter(|r| r.direction == Direction::Write).map(|r| r.durable).collect();
+        assert_eq!(writes.chunks(4).collect::<Vec<_>>(), vec![&[false, false, false, true][..]; 100]);
+        assert!(all.iter().all(|r| r.direction == Direction::Write || !r.durable));
+        assert!((0..800).all(|index| !Requests::new(&mixed(Pattern::Random, 0)).at(index).durable));
     }
 
     #[test]

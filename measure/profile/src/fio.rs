@@ -1,239 +1,234 @@
 //! Workloads from job files of fio.
 //!
-//! Supported: `rw` (or `readwrite`) of read, write, randread, randwrite, rw, randrw; `rwmixread`; `bs`; `iodepth`;
-//! `rate_iops`; `[global]`; comments. A job with `rate_iops` arrives at that rate; one without keeps `iodepth` requests in
-//! flight. Keys for place and time (`filename`, `size`, `runtime`, ...) are ignored, as the profile has its own; any other
-//! key is refused, because it would change the measurement.
+//! A job becomes one workload with the requests that fio 3 on Linux would issue: order, share of reads, sizes, requests in flight
+//! or rates, and what makes them durable. Place and length (`filename`, `size`, `runtime`, ...) are the profile's own.
+//!
+//! Each option of a file is one of three, and none is dropped without a word:
+//! - *honoured*: it shapes the requests (`job.rs`);
+//! - *without effect* on the requests, or of place and length: named in a note (`options.rs`);
+//! - *refused* with its line: it changes the requests in a way that a profile cannot run, or fio does not know it.
+//!
+//! As fio: a comment begins with `;` or `#` anywhere in a line, sections named `global...` hold defaults of the jobs after them and
+//! add up, the last of several values counts, `${NAME}` is a variable of the environment, `include FILE` is replaced by the
+//! lines of that file. More lenient than fio: blanks around `=`, capitals in names, and flags without a value.
 
-use std::path::Path;
+mod job;
+mod options;
 
-use brisk_core::units::parse_bytes;
-use brisk_results::Pattern;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::error::{Error, Result};
-use crate::workload::{Action, Ask, Stream, Workload};
+use crate::workload::Workload;
+use job::Job;
 
-/// Ignored keys.
-const PASSED_OVER: [&str; 19] = [
-    "description",
-    "direct",
-    "directory",
-    "filename",
-    "filesize",
-    "group_reporting",
-    "ioengine",
-    "invalidate",
-    "name",
-    "norandommap",
-    "numjobs",
-    "ramp_time",
-    "randrepeat",
-    "refill_buffers",
-    "runtime",
-    "size",
-    "startdelay",
-    "stonewall",
-    "time_based",
-];
+/// Files that include each other end here.
+const INCLUDES_MAX: u32 = 16;
 
-#[derive(Debug, Clone)]
-struct Job {
-    pattern: Pattern,
-    /// 100 for reads alone, 0 for writes alone, absent for a mix.
-    fixed_percent: Option<u32>,
-    mix_percent: u32,
-    block_bytes: u64,
-    depth_requests: u32,
-    /// Of reads and of writes.
-    rate_iops: Option<(f64, f64)>,
+/// The workloads of a job file, and what was ignored of it.
+#[derive(Debug, PartialEq)]
+pub struct Jobs {
+    /// One for each job.
+    pub workloads: Vec<Workload>,
+    /// What the user should know: a sentence each, with the name of the file.
+    pub notes: Vec<String>,
 }
 
-impl Default for Job {
-    fn default() -> Self {
-        Self {
-            pattern: Pattern::Sequential,
-            fixed_percent: Some(100),
-            mix_percent: 50,
-            block_bytes: 4096,
-            depth_requests: 1,
-            rate_iops: None,
+/// What a job file refers to outside of it.
+pub struct Outside<'a> {
+    /// Value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Content of an included file.
+    pub include: &'a dyn Fn(&Path) -> std::result::Result<String, brisk_files::Error>,
+}
+
+/// An option as a file has it.
+#[derive(Debug, Clone)]
+struct Given {
+    /// In lower case, one name for each option.
+    key: String,
+    /// None for a flag without value.
+    value: Option<String>,
+    file: Rc<Path>,
+    line: usize,
+}
+
+impl Given {
+    fn wrong(&self, why: impl Into<String>) -> Error {
+        Error::Job { path: self.file.to_path_buf(), line: self.line, why: why.into() }
+    }
+
+    /// As in the file.
+    fn text(&self) -> String {
+        match &self.value {
+            Some(value) => format!("{}={value}", self.key),
+            None => self.key.clone(),
         }
     }
 }
 
-/// The workloads of the job file `path` with content `text`, one for each job.
+/// A section of a file.
+#[derive(Debug)]
+struct Section {
+    name: String,
+    /// Of `[global]` before it, then its own.
+    options: Vec<Given>,
+}
+
+/// Lines of files, in sections.
+struct Sections<'a> {
+    outside: &'a Outside<'a>,
+    global: Vec<Given>,
+    jobs: Vec<Section>,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Global,
+    Job,
+}
+
+/// The workloads of the job file `path` with content `text`.
 ///
 /// # Errors
-/// When a line is invalid, or there is no job; the error names the line.
-pub fn parse(path: &Path, text: &str) -> Result<Vec<Workload>> {
-    let wrong = |line: usize, why: String| Error::Job { path: path.to_owned(), line, why };
-    let mut global = Job::default();
-    let mut jobs: Vec<(String, Job)> = Vec::new();
-    let mut in_global = true;
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            in_global = name == "global";
-            if !in_global {
-                jobs.push((name.to_owned(), global.clone()));
-            }
-            continue;
-        }
-        let (key, value) = line.split_once('=').map_or((line, ""), |(key, value)| (key.trim(), value.trim()));
-        let job = match jobs.last_mut() {
-            Some((_, job)) if !in_global => job,
-            _ => &mut global,
-        };
-        job.set(key, value).map_err(|why| wrong(number, why))?;
-    }
-    if jobs.is_empty() {
-        return Err(wrong(
-            1,
-            "there is no job in it: a job begins with its name in brackets, such as [mail]".to_owned(),
-        ));
+/// When a line is invalid, an option cannot be honoured, a job asks for nothing, or there is no job; the error names the line.
+pub fn parse(path: &Path, text: &str, outside: &Outside<'_>) -> Result<Jobs> {
+    let mut sections = Sections { outside, global: Vec::new(), jobs: Vec::new(), place: Place::Outside };
+    sections.read(path, text, 0)?;
+    if sections.jobs.is_empty() {
+        let why = "there is no job in it: a job begins with its name in brackets, such as [mail]".to_owned();
+        return Err(Error::Job { path: path.to_owned(), line: 1, why });
     }
     let about = format!("job of {}", path.display());
-    Ok(jobs
-        .into_iter()
-        .map(|(name, job)| Workload { name, about: about.clone(), cached: false, ask: job.ask() })
-        .collect())
+    let mut notes = Vec::new();
+    let mut ignored: BTreeMap<String, usize> = BTreeMap::new();
+    let mut workloads = Vec::new();
+    let mut together = Vec::new();
+    for section in &sections.jobs {
+        let job = Job::of(&section.options)?;
+        for given in &job.ignored {
+            ignored.entry(given.key.clone()).or_insert(given.line);
+        }
+        notes.extend(job.notes().into_iter().map(|note| format!("{}: job '{}': {note}", path.display(), section.name)));
+        if !job.waits {
+            together.push(section.name.as_str());
+        }
+        workloads.push(Workload {
+            name: section.name.clone(),
+            about: about.clone(),
+            cached: job.is_cached(),
+            ask: job.ask()?,
+        });
+    }
+    if together.len() > 1 {
+        notes.push(format!(
+            "{}: fio would run the jobs {} at the same time; here each is a workload of its own, as with stonewall",
+            path.display(),
+            together.join(", ")
+        ));
+    }
+    if !ignored.is_empty() {
+        let names: Vec<String> = ignored.iter().map(|(key, line)| format!("{key} (line {line})")).collect();
+        notes.push(format!(
+            "{}: ignored, as the kind of requests does not depend on it, or the profile has its own: {}",
+            path.display(),
+            names.join(", ")
+        ));
+    }
+    notes.dedup();
+    Ok(Jobs { workloads, notes })
 }
 
-impl Job {
-    fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), String> {
-        let number = |value: &str, allowed: std::ops::RangeInclusive<f64>| {
-            value
-                .parse()
-                .ok()
-                .filter(|number| allowed.contains(number))
-                .ok_or_else(|| format!("{key}={value} cannot be: use {} to {}", allowed.start(), allowed.end()))
-        };
-        match key {
-            "rw" | "readwrite" => {
-                let (pattern, percent) = match value {
-                    "read" => (Pattern::Sequential, Some(100)),
-                    "write" => (Pattern::Sequential, Some(0)),
-                    "rw" | "readwrite" => (Pattern::Sequential, None),
-                    "randread" => (Pattern::Random, Some(100)),
-                    "randwrite" => (Pattern::Random, Some(0)),
-                    "randrw" => (Pattern::Random, None),
-                    other => {
-                        return Err(format!(
-                            "{key}={other} is not understood: use read, write, rw, randread, randwrite or randrw"
-                        ));
-                    }
-                };
-                (self.pattern, self.fixed_percent) = (pattern, percent);
+/// As [`parse`], with the environment of this process, and files beside `path`.
+///
+/// # Errors
+/// As [`parse`], and when an included file cannot be read.
+pub fn read(path: &Path, text: &str) -> Result<Jobs> {
+    let outside = Outside {
+        variable: &|name| std::env::var(name).ok(),
+        include: &|path| brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX),
+    };
+    parse(path, text, &outside)
+}
+
+impl Sections<'_> {
+    fn read(&mut self, path: &Path, text: &str, nested: u32) -> Result<()> {
+        let file: Rc<Path> = path.into();
+        for (line, whole) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+            let wrong = |why: String| Error::Job { path: path.to_owned(), line, why };
+            let code = whole.split([';', '#']).next().unwrap_or_default().trim();
+            if code.is_empty() {
+                continue;
             }
-            "rwmixread" => self.mix_percent = number(value, 0.0..=100.0)? as u32,
-            "bs" | "blocksize" => {
-                self.block_bytes = parse_bytes(&in_powers_of_1024(value))
-                    .ok()
-                    .filter(|bytes| bytes.is_power_of_two() && (4096..=1 << 20).contains(bytes))
-                    .ok_or_else(|| format!("{key}={value} cannot be: use a power of two from 4k to 1m"))?;
+            if let Some(rest) = code.strip_prefix('[') {
+                let name = rest.rfind(']').map(|end| rest[..end].trim()).filter(|name| !name.is_empty());
+                let name = name.ok_or_else(|| wrong(format!("{code} names no job: write it as [mail]")))?;
+                self.begin(name);
+                continue;
             }
-            "iodepth" => self.depth_requests = number(value, 1.0..=256.0)? as u32,
-            "rate_iops" => {
-                let (reads, writes) = match value.split_once(',') {
-                    Some((reads, writes)) => (number(reads, 0.0..=1e5)?, number(writes, 0.0..=1e5)?),
-                    None => (number(value, 0.0..=1e5)?, number(value, 0.0..=1e5)?),
-                };
-                self.rate_iops = Some((reads, writes));
+            if self.place == Place::Outside {
+                return Err(wrong(format!(
+                    "'{code}' stands before the first section: write [global] or the name of a job above it"
+                )));
             }
-            key if PASSED_OVER.contains(&key) => {}
-            other => {
-                return Err(format!(
-                    "'{other}' is not understood: a workload has the keys rw, rwmixread, bs, iodepth and rate_iops"
-                ));
+            if let Some(name) = code.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) {
+                if nested == INCLUDES_MAX {
+                    return Err(wrong(format!("more than {INCLUDES_MAX} files include each other")));
+                }
+                let included = beside(path, name.trim());
+                let text = (self.outside.include)(&included)?;
+                self.read(&included, &text, nested + 1)?;
+                continue;
+            }
+            let (key, value) = match code.split_once('=') {
+                Some((key, value)) => (key.trim_end(), Some(self.replaced(value.trim_start()).map_err(&wrong)?)),
+                None => (code, None),
+            };
+            let key = options::one_name(&key.to_ascii_lowercase()).to_owned();
+            let given = Given { key, value, file: Rc::clone(&file), line };
+            match self.jobs.last_mut() {
+                Some(job) if self.place == Place::Job => job.options.push(given),
+                _ => self.global.push(given),
             }
         }
         Ok(())
     }
 
-    fn ask(&self) -> Ask {
-        let read_percent = self.fixed_percent.unwrap_or(self.mix_percent);
-        let Some((reads, writes)) = self.rate_iops else {
-            return Ask::Closed {
-                pattern: self.pattern,
-                read_percent,
-                block_bytes: self.block_bytes,
-                depth_requests: self.depth_requests,
-            };
-        };
-        // fio limits each direction by its own rate.
-        let rates = [
-            (Action::Read, if read_percent > 0 { reads } else { 0.0 }),
-            (Action::Write, if read_percent < 100 { writes } else { 0.0 }),
-        ];
-        let streams = rates.into_iter().filter(|(_, rate)| *rate > 0.0).map(|(action, requests_per_s)| Stream {
-            action,
-            pattern: self.pattern,
-            block_bytes: self.block_bytes,
-            requests_per_s,
-        });
-        Ask::Open(streams.collect())
+    fn begin(&mut self, name: &str) {
+        // fio compares these six letters alone.
+        if name.starts_with("global") {
+            self.place = Place::Global;
+        } else {
+            self.place = Place::Job;
+            self.jobs.push(Section { name: name.to_owned(), options: self.global.clone() });
+        }
+    }
+
+    /// A value with its variables replaced.
+    fn replaced(&self, value: &str) -> std::result::Result<String, String> {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from).to_string();
+        let mut text =
+            value.replace("$ncpus", &processors()).replace("$pagesize", &rustix::param::page_size().to_string());
+        while let Some(begin) = text.find("${") {
+            let end = text[begin..].find('}').map(|end| begin + end);
+            let end = end.ok_or_else(|| format!("'{value}' begins a variable, ${{, and does not end it"))?;
+            let name = &text[begin + 2..end];
+            let of_environment = (self.outside.variable)(name).filter(|value| !value.contains("${"));
+            let found = of_environment
+                .ok_or_else(|| format!("the variable {name} is not set: set it, as in {name}=4k brisk ..."))?;
+            text.replace_range(begin..=end, &found);
+        }
+        Ok(text)
     }
 }
 
-/// A size with fio's units in those of brisk: without `kb_base`, 4kb are 4 KiB there.
-fn in_powers_of_1024(value: &str) -> String {
-    let lower = value.to_ascii_lowercase();
-    if lower.ends_with("ib") { lower } else { lower.trim_end_matches('b').to_owned() }
+/// An included file's path: relative to the file that includes it.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    path.parent().map_or_else(|| PathBuf::from(name), |dir| dir.join(name))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn read(text: &str) -> Result<Vec<Workload>> {
-        parse(Path::new("a.fio"), text)
-    }
-
-    #[test]
-    fn jobs_inherit_from_global() {
-        let text = "# mail\n[global]\nioengine=libaio\nbs=8k\nruntime=10\n\n[mail]\nrw=randrw\nrate_iops=150,60\n\
-                    [copy]\nrw=write\nbs=64k\niodepth=4\n";
-        let workloads = read(text).expect("understood");
-        assert_eq!(workloads[0].name, "mail");
-        let stream =
-            |action, requests_per_s| Stream { action, pattern: Pattern::Random, block_bytes: 8192, requests_per_s };
-        assert_eq!(workloads[0].ask, Ask::Open(vec![stream(Action::Read, 150.0), stream(Action::Write, 60.0)]));
-        let copy =
-            Ask::Closed { pattern: Pattern::Sequential, read_percent: 0, block_bytes: 65_536, depth_requests: 4 };
-        assert_eq!(workloads[1].ask, copy);
-    }
-
-    #[test]
-    fn block_sizes_are_in_powers_of_1024_as_fio_has_them() {
-        for (text, bytes) in [("4k", 4096), ("4kb", 4096), ("4KiB", 4096), ("1MB", 1 << 20), ("8192", 8192)] {
-            assert_eq!(parse_bytes(&in_powers_of_1024(text)), Ok(bytes), "{text}");
-        }
-    }
-
-    #[test]
-    fn unsupported_keys_and_values_are_refused_with_their_line() {
-        for (text, words) in [
-            ("[a]\nrw=trim\n", "line 2: rw=trim"),
-            ("[a]\nrw=read\nzonemode=zbd\n", "line 3: 'zonemode'"),
-            ("[a]\nbs=5k\n", "line 2: bs=5k"),
-            ("[a]\niodepth=0\n", "line 2: iodepth=0"),
-            ("[a]\nrate_iops=x\n", "line 2: rate_iops=x"),
-            ("rw=read\n", "no job"),
-            ("", "no job"),
-        ] {
-            let error = read(text).expect_err(text).to_string();
-            assert!(error.contains(words), "{error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(text in "(\\[[a-z]*\\]|[a-z_]{1,9}=[-a-z0-9.,]{0,6}|\\PC{0,12}|\n){0,20}") {
-            let _ = read(&text);
-        }
-    }
-}
+mod tests;

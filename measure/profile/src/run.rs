@@ -198,6 +198,9 @@ fn is_affordable(elapsed: Duration, cells: u64, more_cells: u64, budget: Duratio
 /// When the place cannot be measured, has no single device or no scheduler to choose, a setting is refused, a request fails,
 /// or the stop flag is set. The settings are restored in every case; completed measurements are kept.
 pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
+    if let Some(Workload { name, .. }) = options.workloads.iter().find(|workload| workload.ask.is_empty()) {
+        return Err(Error::Workload { name: name.clone(), why: "it neither reads nor writes".to_owned() });
+    }
     let begun = Instant::now();
     let place = Place::find(sense, &options.path, options.destroy_data)?;
     let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;

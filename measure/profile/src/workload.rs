@@ -69,6 +69,10 @@ pub enum Ask {
         block_bytes: u64,
         /// Requests in flight.
         depth_requests: u32,
+        /// Sequential streams in turn, each in its own part of the work file; 1 for random requests.
+        streams: u32,
+        /// Every so many writes, one returns when it is durable; 0 for none.
+        durable_every_writes: u32,
     },
 }
 
@@ -290,6 +294,18 @@ pub fn drawn(seed: u64, count: u32) -> Vec<Workload> {
 }
 
 impl Ask {
+    /// Whether it neither reads nor writes: nothing could be measured of it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Open(streams) => {
+                !streams.iter().any(|stream| stream.action != Action::Flush && stream.requests_per_s > 0.0)
+            }
+            Self::Recorded(arrivals) => !arrivals.iter().any(|arrival| arrival.action != Action::Flush),
+            Self::Closed { .. } => false,
+        }
+    }
+
     /// Whether anything is written.
     #[must_use]
     pub fn writes(&self) -> bool {
@@ -320,6 +336,16 @@ mod tests {
             assert!((rate(workload, Action::Read) - row.reads_per_s).abs() < 1e-9, "{}", row.name);
             assert!((rate(workload, Action::Write) - row.writes_per_s).abs() < 1e-9, "{}", row.name);
         }
+    }
+
+    #[test]
+    fn a_workload_of_flushes_alone_is_empty() {
+        let idle = Stream { requests_per_s: 0.0, ..stream(Direction::Read, Pattern::Random, 4, 1.0) };
+        assert!(Ask::Open(vec![flushes(5.0), idle]).is_empty() && Ask::Open(vec![]).is_empty());
+        let flush = Arrival { at_us: 0, action: Action::Flush, offset_bytes: 0, size_bytes: 0 };
+        assert!(Ask::Recorded(vec![flush]).is_empty());
+        assert!(!Ask::Recorded(vec![flush, Arrival { action: Action::Write, ..flush }]).is_empty());
+        assert!(reference().iter().all(|workload| !workload.ask.is_empty()));
     }
 
     #[test]

@@ -128,8 +128,13 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
         let is_recording = file.extension().is_some_and(|ending| ending == "csv");
         let limit_bytes = if is_recording { recording::FILE_BYTES_MAX } else { brisk_files::TEXT_BYTES_MAX };
         let text = brisk_files::read_text(file, limit_bytes)?;
-        let of_file =
-            if is_recording { vec![recording::parse(file, &text, args.cell)?] } else { fio::parse(file, &text)? };
+        let of_file = if is_recording {
+            vec![recording::parse(file, &text, args.cell)?]
+        } else {
+            let jobs = fio::read(file, &text)?;
+            jobs.notes.iter().for_each(|note| eprintln!("brisk: note: {note}"));
+            jobs.workloads
+        };
         for more in of_file {
             refuse_twice(&workloads, &more)?;
             workloads.push(more);

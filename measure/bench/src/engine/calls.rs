@@ -1,10 +1,12 @@
 //! Engine of plain calls: pread and pwrite, one thread for each request in flight.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+
+use rustix::io::ReadWriteFlags;
 
 use super::{CpuMeter, Outcome};
 use crate::buffer::Buffers;
@@ -35,7 +37,7 @@ impl<'a> Caller<'a> {
 
     /// Issues request number `index` and waits for its completion. Returns its direction and response time in nanoseconds.
     pub(crate) fn issue(&mut self, index: u64, clock: &Clock) -> Result<(Direction, u64)> {
-        let Request { direction, offset_bytes } = self.requests.at(index);
+        let Request { direction, offset_bytes, durable } = self.requests.at(index);
         let buffer = match direction {
             Direction::Read => self.buffers.of(0),
             Direction::Write => self.buffers.stamped(0, offset_bytes, index ^ self.seed),
@@ -46,6 +48,9 @@ impl<'a> Caller<'a> {
         let moved = loop {
             let moved = match direction {
                 Direction::Read => rustix::io::pread(self.file, &mut *bytes, offset_bytes),
+                Direction::Write if durable => {
+                    rustix::io::pwritev2(self.file, &[IoSlice::new(bytes)], offset_bytes, ReadWriteFlags::DSYNC)
+                }
                 Direction::Write => rustix::io::pwrite(self.file, bytes, offset_bytes),
             };
             match moved {

@@ -99,6 +99,20 @@ fn reads_and_writes_of_a_mix_keep_to_their_regions_and_share() {
 }
 
 #[test]
+fn durable_writes_reach_their_addresses_by_each_engine() {
+    for engine in engines() {
+        let file = file_of_zeros();
+        let load = Load { durable_every_writes: 3, streams: 2, ..load(Pattern::Sequential, Direction::Write, 4) };
+        assert_eq!(engine.run(file.as_fd(), &load, &go()).expect("written").writes.count(), FILE_BYTES / 4096);
+        let mut content = vec![0; FILE_BYTES as usize];
+        file.read_exact_at(&mut content, 0).expect("read back");
+        for (index, sector) in content.chunks(512).enumerate() {
+            assert_eq!(stamped_address(sector), index as u64 * 512, "{engine:?}");
+        }
+    }
+}
+
+#[test]
 fn a_run_ends_at_its_first_limit() {
     for engine in engines() {
         let file = file_of_zeros();

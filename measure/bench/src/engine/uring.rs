@@ -166,10 +166,13 @@ fn enter(submitter: &Submitter<'_>, completions: usize) -> Result<()> {
 #[inline]
 fn entry(request: Request, fixed: bool, buffer: *mut u8, len: u32) -> squeue::Entry {
     let (file, offset) = (types::Fixed(0), request.offset_bytes);
+    let flags = if request.durable { libc::RWF_DSYNC } else { 0 };
     match (request.direction, fixed) {
         (Direction::Read, true) => opcode::ReadFixed::new(file, buffer, len, 0).offset(offset).build(),
         (Direction::Read, false) => opcode::Read::new(file, buffer, len).offset(offset).build(),
-        (Direction::Write, true) => opcode::WriteFixed::new(file, buffer, len, 0).offset(offset).build(),
-        (Direction::Write, false) => opcode::Write::new(file, buffer, len).offset(offset).build(),
+        (Direction::Write, true) => {
+            opcode::WriteFixed::new(file, buffer, len, 0).offset(offset).rw_flags(flags).build()
+        }
+        (Direction::Write, false) => opcode::Write::new(file, buffer, len).offset(offset).rw_flags(flags).build(),
     }
 }

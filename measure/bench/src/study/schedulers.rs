@@ -223,6 +223,8 @@ impl Setting {
                 read_percent: mixed.read_percent,
                 block_bytes: options.common.block_bytes,
                 depth_requests: options.depth_requests,
+                streams: 1,
+                durable_every_writes: 0,
                 reads: Region::first(options.mix_bytes),
                 writes: Region::nth(1, options.mix_bytes),
                 // The same for every scheduler: each gets the same requests.

@@ -91,15 +91,18 @@ impl Bench<'_> {
                 sums.take(&served);
                 (written_bytes, served.cpu_ns, served.elapsed)
             }
-            Ask::Closed { pattern, read_percent, block_bytes, depth_requests } => {
+            Ask::Closed { pattern, read_percent, block_bytes, depth_requests, streams, durable_every_writes } => {
                 let load = Load {
                     read_percent: *read_percent,
                     depth_requests: *depth_requests,
+                    streams: *streams,
+                    durable_every_writes: *durable_every_writes,
                     seed,
                     end: End::after_time(self.options.cell),
                     ..Load::plain(*pattern, Direction::Read, *block_bytes, self.work.region())
                 };
-                let outcome = self.engine.run(self.work.fd(), &load, self.control.stop)?;
+                let file = if workload.cached { self.cached.as_fd() } else { self.work.fd() };
+                let outcome = self.engine.run(file, &load, self.control.stop)?;
                 if self.control.stop.load(Ordering::Relaxed) {
                     return Err(Error::Stopped);
                 }
