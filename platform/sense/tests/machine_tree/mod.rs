@@ -1,6 +1,6 @@
 //! A made-up machine: /proc and /sys of disks, of what stands on them, and of mounts. Nodes below /dev are plain files.
 
-#![allow(dead_code, reason = "each test crate uses a part of it")]
+#![allow(dead_code, reason = "each crate of tests uses a part of it")]
 
 use std::cell::Cell;
 use std::fs;
@@ -101,6 +101,13 @@ impl Machine {
     /// Sets a file of the device `name`.
     pub(crate) fn set(self, name: &str, file: &str, value: &str) -> Self {
         self.with(&format!("sys/block/{name}/{file}"), &format!("{value}\n"))
+    }
+
+    /// Gives a device another number, such as that of files of the machine that runs the test.
+    pub(crate) fn renumbered(self, name: &str, number: &str) -> Self {
+        let table = self.root.path().join("sys/dev/block");
+        fs::rename(table.join(self.number(name)), table.join(number)).expect("renamed");
+        self.set(name, "dev", number)
     }
 
     /// The number of a device or partition.
